@@ -299,6 +299,8 @@ def test_history(make: Make, sample: pa.Table) -> None:
     assert newest["operationParameters"]["notMatchedPredicates"] == '[{"actionType":"insert"}]'
     assert newest["operationMetrics"]["numTargetRowsInserted"] == "2"
     assert newest["operationMetrics"]["numTargetRowsDeleted"] == "2"
+    times = ("executionTimeMs", "materializeSourceTimeMs", "scanTimeMs", "rewriteTimeMs")
+    assert all(int(newest["operationMetrics"][name]) >= 0 for name in times)
 
 
 @pytest.mark.parametrize("in_memory", [True, False])

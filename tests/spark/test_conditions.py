@@ -52,6 +52,13 @@ class Place:
     def write(self, query: str = "SELECT 1L AS id, 'a' AS part, 'x' AS text", mode: str = "append", **options: Any) -> None:
         self.spark.sql(query).write.format("delta").mode(mode).options(**options).save(self.path)
 
+    def stream(self) -> Any:
+        return self.spark.readStream.format("delta")
+
+    def writer(self) -> Any:
+        """A writer of one row that fits the table."""
+        return self.spark.sql("SELECT 1L AS id, 'a' AS part, 'x' AS text").write.format("delta").mode("append")
+
     def properties(self, **values: str) -> None:
         deltaic.DeltaTable(self.path).alter.set_properties({f"delta.{name}": value for name, value in values.items()})
 
@@ -69,6 +76,9 @@ def place(session: Any, tmp_path: Path) -> Place:
 
 
 MERGE = "MERGE INTO {t} t USING (SELECT 1L AS id UNION ALL SELECT 1L) s ON t.id = s.id WHEN MATCHED THEN"
+CREATE = "CREATE TABLE delta.`{root}/n` (id INT) USING delta"
+NEW_PARTITION = "ALTER TABLE {t} ADD PARTITION (part = 'b')"
+FEED = {"readChangeFeed": "true", "startingVersion": 0}
 NEW = "MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN"
 ANY = "MERGE INTO {{t}} t USING (SELECT 5L AS id) s ON {} WHEN MATCHED THEN"
 
@@ -156,12 +166,30 @@ def clustered_zorder(at: Place) -> None:
     at.sql("OPTIMIZE delta.`{root}/n` ZORDER BY (x)")
 
 
+def clustered_condition(at: Place) -> None:
+    at.sql(f"{CREATE} CLUSTER BY (id)")
+    at.sql("OPTIMIZE delta.`{root}/n` WHERE id = 1")
+
+
 def merge_builder(at: Place) -> DeltaTable:
     return DeltaTable.forPath(at.spark, at.path)
 
 
 def empty_merge(at: Place) -> None:
     merge_builder(at).alias("t").merge(at.spark.range(1).alias("s"), "t.id = s.id").execute()
+
+
+def with_struct(at: Place, assignment: str) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT, st STRUCT<a: INT, b: INT>) USING delta")
+    at.sql(f"UPDATE delta.`{{root}}/n` SET {assignment}")
+
+
+def struct_without_field(at: Place) -> None:
+    with_struct(at, "st = named_struct('a', 1)")
+
+
+def unknown_field(at: Place) -> None:
+    with_struct(at, "st.c = 1")
 
 
 def replaced(at: Place) -> None:
@@ -185,6 +213,7 @@ def statement(text: str) -> Callable[[Place], Any]:
 
 
 A, R, I, U = "AnalysisException", "SparkRuntimeException", "IllegalArgumentException", "UnsupportedOperationException"  # noqa: E741
+P = "ParseException"
 ARGUMENT, VERSION, SCHEMA = errors.InvalidArgumentError, errors.VersionNotFoundError, errors.SchemaMismatchError
 ROW, UNSUPPORTED = errors.ConstraintViolationError, errors.UnsupportedFeatureError
 
@@ -202,28 +231,39 @@ CASES = (
     Case("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "23502", R, ROW, not_null),
     Case("DELTA_EXCEED_CHAR_VARCHAR_LIMIT", "22001", R, ROW, too_long),
     Case("DELTA_REPLACE_WHERE_MISMATCH", "44000", A, ROW, lambda at: at.write(mode="overwrite", replaceWhere="part = 'b'")),
-    Case("DELTA_PATH_DOES_NOT_EXIST", "42K03", A, errors.TableNotFoundError, lambda at: at.read(f"{at.root}/none")),
-    Case("DELTA_CANNOT_REPLACE_MISSING_TABLE", "42P01", A, errors.TableNotFoundError, replaced),
+    Case("PATH_NOT_FOUND", "42K03", A, errors.TableNotFoundError, lambda at: at.read(f"{at.root}/none")),
+    Case("PATH_NOT_FOUND", "42K03", A, errors.TableNotFoundError, statement("DELETE FROM delta.`{root}/none`")),
+    Case("TABLE_OR_VIEW_NOT_FOUND", "42P01", A, errors.TableNotFoundError, replaced),
     Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, errors.TableNotFoundError, lambda at: DeltaTable.forPath(at.spark, f"{at.root}/none")),
-    Case("DELTA_TABLE_ALREADY_EXISTS", "42P07", A, errors.TableAlreadyExistsError, statement("CREATE TABLE {t} (id BIGINT) USING delta")),
+    Case("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", A, errors.TableAlreadyExistsError, statement("CREATE TABLE {t} (id BIGINT) USING delta")),
     Case("DELTA_PATH_EXISTS", "42K04", A, errors.TableAlreadyExistsError, lambda at: at.write(mode="error")),
-    Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", I, VERSION, statement("RESTORE TABLE {t} TO VERSION AS OF 9")),
-    Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", I, VERSION, lambda at: merge_builder(at).restoreToVersion(9)),
+    Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", A, VERSION, statement("RESTORE TABLE {t} TO VERSION AS OF 9")),
+    Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", A, VERSION, lambda at: merge_builder(at).restoreToVersion(9)),
+    Case("DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER", "22003", A, VERSION, statement("RESTORE TABLE {t} TO TIMESTAMP AS OF '1999-01-01'")),
+    Case("DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER", "22003", A, VERSION, lambda at: merge_builder(at).restoreToTimestamp("2100-01-01")),
     Case("DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", A, VERSION, lambda at: at.read(timestampAsOf="2100-01-01")),
     Case("DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION", "42816", A, VERSION, statement("SELECT * FROM {t} TIMESTAMP AS OF '1999-01-01'")),
     Case("DELTA_VERSION_NOT_FOUND", "22003", A, VERSION, lambda at: at.read(versionAsOf=9)),
-    Case("DELTA_TIMESTAMP_INVALID", "42816", A, ARGUMENT, statement("SELECT * FROM {t} TIMESTAMP AS OF CAST(NULL AS TIMESTAMP)")),
-    Case("CAST_INVALID_INPUT", "22018", "DateTimeException", ARGUMENT, lambda at: merge_builder(at).restoreToTimestamp("none")),
+    Case("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT", "42K0E", A, ARGUMENT, statement("SELECT * FROM {t} TIMESTAMP AS OF NULL")),
+    Case("DELTA_TIMESTAMP_INVALID", "42816", A, ARGUMENT, lambda at: merge_builder(at).restoreToTimestamp("none")),
+    Case("DELTA_TIMESTAMP_INVALID", "42816", A, ARGUMENT, lambda at: at.read(timestampAsOf="none")),
+    Case("DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", I, ARGUMENT, statement("SELECT * FROM {t} VERSION AS OF 'x'")),
+    Case("DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", I, ARGUMENT, lambda at: at.read(versionAsOf="x")),
+    Case("DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC", A, ARGUMENT, lambda at: at.read(**FEED, versionAsOf=0)),
+    Case("DELTA_VERSION_INVALID", "42815", A, ARGUMENT, lambda at: at.read(readChangeFeed="true", startingVersion="x")),
+    Case("DELTA_CDC_START_VERSION_AFTER_LATEST", "22003", I, VERSION, lambda at: at.read(readChangeFeed="true", startingVersion=9)),
+    Case("DELTA_CDC_READ_NULL_RANGE_BOUNDARY", "22004", I, ARGUMENT, statement("SELECT * FROM table_changes_by_path('{root}/t', NULL)")),
     Case("DELTA_ONEOF_IN_TIMETRAVEL", "42601", I, ARGUMENT, lambda at: at.read(versionAsOf=0, timestampAsOf="2020-01-01")),
     Case("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS", "42613", A, ARGUMENT, lambda at: at.read(f"{at.path}@v0", versionAsOf=0)),
     Case("DELTA_INVALID_PROTOCOL_VERSION", "KD004", R, UNSUPPORTED, newer_reader),
     Case("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "56038", R, UNSUPPORTED, unknown_reader_feature),
     Case("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE", "56038", R, UNSUPPORTED, unknown_writer_feature),
     Case("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", "56038", R, UNSUPPORTED, lambda at: merge_builder(at).addFeatureSupport("newThing")),
-    Case("DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "0AKDE", R, ARGUMENT, statement("ALTER TABLE {t} DROP FEATURE identityColumns")),
+    Case("DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "55000", R, ARGUMENT, statement("ALTER TABLE {t} DROP FEATURE identityColumns")),
     Case("DELTA_UNKNOWN_CONFIGURATION", "F0000", A, ARGUMENT, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')")),
     Case("DELTA_CONSTRAINT_ALREADY_EXISTS", "42710", A, ARGUMENT, constraint_twice),
     Case("DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704", A, ARGUMENT, statement("ALTER TABLE {t} DROP CONSTRAINT low")),
+    Case("DELTA_NON_BOOLEAN_CHECK_CONSTRAINT", "42621", A, SCHEMA, statement("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id)")),
     Case("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", A, ARGUMENT, constrained_column),
     Case(
         "DELTA_UNIVERSAL_FORMAT_VIOLATION",
@@ -258,9 +298,16 @@ CASES = (
     Case("DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} RENAME COLUMN text TO words")),
     Case("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_given),
     Case("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_updated),
+    Case("CAST_INVALID_INPUT", "22018", "NumberFormatException", SCHEMA, statement("UPDATE {t} SET id = 'x'")),
+    Case("CAST_INVALID_INPUT", "22018", "NumberFormatException", SCHEMA, statement("INSERT INTO {t} VALUES ('x', 'a', 'x')")),
+    Case("DELTA_CAST_OVERFLOW_IN_TABLE_WRITE", "22003", "ArithmeticException", SCHEMA, statement("UPDATE {t} SET id = 1e30D")),
+    Case("CAST_OVERFLOW_IN_TABLE_INSERT", "22003", "ArithmeticException", SCHEMA, statement("INSERT INTO {t} VALUES (1e30D, 'a', 'x')")),
+    Case("DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", A, SCHEMA, statement("INSERT INTO {t} VALUES (array(1), 'a', 'x')")),
+    Case("DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION", "42846", A, SCHEMA, struct_without_field),
+    Case("FIELD_NOT_FOUND", "42704", A, ARGUMENT, unknown_field),
     Case("DELTA_CONFLICT_SET_COLUMN", "42701", A, ARGUMENT, statement("UPDATE {t} SET text = 'a', text = 'b'")),
     Case("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a')")),
-    Case("MERGE_INSERT_VALUE_COUNT_MISMATCH", "21S01", "ParseException", ARGUMENT, statement(f"{NEW} INSERT (id, part) VALUES (5)")),
+    Case("MERGE_INSERT_VALUE_COUNT_MISMATCH", "21S01", P, ARGUMENT, statement(f"{NEW} INSERT (id, part) VALUES (5)")),
     Case("FIELD_ALREADY_EXISTS", "42710", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN text STRING")),
     Case("FIELD_NOT_FOUND", "42704", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN x INT AFTER y")),
     Case("DELTA_OPERATION_NOT_ALLOWED", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN x INT NOT NULL")),
@@ -274,9 +321,16 @@ CASES = (
     Case("DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "0AKDC", A, ARGUMENT, statement(f"{ANY.format('rand() > 0.5')} DELETE")),
     Case("DELTA_AGGREGATION_NOT_SUPPORTED", "42903", A, ARGUMENT, statement(f"{ANY.format('sum(t.id) = 1')} DELETE"), jvm=True),
     Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
-    Case("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", A, SCHEMA, statement("INSERT INTO {t} (id, id, text) VALUES (1, 2, 'x')")),
+    Case("COLUMN_ALREADY_EXISTS", "42711", A, SCHEMA, statement("INSERT INTO {t} (id, id, text) VALUES (1, 2, 'x')")),
+    Case("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", A, ARGUMENT, statement(f"{NEW} INSERT (id, id) VALUES (1, 2)")),
     Case("DELTA_MERGE_MISSING_WHEN", "42601", A, ARGUMENT, empty_merge),
+    Case("MERGE_WITHOUT_WHEN", "42601", P, ARGUMENT, statement("MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id")),
+    Case("NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION", "42613", P, ARGUMENT, statement(f"{MERGE} DELETE WHEN MATCHED THEN DELETE")),
     Case("DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", A, ARGUMENT, statement("OPTIMIZE {t} WHERE id = 1")),
+    Case("DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST", "42703", I, ARGUMENT, statement("OPTIMIZE {t} ZORDER BY (nothing)")),
+    Case("DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT", "22003", I, ARGUMENT, statement("VACUUM {t} RETAIN 1 HOURS")),
+    Case("DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", "22003", I, ARGUMENT, lambda at: merge_builder(at).vacuum(-1)),
+    Case("DELTA_MODE_NOT_SUPPORTED", "0AKDC", I, ARGUMENT, statement("GENERATE other FOR TABLE {t}")),
     Case("DELTA_ZORDERING_ON_PARTITION_COLUMN", "42P10", I, ARGUMENT, statement("OPTIMIZE {t} ZORDER BY (part)")),
     Case("DELTA_CLUSTERING_WITH_ZORDER_BY", "42613", A, ARGUMENT, clustered_zorder),
     Case(
@@ -286,7 +340,31 @@ CASES = (
         ARGUMENT,
         lambda at: at.spark.read.schema("id int").format("delta").load(at.path),
     ),
-    Case("DELTA_ILLEGAL_OPTION", "42616", I, ARGUMENT, lambda at: at.read(versionAsOf="x")),
+    Case("DELTA_ILLEGAL_OPTION", "42616", I, ARGUMENT, lambda at: at.write(mergeSchema="x")),
+    Case("CODEC_NOT_AVAILABLE.WITH_AVAILABLE_CODECS_SUGGESTION", "56038", I, ARGUMENT, lambda at: at.write(compression="x")),
+    Case("DELTA_METADATA_MISMATCH", "42KDG", A, ARGUMENT, lambda at: at.writer().partitionBy("text").save(at.path)),
+    Case("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", A, ARGUMENT, lambda at: at.writer().partitionBy("x").save(f"{at.root}/n")),
+    Case("DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", A, ARGUMENT, lambda at: at.write("SELECT 1L AS id, 2L AS id")),
+    Case("DELTA_OPERATION_NOT_ALLOWED_DETAIL", "0AKDC", A, UNSUPPORTED, statement(f"{CREATE} CLUSTERED BY (id) INTO 2 BUCKETS")),
+    Case("DELTA_OPERATION_NOT_ALLOWED", "0AKDC", A, UNSUPPORTED, statement(f"{CREATE} PARTITIONED BY (years(id))")),
+    Case("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", A, UNSUPPORTED, statement(CREATE.replace("INT)", "INT PRIMARY KEY)"))),
+    Case("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", A, UNSUPPORTED, statement("ALTER TABLE {t} ADD CONSTRAINT k PRIMARY KEY (id)")),
+    Case("COLUMN_ALREADY_EXISTS", "42711", A, ARGUMENT, statement(CREATE.replace("INT)", "INT, ID INT)"))),
+    Case("UNSUPPORTED_DATATYPE", "0A000", P, ARGUMENT, statement(CREATE.replace("INT)", "NOTHING)"))),
+    Case("INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED", "42601", A, UNSUPPORTED, statement(NEW_PARTITION)),
+    Case("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", A, UNSUPPORTED, statement("ALTER TABLE {t} RECOVER PARTITIONS")),
+    Case("DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED", "0AKDC", A, UNSUPPORTED, statement("TRUNCATE TABLE {t} PARTITION (part = 'a')")),
+    Case("NON_PARTITION_COLUMN", "42000", A, SCHEMA, statement("INSERT INTO {t} PARTITION (text = 'x') SELECT 1, 'a'")),
+    Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a', 'x', 2)")),
+    Case("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "21S01", A, SCHEMA, statement("INSERT INTO {t} (id, text) VALUES (1)")),
+    Case("INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS", "21S01", A, SCHEMA, statement("INSERT INTO {t} (id) VALUES (1, 2)")),
+    Case("DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", A, ARGUMENT, lambda at: at.stream().schema("id INT").load(at.path), jvm=True),
+    Case("DELTA_SCHEMA_NOT_SET", "KD008", A, errors.TableNotFoundError, lambda at: at.stream().load(f"{at.root}/none"), jvm=True),
+    Case("UNSUPPORTED_EXPR_FOR_OPERATOR", "42K0E", A, ARGUMENT, statement("DELETE FROM {t} WHERE sum(id) = 1"), jvm=True),
+    Case("DELTA_INVALID_INTERVAL", "22006", I, ARGUMENT, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.logRetentionDuration = 'x')")),
+    Case("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE", "0A000", U, UNSUPPORTED, clustered_condition),
+    Case("DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY", "42711", A, ARGUMENT, statement(f"{CREATE} CLUSTER BY (id, id)")),
+    Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, errors.TableNotFoundError, statement("OPTIMIZE delta.`{root}/none`")),
     Case("DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", "42616", I, ARGUMENT, lambda at: at.write(txnAppId="job")),
     Case(
         "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",
@@ -297,9 +375,10 @@ CASES = (
     ),
     Case("DELTA_MISSING_CHANGE_DATA", "KD002", A, ARGUMENT, lambda at: at.read(readChangeFeed="true", startingVersion=0).collect()),
     Case("DELTA_NO_START_FOR_CDC_READ", "42601", A, ARGUMENT, lambda at: at.read(readChangeFeed="true")),
+    Case("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", A, ARGUMENT, statement(f"{MERGE} UPDATE SET nothing = 1")),
     Case("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", A, SCHEMA, statement(f"{MERGE} UPDATE SET *")),
     Case("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", A, UNSUPPORTED, statement("ANALYZE TABLE {t} COMPUTE STATISTICS")),
-    Case("PARSE_SYNTAX_ERROR", "42601", "ParseException", ARGUMENT, statement("VACUUM {t} RETAIN x")),
+    Case("PARSE_SYNTAX_ERROR", "42601", P, ARGUMENT, statement("VACUUM {t} RETAIN x")),
     Case("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", A, ARGUMENT, statement("DELETE FROM {t} WHERE nothing = 1")),
     Case("DIVIDE_BY_ZERO", "22012", "ArithmeticException", ARGUMENT, statement("UPDATE {t} SET id = 1 DIV (id - 1)")),
     Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, ARGUMENT, lambda at: DeltaTable.forName(at.spark, "nothing"), jvm=True),
@@ -344,11 +423,60 @@ def test_the_table_says_no_condition_in_two_ways() -> None:
 
     known: dict[str, tuple[str, str]] = {}
     for each in CONDITIONS:
-        assert known.setdefault(each.name, (each.sql_state, each.kind)) == (each.sql_state, each.kind)
+        if each.name != "CAST_INVALID_INPUT":  # its class is of the type that is cast to
+            assert known.setdefault(each.name, (each.sql_state, each.kind)) == (each.sql_state, each.kind)
         assert issubclass(getattr(pyspark.errors, each.kind), pyspark.errors.PySparkException)
     for case in CASES:
         if case.condition.startswith("DELTA_"):
             assert known[case.condition] == (case.sql_state, case.kind)
+
+
+def test_names_of_the_catalog(session: Any) -> None:
+    """A name that is taken, and one that nobody has, for each call that makes or replaces a table."""
+    from pyspark.errors import AnalysisException
+
+    rows = session.range(1)
+    session.sql("CREATE TABLE taken (id BIGINT) USING delta")
+    taken = (
+        lambda: session.sql("CREATE TABLE taken (id BIGINT) USING delta"),
+        lambda: session.sql("CREATE TABLE taken USING delta AS SELECT 1 AS id"),
+        lambda: rows.write.format("delta").saveAsTable("taken"),
+        lambda: rows.writeTo("taken").using("delta").create(),
+        lambda: DeltaTable.create(session).tableName("taken").addColumn("id", "BIGINT").execute(),
+    )
+    missing = (
+        lambda: session.sql("REPLACE TABLE nobody (id BIGINT) USING delta"),
+        lambda: session.sql("DESCRIBE DETAIL nobody").collect(),
+        lambda: session.sql("OPTIMIZE nobody").collect(),
+        lambda: session.sql("SELECT * FROM table_changes('nobody', 0)").collect(),
+        lambda: rows.writeTo("nobody").using("delta").replace(),
+        lambda: DeltaTable.replace(session).tableName("nobody").addColumn("id", "BIGINT").execute(),
+    )
+    try:
+        for condition, state, calls in (
+            ("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", taken),
+            ("TABLE_OR_VIEW_NOT_FOUND", "42P01", missing),
+        ):
+            for call in calls:
+                with pytest.raises(AnalysisException) as caught:
+                    call()
+                assert (caught.value.getCondition(), caught.value.getSqlState()) == (condition, state)
+    finally:
+        session.sql("DROP TABLE taken")
+
+
+def test_a_table_of_another_definition_at_the_place(place: Place) -> None:
+    from pyspark.errors import AnalysisException
+
+    columns = "CREATE TABLE elsewhere (id BIGINT, part STRING, text STRING) USING delta LOCATION '{root}/t'"
+    for clause, condition in {
+        "PARTITIONED BY (text)": "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
+        "TBLPROPERTIES ('a' = 'b')": "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY",
+    }.items():
+        with pytest.raises(AnalysisException) as caught:
+            place.sql(f"{columns} {clause}")
+        assert (caught.value.getCondition(), caught.value.getSqlState()) == (condition, "42KD7")
+    assert not place.spark.catalog.tableExists("elsewhere")
 
 
 def test_parameters_of_a_condition(place: Place) -> None:
@@ -368,6 +496,7 @@ def test_parameters_of_a_condition(place: Place) -> None:
         "ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')": {"config": "delta.newThing"},
         "ALTER TABLE {t} DROP COLUMN nope": {"objectName": "`nope`"},
         "ALTER TABLE {t} ADD COLUMN text STRING": {"fieldNames": "`text`"},
+        "INSERT INTO {t} VALUES (array(1), 'a', 'x')": {"srcType": '"ARRAY<INT>"', "targetType": '"BIGINT"'},
     }.items():
         with pytest.raises(AnalysisException) as refused:
             place.sql(text)

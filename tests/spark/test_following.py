@@ -178,7 +178,7 @@ def test_a_table_made_anew_at_the_same_place(session: Any, place: str) -> None:
     shutil.rmtree(place)
     with pytest.raises(AnalysisException) as raised:  # though it comes out of the JVM
         frame.count()
-    assert (raised.value.getCondition(), raised.value.getSqlState()) == ("DELTA_PATH_DOES_NOT_EXIST", "42K03")
+    assert (raised.value.getCondition(), raised.value.getSqlState()) == ("PATH_NOT_FOUND", "42K03")
     for each in range(4):
         append(session, place, each)
     assert ids(frame.select("id")) == [0, 1, 2, 3]

@@ -98,7 +98,7 @@ def test_replacing(session: Any) -> None:
     assert [tuple(row) for row in session.table("r").collect()] == [(1, "x")]
     session.sql("REPLACE TABLE r (id INT) USING delta")
     assert session.table("r").count() == 0
-    with pytest.raises(InvalidArgumentError, match="REPLACE TABLE needs a table"):
+    with pytest.raises(InvalidArgumentError, match="TABLE_OR_VIEW_NOT_FOUND"):
         session.sql("REPLACE TABLE none (id INT) USING delta")
 
 
@@ -163,6 +163,40 @@ def test_upkeep_and_descriptions(session: Any) -> None:
     assert session.table("u").count() == 0
     session.sql("ALTER TABLE u RENAME TO v")
     assert session.table("v").count() == 0
+
+
+def test_entries_are_described(session: Any, tmp_path: Path) -> None:
+    """DESCRIBE and the history say what the catalog says of a table."""
+    columns = "(id BIGINT DEFAULT 7, v INT) USING delta"
+    session.sql(f"CREATE TABLE own {columns}")
+    session.sql(f"CREATE TABLE other {columns} LOCATION '{tmp_path / 'other'}'")
+    for name, kind, managed in (("own", "MANAGED", "true"), ("other", "EXTERNAL", "false")):
+        rows = [tuple(row) for row in session.sql(f"DESCRIBE EXTENDED {name}").collect()]
+        said = {row[0]: row[1] for row in rows}
+        assert (said["Catalog"], said["Namespace"], said["Database"], said["Table"]) == ("spark_catalog", "default", "default", name)
+        assert (said["Type"], said.get("Is_managed_location", "false")) == (kind, managed)
+        assert rows[-2:] == [("# Column Default Values", "", ""), ("id", "bigint", "7")]
+        for detail in (session.sql(f"DESCRIBE DETAIL {name}"), DeltaTable.forName(session, name).detail()):
+            assert detail.first().name == f"spark_catalog.default.{name}"
+        parameters = session.sql(f"DESCRIBE HISTORY {name}").first().operationParameters
+        assert (parameters["isManaged"], parameters["description"]) == (managed, None)
+    assert session.sql(f"DESCRIBE DETAIL delta.`{tmp_path / 'other'}`").first().name is None
+
+
+def test_rows_that_are_added_by_name_are_cast(session: Any) -> None:
+    """`saveAsTable` in append mode and `writeTo` cast by store assignment, as INSERT does."""
+    session.sql("CREATE TABLE w (id BIGINT, v INT, k STRING) USING delta PARTITIONED BY (k)")
+    rows = session.sql("SELECT '5' AS id, 2.7D AS v, 1 AS k")
+    rows.write.format("delta").mode("append").saveAsTable("w")
+    rows.writeTo("w").append()
+    assert [tuple(row) for row in session.table("w").collect()] == [(5, 2, "1")] * 2
+    rows.writeTo("w").overwritePartitions()
+    assert [tuple(row) for row in session.table("w").collect()] == [(5, 2, "1")]
+    session.sql("CREATE TABLE s (st STRUCT<a: INT, b: INT>) USING delta")
+    session.sql("SELECT named_struct('a', '4') AS st").writeTo("s").append()
+    assert [row.st.asDict() for row in session.table("s").collect()] == [{"a": 4, "b": None}]
+    with pytest.raises(SchemaMismatchError, match="CAST_INVALID_INPUT"):
+        session.sql("SELECT 'x' AS id").writeTo("w").append()
 
 
 def test_writers(session: Any, tmp_path: Path) -> None:

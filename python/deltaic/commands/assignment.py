@@ -10,7 +10,7 @@ from deltaic.commands.store_assignment import Casting, assigned
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, shown
 from deltaic.plan.expression import Expression, null
 from deltaic.plan.literal import lit
-from deltaic.protocol.schema import DataType, Field, Schema, Struct, split_path
+from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, split_path
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -84,7 +84,12 @@ class Assignments:
         parts = split_path(key)
         if len(parts) > 1 and parts[0].lower() == self._alias.lower() and self._schema.get(parts[0]) is None:
             parts = parts[1:]
-        path, _ = self._schema.find(parts)
+        try:
+            path, _ = self._schema.find(parts)
+        except InvalidArgumentError as error:
+            if self._schema.get(parts[0]) is None:
+                raise
+            raise InvalidArgumentError("no such field", found=repr(path_text(parts)), expected=error.expected) from None
         data_type: DataType = Struct(self._schema.fields)
         for part in path:
             if not isinstance(data_type, Struct):
@@ -140,7 +145,7 @@ class Assignments:
     ) -> Expression:
         if node.value is not None:
             value = self._expression(engine, node.value, scope)
-            return assigned(engine, value, data_type, path, scope, casting, fills=self._fills)
+            return assigned(engine, value, data_type, path, scope, casting, fills=self._fills, what="an assigned")
         assert isinstance(data_type, Struct)
         parts: list[str | Expression] = []
         for item in data_type.fields:

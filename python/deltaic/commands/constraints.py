@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from deltaic.commands import generated
 from deltaic.commands.invariants import Rule, broken_rows, rows_text, rules_of
-from deltaic.errors import ConstraintViolationError, InvalidArgumentError, check_instance
+from deltaic.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError, check_instance
 from deltaic.log.snapshot import table_schema
 from deltaic.plan.nodes import Scan
 from deltaic.planning.planned import ScanPlan, column_names, resolve_condition
@@ -50,7 +50,10 @@ def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dic
         check_instance(name, str, "a constraint's name", "text")
         if not name.strip() or name.lower() in added:
             raise InvalidArgumentError("a constraint's name", found=repr(name), expected="text that is not empty, each name once")
-        resolve_condition(engine, condition, schema)
+        try:
+            resolve_condition(engine, condition, schema)
+        except SchemaMismatchError as error:
+            raise SchemaMismatchError(f"the CHECK constraint {name} must be a boolean", where=error.where, found=error.found) from None
         added[name.lower()] = condition
     return added
 

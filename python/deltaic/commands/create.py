@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -20,6 +22,17 @@ from deltaic.transaction import giving_way
 from deltaic.transaction.transaction import Transaction, already_committed
 
 Mode = Literal["error", "ignore", "overwrite"]
+_managed: ContextVar[bool] = ContextVar("deltaic_managed", default=False)
+
+
+@contextmanager
+def making_managed(is_managed: bool) -> Iterator[None]:
+    """Tables that are made meanwhile are a catalog's own: it deletes their files with their names. The history says so."""
+    token = _managed.set(is_managed)
+    try:
+        yield
+    finally:
+        _managed.reset(token)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -209,7 +222,7 @@ def set_clustering(transaction: Transaction, configuration: str | None) -> None:
 def definition_parameters(wanted: TableOptions, metadata: Metadata) -> dict[str, Any]:
     """Returns the operationParameters of a commit that creates a table."""
     return {
-        "isManaged": "false",
+        "isManaged": str(_managed.get()).lower(),
         "description": wanted.description,
         "partitionBy": list(metadata.partition_columns),
         "clusterBy": list(wanted.cluster_by or ()),

@@ -6,7 +6,6 @@ Source: PROTOCOL.md, "Deletion Vectors"; metrics as in delta-spark's DeltaOperat
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -14,6 +13,7 @@ from deltaic import _core
 from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, writes_vectors
 from deltaic.commands.marking import FileChanges, staging, take_out, total_size, vector_metrics
+from deltaic.commands.phase_times import PhaseTimes
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import columns_of
 from deltaic.plan.nodes import Project
@@ -62,24 +62,24 @@ def delete(
     """
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
-    started = time.monotonic()
+    times = PhaseTimes()
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
     transaction = Transaction(snapshot, "DELETE", {"predicate": [] if where is None else [where]}, commit)
     transaction.change = Change.REMOVE  # a rewritten file has only unchanged rows
     transaction.expect(Change.REMOVE)
     with staging(transaction):
-        metrics = stage(transaction, snapshot, engine, planned, parquet)
+        metrics = stage(transaction, snapshot, engine, planned, parquet, times)
         if metrics is None:
             return snapshot, dict(NOTHING)
-    times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
-    return transaction.commit(lambda: {**metrics(), **times}), metrics()
+    timed = times.metrics()
+    return transaction.commit(lambda: {**metrics(), **timed}), metrics()
 
 
 def truncate(snapshot: Snapshot, engine: Engine, *, commit: CommitOptions | None = None) -> tuple[Snapshot, dict[str, int]]:
-    """Removes all files of the table by metadata alone. Where there is none, nothing is committed."""
+    """Removes all files of a table without reading rows. If there are none, nothing is committed."""
     if already_committed(snapshot, commit):
         return snapshot, {}
-    started = time.monotonic()
+    times = PhaseTimes()
     transaction = Transaction(snapshot, "TRUNCATE", {}, commit)
     transaction.change = Change.REMOVE
     transaction.expect(Change.REMOVE)
@@ -87,12 +87,17 @@ def truncate(snapshot: Snapshot, engine: Engine, *, commit: CommitOptions | None
         metrics = stage(transaction, snapshot, engine, None, None)
         if metrics is None:
             return snapshot, {}
-    counts = {"num_removed_files": metrics()["num_removed_files"], "execution_time_ms": int((time.monotonic() - started) * 1000)}
+    counts = {"num_removed_files": metrics()["num_removed_files"], "execution_time_ms": times.metrics()["execution_time_ms"]}
     return transaction.commit(counts), counts
 
 
 def stage(
-    transaction: Transaction, snapshot: Snapshot, engine: Engine, condition: ScanPlan | str | None, parquet: ParquetOptions | None
+    transaction: Transaction,
+    snapshot: Snapshot,
+    engine: Engine,
+    condition: ScanPlan | str | None,
+    parquet: ParquetOptions | None,
+    times: PhaseTimes | None = None,
 ) -> Metrics | None:
     """Stages a deletion in a transaction, which may be that of another command. Returns its metrics; None if
     no row matches."""
@@ -100,7 +105,7 @@ def stage(
     transaction.read(None if planned.reads_itself else planned.predicate, rows_only=not planned.reads_itself)
     if planned.partition_only:
         return _drop_files(transaction, planned)
-    return _drop_rows(transaction, snapshot, engine, planned, parquet)
+    return _drop_rows(transaction, snapshot, engine, planned, parquet, times)
 
 
 def _drop_files(transaction: Transaction, planned: ScanPlan) -> Metrics | None:
@@ -130,11 +135,14 @@ def _drop_rows(
     engine: Engine,
     planned: ScanPlan,
     parquet: ParquetOptions | None,
+    times: PhaseTimes | None,
 ) -> Metrics | None:
     scan = planned.scan(planned.residual_columns, row_ids=True)
     rows = engine.row_ids(engine.run(Project(scan, columns_of(scan.alias, ROW_ID_FIELDS), "ids")))
     if len(rows) == 0:
         return None
+    if times is not None:
+        times.found_rows()
     recording = None
     if not writes_vectors(snapshot):  # with vectors, readers of the feed derive the deleted rows from them
         recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet)

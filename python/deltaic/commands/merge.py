@@ -210,7 +210,7 @@ def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot
         run, metrics = staged(Run(snapshot, engine, spec, held), held)
         if not run.changes:
             return snapshot, metrics()
-        times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
+        times = {**run.times.metrics(), "execution_time_ms": int((time.monotonic() - started) * 1000)}
 
         def written() -> dict[str, int]:
             return {**{name: value for name, value in metrics().items() if not name.endswith(("_scanned", "_skipped"))}, **times}

@@ -117,7 +117,14 @@ def bind(engine: Engine, clause: Clause, number: int, target: Schema, source: Sc
         return Bound(number, clause, where, None, scope)
     evolves = spec.schema_mode == "merge"
     values = clause.values if clause.values is not None else _star(clause, target, source, spec.source_alias, spec.casting, evolves)
-    return Bound(number, clause, where, Assignments(target, values, spec.target_alias, fills=evolves), scope)
+    try:
+        assignments = Assignments(target, values, spec.target_alias, fills=evolves)
+    except InvalidArgumentError as error:
+        if not error.message.startswith("no such column"):
+            raise
+        message = f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {error.message}"
+        raise InvalidArgumentError(message, found=error.found, expected=error.expected) from None
+    return Bound(number, clause, where, assignments, scope)
 
 
 def _star(clause: Clause, target: Schema, source: Schema, source_alias: str, casting: Casting, evolves: bool) -> dict[str, Expression]:
@@ -192,9 +199,19 @@ def chosen(engine: Engine, clauses: list[Bound]) -> Expression:
     return engine.compose(("CASE", *whens, " END"), "integer") if whens else null("integer")
 
 
+def resolve_in_merge(engine: Engine, text: str, scope: Mapping[str, Schema], *, queries: bool = False) -> Expression:
+    """A condition of MERGE: errors about an aggregate say so."""
+    try:
+        return engine.resolve(text, scope, queries=queries)
+    except InvalidArgumentError as error:
+        if not error.message.startswith("an aggregate cannot stand"):
+            raise
+        raise InvalidArgumentError("an aggregate cannot stand in a condition of MERGE", found=repr(text)) from None
+
+
 def _condition(engine: Engine, text: str, scope: Mapping[str, Schema]) -> Expression:
     """Resolves the condition of a clause, and checks that it is a deterministic boolean."""
-    resolved = engine.resolve(text, scope, queries=True)
+    resolved = resolve_in_merge(engine, text, scope, queries=True)
     if resolved.type not in ("boolean", "void"):
         raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=type_name(resolved.type))
     check_deterministic(resolved, "a condition of MERGE")

@@ -20,10 +20,11 @@ from deltaic.commands.delete import Metrics
 from deltaic.commands.invariants import checked, counting, rules_of
 from deltaic.commands.marking import FileChanges, staging, take_out, vector_metrics
 from deltaic.commands.merge_cardinality import cardinality_error
-from deltaic.commands.merge_clauses import Bound, bind, chosen, conditions, evolved_schema
+from deltaic.commands.merge_clauses import Bound, bind, chosen, conditions, evolved_schema, resolve_in_merge
 from deltaic.commands.merge_generated import CLAUSE, GeneratedValues
 from deltaic.commands.merge_planning import plan_target
-from deltaic.errors import InvalidArgumentError, MergeCardinalityError, UnsupportedFeatureError
+from deltaic.commands.phase_times import PhaseTimes
+from deltaic.errors import InvalidArgumentError, MergeCardinalityError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.log.snapshot import table_schema
 from deltaic.plan.expression import COUNT, Expression, Pieces, column, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Join, JoinKind, Plan, Project, Scan, Union
@@ -32,7 +33,7 @@ from deltaic.planning.planned import ScanPlan, column_names, reads_table
 from deltaic.protocol import change_feed
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.evolution import can_store
-from deltaic.protocol.schema import Field, Schema, Struct
+from deltaic.protocol.schema import Field, Schema, Struct, type_name
 from deltaic.transaction.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ class Run:
     to commit. `recording`: the rows for change files, or None."""
 
     def __init__(self, snapshot: Snapshot, engine: Engine, spec: MergeSpec, held: ExitStack) -> None:
+        self.times = PhaseTimes()
         self.snapshot, self.engine, self.spec, self.held = snapshot, engine, spec, held
         self.t, self.s = spec.target_alias, spec.source_alias
         source = _with_variants(engine.source(spec.source, self.s), snapshot.schema, engine)
@@ -70,13 +72,16 @@ class Run:
         self.numbers_rows = self._check_identities(bound)
         self.generated = GeneratedValues(engine, self.protocol, self.schema, bound)
         self.both = {self.t: self.schema, self.s: source.schema}
-        self.on = engine.resolve(spec.on, self.both)
-        if not self.on.deterministic or self.on.type not in ("boolean", "void"):
+        self.on = resolve_in_merge(engine, spec.on, self.both)
+        if self.on.type not in ("boolean", "void"):
+            raise SchemaMismatchError("a condition must be a boolean", where=repr(spec.on), found=type_name(self.on.type))
+        if not self.on.deterministic:
             raise InvalidArgumentError("on= must be a deterministic condition", found=repr(spec.on))
         self._values_of: dict[int, list[Expression]] = {}
         for each in bound:  # errors in assignments are raised before rows are read
             self._values(each)
-        self.source: Data = held.enter_context(engine.hold(engine.run(source), self.s))
+        with self.times.materializing_source():
+            self.source: Data = held.enter_context(engine.hold(engine.run(source), self.s))
         self.transaction = Transaction(snapshot, "MERGE", self._parameters(), spec.commit)
         self.changes = False
         self.recording: RecordedChanges | None = None
@@ -208,6 +213,7 @@ class Run:
             # condition.
             only_delete = len(self.matched) == 1 and self.matched[0].clause.action == "delete" and self.matched[0].clause.where is None
             changed_rows = self._row_ids(pairs, orphans, self.matched, self.by_source, unique=not only_delete)
+            self.times.found_rows()
             read = [*conditions(self.clauses), *(value for each in self.clauses for value in self._values(each))]
             reads_itself = reads_table(read, self.snapshot)
             self.transaction.read(

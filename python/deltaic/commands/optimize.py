@@ -227,7 +227,7 @@ class Optimize:
 
 
 def compact(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
-    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(compaction_bins, {"zOrderBy": [], "auto": job.auto})
+    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(compaction_bins, {"zOrderBy": [], "clusterBy": [], "auto": job.auto})
 
 
 def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
@@ -248,7 +248,7 @@ def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job
         raise InvalidArgumentError("a clustered table is clustered by its own columns", expected="optimize.cluster()")
     names = _curve_columns(snapshot, columns, curve)
     rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve)
-    return rewrite.run(lambda files, target: whole_partitions(files), {"zOrderBy": names, "auto": False})
+    return rewrite.run(lambda files, target: whole_partitions(files), {"zOrderBy": names, "clusterBy": [], "auto": False})
 
 
 def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False) -> Outcome:
@@ -303,7 +303,7 @@ def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate 
         return compaction_bins(files.only(small & (counts[files.partition] >= AUTO_COMPACT_FILES)), target)
 
     job = Job(target_size=AUTO_COMPACT_SIZE, auto=True, gate=gate)
-    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(bins, {"zOrderBy": [], "auto": True})[0]
+    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(bins, {"zOrderBy": [], "clusterBy": [], "auto": True})[0]
 
 
 _MEASURED = ["path", "size", "stats", "deletionVector", "partitionValues"]
@@ -372,6 +372,8 @@ class _Rewrite:
         if already_committed(self.snapshot, self.job.commit):
             return self.snapshot, self._metrics(_Progress(), 0, 0)
         planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
+        if self.job.where is not None and logical_columns(self.snapshot.schema, self.snapshot.domains.get(DOMAIN)):
+            raise UnsupportedFeatureError("where= of OPTIMIZE on a clustered table, which has no partitions", found=repr(self.job.where))
         if not planned.partition_only:
             raise InvalidArgumentError("where= of OPTIMIZE is a condition on partition columns", found=repr(self.job.where))
         files = planned.selection.adds
@@ -519,7 +521,11 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
     names: list[str] = []
     physical: list[list[str]] = []
     for name in columns:
-        path, item = snapshot.schema.find(name)
+        try:
+            path, item = snapshot.schema.find(name)
+        except InvalidArgumentError as error:
+            message = "no such column to order the files by"
+            raise InvalidArgumentError(message, found=error.found, expected=error.expected) from None
         text = path[0] if len(path) == 1 else path_text(path)
         if path[0] in snapshot.metadata.partition_columns:
             raise InvalidArgumentError("the files of a partition have one value of a partition column", found=text)

@@ -9,16 +9,17 @@ the table's schema.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from deltaic.errors import SchemaMismatchError
+from deltaic.errors import SchemaMismatchError, placed
 from deltaic.plan.expression import Expression, Pieces, null
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col, lit
+from deltaic.protocol import evolution
 from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct, decimal_parts, is_shape, type_name
+from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, is_shape, type_name
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -44,22 +45,24 @@ def assigned(
     casting: Casting,
     *,
     fills: bool = False,
+    what: str = "a",
 ) -> Expression:
     """Casts a value to the type of a column. `value`: an expression, or SQL text over `scope`. `casting`:
     "try" to make values that do not fit null. `fills`: True to set fields that its structs lack to null.
+    `what`: the words before "value" and "struct" in errors.
 
     Types that never fit are a SchemaMismatchError here; a value that does not fit is one when its row is
     computed."""
     resolved = value if isinstance(value, Expression) else engine.resolve(value, scope)
     if same_type(resolved.type, target):
         return resolved
-    fit = _Fit(f"column {'.'.join(path)}", casting, fills)
+    fit = _Fit(f"column {'.'.join(path)}", casting, fills, what=what)
     if resolved.deterministic:
         return engine.compose(fit.value((resolved,), resolved.type, target), target)
     # A non-deterministic value must be evaluated once, but the cast uses it several times: it becomes the
     # parameter of a lambda.
     once = f"__deltaic_value{fit.depth}"
-    converted = _Fit(fit.where, casting, fills, fit.depth + 1).value((once,), resolved.type, target)
+    converted = replace(fit, depth=fit.depth + 1).value((once,), resolved.type, target)
     return engine.compose(("element_at(transform(array(", resolved, f"), {once} -> ", *converted, "), 1)"), target)
 
 
@@ -73,6 +76,7 @@ class _Fit:
     casting: Casting
     fills: bool = False
     depth: int = 0
+    what: str = "a"
 
     def value(self, value: Pieces, source: DataType, target: DataType) -> Pieces:
         """Casts `value` from the type `source` to `target`."""
@@ -100,7 +104,7 @@ class _Fit:
         return self._primitive(value, source, target)
 
     def _inner(self) -> tuple[str, _Fit]:
-        return f"__deltaic_item{self.depth}", _Fit(self.where, self.casting, self.fills, self.depth + 1)
+        return f"__deltaic_item{self.depth}", replace(self, depth=self.depth + 1)
 
     def _struct(self, value: Pieces, source: Struct, target: Struct) -> Pieces:
         """Casts a struct by field name. Both must have the same fields; with `fills` the target may have
@@ -108,12 +112,12 @@ class _Fit:
         by_name = {item.name.lower(): item for item in source.fields}
         if extra := sorted(by_name.keys() - {item.name.lower() for item in target.fields}):
             raise SchemaMismatchError(
-                "a struct has fields that its column lacks", where=self.where, found=", ".join(extra), expected=type_name(target)
+                f"{self.what} struct has fields that its column lacks", where=self.where, found=", ".join(extra), expected=type_name(target)
             )
         missing = [item.name for item in target.fields if item.name.lower() not in by_name]
         if missing and not self.fills:
             raise SchemaMismatchError(
-                "a struct lacks fields of its column",
+                f"{self.what} struct lacks fields of its column",
                 where=self.where,
                 found=f"{type_name(source)}, without {', '.join(missing)}",
                 expected=f"{type_name(target)}, or a merge that evolves the schema",
@@ -121,7 +125,7 @@ class _Fit:
         parts: list[str | Expression] = []
         for item in target.fields:
             field = by_name.get(item.name.lower())
-            inner = _Fit(f"{self.where}.{item.name}", self.casting, self.fills, self.depth)
+            inner = replace(self, where=f"{self.where}.{item.name}")
             part: Pieces = (null(item.type).text,)
             if field is not None:
                 part = inner.value((*value, f".{col(field.name)}"), field.type, item.type)
@@ -138,7 +142,7 @@ class _Fit:
         attempt: Pieces = ("try_cast(", *value, f" AS {format_type(target)})")
         if self.casting == "try":
             return attempt
-        message = f"{self.where}: a value of type {type_name(source)} does not fit"
+        message = f"{self.where}: {self.what} value of type {type_name(source)} does not fit"
         failure = failing(SchemaMismatchError, message, expected=type_name(target))
         otherwise: Pieces = ("CASE WHEN ", *value, f" IS NOT NULL THEN CAST({failure} AS {format_type(target)}) END")
         return ("coalesce(", *attempt, ", ", *otherwise, ")")
@@ -172,3 +176,46 @@ def _always_fits(source: DataType, target: DataType) -> bool:
         return (source, target) in {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "date"), ("timestamp_ntz", "date")}
     have = decimal_parts(source) or ((_DIGITS[source], 0) if source in _DIGITS else None)
     return have is not None and decimal[1] >= have[1] and decimal[0] - decimal[1] >= have[0] - have[1]
+
+
+def as_cast(data: Schema, table: Schema) -> Schema:
+    """Returns the schema of the data after store assignment: types that the table cannot store, but a cast
+    can convert, become those of the table. A type that no cast converts is a SchemaMismatchError."""
+    known = ((item, table.get(item.name)) for item in data)
+    return Schema([item if other is None else _as_cast_to(item, other) for item, other in known])
+
+
+def _as_cast_to(source: Field, target: Field) -> Field:
+    with placed(lambda error: f"column {target.name}"):
+        return source.with_(type=retyped(source.type, target.type, _is_cast))
+
+
+def _is_cast(source: DataType, target: DataType) -> bool:
+    """True if `target` cannot store `source`, but a cast can convert it: from or to a string, or between
+    numbers and booleans."""
+    if source == "variant" or target in ("variant", "void") or evolution.can_store(source, target):
+        return False
+    if isinstance(target, str):
+        numbers = all(item == "boolean" or evolution.is_number(item) for item in (source, target))
+        if source == "string" or target == "string" or numbers:
+            return True
+    elif type(source) is type(target):  # the types within them decide
+        return False
+    raise SchemaMismatchError("a value does not fit its column", found=type_name(source), expected=type_name(target))
+
+
+def retyped(source: DataType, target: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
+    """Replaces parts of the type `source` by those of `target` wherever `replaces` is true for both. Fields
+    match by name."""
+    if replaces(source, target):
+        return target
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        known = {item.name.lower(): item for item in target.fields}
+        inner = ((item, known.get(item.name.lower())) for item in source.fields)
+        return Struct([item if other is None else item.with_(type=retyped(item.type, other.type, replaces)) for item, other in inner])
+    if isinstance(source, Array) and isinstance(target, Array):
+        return Array(retyped(source.element, target.element, replaces), source.contains_null)
+    if isinstance(source, Map) and isinstance(target, Map):
+        key, value = retyped(source.key, target.key, replaces), retyped(source.value, target.value, replaces)
+        return Map(key, value, source.value_contains_null)
+    return source

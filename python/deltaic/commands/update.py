@@ -6,7 +6,6 @@ Source: metrics as in delta-spark's DeltaOperations.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
@@ -21,6 +20,7 @@ from deltaic.commands.delete import NOTHING as NOTHING_DELETED
 from deltaic.commands.delete import file_metrics
 from deltaic.commands.invariants import checked, counting, rules_of
 from deltaic.commands.marking import staging, take_out
+from deltaic.commands.phase_times import PhaseTimes
 from deltaic.commands.store_assignment import Casting
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import Expression, column, columns_of
@@ -55,7 +55,7 @@ def update(
     check_casting(casting)
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
-    started = time.monotonic()
+    times = PhaseTimes()
     assignments = Assignments(snapshot.schema, set, alias)
     identity.check_updated(identity.columns_of(snapshot.protocol, snapshot.schema), assignments.columns)
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
@@ -69,6 +69,7 @@ def update(
         rows = engine.row_ids(engine.run(Project(scan, columns_of(alias, ROW_ID_FIELDS), "ids")))
         if len(rows) == 0:
             return snapshot, dict(NOTHING)
+        times.found_rows()
         target = snapshot_target(snapshot, parquet)
         matched = replace(matched_rows(scan, rows, snapshot), row_tracking=target.row_tracking)
         old: Plan = matched
@@ -91,8 +92,8 @@ def update(
     def metrics() -> dict[str, int]:
         return {"num_updated_rows": len(rows), "num_copied_rows": changed.written_rows - len(rows), **file_metrics(changed)}
 
-    times = {"execution_time_ms": int((time.monotonic() - started) * 1000)}
-    return transaction.commit(lambda: {**metrics(), **times}), metrics()
+    timed = times.metrics()
+    return transaction.commit(lambda: {**metrics(), **timed}), metrics()
 
 
 def matched_rows(scan: Scan, rows: _core.RowIds, snapshot: Snapshot, *, row_ids: bool = False) -> Scan:

@@ -92,7 +92,7 @@ def _vacuumed(
 ) -> tuple[Snapshot, pa.Table]:
     features.check_maintained(snapshot.protocol, "VACUUM")
     features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains)
-    retained = _retention(snapshot, retention, enforce_retention)
+    retained = _retention(snapshot, retention, enforce_retention and not dry_run)
     kept = _versions(snapshot, keep_versions)
     now = clock()
     cutoff = now - milliseconds(retained)
@@ -161,7 +161,7 @@ def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -
     if not isinstance(retention, timedelta):
         raise InvalidTypeError("retention", found=type(retention).__name__, expected="datetime.timedelta")
     if retention < timedelta(0):
-        raise InvalidArgumentError("retention is negative", found=retention)
+        raise InvalidArgumentError("retention is negative", found=retention, expected="0 hours at least")
     if enforce and retention < table:
         raise InvalidArgumentError(
             "retention is shorter than the table's delta.deletedFileRetentionDuration: readers and writers at work may still need "

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,9 +24,15 @@ from deltaic.commands.create import TableOptions, check_expressions, definition_
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
-from deltaic.commands.store_assignment import Casting, assigned, same_type
+from deltaic.commands.store_assignment import Casting, as_cast, assigned, retyped, same_type
 from deltaic.engine.exporters import is_replayable
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError, add_note
+from deltaic.errors import (
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    UnsupportedFeatureError,
+    add_note,
+)
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import column
@@ -37,7 +43,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
 from deltaic.protocol.properties import constraint_names
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name
+from deltaic.protocol.schema import DataType, Field, Schema, path_text, type_name
 from deltaic.transaction.transaction import Transaction, already_committed, is_collecting
 from deltaic.worker import Worker
 
@@ -66,6 +72,7 @@ class Write:
     `wanted`: options of a new table.
     `defines`: True for CREATE [OR REPLACE] TABLE AS SELECT, which replaces an existing table completely.
     `casting`: None to allow only values that stay the same in the column's type.
+    `fills`: True to set fields that cast structs lack to null.
     `more`: further options of the engine's writer.
     `streaming`: for a batch of a stream, its parameters in the history.
     `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else this
@@ -80,6 +87,7 @@ class Write:
     commit: CommitOptions | None = None
     defines: bool = False
     casting: Casting | None = None
+    fills: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
     streaming: Mapping[str, Any] | None = None
     fills_partitions: bool = False
@@ -120,7 +128,7 @@ class Write:
             return dict(self.streaming)
         if self.defines:
             return definition_parameters(self.wanted, metadata)
-        shown: dict[str, Any] = {"mode": _MODES[self.mode], "partitionBy": list(metadata.partition_columns)}
+        shown: dict[str, Any] = {"mode": _MODES[self.mode], "partitionBy": list(self.wanted.partition_by or ())}
         if self.where is not None:
             shown["predicate"] = self.where
         if self.mode == "overwrite_partitions":
@@ -252,7 +260,7 @@ def _new_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metada
     rules += invariants.rules_of(metadata, schema)
     if job.where is not None:
         rules.append(Rule("a new row does not match the where of the overwrite", job.where, job.where))
-    rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting)
+    rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting, job.fills)
     columns = _numbered_columns(source.schema, protocol, schema)
     # Generated and identity columns are null here, as they are computed below.
     later = {*missing, *(field.name for field in columns)}
@@ -269,7 +277,7 @@ def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> lis
     return [field for name, field in columns.items() if name not in names]
 
 
-def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None) -> Plan:
+def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None, fills: bool) -> Plan:
     """Casts the source's columns to the table's types by store assignment, like UPDATE and MERGE. Without
     `casting`, only casts are made that depend on the time zone, such as a timestamp without a zone in a
     column with one."""
@@ -283,7 +291,7 @@ def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Cas
         if of_table is not None and of_source is not None and of_table.type not in ("variant", "void"):
             target = of_table.type if casting is not None else _zoned(of_source.type, of_table.type)
             if not same_type(of_source.type, target):
-                value, is_cast = assigned(engine, value, target, (of_table.name,), scope, casting or "strict"), True
+                value, is_cast = assigned(engine, value, target, (of_table.name,), scope, casting or "strict", fills=fills), True
         columns.append((name, value))
     return Project(rows, tuple(columns), source.alias) if is_cast else rows
 
@@ -291,40 +299,7 @@ def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Cas
 def _zoned(source: DataType, target: DataType) -> DataType:
     """Replaces dates and timestamps in the type `source` by those of `target` if the conversion depends on
     the time zone."""
-    return _retyped(source, target, lambda before, after: (before, after) in _ZONED)
-
-
-def _as_cast(data: Schema, table: Schema) -> Schema:
-    """Returns the schema of the data after store assignment: types that the table cannot store, but a cast
-    can convert, become those of the table."""
-    known = ((item, table.get(item.name)) for item in data)
-    return Schema([item if other is None else item.with_(type=_retyped(item.type, other.type, _is_cast)) for item, other in known])
-
-
-def _is_cast(source: DataType, target: DataType) -> bool:
-    """True if `target` cannot store `source`, but a cast can convert it: from or to a string, or between
-    numbers and booleans."""
-    if source == "variant" or not isinstance(target, str) or target in ("variant", "void") or evolution.can_store(source, target):
-        return False
-    numbers = all(item == "boolean" or evolution.is_number(item) for item in (source, target))
-    return source == "string" or target == "string" or numbers
-
-
-def _retyped(source: DataType, target: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
-    """Replaces parts of the type `source` by those of `target` wherever `replaces` is true for both. Fields
-    match by name."""
-    if replaces(source, target):
-        return target
-    if isinstance(source, Struct) and isinstance(target, Struct):
-        known = {item.name.lower(): item for item in target.fields}
-        inner = ((item, known.get(item.name.lower())) for item in source.fields)
-        return Struct([item if other is None else item.with_(type=_retyped(item.type, other.type, replaces)) for item, other in inner])
-    if isinstance(source, Array) and isinstance(target, Array):
-        return Array(_retyped(source.element, target.element, replaces), source.contains_null)
-    if isinstance(source, Map) and isinstance(target, Map):
-        key, value = _retyped(source.key, target.key, replaces), _retyped(source.value, target.value, replaces)
-        return Map(key, value, source.value_contains_null)
-    return source
+    return retyped(source, target, lambda before, after: (before, after) in _ZONED)
 
 
 def _is_done(snapshot: Snapshot, job: Write) -> bool:
@@ -382,7 +357,7 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
             description=wanted.description,
         )
     if job.casting is not None:
-        data = _as_cast(data, snapshot.schema)
+        data = as_cast(data, snapshot.schema)
     if not job.fills_partitions:
         evolution.check_partitions(snapshot.schema, snapshot.metadata.partition_columns, data)
     if job.schema_mode == "merge":
@@ -451,6 +426,8 @@ def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) 
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
     set_clustering(transaction, job.wanted.clustering(metadata))
+    if job.streaming is not None and job.mode == "overwrite":
+        transaction.read()  # complete mode is no blind append, its first batch neither
     with staging(transaction):
         adds = rows.files(transaction, protocol, metadata, job)
     transaction.add(adds)

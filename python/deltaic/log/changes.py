@@ -133,6 +133,9 @@ class _Ends:
             version = first_version_at(self._snapshot, self._listing, versions.starting_timestamp, after_last=self._allowed)
         if version > self._listing.latest and self._allowed:
             return None
+        if version > self._listing.latest:
+            message = "the changes begin after the last version"
+            raise VersionNotFoundError(message, where=self._snapshot.location, found=version, expected=self._listing.latest)
         if version not in self._listing.commits:
             raise _not_there(self._snapshot, version, self._listing)
         return version
@@ -173,7 +176,7 @@ def first_version_at(snapshot: Snapshot, listing: Listing, timestamp: datetime |
         return listing.latest + 1
     last = history.moment(times[versions[-1]]).isoformat() if versions else None
     raise VersionNotFoundError(
-        "the time is after the last version",
+        history.AFTER_LAST,
         where=snapshot.location,
         found=history.moment(time).isoformat(),
         expected=None if last is None else f"{last} or earlier",

@@ -23,6 +23,10 @@ _MOST_READ = 1024
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
+AFTER_LAST = "the time is after the last version"
+"""Message of the VersionNotFoundError about a time to come."""
+
+
 def milliseconds(timestamp: datetime | str) -> int:
     """Converts a timestamp to ms since 1970. Text is ISO 8601; a date is its midnight; without a zone it is
     in UTC."""
@@ -154,7 +158,7 @@ def version_at(store: _core.Store, timestamp: datetime | str, version: int | Non
         last = in_commit_time(store, found) if era is not None and found >= era.version else times[found]
         if wanted > last:
             raise VersionNotFoundError(
-                "the time is after the last version",
+                AFTER_LAST,
                 where=store.location,
                 found=moment(wanted).isoformat(),
                 expected=f"{moment(last).isoformat()} (version {found}) or earlier",

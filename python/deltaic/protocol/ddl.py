@@ -34,6 +34,8 @@ _SRIDS = {"geometry(0)": "geometry(SRID:0)", "geometry(3857)": "geometry(EPSG:38
     "geography(4326)": "geography(OGC:CRS84, spherical)"}  # fmt: skip
 """Geospatial types in Spark's SQL -> Delta's name of the type."""
 _BOUNDED = {"char": "char", "character": "char", "varchar": "varchar"}
+_TABLE_CONSTRAINTS = frozenset({("primary", "key"), ("foreign", "key"), ("unique", "("), ("check", "(")})
+_COLUMN_CONSTRAINTS = frozenset({"primary", "foreign", "unique", "check", "references", "constraint"})
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
 
 
@@ -130,6 +132,8 @@ class _Parser:
         if self.peek().kind == "end" or (closing and self.is_mark(closing)):
             return result
         while True:
+            if closing is None:
+                self.refuse_constraint()
             result.append(self.field(nested=closing is not None, depth=depth))
             if self.is_mark(","):
                 self.next()
@@ -156,8 +160,21 @@ class _Parser:
                 metadata["CURRENT_DEFAULT"] = self.expression()
             elif not nested and self.words("generated"):
                 self.generated(metadata)
+            elif not nested and self.peek().text.lower() in _COLUMN_CONSTRAINTS:
+                self.fail_on_constraint()
             else:
                 return Field(name, data_type, nullable, metadata)
+
+    def refuse_constraint(self) -> None:
+        """UnsupportedFeatureError where a constraint stands in the place of a column. The next words decide, as a column may be called
+        `check` or `primary`, too."""
+        first, second, third = (self.peek(ahead).text.lower() for ahead in range(3))
+        if (first, second) in _TABLE_CONSTRAINTS or (first == "constraint" and third in _COLUMN_CONSTRAINTS):
+            self.fail_on_constraint()
+
+    def fail_on_constraint(self) -> NoReturn:
+        expected = "ALTER TABLE ... ADD CONSTRAINT name CHECK (condition)"
+        raise UnsupportedFeatureError("a table constraint among the columns", where=self.where(self.peek()), expected=expected)
 
     def lengths(self, data_type: DataType) -> dict[str, Any]:
         """Returns the metadata of a column whose type was just parsed: its type with CHAR(n) and VARCHAR(n),
@@ -267,8 +284,9 @@ class _Parser:
         if word == "string" and self.words("collate"):
             raise UnsupportedFeatureError("collations are not supported", where=self.where(token))
         if word not in _ALIASES:
-            self.position -= 1
-            self.fail("a type")
+            raise InvalidArgumentError(
+                "no such type", where=self.where(token), found=repr(token.text[:40]), expected="a type of Spark's SQL"
+            )
         return _ALIASES[word]
 
     def decimal(self, token: _Token) -> DataType:

@@ -235,7 +235,18 @@ def rename_column(schema: Schema, path: Sequence[str], name: str) -> Schema:
     """Renames a field to `name`, which is a plain name and no path. The physical name stays."""
     if not name:
         raise InvalidArgumentError("a column's name is not empty")
+    _check_new(schema, path, name)
     return edit_field(schema, path, lambda item: item.with_(name=name))
+
+
+def _check_new(schema: Schema, path: Sequence[str], name: str) -> None:
+    """InvalidArgumentError where another field beside that of the path has the name."""
+    try:
+        other, _ = schema.find((*path[:-1], name))
+    except InvalidArgumentError:
+        return
+    if other[-1].lower() != path[-1].lower():
+        raise InvalidArgumentError("the column exists already", where=path_text(other))
 
 
 def drop_columns(schema: Schema, paths: Iterable[Sequence[str]]) -> Schema:

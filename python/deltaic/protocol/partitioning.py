@@ -22,7 +22,10 @@ def partition_columns(schema: Schema, names: str | Iterable[str] | None) -> tupl
     """
     columns: list[str] = []
     for name in (names,) if isinstance(names, str) else names or ():
-        field = schema.field(name)
+        try:
+            field = schema.field(name)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError("no such partition column", found=error.found, expected=error.expected) from None
         if not isinstance(field.type, str) or field.type in _NOT_PARTITIONS or is_shape(field.type):
             raise InvalidArgumentError(
                 "a table cannot be partitioned by this column", where=field.name, found=f"its type is {type_name(field.type)}"

@@ -55,12 +55,16 @@ def write_frame(
     df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False, by_name: bool = False
 ) -> None:
     """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment.
-    `by_name`: the call names the table, as INSERT BY NAME does, and may lack partition columns."""
+    `by_name`: the call names the table, as INSERT BY NAME does: columns and fields match by name, and fields and partition columns that
+    it lacks become null."""
     chosen = _MODES.get((mode or "error").lower())
     if chosen is None:
         raise InvalidArgumentError("unknown save mode", found=repr(mode), expected=", ".join(sorted(_MODES)))
     if asked.refused is not None:
-        raise UnsupportedFeatureError(f"{asked.refused} of a Delta table", expected="partitionBy, clusterBy, or OPTIMIZE ZORDER")
+        expected = "partitionBy, clusterBy, or OPTIMIZE ZORDER"
+        if asked.refused == "sortBy":
+            raise InvalidArgumentError("[SORT_BY_WITHOUT_BUCKETING] sortBy goes with bucketBy", found="sortBy alone", expected=expected)
+        raise UnsupportedFeatureError("buckets of a Delta table", found=asked.refused, expected=expected)
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession
@@ -77,6 +81,7 @@ def write_frame(
         more=wanted.more if optimize is None else {**wanted.more, "optimize_write": optimize},
         defines=defines,
         casting="strict" if casts else None,
+        fills=by_name,
         streaming=asked.streaming,
         fills_partitions=by_name,
     )

@@ -11,7 +11,7 @@ from typing import Any
 from deltaic import table
 from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, VersionNotFoundError
 from deltaic.log import history
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
@@ -92,6 +92,17 @@ def version_at(spark: Any, path: Path, moment: datetime, storage_options: Mappin
     version, as with delta-spark: what is committed until then would change the rows."""
     with opening(spark):
         return history.version_at(open_store(path, storage_options), moment, after_last=False)
+
+
+def check_restorable(spark: Any, path: Path, moment: datetime) -> None:
+    """VersionNotFoundError for a time that RESTORE does not take: one before the first version, or after the last."""
+    try:
+        version_at(spark, path, moment)
+    except VersionNotFoundError as error:
+        condition = f"DELTA_CANNOT_RESTORE_TIMESTAMP_{'GREATER' if error.message.startswith(history.AFTER_LAST) else 'EARLIER'}"
+        raise VersionNotFoundError(
+            f"[{condition}] {error.message}", where=error.where, found=error.found, expected=error.expected
+        ) from None
 
 
 @raises_as_spark()

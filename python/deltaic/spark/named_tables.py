@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from deltaic.commands.create import making_managed
 from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import delete_folder, has_jvm, has_temporary_view
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
@@ -148,6 +149,12 @@ def place_of(spark: Any, name: Name, location: str | None) -> NewTable:
 @contextmanager
 def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
     """Around what makes a table: its name is in the catalog afterwards. Where the table is not made, the name is not there either."""
+    with making_managed(new is not None and new.managed), _entering(spark, new):
+        yield
+
+
+@contextmanager
+def _entering(spark: Any, new: NewTable | None) -> Iterator[None]:
     if new is None or not new.enters:
         yield
     elif has_jvm(spark):

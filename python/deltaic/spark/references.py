@@ -238,7 +238,7 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
     name = parsed(text)
     path = text if by_path else None if name is None else path_of(spark, name)
     if path is None:
-        raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=text, expected="the name of a Delta table")
+        raise InvalidArgumentError("no such table or view", found=text, expected="the name of a Delta table")
     alias = None if by_path or name is None or _alias_follows(reader) else name.parts[-1]
     return Reference(start, end, path, by_path=False, alias=alias, changes=tuple(ends))
 

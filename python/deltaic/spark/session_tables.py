@@ -21,7 +21,7 @@ from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import references, spliced
 from deltaic.spark.views import path_of, path_of_view
-from deltaic.sql.names import Name, Tables
+from deltaic.sql.names import CatalogEntry, Name, Tables
 from deltaic.sql.positions import named
 from deltaic.sql.subqueries import defined, hold_queries
 from deltaic.sql.tokens import Reader
@@ -34,7 +34,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 def moment_of(spark: Any, text: str) -> datetime:
     """SQL of a time, or of text that says one, as Spark understands it in the zone of the session -> UTC."""
     with named_errors():
-        micros = spark_sql(spark, f"SELECT unix_micros(CAST(({text}) AS TIMESTAMP))").collect()[0][0]
+        micros = spark_sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP))").collect()[0][0]
     if micros is None:
         raise InvalidArgumentError("not a timestamp", found=text, expected="a timestamp")
     return _EPOCH + timedelta(microseconds=micros)
@@ -136,10 +136,10 @@ class SparkTables(Tables):
         """VersionNotFoundError for a time after the last version, as for every other time on Spark."""
         if moment.timestamp is None:
             return raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})(super().restore)(table, moment)
-        from deltaic.spark.frames import version_at
+        from deltaic.spark.frames import check_restorable
 
         time = moment_of(self._spark, lit(moment.timestamp))
-        version_at(self._spark, table.location, time)
+        check_restorable(self._spark, table.location, time)
         return table.restore(timestamp=time)
 
     def table_properties(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
@@ -176,6 +176,10 @@ class SparkTables(Tables):
         new = place_of(self._spark, name, location)
         self._entering.enter_context(entering(self._spark, new))
         return new.path, new.enters
+
+    def entry(self, name: Name) -> CatalogEntry | None:
+        known = None if name.path is not None else named_table(self._spark, name.parts)
+        return None if known is None else CatalogEntry(SESSION_CATALOG, *known.parts, known.managed)
 
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
         known = None if name.path is not None else named_table(self._spark, name.parts)

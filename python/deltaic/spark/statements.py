@@ -12,12 +12,13 @@ import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.planning.columns import check_has_columns
 from deltaic.protocol.schema import Schema, quote_name
 from deltaic.spark import patches, plan_functions
@@ -74,7 +75,6 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("RESTORE", "TABLE"),
     ("RESTORE",),
     ("FSCK", "REPAIR", "TABLE"),
-    ("GENERATE", "SYMLINK_FORMAT_MANIFEST", "FOR", "TABLE"),
     *((word, "TABLE", what) for word in ("DESCRIBE", "DESC") for what in ("EXTENDED", "FORMATTED")),
     *((word, what) for word in ("DESCRIBE", "DESC") for what in ("HISTORY", "DETAIL", "TABLE", "EXTENDED", "FORMATTED")),
     ("DESCRIBE",),
@@ -215,7 +215,8 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
         reader = Reader(whole)
         before, names = _definitions(reader) or ("", [])
         with opening(spark), SparkTables(spark, before, names, given) as tables:
-            done = frame_of(spark, run(_by_name(whole[reader.tokens[reader.position].start :]), tables))
+            runs = run if reader.tokens[reader.position].keyword in _CHANGES_ROWS else _runs
+            done = frame_of(spark, runs(_by_name(whole[reader.tokens[reader.position].start :]), tables))
         if reader.tokens[reader.position].keyword in _CHANGES and target.path is None and (path := path_of_view(spark, target)) is not None:
             newest(spark, path).createOrReplaceTempView(target.parts[0])  # by public interfaces a view shows one version
         return done
@@ -226,6 +227,11 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
             return frame_of(spark, run(text, SparkTables(spark)))
     with _of_tables_by_name(spark, reader, target):
         return _queried(spark, reader, args, given)
+
+
+_CHANGES_ROWS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
+_runs = raises_as_spark({TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"})(run)
+"""Like `run`. Spark looks for the path of a table whose rows change by itself, and then has another condition."""
 
 
 def _names_table(spark: Any, text: str) -> bool:
@@ -280,6 +286,8 @@ def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Itera
             len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in _BY_PATH
         )
         if target is not None and only_ours and type(error).__name__ in ("ParseException", "AnalysisException"):
+            if not _is_known(spark, target):
+                raise InvalidArgumentError("no such table or view", found=str(target), expected="delta.`path`, or a name") from error
             expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
             raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=str(target), expected=expected) from error
         if first in _CHANGES and _NO_TABLE.search(str(error)):
@@ -287,6 +295,14 @@ def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Itera
                 f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
             ) from error
         raise
+
+
+def _is_known(spark: Any, name: Name) -> bool:
+    """True if a table or view of any format has the name."""
+    try:
+        return bool(spark.catalog.tableExists(str(name)))
+    except Exception:  # a name that Spark does not take, or of a catalog that is not there
+        return False
 
 
 def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> bool:
@@ -324,10 +340,9 @@ def _like(reader: Reader) -> Name | None:
     """The table whose definition CREATE TABLE name LIKE source takes. Leaves the cursor where it was."""
     start = reader.position
     try:
-        for words in _HEADS:
-            if reader.accept(*words):
-                read_name(reader)
-                return read_name(reader) if reader.accept("LIKE") else None
+        if _passes_head(reader):
+            read_name(reader)
+            return read_name(reader) if reader.accept("LIKE") else None
     except InvalidArgumentError:
         return None
     finally:
@@ -335,15 +350,22 @@ def _like(reader: Reader) -> Name | None:
     return None
 
 
+def _passes_head(reader: Reader) -> bool:
+    """Passes the words before the name of the statement's table. GENERATE has its mode among them, which may be any."""
+    if reader.accept("GENERATE"):
+        reader.name()
+        return reader.accept("FOR", "TABLE")
+    return any(reader.accept(*words) for words in _HEADS)
+
+
 def _target(reader: Reader) -> Name | None:
     """The table that a statement of ours is about; None for a query, and for what has no table there. Leaves the cursor where it was."""
     start = reader.position
     try:
-        for words in _HEADS:
-            if reader.accept(*words):
-                if reader.tokens[0].keyword in _BY_PATH and not reader.done and reader.tokens[reader.position].kind == "string":
-                    return Name(("delta", reader.string()))
-                return read_name(reader)
+        if _passes_head(reader):
+            if reader.tokens[0].keyword in _BY_PATH and not reader.done and reader.tokens[reader.position].kind == "string":
+                return Name(("delta", reader.string()))
+            return read_name(reader)
     except InvalidArgumentError:
         return None
     finally:
@@ -372,9 +394,7 @@ def _by_name(text: str) -> str:
     reader = Reader(text)
     if reader.tokens[0].keyword not in _BY_PATH:
         return text
-    for words in _HEADS:
-        if reader.accept(*words):
-            break
+    _passes_head(reader)
     if reader.done or (token := reader.tokens[reader.position]).kind != "string":
         return text
     path = reader.string().replace("`", "``")
@@ -444,17 +464,28 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
         return _of_view(spark, reference.view)
     path, partition = partition_of(spark, reference.path)
     if reference.moment is not None:
-        version = version_at(spark, path, moment_of(spark, reference.moment))
+        version = version_at(spark, path, _travelled_to(spark, reference.moment))
     frame = newest(spark, path) if version is None else read(spark, path, version=version)
     if not frame.columns:
         check_has_columns(Schema(()), path)
     return frame if partition is None else frame.where(partition)
 
 
+def _travelled_to(spark: Any, text: str) -> datetime:
+    """The time of TIMESTAMP AS OF."""
+    try:
+        return moment_of(spark, text)
+    except InvalidArgumentError as error:
+        condition = "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT"
+        raise InvalidArgumentError(f"[{condition}] {error.message}", found=text, expected=error.expected) from None
+
+
 def _changes_of(spark: Any, reference: Reference) -> DataFrame:
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     for end, text in zip(("starting", "ending"), reference.changes, strict=False):
         value = spark_sql(spark, f"SELECT {text}").collect()[0][0]
+        if value is None:
+            raise InvalidArgumentError("a range of changes begins and ends at a version or a time", found=text)
         is_version = isinstance(value, int) and not isinstance(value, bool)
         reader = reader.option(f"{end}{'Version' if is_version else 'Timestamp'}", str(value))
     return reader.load(reference.path)

@@ -17,6 +17,7 @@ from deltaic.log.store import open_store
 from deltaic.spark.frame_writes import BuilderState, write_frame
 from deltaic.spark.named_tables import entering, place_of
 from deltaic.spark.portable.arrow_values import written_schema
+from deltaic.spark.raising import raises_as_spark
 from deltaic.sql.names import Name
 from deltaic.table import DeltaTable
 
@@ -62,6 +63,7 @@ class BatchWriter:
     output: str
     checkpoint: str | None = None
 
+    @raises_as_spark()
     def __call__(self, batch: Any, number: int) -> None:
         query = self._query(batch)
         _check_types(batch.schema)

@@ -11,7 +11,7 @@ from typing import Any
 from deltaic.engine.spark.engine import enabled_as, engine_of, session_of
 from deltaic.engine.spark.native.session import has_jvm
 from deltaic.engine.spark.read_path import Native
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, TableNotFoundError
 from deltaic.spark import patches
 from deltaic.spark.frame_writes import FORMATS, BuilderState
 from deltaic.spark.named_tables import parsed, path_in_catalog
@@ -174,9 +174,24 @@ def _load(load: Any, self: Any, path: Any = None, format: str | None = None, sch
     if not engine_of(session_of(self)).is_native:
         StreamReadOptions.of(asked.options)  # wrong ones are refused here, and not by a server
         return load(self, path, format, schema, **options, **allowed)
-    if schema is not None or asked.schema is not None:
-        raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select()")
-    return _read(session_of(self), asked)
+    frame = _read(session_of(self), asked)
+    _check_schema(frame, asked.schema if schema is None else schema)
+    return frame
+
+
+def _check_schema(frame: Any, given: Any) -> None:
+    """InvalidArgumentError where a reader's schema() is not the table's own; what may be null does not count."""
+    if given is None:
+        return
+    from pyspark.sql.types import StructType
+
+    wanted = StructType.fromDDL(given) if isinstance(given, str) else given
+    if wanted.simpleString().lower() != frame.schema.simpleString().lower():
+        raise InvalidArgumentError(
+            "[DELTA_READ_SOURCE_SCHEMA_CONFLICT] a Delta table has its own schema",
+            found=wanted.simpleString(),
+            expected=f"{frame.schema.simpleString()}, or no schema()",
+        )
 
 
 def _table(table: Any, self: Any, tableName: str) -> Any:
@@ -189,6 +204,7 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
     return _read(session_of(self), _asked(self))
 
 
+@raises_as_spark({TableNotFoundError: "DELTA_SCHEMA_NOT_SET"})
 def _read(spark: Any, asked: BuilderState) -> Any:
     return read_stream(spark, StreamReadOptions.of(asked.options))
 

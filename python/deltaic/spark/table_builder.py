@@ -14,7 +14,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFound
 from deltaic.protocol.schema import Field, Schema
 from deltaic.spark.named_tables import entering, parsed, place_of
 from deltaic.spark.portable.arrow_values import delta_schema
-from deltaic.spark.raising import methods_raise_as_spark
+from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.views import path_of_view
 from deltaic.sql.names import Name
 
@@ -154,6 +154,7 @@ class DeltaTableBuilder:
         self._properties[key] = value
         return self
 
+    @raises_as_spark({TableNotFoundError: "TABLE_OR_VIEW_NOT_FOUND"})
     def execute(self) -> DeltaTable:
         """Creates the table in one commit, and returns it.
 

@@ -16,11 +16,13 @@ from deltaic.engine.spark.native.session import is_classic, logical_plan
 from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_options, is_on, table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.plan.literal import lit
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.spark.expressions import assignments, condition_text, sql_text
-from deltaic.spark.frames import version_at
+from deltaic.spark.frames import check_restorable
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
+from deltaic.spark.named_tables import parsed
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, moment_of
@@ -61,6 +63,7 @@ class DeltaTable:
     def __init__(self, spark: SparkSession, path: str, alias: str | None = None) -> None:
         self._spark, self._path, self._alias = spark, path, alias
         self._frames: deque[DataFrame] = deque(maxlen=MOST_FRAMES)
+        self._name: Name | None = None
 
     def _table(self) -> deltaic.DeltaTable:
         """The newest version, with the cluster as its engine."""
@@ -95,7 +98,9 @@ class DeltaTable:
         >>> DeltaTable.forName(spark, "delta.`/data/flights`").toDF().count()
         4
         """
-        return cls.forPath(sparkSession, named_path(sparkSession, tableOrViewName))
+        table = cls.forPath(sparkSession, named_path(sparkSession, tableOrViewName))
+        table._name = parsed(tableOrViewName)
+        return table
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
@@ -189,7 +194,7 @@ class DeltaTable:
         >>> table.alias("t").delete("t.delay > 60")
         """
         made = DeltaTable(self._spark, self._path, aliasName)
-        made._frames = self._frames
+        made._frames, made._name = self._frames, self._name
         return made
 
     def history(self, limit: int | None = None) -> DataFrame:
@@ -208,7 +213,8 @@ class DeltaTable:
         >>> table.detail().first().numFiles
         2
         """
-        return self._frame(detail_rows(self._table()))
+        entry = None if self._name is None else SparkTables(self._spark).entry(self._name)
+        return self._frame(detail_rows(self._table(), entry))
 
     # --- changing rows
 
@@ -321,8 +327,9 @@ class DeltaTable:
         >>> metrics = table.restoreToTimestamp(str(table.history().first().timestamp))
         """
         _check(timestamp, str, "timestamp", "a string")
-        version = version_at(self._spark, self._path, moment_of(self._spark, f"'{timestamp}'"))
-        return self._frame(restored_rows(self._table().restore(version)))
+        moment = moment_of(self._spark, lit(timestamp))
+        check_restorable(self._spark, self._path, moment)
+        return self._frame(restored_rows(self._table().restore(timestamp=moment)))
 
     def generate(self, mode: str) -> None:
         """Writes manifests of the table's files for readers without Delta, below `_symlink_format_manifest/`. `mode`:
@@ -363,7 +370,7 @@ class DeltaTable:
         >>> copy = table.cloneAtTimestamp(str(table.history().first().timestamp), "/data/copy")
         """
         _check(timestamp, str, "timestamp", "a string")
-        table = self._table().at(timestamp=moment_of(self._spark, f"'{timestamp}'"))
+        table = self._table().at(timestamp=moment_of(self._spark, lit(timestamp)))
         return self._cloned(table, target, isShallow, replace, properties)
 
     def _cloned(self, table: deltaic.DeltaTable, target: str, shallow: bool, replace: bool, properties: Any) -> DeltaTable:

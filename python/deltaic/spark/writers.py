@@ -23,19 +23,20 @@ _ENDS = frozenset({"create", "replace", "createOrReplace", "append", "overwrite"
 
 
 def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
-    """`saveAsTable` of a name of the session catalog: the option `path` says where a new table is, else it lies in the warehouse."""
+    """`saveAsTable` of a name of the session catalog: the option `path` says where a new table is, else it lies in the warehouse. Rows that
+    are added to a table are cast by store assignment, as in INSERT."""
     spark = df.sparkSession
     path = next((value for each, value in asked.options.items() if each.lower() == "path"), None)
     new = place_of(spark, name, path)
     asked.put({"path": new.path})
     with entering(spark, new):
-        write_frame(df, asked, mode, by_name=True)
+        write_frame(df, asked, mode, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
 
 
 def insert_into(df: Any, asked: BuilderState, path: str) -> None:
     """`insertInto`: as INSERT, the columns are the table's by their position, whatever they are called, and cast by store assignment."""
-    spark = df.sparkSession
-    columns = matched(df.columns, list(existing_schema(spark, path)), path, evolves=merges_schema(spark, asked))
+    spark, schema = df.sparkSession, existing_schema(df.sparkSession, path)
+    columns = matched(df.columns, list(schema), path, "insertInto", evolves=merges_schema(spark, asked))
     if asked.partition_by:
         raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=asked.partition_by)
     asked.put({"path": path})
@@ -50,7 +51,8 @@ def existing_schema(spark: Any, path: str) -> Schema:
 
 @methods_raise_as_spark
 class PathWriter:
-    """DataFrameWriterV2 of one table by its path: the same methods. Columns are the table's by their names. `new`: its name in the
+    """DataFrameWriterV2 of one table by its path: the same methods. Columns are the table's by their names, and values are cast by store
+    assignment where the table is there. `new`: its name in the
     catalog."""
 
     def __init__(self, df: Any, path: str, new: NewTable | None = None) -> None:
@@ -92,7 +94,7 @@ class PathWriter:
         """Makes the table. TableAlreadyExistsError where there is one."""
         self._write("error", defines=True)
 
-    @raises_as_spark({TableNotFoundError: "DELTA_CANNOT_REPLACE_MISSING_TABLE"})
+    @raises_as_spark({TableNotFoundError: "TABLE_OR_VIEW_NOT_FOUND"})
     def replace(self) -> None:
         """Another table in the place of one that must be there."""
         self._must_exist()
@@ -126,7 +128,7 @@ class PathWriter:
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         with entering(self._df.sparkSession, self._new):
-            write_frame(self._df, self._asked, mode, defines=defines, by_name=True)
+            write_frame(self._df, self._asked, mode, defines=defines, casts=not defines, by_name=True)
 
 
 @methods_raise_as_spark

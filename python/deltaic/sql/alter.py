@@ -187,6 +187,10 @@ def _unset_properties(reader: Reader) -> _Change:
 def _add_constraint(reader: Reader) -> _Change:
     """ADD CONSTRAINT name CHECK (condition)"""
     name = reader.name()
+    if not reader.done and reader.tokens[reader.position].keyword in ("PRIMARY", "FOREIGN", "UNIQUE"):
+        raise UnsupportedFeatureError(
+            "a table constraint other than CHECK", found=reader.rest("a constraint"), expected="CHECK (condition)"
+        )
     reader.expect("CHECK")
     condition = reader.inside("a condition")
     return lambda table: table.alter.add_constraints({name: condition})
@@ -214,6 +218,14 @@ def _cluster_by(reader: Reader) -> _Change:
     return lambda table: table.alter.cluster_by(*columns)
 
 
+def _refused(message: str) -> Callable[[Reader], _Change]:
+    def refuse(reader: Reader) -> _Change:
+        raise UnsupportedFeatureError(message, expected="an action of Delta tables")
+
+    return refuse
+
+
+_PARTITIONS = _refused("ALTER TABLE of single partitions: the files of a Delta table say which there are")
 _ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Change]], ...] = (
     (("ADD", "CONSTRAINT"), _add_constraint),
     (("ADD", "COLUMNS"), _add_columns),
@@ -230,4 +242,10 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Change]], ...] = (
     (("SET", "TBLPROPERTIES"), _set_properties),
     (("UNSET", "TBLPROPERTIES"), _unset_properties),
     (("CLUSTER", "BY"), _cluster_by),
+    (("SET", "LOCATION"), _refused("ALTER TABLE SET LOCATION")),
+    (("SET", "SERDE"), _refused("ALTER TABLE SET SERDE")),
+    (("SET", "SERDEPROPERTIES"), _refused("ALTER TABLE SET SERDEPROPERTIES")),
+    (("RECOVER", "PARTITIONS"), _refused("ALTER TABLE RECOVER PARTITIONS")),
+    *((words, _PARTITIONS) for words in (("ADD", "PARTITION"), ("DROP", "PARTITION"), ("PARTITION",))),
+    *((words, _PARTITIONS) for words in (("ADD", "IF", "NOT", "EXISTS", "PARTITION"), ("DROP", "IF", "EXISTS", "PARTITION"))),
 )

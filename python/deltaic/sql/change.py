@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from deltaic.commands.invariants import is_computed
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema, quote_name
 from deltaic.rows.rows import Rows
 from deltaic.session import committing
@@ -41,6 +41,8 @@ def truncate(reader: Reader, tables: Tables) -> Rows:
     """TRUNCATE TABLE name"""
     reader.expect("TRUNCATE", "TABLE")
     name = read_name(reader)
+    if reader.at("PARTITION"):
+        raise UnsupportedFeatureError("TRUNCATE TABLE of single partitions", found=reader.rest("partitions"), expected="DELETE ... WHERE")
     reader.end()
     from deltaic.commands.delete import truncate as remove_files
 
@@ -98,8 +100,10 @@ def defaulted(value: str, schema: Schema, column: str) -> str:
 def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: bool = True) -> bool:
     """True if a value is DEFAULT for a column (a name with dots) that the table computes, so that the
     statement sets no value. Identity columns are computed only for new rows."""
+    if value.upper() != "DEFAULT":
+        return False
     field = schema.find(column)[1]
-    return value.upper() == "DEFAULT" and (is_computed(field) if of_new_row else "delta.generationExpression" in field.metadata)
+    return is_computed(field) if of_new_row else "delta.generationExpression" in field.metadata
 
 
 def _alias(name: Name) -> str:

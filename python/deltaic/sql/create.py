@@ -59,7 +59,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
         raise InvalidArgumentError("REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE")
     if exists and not replace:
         if is_new_name and text is None and source is None and like is None:
-            _check_columns(tables.opened(path), columns)
+            _check_definition(tables.opened(path), columns, clauses)
             return nothing()
         if if_missing and not is_new_name:
             return nothing()
@@ -92,9 +92,25 @@ def _cloned(reader: Reader) -> tuple[Name | None, bool]:
     return read_name(reader, travel=True), shallow
 
 
-def _check_columns(table: DeltaTable, columns: str | None) -> None:
-    """Raises InvalidArgumentError if a CREATE TABLE that gives an existing table a new name has other columns
-    than the table."""
+def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses) -> None:
+    """Raises InvalidArgumentError if a CREATE TABLE that gives an existing table a new name has other columns,
+    partition columns or properties than the table."""
+    from deltaic.sql.show import shown_properties
+
+    metadata, place, known = table.metadata, table.location, shown_properties(table)
+    if clauses.partition_by is not None and [each.lower() for each in clauses.partition_by] != [
+        each.lower() for each in metadata.partition_columns
+    ]:
+        raise InvalidArgumentError(
+            "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING] the table at this place has other partition columns",
+            where=place,
+            found=clauses.partition_by,
+            expected=list(metadata.partition_columns),
+        )
+    if differing := {key: text for key, text in (clauses.properties or {}).items() if known.get(key) != text}:
+        raise InvalidArgumentError(
+            "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY] the table at this place has other properties", where=place, found=differing
+        )
     fields = None if columns is None else [(each.name.lower(), each.type) for each in Schema.from_ddl(columns)]
     if fields is not None and fields != [(each.name.lower(), each.type) for each in table.schema]:
         raise InvalidArgumentError(
@@ -161,7 +177,7 @@ def _clauses(reader: Reader) -> _Clauses:
             if (source := reader.name()).lower() not in ("delta", "deltaic"):
                 raise UnsupportedFeatureError("tables of another format", found=f"USING {source}", expected="USING delta")
         elif reader.accept("PARTITIONED", "BY"):
-            clauses.partition_by = [_top_level(column) for column in reader.bracketed(reader.dotted)]
+            clauses.partition_by = reader.bracketed(lambda: _partition_column(reader))
         elif reader.accept("CLUSTER", "BY"):
             clauses.cluster_by = [path_text(column) for column in reader.bracketed(reader.dotted)]
         elif reader.accept("COMMENT"):
@@ -170,6 +186,8 @@ def _clauses(reader: Reader) -> _Clauses:
             clauses.properties = read_properties(reader)
         elif reader.accept("LOCATION"):
             clauses.location = reader.string()
+        elif reader.at("CLUSTERED"):
+            raise UnsupportedFeatureError("buckets of a Delta table", found="CLUSTERED BY", expected="CLUSTER BY")
         elif reader.at("OPTIONS"):
             raise UnsupportedFeatureError(f"{word} of CREATE TABLE", expected="delta.`path` as the table's name")
         else:
@@ -177,7 +195,11 @@ def _clauses(reader: Reader) -> _Clauses:
     return clauses
 
 
-def _top_level(path: tuple[str, ...]) -> str:
+def _partition_column(reader: Reader) -> str:
+    path = reader.dotted()
+    if reader.at("("):
+        message = "buckets of a Delta table" if path[-1].lower() == "bucket" else "a partition by an expression"
+        raise UnsupportedFeatureError(message, found=f"{path_text(path)}(...)", expected="a column")
     if len(path) > 1:
         raise InvalidArgumentError("a table is partitioned by top-level columns", found=path_text(path))
     return path[0]

@@ -7,10 +7,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from deltaic.commands.defaults import KEY
 from deltaic.protocol.schema import path_text
 from deltaic.rows.rows import Rows
 from deltaic.spark_sql.char_types import shown_type
-from deltaic.sql.names import Tables, read_name
+from deltaic.sql.names import CatalogEntry, Tables, read_name
 from deltaic.sql.results import rows_of
 from deltaic.sql.show import shown_properties
 from deltaic.sql.tokens import Reader
@@ -81,19 +82,19 @@ def describe(reader: Reader, tables: Tables) -> Rows:
     if _names_a_table(reader, "DETAIL"):
         name = read_name(reader)
         reader.end()
-        return detail_rows(tables.table(name))
+        return detail_rows(tables.table(name), tables.entry(name))
     _names_a_table(reader, "TABLE")
     extended = _names_a_table(reader, "EXTENDED") or _names_a_table(reader, "FORMATTED")
     name = read_name(reader)
     column = None if reader.done else reader.dotted()
     reader.end()
     table = tables.table(name)
-    return table_rows(table, extended) if column is None else _column_rows(table, column)
+    return table_rows(table, extended, tables.entry(name)) if column is None else _column_rows(table, column)
 
 
-def table_rows(table: DeltaTable, extended: bool) -> Rows:
+def table_rows(table: DeltaTable, extended: bool, entry: CatalogEntry | None = None) -> Rows:
     """Returns the result of DESCRIBE TABLE. `extended`: True to add location, comment and properties of the
-    table."""
+    table, the columns' defaults, and `entry`, the table's entry in a catalog."""
     metadata = table.metadata
     columns = {field.name: (field.name, shown_type(field), field.metadata.get("comment")) for field in table.schema}
     rows: list[tuple[str, str, str | None]] = list(columns.values())
@@ -103,9 +104,17 @@ def table_rows(table: DeltaTable, extended: bool) -> Rows:
     if extended:
         properties = ",".join(f"{key}={value}" for key, value in shown_properties(table).items())
         rows += [("", "", ""), ("# Detailed Table Information", "", "")]
-        rows += [("Name", metadata.name, "")] if metadata.name else []
+        if entry is not None:
+            rows += [("Catalog", entry.catalog, ""), ("Namespace", entry.schema, ""), ("Database", entry.schema, "")]
+            rows += [("Table", entry.name, ""), ("Type", "MANAGED" if entry.managed else "EXTERNAL", "")]
+        elif metadata.name:
+            rows += [("Name", metadata.name, "")]
         rows += [("Comment", metadata.description, "")] if metadata.description else []
-        rows += [("Location", table.location, ""), ("Provider", "delta", ""), ("Table Properties", f"[{properties}]", "")]
+        rows += [("Location", table.location, ""), ("Provider", "delta", "")]
+        rows += [("Is_managed_location", "true", "")] if entry is not None and entry.managed else []
+        rows += [("Table Properties", f"[{properties}]", "")]
+        if defaults := [(each.name, shown_type(each), each.metadata[KEY]) for each in table.schema if KEY in each.metadata]:
+            rows += [("", "", ""), ("# Column Default Values", "", ""), *defaults]
     return rows_of(pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS))
 
 
@@ -121,9 +130,10 @@ def history_rows(table: DeltaTable, limit: int | None = None) -> Rows:
     return rows_of(pa.Table.from_pylist([_history_row(entry) for entry in table.history(limit)], HISTORY))
 
 
-def detail_rows(table: DeltaTable) -> Rows:
-    """Returns the result of DESCRIBE DETAIL."""
-    return rows_of(pa.Table.from_pylist([_detail_row(table)], DETAIL))
+def detail_rows(table: DeltaTable, entry: CatalogEntry | None = None) -> Rows:
+    """Returns the result of DESCRIBE DETAIL. `entry`: the table's entry in a catalog, which has its name."""
+    row = _detail_row(table)
+    return rows_of(pa.Table.from_pylist([row if entry is None else {**row, "name": str(entry)}], DETAIL))
 
 
 def _names_a_table(reader: Reader, word: str) -> bool:
@@ -139,7 +149,7 @@ def _history_row(entry: dict[str, Any]) -> dict[str, Any]:
     row = {name: entry.get(name) for name in HISTORY.names}
     for name in ("operationParameters", "operationMetrics"):
         if (value := row[name]) is not None:
-            row[name] = [(key, item if isinstance(item, str) else json.dumps(item)) for key, item in value.items()]
+            row[name] = [(key, item if item is None or isinstance(item, str) else json.dumps(item)) for key, item in value.items()]
     return row
 
 

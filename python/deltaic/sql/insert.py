@@ -106,8 +106,8 @@ def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:
     if listed is None:
         return tuple(schema.names)
     names = tuple(schema.field(name).name for name in listed)
-    if len(set(names)) < len(names):
-        raise SchemaMismatchError("a column is listed twice", where="INSERT", found=listed)
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise SchemaMismatchError("a column is listed twice", where="INSERT", found=twice[0], expected="each column once")
     return names
 
 
@@ -159,5 +159,6 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
     if target.by_name:
         return rows
     names = tables.column_names(rows)[: -len(target.fixed) or None]
-    columns = matched(names, [table.schema.field(name) for name in target.columns], where, evolves=evolves and not target.listed)
+    fields = [table.schema.field(name) for name in target.columns]
+    columns = matched(names, fields, where, listed=target.listed, evolves=evolves)
     return tables.placed(rows, [*columns, *(table.schema.field(name) for name in target.fixed)])

@@ -43,9 +43,10 @@ def merge(reader: Reader, tables: Tables) -> Rows:
     engine = engine_with(tables, table) if table._engine.is_embedded else table._engine
     building: Any = table._merging(spec, engine)
     if reader.done:
-        reader.fail("WHEN MATCHED or WHEN NOT MATCHED")
+        raise InvalidArgumentError("[MERGE_WITHOUT_WHEN] MERGE needs a clause", expected="WHEN MATCHED or WHEN NOT MATCHED")
+    unconditional: set[str] = set()
     while not reader.done:
-        building = _clause(reader, building, table.schema, alias)
+        building = _clause(reader, building, table.schema, alias, unconditional)
     return merge_rows(building.execute())
 
 
@@ -88,15 +89,22 @@ def _assigned(assignments: Iterable[tuple[tuple[str, ...], str]], schema: Schema
     return pairs
 
 
-def _clause(reader: Reader, building: Any, schema: Schema, alias: str) -> Any:
-    """WHEN [NOT] MATCHED [BY TARGET | BY SOURCE] [AND condition] THEN action"""
+def _clause(reader: Reader, building: Any, schema: Schema, alias: str, unconditional: set[str]) -> Any:
+    """WHEN [NOT] MATCHED [BY TARGET | BY SOURCE] [AND condition] THEN action. `unconditional`: kinds of clauses that have had one without a
+    condition, after which none can come."""
     reader.expect("WHEN")
     missing = reader.accept("NOT")
     reader.expect("MATCHED")
     by_source = missing and reader.accept("BY", "SOURCE")
     if missing and not by_source:
         reader.accept("BY", "TARGET")
+    kind = "NOT MATCHED BY SOURCE" if by_source else "NOT MATCHED BY TARGET" if missing else "MATCHED"
+    if kind in unconditional:
+        condition = f"NON_LAST_{kind.replace(' ', '_')}_CLAUSE_OMIT_CONDITION"
+        raise InvalidArgumentError(f"[{condition}] only the last WHEN {kind} clause may have no condition")
     where = reader.slice("THEN", expected="a condition") if reader.accept("AND") else None
+    if where is None:
+        unconditional.add(kind)
     reader.expect("THEN")
     if missing and not by_source:
         return _insert(reader, building, where, schema, alias)
@@ -126,5 +134,5 @@ def _insert(reader: Reader, building: Any, where: str | None, schema: Schema, al
     explicit = [pair for pair in pairs if len(pair[0]) > 1 or not is_left_to_table(pair[1], schema, quote_name(pair[0][0]))]
     values = _assigned(explicit or pairs, schema, alias)
     if len({name.lower() for name, _ in values}) < len(values):
-        raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=[name for name, _ in values])
+        raise InvalidArgumentError("a column is listed twice in one clause", where="MERGE", found=[name for name, _ in values])
     return building.when_not_matched_insert(dict(values), where)

@@ -85,6 +85,19 @@ def _alias_follows(reader: Reader) -> bool:
     return token.kind == "quoted" or (token.kind == "word" and token.keyword not in _NOT_AN_ALIAS)
 
 
+@dataclass(frozen=True)
+class CatalogEntry:
+    """What a catalog says of a table. `managed`: the catalog deletes its files with its name."""
+
+    catalog: str
+    schema: str
+    name: str
+    managed: bool
+
+    def __str__(self) -> str:
+        return f"{self.catalog}.{self.schema}.{self.name}"
+
+
 class Tables:
     """The tables that a statement can use, and the operations on their rows. This class uses the embedded
     engine; a subclass uses a Spark session.
@@ -162,6 +175,10 @@ class Tables:
         if not isinstance(value, DeltaTable):
             raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
         return value.location, False
+
+    def entry(self, name: Name) -> CatalogEntry | None:
+        """The entry of a table in a catalog; None for one that has none."""
+        return None
 
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
         """Returns the name for SHOW CREATE TABLE of a table, and its LOCATION, or None if the name contains

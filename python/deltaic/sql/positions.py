@@ -16,13 +16,18 @@ else:
     from deltaic.deferred import pyarrow as pa
 
 
-def matched(names: Sequence[str], columns: Sequence[Field], table: str, *, evolves: bool) -> list[Field | None]:
+def matched(
+    names: Sequence[str], columns: Sequence[Field], table: str, statement: str = "INSERT", *, listed: bool = False, evolves: bool
+) -> list[Field | None]:
     """Returns the table's column for each column of a query, by position; None for those beyond the last one, which
-    are new columns if the schema `evolves`. Raises SchemaMismatchError for another number of columns, and
-    InvalidArgumentError for a new column with the name of another one."""
-    if len(names) < len(columns) or (len(names) > len(columns) and not evolves):
+    are new columns if the schema `evolves` and the statement has no list of columns (`listed`). Raises
+    SchemaMismatchError for another number of columns, and InvalidArgumentError for a new column with the name of
+    another one."""
+    few = len(names) < len(columns)
+    if few or (len(names) > len(columns) and (listed or not evolves)):
+        message = "needs one value for each column" if few else "has more values than columns"
         raise SchemaMismatchError(
-            "INSERT needs one value for each column",
+            f"{statement} {message}{' of its list' if listed else ''}",
             where=table,
             found=f"{len(names)} ({', '.join(names)})",
             expected=f"{len(columns)} ({', '.join(column.name for column in columns)})",

@@ -109,7 +109,7 @@ def _columns(table: DeltaTable) -> Rows:
 def _partitions(table: DeltaTable) -> Rows:
     names = table.metadata.partition_columns
     if not names:
-        raise InvalidArgumentError("SHOW PARTITIONS needs a partitioned table", where=table.location)
+        raise InvalidArgumentError("the table is not partitioned, so it has no partitions to show", where=table.location)
     partitions = table.partitions().to_arrow()
     return rows_of(partitions.select(list(range(len(names)))))
 

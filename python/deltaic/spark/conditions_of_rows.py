@@ -1,0 +1,94 @@
+"""Conditions of conflicts, of rows that break a rule, and of values that do not fit their columns. The first that fits an error counts."""
+
+from __future__ import annotations
+
+from deltaic import errors as e
+from deltaic.spark.condition import ANALYSIS, ARITHMETIC, BASE, NUMBER, OPERATION, RUNTIME, TIME, Condition
+
+_SCHEMA = e.SchemaMismatchError
+_ROW = e.ConstraintViolationError
+
+CONDITIONS: tuple[Condition, ...] = (
+    # Conflicts of commits
+    Condition("DELTA_CONCURRENT_APPEND", "2D521", BASE, e.ConcurrentAppendException, "", {"partition": "where"}),
+    Condition("DELTA_CONCURRENT_DELETE_READ", "2D521", BASE, e.ConcurrentDeleteReadException, "", {"file": "where"}),
+    Condition("DELTA_CONCURRENT_DELETE_DELETE", "2D521", BASE, e.ConcurrentDeleteDeleteException, "", {"file": "where"}),
+    Condition("DELTA_CONCURRENT_TRANSACTION", "2D521", BASE, e.ConcurrentTransactionException, ""),
+    Condition("DELTA_CONCURRENT_WRITE", "2D521", BASE, e.ConcurrentWriteException, ""),
+    Condition("DELTA_METADATA_CHANGED", "2D521", BASE, e.MetadataChangedException, ""),
+    Condition("DELTA_PROTOCOL_CHANGED", "2D521", BASE, e.ProtocolChangedException, ""),
+    # Rows
+    Condition("DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", OPERATION, e.AppendOnlyError, ""),
+    Condition("DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE", "21506", OPERATION, e.MergeCardinalityError, ""),
+    Condition(
+        "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION",
+        "23512",
+        ANALYSIS,
+        _ROW,
+        "break the new CHECK constraint",
+        {"numRows": "found", "tableName": "where", "checkConstraint": "expected"},
+    ),
+    Condition(
+        "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES",
+        "23001",
+        RUNTIME,
+        _ROW,
+        r"breaks the CHECK constraint (?P<name>.+)",
+        {"constraintName": "name", "expression": "expected", "values": "found"},
+    ),
+    Condition("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "23502", RUNTIME, _ROW, "NOT NULL|does not take null|takes no null"),
+    Condition(
+        "DELTA_EXCEED_CHAR_VARCHAR_LIMIT",
+        "22001",
+        RUNTIME,
+        _ROW,
+        "longer than its type takes",
+        {"value": "found", "expr": "expected"},
+    ),
+    Condition("DELTA_REPLACE_WHERE_MISMATCH", "44000", ANALYSIS, _ROW, "where=|overwrite", {"replaceWhere": "expected"}),
+    Condition("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME, _ROW, "", {"values": "found"}),
+    # Values that are cast to the type of their column
+    *(
+        Condition(
+            "CAST_INVALID_INPUT",
+            "22018",
+            kind,
+            _SCHEMA,
+            "an? (assigned )?value of type (?P<source>string) does not fit",
+            {"sourceType": '"source"', "targetType": '"expected"'},
+            details=f"; expected ({types})",
+        )
+        for kind, types in ((TIME, "date|timestamp"), (RUNTIME, "boolean"), (NUMBER, ""))
+    ),
+    Condition(
+        "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE",
+        "22003",
+        ARITHMETIC,
+        _SCHEMA,
+        "(?:column (?P<column>.+): )?an assigned value of type (?P<source>.+) does not fit",
+        {"columnName": "`column`", "sourceType": '"source"', "targetType": '"expected"'},
+    ),
+    Condition(
+        "CAST_OVERFLOW_IN_TABLE_INSERT",
+        "22003",
+        ARITHMETIC,
+        _SCHEMA,
+        "(?:column (?P<column>.+): )?a value of type (?P<source>.+) does not fit",
+        {"columnName": "`column`", "sourceType": '"source"', "targetType": '"expected"'},
+    ),
+    *(
+        Condition(
+            f"DATATYPE_MISMATCH.CAST_{hint}",
+            "42K09",
+            ANALYSIS,
+            _SCHEMA,
+            "a value does not fit its column",
+            {"srcType": '"found"', "targetType": '"expected"'},
+            details=details,
+        )
+        for hint, details in (
+            ("WITH_FUNC_SUGGESTION", "found (byte|short|integer|long); expected date|found date; expected (byte|short|integer|long)"),
+            ("WITHOUT_SUGGESTION", ""),
+        )
+    ),
+)

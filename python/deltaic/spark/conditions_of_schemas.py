@@ -1,0 +1,161 @@
+"""Conditions of columns: of the data, of definitions and of changes of them. The first that fits an error counts."""
+
+from __future__ import annotations
+
+from deltaic import errors as e
+from deltaic.spark.condition import ANALYSIS, OPERATION, PARSE, Condition
+
+_ARGUMENT = e.InvalidArgumentError
+_SCHEMA = e.SchemaMismatchError
+_UNSUPPORTED = e.UnsupportedFeatureError
+
+CONDITIONS: tuple[Condition, ...] = (
+    # Schemas
+    Condition("DELTA_READ_TABLE_WITHOUT_COLUMNS", "428GU", ANALYSIS, _SCHEMA, "^the table has no columns yet", {"tableName": "where"}),
+    Condition("DELTA_SCHEMA_NOT_PROVIDED", "42908", ANALYSIS, _ARGUMENT, "^a table needs columns"),
+    Condition(
+        "DELTA_NON_PARTITION_COLUMN_SPECIFIED",
+        "42P10",
+        ANALYSIS,
+        _ARGUMENT,
+        "the path names a partition by other columns",
+        {"columnList": "expected", "fragment": "found"},
+    ),
+    Condition(
+        "DELTA_PARTITION_COLUMN_NOT_FOUND",
+        "42703",
+        ANALYSIS,
+        _SCHEMA,
+        "^the data lacks a partition column",
+        {"columnName": "`expected`", "schemaMap": "found"},
+    ),
+    Condition("DELTA_EMPTY_DATA", "428GU", ANALYSIS, _SCHEMA, "^the data has no columns"),
+    Condition(
+        "DELTA_MISSING_NOT_NULL_COLUMN_VALUE",
+        "23502",
+        ANALYSIS,
+        _SCHEMA,
+        "the data has no such column, and the table does not take null",
+        {"columnName": "where"},
+    ),
+    Condition(
+        "DELTA_FAILED_TO_MERGE_FIELDS",
+        "22005",
+        ANALYSIS,
+        _SCHEMA,
+        "does not fit the column's",
+        {"currentField": "where", "updateField": "where"},
+    ),
+    Condition(
+        "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION", "42846", ANALYSIS, _SCHEMA, "^an assigned struct (has fields that|lacks fields of)"
+    ),
+    Condition("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", ANALYSIS, _SCHEMA, "^a struct lacks fields of", {"columnName": "where"}),
+    Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
+    Condition("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", ANALYSIS),
+    *(
+        Condition(f"INSERT_COLUMN_ARITY_MISMATCH.{kind}", "21S01", ANALYSIS, _SCHEMA, pattern, {"tableName": "where"})
+        for kind, pattern in (
+            ("NOT_ENOUGH_DATA_COLUMNS", "^INSERT needs one value for each column of its list"),
+            ("TOO_MANY_DATA_COLUMNS", "^INSERT has more values than columns of its list"),
+        )
+    ),
+    Condition(
+        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "needs (a column|one value) for each|number of columns",
+        {"tableName": "where"},
+    ),
+    Condition(
+        "MERGE_INSERT_VALUE_COUNT_MISMATCH",
+        "21S01",
+        PARSE,
+        _ARGUMENT,
+        "^INSERT needs one value",
+        {"actualCount": "found", "expectedCount": "expected"},
+    ),
+    Condition("INVALID_FIELD_NAME", "42000", ANALYSIS, _ARGUMENT, "^only a struct gets new fields", {"path": "`where`"}),
+    Condition("DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", ANALYSIS, _ARGUMENT, "^replacing columns drops none"),
+    Condition("FIELD_ALREADY_EXISTS", "42710", ANALYSIS, _ARGUMENT, "^the column exists already", {"fieldNames": "`where`"}),
+    Condition(
+        "FIELD_NOT_FOUND",
+        "42704",
+        ANALYSIS,
+        _ARGUMENT,
+        "^no such (neighbour|field)",
+        {"fieldName": "`found`", "fields": "expected"},
+    ),
+    Condition(
+        "DELTA_OPERATION_NOT_ALLOWED",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a new column must take null",
+        {"operation": "message"},
+    ),
+    Condition(
+        "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a new column has no default yet",
+    ),
+    Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"),
+    Condition("DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", ANALYSIS, _ARGUMENT, "columns? of the data (comes twice|differ only in case)"),
+    Condition("COLUMN_ALREADY_EXISTS", "42711", ANALYSIS, _ARGUMENT, "^a column comes twice|^two columns differ only in case"),
+    Condition(
+        "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
+        "42K05",
+        ANALYSIS,
+        _ARGUMENT,
+        "characters that need column mapping",
+        {"invalidColumnNames": "where"},
+    ),
+    Condition("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", ANALYSIS, _ARGUMENT, "^no such partition column", {"columnName": "`found`"}),
+    Condition("DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", ANALYSIS, _ARGUMENT, "^no such clustering column", {"columnName": "found"}),
+    *(
+        Condition(f"DELTA_DUPLICATE_COLUMNS_FOUND.{place}", "42711", ANALYSIS, _ARGUMENT, pattern, {"duplicateCols": "`found`"})
+        for place, pattern in (
+            ("PARTITION_COLUMNS", "^a partition column is named twice"),
+            ("CLUSTER_BY", "^a clustering column comes twice"),
+        )
+    ),
+    Condition("DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION", "428FT", ANALYSIS, _ARGUMENT, "not every column can be a partition"),
+    Condition("DELTA_INVALID_PARTITION_COLUMN_TYPE", "42996", ANALYSIS, _ARGUMENT, "cannot be partitioned by this column"),
+    Condition("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "42613", ANALYSIS, _ARGUMENT, "partitioned or clustered, not both"),
+    Condition("DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS", "54000", ANALYSIS, _ARGUMENT, "clustered by at most"),
+    Condition("DELTA_CLUSTERING_COLUMN_MISSING_STATS", "22000", ANALYSIS, _ARGUMENT, "by a column without statistics"),
+    Condition("DELTA_UNSUPPORTED_DROP_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "only be dropped where columns are mapped"),
+    Condition("DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "only be renamed where columns are mapped"),
+    Condition("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "partition column cannot be dropped"),
+    Condition("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "the table is clustered by the column"),
+    Condition("DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", "0AKDC", ANALYSIS, _ARGUMENT, "the last column cannot be dropped"),
+    Condition("DELTA_ALTER_TABLE_CHANGE_COL_NOT_SUPPORTED", "42837", ANALYSIS, _ARGUMENT, "NOT NULL cannot be set on a column"),
+    Condition(
+        "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "type can only (change where type widening|become a wider)",
+        {"fieldPath": "where"},
+    ),
+    Condition("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", ANALYSIS, _ARGUMENT, "an expression of the table uses"),
+    Condition("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", ANALYSIS, _ARGUMENT, "identity column cannot be updated"),
+    Condition(
+        "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED",
+        "42808",
+        ANALYSIS,
+        _ARGUMENT,
+        "GENERATED ALWAYS AS IDENTITY cannot be given",
+        {"colName": "where"},
+    ),
+    Condition("IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", PARSE, _ARGUMENT, "step is not 0"),
+    Condition("DELTA_IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", ANALYSIS, _ARGUMENT, "step to be non-zero"),
+    Condition("DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", OPERATION, _ARGUMENT, "of type bigint is an identity"),
+    Condition("DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED", "42601", ANALYSIS, _ARGUMENT, "not partitioned by an identity"),
+    Condition("DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN", "429BQ", ANALYSIS, _ARGUMENT, "^not an identity column"),
+    Condition("UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", ANALYSIS, _SCHEMA, "than the generated column", {"fieldName": "where"}),
+    Condition("UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", ANALYSIS, _UNSUPPORTED, "cannot be computed by", {"fieldName": "where"}),
+    Condition("GENERATED_COLUMN_WITH_DEFAULT_VALUE", "42623", ANALYSIS, _ARGUMENT, "^a generated column has no default"),
+)
