@@ -14,7 +14,7 @@ pub enum Kind {
     UnsupportedFeature,
     /// A file outside the table and the allowed roots (`PathOutsideTableError`).
     PathOutsideTable,
-    /// A store that does not keep put-if-absent (`UnsafeStoreError`).
+    /// A store that does not support put-if-absent (`UnsafeStoreError`).
     UnsafeStore,
     /// Data or expressions that do not fit the schema (`SchemaMismatchError`).
     SchemaMismatch,
@@ -24,7 +24,7 @@ pub enum Kind {
     MergeCardinality,
     /// No such object (`FileNotFoundError`).
     NotFound,
-    /// A file of the log that was there when the version was opened (`FileNotFoundError`).
+    /// A file of the log that was deleted after the version was opened (`FileNotFoundError`).
     Gone,
     /// The store failed (`OSError`).
     Io,
@@ -34,7 +34,7 @@ pub enum Kind {
     Foreign,
 }
 
-/// An error: its kind and message, and as far as known where it happened, what was found and what was expected.
+/// An error: its kind and message, and, if known, where it happened, what was found and what was expected.
 #[derive(Debug)]
 pub struct Error(Box<Inner>);
 
@@ -60,7 +60,8 @@ impl Error {
     pub fn protocol(message: impl Into<String>) -> Self {
         Self::new(Kind::Protocol, message)
     }
-    /// What Parquet's writer raised for the file at `path`. The store's own errors come back from below it as they were.
+    /// Converts an error of Parquet's writer for the file at `path`. An error of the store within it is
+    /// returned as it was.
     pub fn of_writer(error: parquet::errors::ParquetError, path: &str) -> Self {
         let failed = Self::new(Kind::Io, "writing failed").at(path);
         let parquet::errors::ParquetError::External(inner) = error else { return failed.caused_by(error) };
@@ -69,7 +70,8 @@ impl Error {
             Err(other) => failed.caused_by(other),
         }
     }
-    /// What a store's writer raised for the file at `path`: its own error as it was.
+    /// Converts an error of a store's writer for the file at `path`. An error of the store within it is
+    /// returned as it was.
     pub fn of_write(error: std::io::Error, path: &str) -> Self {
         error.downcast::<Self>().unwrap_or_else(|io| Self::new(Kind::Io, "writing failed").at(path).caused_by(io))
     }
@@ -78,7 +80,7 @@ impl Error {
         self.0.location.get_or_insert_with(|| short(location.into(), 1000));
         self
     }
-    /// The place that holds the one known so far: a file, where a column or line is known.
+    /// Adds an outer location to the known one: a file, if a column or line is known.
     pub fn within(mut self, outer: impl fmt::Display) -> Self {
         let outer = short(outer.to_string(), 1000);
         self.0.location = Some(match self.0.location.take() {
@@ -87,17 +89,17 @@ impl Error {
         });
         self
     }
-    /// What was found, in a few words (long values are cut).
+    /// Sets what was found, in a few words (long values are truncated).
     pub fn found(mut self, found: impl fmt::Display) -> Self {
         self.0.found = Some(short(found.to_string(), 200));
         self
     }
-    /// What was expected instead.
+    /// Sets what was expected instead.
     pub fn expected(mut self, expected: impl fmt::Display) -> Self {
         self.0.expected = Some(expected.to_string());
         self
     }
-    /// The error below this one.
+    /// Sets the cause of the error.
     pub fn caused_by(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         self.0.source = Some(source.into());
         self
@@ -106,7 +108,7 @@ impl Error {
     pub fn kind(&self) -> Kind {
         self.0.kind
     }
-    /// The sentence alone.
+    /// The message alone.
     pub fn message(&self) -> &str {
         &self.0.message
     }
@@ -118,13 +120,13 @@ impl Error {
     pub fn found_expected(&self) -> (Option<&str>, Option<&str>) {
         (self.0.found.as_deref(), self.0.expected.as_deref())
     }
-    /// The error below, to hand a foreign exception back as it was.
+    /// Returns the cause, to raise a foreign exception as it was.
     pub fn into_source(self) -> Option<Box<dyn std::error::Error + Send + Sync>> {
         self.0.source
     }
 }
 
-/// The beginning of a text that is longer than `most` characters: a message is read by people.
+/// Truncates a text to `most` characters.
 fn short(text: String, most: usize) -> String {
     match text.char_indices().nth(most) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -163,7 +165,7 @@ impl From<Error> for arrow::error::ArrowError {
     }
 }
 
-/// Arrow wraps errors of readers and callbacks; ours come back as they were.
+/// Arrow wraps errors of readers and callbacks; an error of ours within it is returned as it was.
 impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
         match error {
@@ -184,7 +186,7 @@ impl From<parquet::errors::ParquetError> for Error {
     }
 }
 
-/// The error of a page whose bytes do not match its checksum, which Parquet tells by its text alone.
+/// Returns the error for a page with a wrong checksum, which is known by the text of Parquet's error.
 fn damaged(error: &dyn std::error::Error) -> Option<Error> {
     let mismatch = error.to_string().contains("CRC checksum mismatch");
     mismatch.then(|| Error::protocol("a page of the Parquet file is damaged").found("other bytes than its checksum was made of"))

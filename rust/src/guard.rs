@@ -11,18 +11,18 @@ use std::sync::Once;
 use crate::error::{Error, Result};
 
 thread_local! {
-    /// How many catches this thread is within.
+    /// Depth of nested catches of this thread.
     static CATCHING: Cell<usize> = const { Cell::new(0) };
-    /// Where the last panic within a catch began.
+    /// Place of the last panic within a catch.
     static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Runs `work`; a panic in it becomes an error whose message is `what`, and what the panic said is what was found.
+/// Runs `work`. A panic becomes an error with the message `what`; the panic's text is its `found`.
 pub fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     caught(work).unwrap_or_else(|found| Err(Error::protocol(what).found(found).expected("input that can be processed")))
 }
 
-/// Runs `work`; the error is the text of its panic, and where in the code it was.
+/// Runs `work`. A panic becomes an error: the panic's text, and its place in the code.
 pub fn caught<T>(work: impl FnOnce() -> T) -> Result<T, String> {
     install();
     let within = NestingGuard::enter();
@@ -49,13 +49,13 @@ impl Drop for NestingGuard {
     }
 }
 
-/// Mutes the hook of the process where a catch of ours is around; everywhere else it is what it was.
+/// Installs a panic hook that prints nothing within a catch, and calls the former hook otherwise.
 fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            // Thread locals may be gone at the end of a thread; then nobody catches.
+            // Thread locals may be dropped at the end of a thread; there is no catch then.
             if CATCHING.try_with(Cell::get).unwrap_or(0) == 0 {
                 before(info);
             } else {
@@ -65,7 +65,7 @@ fn install() {
     });
 }
 
-/// A place in the code without the folders of the machine that built it: crate, file, line.
+/// Returns a place in the code as crate, file and line, without folders of the build machine.
 fn shown(place: &Location<'_>) -> String {
     let file = place.file().replace('\\', "/");
     let file = match file.rsplit_once("/registry/src/") {

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::{Error, Kind, Result};
 
-/// A flag that one thread raises and all others look at. Clones share it.
+/// A flag that one thread raises and all others check. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Asks everybody who holds a clone to stop.
+    /// Asks all holders of clones to stop.
     pub fn raise(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -10,10 +10,10 @@ use arrow::row::{RowConverter, SortField};
 
 use crate::error::{Error, Kind, Result};
 
-/// The pairs of rows whose keys are equal: the columns of `left`, then those of `right`. `keys`: names of the columns that must be equal,
-/// of one type on both sides. `keep_right`: a row of `right` without a match comes too, with nulls for `left`.
-/// None where there are more than `most`. A null key equals nothing, as `=` of SQL. Values of floating point are equal where their bits are:
-/// it is for the caller to keep them out.
+/// Returns the pairs of rows with equal keys: the columns of `left`, then those of `right`. `keys`: names of
+/// the key columns, which have the same type on both sides. `keep_right`: also returns the rows of `right`
+/// without a match, with nulls for `left`. `None` if there are more than `most` pairs. A null key equals
+/// nothing, as in SQL. Floats are compared by their bits, so the caller must not use them as keys.
 pub fn join(
     left: &RecordBatch,
     right: &RecordBatch,

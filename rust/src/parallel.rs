@@ -9,16 +9,16 @@ use crate::error::{Error, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
 
-/// Maximum rows of a piece of a batch.
+/// Maximum number of rows of a piece of a batch.
 pub const PIECE: usize = 32 * 1024;
 
-/// Slices of at most [`PIECE`] rows.
+/// Cuts a batch into slices of at most [`PIECE`] rows.
 pub fn cut(batch: &RecordBatch) -> Vec<RecordBatch> {
     (0..batch.num_rows()).step_by(PIECE).map(|from| batch.slice(from, PIECE.min(batch.num_rows() - from))).collect()
 }
 
-/// Calls `work` for each piece on several threads and returns the results in the order of the pieces. The caller's thread does a
-/// single piece itself. The first error ends the work.
+/// Calls `work` for each piece on several threads, and returns the results in the order of the pieces. A
+/// single piece runs on the caller's thread. The first error ends the work.
 pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(pieces.len());
     let next = AtomicUsize::new(0);

@@ -16,12 +16,12 @@ const DIGITS: [u8; 256] = digits();
 const PAIR: u32 = 85 * 85;
 static PAIRS: [[u8; 2]; PAIR as usize] = pairs();
 
-/// Length of the text for `bytes` bytes; `None` where it does not fit.
+/// Returns the length of the text for `bytes` bytes. `None` if it does not fit.
 pub fn encoded_len(bytes: usize) -> Option<usize> {
     bytes.div_ceil(4).checked_mul(5)
 }
 
-/// Text for `data`, padded with zero bytes to a multiple of 4.
+/// Encodes `data`, padded with zero bytes to a multiple of 4.
 pub fn encode(data: &[u8]) -> String {
     let (groups, rest) = data.as_chunks::<4>();
     let mut text = vec![0; data.len().div_ceil(4) * 5];
@@ -35,7 +35,7 @@ pub fn encode(data: &[u8]) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Bytes of `text`, padding included: a multiple of 4.
+/// Decodes `text` to bytes including the padding, a multiple of 4.
 ///
 /// # Errors
 /// A length that is no multiple of 5, a letter outside the alphabet (with its position), a group above 2³² − 1.
@@ -50,7 +50,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
         wrong |= bad | (value > u64::from(u32::MAX));
         *bytes = (value as u32).to_be_bytes();
     }
-    // The hot loop only remembers that something was wrong; what it was is looked up again.
+    // The loop only records that there was an error; its details are searched for afterwards.
     if wrong {
         check_alphabet(text)?;
         check_overflow(groups)?;
@@ -58,7 +58,8 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
     Ok(data)
 }
 
-/// The first `len` bytes of `text`, whose length must be that of `len` padded bytes and whose padding must be zeros.
+/// Decodes the first `len` bytes of `text`. Its length must be that of `len` padded bytes, and the padding
+/// must be zeros.
 ///
 /// # Errors
 /// Those of [`decode`], and a text that is too long or too short for `len`.

@@ -66,15 +66,18 @@ class Value:
 
     - `sql`: can be an operand without further parentheses: a name, a call, or an expression in parentheses.
     - `raises`: the expression may fail on a row, so it must not be evaluated for rows where Spark does not
-    evaluate it. - `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None);
-    `MISSING` for any other expression. - `computed`: `constant` is the result of arithmetic on literals.
-    Spark uses its type then, not the number of its digits. - `limits`: the least and greatest value of a
-    number, if narrower than those of its type. -
-    `narrow`: SQL of the same number as a decimal of at most 18 digits, if the type has more: DuckDB computes
-    it in 64 bits. - `collation`: of a column that is text, or contains text, which is not compared by its
-    bytes. - `foldable`: the expression consists of literals alone. - `constants`: SQL of the largest parts
-    that consist of literals alone and may fail. Spark computes them
-      while it plans (ConstantFolding), even if there are no rows.
+      evaluate it.
+    - `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None); `MISSING` for any
+      other expression.
+    - `computed`: `constant` is the result of arithmetic on literals. Spark uses its type then, not the number of
+      its digits.
+    - `limits`: the least and greatest value of a number, if narrower than those of its type.
+    - `narrow`: SQL of the same number as a decimal of at most 18 digits, if the type has more: DuckDB computes it
+      in 64 bits.
+    - `collation`: of a column that is text, or contains text, which is not compared by its bytes.
+    - `foldable`: the expression consists of literals alone.
+    - `constants`: SQL of the largest parts that consist of literals alone and may fail. Spark computes them while
+      it plans (ConstantFolding), even if there are no rows.
     """
 
     sql: str

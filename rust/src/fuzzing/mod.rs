@@ -50,7 +50,7 @@ use crate::z85;
 
 const TABLE: &str = "memory://table/x";
 const COMMIT: &str = "_delta_log/00000000000000000000.json";
-/// Rows of a data file that are read: a few bytes may stand for billions of equal rows.
+/// Maximum number of rows that are read of a data file, as a few bytes may hold billions of equal rows.
 const MOST_ROWS: usize = 1 << 17;
 
 /// The first `N` bytes, and the rest.
@@ -58,7 +58,7 @@ fn head<const N: usize>(data: &[u8]) -> Option<([u8; N], &[u8])> {
     data.split_first_chunk::<N>().map(|(first, rest)| (*first, rest))
 }
 
-/// Bytes of a deletion vector: what is read is written and read again the same.
+/// Bytes of a deletion vector: a set that is read equals itself after writing and reading again.
 pub fn vector(data: &[u8]) {
     let Ok(rows) = DeletionVector::from_bytes(data) else { return };
     let again = DeletionVector::from_bytes(&rows.to_bytes()).expect("what was written can be read");

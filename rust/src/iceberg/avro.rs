@@ -18,13 +18,14 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 
 const MAGIC: &[u8; 4] = b"Obj\x01";
-/// Upper bound of the bytes that one block may unfold to; a larger one is refused.
+/// Maximum number of bytes of a decompressed block; a larger one is an error.
 const MOST_BLOCK_BYTES: u64 = 1 << 30;
-/// Bytes of values after which a block ends.
+/// Number of bytes of values after which a block ends.
 const BLOCK_BYTES: usize = 1 << 20;
 const MOST_DEPTH: usize = 32;
-/// Maximum number of types in a schema, those of a named type counted again wherever its name is used; a schema of more is refused.
-/// Twenty records, each with two fields of the type of the record before, would be a million types. Manifests have about 60.
+/// Maximum number of types in a schema, where each use of a named type counts all its types; more are an
+/// error. Twenty records, each with two fields of the type of the record before, are a million types.
+/// Manifests have about 60.
 const MOST_TYPES: usize = 4096;
 
 /// Appends a long.
@@ -37,7 +38,7 @@ pub fn long(out: &mut Vec<u8>, value: i64) {
     out.push(rest as u8);
 }
 
-/// Appends bytes, or the UTF-8 of a text, behind their length.
+/// Appends the length of bytes, or of the UTF-8 of a text, and then the bytes.
 pub fn bytes(out: &mut Vec<u8>, value: &[u8]) {
     long(out, value.len() as i64);
     out.extend_from_slice(value);
@@ -54,7 +55,7 @@ pub fn optional_long(out: &mut Vec<u8>, value: Option<i64>) {
     }
 }
 
-/// A container that is being written, with the codec `deflate`.
+/// Writes a container with the codec `deflate`.
 pub struct Container {
     out: Vec<u8>,
     marker: [u8; 16],
@@ -110,7 +111,7 @@ impl Container {
     }
 }
 
-/// How the bytes of a value are laid out: its Avro schema without names.
+/// The layout of a value's bytes: its Avro schema without names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Layout {
     /// No bytes
@@ -119,7 +120,7 @@ pub enum Layout {
     Boolean,
     /// A varint: int and long
     Long,
-    /// So many bytes: float, double, fixed
+    /// A fixed number of bytes: float, double, fixed
     Fixed(usize),
     /// Bytes and string
     Bytes,
@@ -132,7 +133,7 @@ pub enum Layout {
 }
 
 impl Layout {
-    /// The layout that the JSON of an Avro schema describes. The name of a type that was defined before may stand for it.
+    /// Parses the JSON of an Avro schema. A type that is already defined may be given by name.
     pub fn parse(schema: &str) -> Result<Self> {
         let value: Value = serde_json::from_str(schema).map_err(|error| malformed("the schema").caused_by(error))?;
         Self::of(&value, &mut NamedTypes::default(), 0)
@@ -187,9 +188,9 @@ impl Layout {
 /// The named types of a schema so far.
 #[derive(Default)]
 struct NamedTypes {
-    /// Each with the number of types in it.
+    /// Each type with the number of types in it.
     types: HashMap<String, (Layout, usize)>,
-    /// Types of the whole schema.
+    /// Number of types in the whole schema.
     counted: usize,
 }
 
@@ -203,7 +204,8 @@ impl NamedTypes {
         Ok(())
     }
 
-    /// The type of this name; it is counted before it is copied, and its name has been counted as one type.
+    /// Returns the type with this name. Its types are counted before it is copied; its name is already
+    /// counted as one type.
     fn reuse(&mut self, name: &str) -> Result<Layout> {
         let (_, types) = self.types.get(name).ok_or_else(|| malformed("an unknown type").found(name))?;
         self.count(types - 1)?;
@@ -211,7 +213,7 @@ impl NamedTypes {
     }
 }
 
-/// Bytes of values, read from the front.
+/// Bytes of values, read from the beginning.
 #[derive(Debug, Clone, Copy)]
 pub struct Cursor<'a>(pub &'a [u8]);
 
@@ -232,14 +234,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// As many bytes.
+    /// Reads `count` bytes.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8]> {
         let (first, rest) = self.0.split_at_checked(count).ok_or_else(|| malformed("it ends within a value"))?;
         self.0 = rest;
         Ok(first)
     }
 
-    /// Bytes behind their length.
+    /// Reads a length and as many bytes.
     pub fn bytes(&mut self) -> Result<&'a [u8]> {
         let count = self.long()?;
         self.take(usize::try_from(count).map_err(|_| malformed("a negative length"))?)
@@ -250,7 +252,7 @@ impl<'a> Cursor<'a> {
         std::str::from_utf8(self.bytes()?).map_err(|error| malformed("a text").caused_by(error))
     }
 
-    /// Passes over a value.
+    /// Skips a value.
     pub fn skip(&mut self, layout: &Layout) -> Result<()> {
         match layout {
             Layout::Null => {}
@@ -268,7 +270,7 @@ impl<'a> Cursor<'a> {
         Ok(())
     }
 
-    /// The branch of a union whose value comes next.
+    /// Reads the number of a union's branch, and returns the branch.
     pub fn branch<'b>(&mut self, branches: &'b [Layout]) -> Result<&'b Layout> {
         let number = self.long()?;
         usize::try_from(number).ok().and_then(|at| branches.get(at)).ok_or_else(|| malformed("no such branch of a union").found(number))
@@ -281,7 +283,7 @@ impl<'a> Cursor<'a> {
                 return Ok(());
             }
             if count < 0 {
-                let size = self.long()?; // a block with its size: all of it is passed over at once
+                let size = self.long()?; // a block with its size is skipped as a whole
                 self.take(usize::try_from(size).map_err(|_| malformed("a negative length"))?)?;
                 continue;
             }
@@ -296,7 +298,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A container that was read: its metadata, and its blocks with the number of values in each.
+/// The content of a container: its metadata, and its blocks with the number of values in each.
 pub struct Contents {
     /// Layout of a value.
     pub layout: Layout,
@@ -342,7 +344,8 @@ pub fn read(data: &[u8]) -> Result<Contents> {
             return Err(malformed("a block does not end with the marker"));
         }
         let values = if deflated { inflated(packed)? } else { packed.to_vec() };
-        // A value of Iceberg has bytes. One without, as a record of nulls, could be counted 2^62 times in a block of no bytes.
+        // A value of Iceberg has at least one byte. Without this check, an empty block could declare 2^62
+        // values without bytes.
         if count as u64 > values.len() as u64 {
             let error = malformed("a block counts more values than it has bytes");
             return Err(error.found(format!("{count} values")).expected(format!("at most {}", values.len())));

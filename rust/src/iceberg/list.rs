@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::avro::{self, Cursor, Layout, malformed};
 use crate::error::{Error, Kind, Result};
 
-/// What the list says of each manifest: name, Avro type and field id, of the specification.
+/// The fields of a manifest in the list: name, Avro type and field id of the specification.
 const FIELDS: [(&str, &str, i32); 13] = [
     ("manifest_path", "string", 500),
     ("manifest_length", "long", 501),
@@ -34,8 +34,8 @@ fn schema(version: u8) -> String {
     json!({"type": "record", "name": "manifest_file", "fields": fields}).to_string()
 }
 
-/// A manifest list of these manifests (JSON objects of `FIELDS`). `header`: metadata of the file, a JSON object of texts. `version`: of the
-/// format.
+/// Writes a manifest list of manifests (JSON objects with `FIELDS`). `header`: metadata of the file, a JSON
+/// object of texts. `version`: version of the format.
 pub fn write(manifests: &str, header: &str, version: u8) -> Result<Vec<u8>> {
     let bad = || Error::new(Kind::InvalidArgument, "manifests, or metadata of a manifest list, that are none");
     let manifests: Vec<Map<String, Value>> = serde_json::from_str(manifests).map_err(|error| bad().caused_by(error))?;
@@ -64,7 +64,7 @@ pub fn write(manifests: &str, header: &str, version: u8) -> Result<Vec<u8>> {
     container.finish()
 }
 
-/// The manifests of a manifest list, as JSON. Fields that are not text or numbers are left out.
+/// Reads the manifests of a manifest list, as JSON. Fields that are not text or numbers are omitted.
 pub fn read(data: &[u8]) -> Result<String> {
     let contents = avro::read(data)?;
     let Layout::Record(fields) = &contents.layout else { return Err(malformed("a manifest list without records")) };

@@ -18,10 +18,10 @@ use crate::schema::{Field, TableSchema, Type};
 const EXISTING: i64 = 0;
 const ADDED: i64 = 1;
 const DELETED: i64 = 2;
-/// Bytes of a vector's frame beside the vector itself: its length before it, its checksum behind it.
+/// Number of bytes of a vector's frame besides the vector: the length before it, the checksum after it.
 const FRAME: i64 = 8;
 
-/// What a manifest is written with, besides its entries.
+/// The settings of a manifest.
 #[derive(Debug, Deserialize)]
 pub struct Options {
     /// The version of the format: 2 or 3.
@@ -38,7 +38,7 @@ pub struct Options {
     pub header: BTreeMap<String, String>,
 }
 
-/// What a manifest holds.
+/// Totals of a manifest's entries.
 #[derive(Debug, Default, Serialize)]
 pub struct Counts {
     added_files_count: i64,
@@ -47,17 +47,17 @@ pub struct Counts {
     added_rows_count: i64,
     existing_rows_count: i64,
     deleted_rows_count: i64,
-    /// Bytes of the files that are added, and of those that are deleted.
+    /// Number of bytes of added files, and of deleted files.
     added_bytes: i64,
     deleted_bytes: i64,
     min_sequence_number: Option<i64>,
 }
 
-/// A manifest, and what it holds.
+/// Writes a manifest, and returns it with its totals.
 ///
-/// `adds`: add actions with their addresses, `location`, and those of their vectors, `vectorLocation`; each becomes an added entry.
-/// `former`: manifests whose entries are carried over: as deleted ones where `gone` has the address of their data file, else as existing
-/// ones; entries that they have as deleted are left out.
+/// `adds`: add actions with the addresses of their files (`location`) and vectors (`vectorLocation`); each
+/// becomes an added entry. `former`: older manifests whose entries are copied: as deleted if `gone` has the
+/// address of their data file, else as existing. Entries that are already deleted there are omitted.
 pub fn manifest(
     adds: &RecordBatch,
     schema: &TableSchema,
@@ -122,7 +122,7 @@ fn avro_schema(schema: &TableSchema, options: &Options) -> Result<String> {
     Ok(entry.to_string())
 }
 
-/// The columns of add actions that entries are made of.
+/// The columns of add actions that entries need.
 struct Files<'a> {
     locations: &'a StringArray,
     vector_locations: &'a StringArray,
@@ -136,7 +136,7 @@ struct Files<'a> {
     ends: HashMap<String, i64>,
 }
 
-/// A column that statistics speak of.
+/// A column with statistics.
 struct Column<'a> {
     id: i32,
     physical: Vec<&'a str>,
@@ -190,7 +190,7 @@ fn collect<'a>(fields: &'a [Field], above: &mut Vec<&'a str>, leaves: &mut Vec<C
 
 type Object<'a> = HashMap<&'a str, &'a RawValue>;
 
-/// Statistics of a file as JSON says them, numbers as they are written.
+/// Statistics of a file in JSON, with numbers as text.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Statistics<'a> {
@@ -203,7 +203,7 @@ struct Statistics<'a> {
     null_count: Option<Object<'a>>,
 }
 
-/// What the statistics say of a column: `{"a": {"b": 1}}` says 1 of `a.b`.
+/// Returns the value for a column in statistics: 1 for `a.b` in `{"a": {"b": 1}}`.
 fn stated<'a>(object: Option<&Object<'a>>, path: &[&str]) -> Option<&'a str> {
     let (first, rest) = path.split_first()?;
     let value = object?.get(first)?.get();
@@ -282,7 +282,8 @@ impl ManifestWriter<'_> {
         self.counts.added_files_count += 1;
         self.counts.added_rows_count += rows;
         self.counts.added_bytes += size;
-        // Row commit versions are sequence numbers in Iceberg: a file that was copied from another table, or taken over, keeps its own.
+        // Row commit versions are sequence numbers in Iceberg: a file that was copied from another table
+        // keeps its own.
         let version = files.versions.is_valid(row).then(|| files.versions.value(row)).filter(|_| self.options.version >= 3);
         let sequence =
             if self.options.deletes { None } else { version }.unwrap_or(self.options.sequence_number).min(self.options.sequence_number);
@@ -298,7 +299,7 @@ impl ManifestWriter<'_> {
     }
 }
 
-/// Adds a number of an older manifest to a total; together they may be too large for 64 bits.
+/// Adds a number of an older manifest to a total. A sum that exceeds 64 bits is an error.
 fn add_to(total: &mut i64, number: i64, name: &str) -> Result<()> {
     let sum = total.checked_add(number).filter(|_| number >= 0);
     *total = sum.ok_or_else(|| {
@@ -374,7 +375,7 @@ fn bounds(out: &mut Vec<u8>, files: &Files<'_>, statistics: &Statistics<'_>, is_
     }
 }
 
-/// Appends a map from column ids, or null where it is empty.
+/// Appends a map from column ids, or null if it is empty.
 fn entries<T>(out: &mut Vec<u8>, items: &[(i32, T)], write: impl Fn(&mut Vec<u8>, &T)) {
     if items.is_empty() {
         return avro::long(out, 0);
@@ -394,7 +395,7 @@ struct Entry<'a> {
     snapshot: Option<i64>,
     sequence: Option<i64>,
     file_sequence: Option<i64>,
-    /// Address of the data file: of a deletion vector that of the file whose rows it deletes.
+    /// Address of the data file; for a deletion vector, of the file whose rows it deletes.
     data_location: &'a str,
     rows: i64,
     size: i64,

@@ -14,10 +14,12 @@ use crate::log::skipping::statistics::{Side, widen_floats};
 use crate::schema::partition_values::parse_scalar;
 use crate::schema::{Primitive, Type};
 
-/// Upper bounds of timestamps in statistics may be cut to milliseconds.
+/// Number of microseconds that may be missing in upper bounds of timestamps, which may be cut to
+/// milliseconds.
 const CUT_MICROS: i64 = 999;
 
-/// The Avro type of a partition value. `id`: of its field, for the names of types, which a schema may define but once.
+/// Returns the Avro type of a partition value. `id`: the field's id, for names of types, which must be unique
+/// in a schema.
 pub fn avro_type(data_type: &Type, id: i32) -> Result<Value> {
     let Type::Primitive(primitive) = data_type else { return Err(not_partition(data_type)) };
     Ok(match primitive {
@@ -72,13 +74,13 @@ pub fn partition(out: &mut Vec<u8>, text: Option<&str>, data_type: &Type) -> Res
     Ok(())
 }
 
-/// A bound of statistics as bytes; `None` where the statistics do not say a value of the type. `was_float`: the type is a double that
-/// was widened from float.
+/// Returns a bound of statistics as bytes. `None` if it is no value of the type. `was_float`: the type is a
+/// double that was widened from float.
 pub fn bound(stated: &str, data_type: &Type, was_float: bool, side: Side) -> Option<Vec<u8>> {
     let Type::Primitive(primitive) = data_type else { return None };
     let text = if stated.starts_with('"') { serde_json::from_str::<String>(stated).ok()? } else { stated.to_owned() };
     match primitive {
-        // A statistic that says a text where the column has numbers is "NaN" or an infinity: neither bounds anything safely.
+        // A text in statistics of numbers is "NaN" or an infinity, which are no safe bounds.
         Primitive::Float | Primitive::Double if stated.starts_with('"') => return None,
         Primitive::Boolean | Primitive::Binary | Primitive::Void => return None,
         Primitive::String if !stated.starts_with('"') => return None,
@@ -89,14 +91,15 @@ pub fn bound(stated: &str, data_type: &Type, was_float: bool, side: Side) -> Opt
         return None;
     }
     let upper = side == Side::High;
-    // Files from before have floats, and their statistics the shortest text of these: 0.7 for the float 0.699999988079071.
+    // Files from before the widening hold floats, and their statistics have the shortest text of a float: 0.7
+    // for 0.699999988079071.
     let array = if was_float { widen_floats(&array, side) } else { array };
     if let DataType::Timestamp(TimeUnit::Microsecond, _) = array.data_type() {
         let value = array.as_primitive::<TimestampMicrosecondType>().value(0);
         return Some(value.saturating_add(if upper { CUT_MICROS } else { 0 }).to_le_bytes().to_vec());
     }
     let mut bytes = single(&array).ok()?;
-    // Iceberg orders -0.0 before 0.0, and statistics may say either for both.
+    // Iceberg orders -0.0 before 0.0; statistics may have either of them for both.
     let is_zero = match array.data_type() {
         DataType::Float32 => array.as_primitive::<Float32Type>().value(0) == 0.0,
         DataType::Float64 => array.as_primitive::<Float64Type>().value(0) == 0.0,
@@ -119,7 +122,7 @@ fn whole(array: &ArrayRef) -> i64 {
     }
 }
 
-/// The bytes of the first value: numbers little-endian, decimals big-endian in as few bytes as hold them.
+/// Returns the bytes of the first value: numbers little-endian, decimals big-endian in the fewest bytes.
 fn single(array: &ArrayRef) -> Result<Vec<u8>> {
     Ok(match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().value(0).as_bytes().to_vec(),

@@ -12,7 +12,8 @@ unsafe extern "C" {
     fn mi_option_set(option: c_int, value: c_long);
 }
 
-/// Keeps freed memory for so many milliseconds before the system gets it back, unless the user has set `MIMALLOC_PURGE_DELAY`.
+/// Sets for how many milliseconds freed memory is kept before it is returned to the system, unless the user
+/// has set `MIMALLOC_PURGE_DELAY`.
 #[pyfunction]
 #[allow(unsafe_code)]
 fn keep_freed_memory(milliseconds: u16) {

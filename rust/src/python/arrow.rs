@@ -49,7 +49,7 @@ pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>
 
 /// Batches of one schema as a `pyarrow.Table`.
 pub fn table_of_batches(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
-    // Not `pyarrow.table()`: that one looks whether it got a data frame, and imports pandas for it.
+    // Not `pyarrow.table()`, which imports pandas to check for a data frame.
     let reader = py.import("pyarrow")?.getattr("RecordBatchReader")?;
     reader.call_method1("from_stream", (PyTable::try_new(batches, schema)?,))?.call_method0("read_all")
 }

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
 
-/// What was dropped, until a thread that has the lock for certain frees it.
+/// Dropped values, until a thread that certainly has the lock frees them.
 static DROPPED: Mutex<Vec<Box<dyn Any + Send>>> = Mutex::new(Vec::new());
 
 /// A value with Python objects in it (`Py`, `PyErr`) that may be dropped anywhere: [`free`] frees them later.
@@ -21,7 +21,7 @@ impl<T: Send + 'static> PythonOwned<T> {
     pub fn new(value: T) -> Self {
         Self(Some(value))
     }
-    /// The value itself; None never happens.
+    /// Returns the value itself; never `None`.
     pub fn into_inner(mut self) -> Option<T> {
         self.0.take()
     }
@@ -45,10 +45,11 @@ impl<T: Send + 'static> fmt::Debug for PythonOwned<T> {
     }
 }
 
-/// Frees what was dropped since the last call. Called where this module is entered, which is with the lock.
+/// Frees the values that were dropped since the last call. Called at the beginning of calls from Python,
+/// which have the lock.
 pub fn free(_py: Python<'_>) {
     let dropped = std::mem::take(&mut *DROPPED.lock().unwrap_or_else(PoisonError::into_inner));
-    drop(dropped); // not under the mutex: an object's finaliser may come here again
+    drop(dropped); // not under the mutex: an object's finaliser may call this again
 }
 
 /// A Python exception as the source of an error of the core.
@@ -59,7 +60,7 @@ pub struct PythonException {
 }
 
 impl PythonException {
-    /// With its text, as the text of a Python object needs the lock.
+    /// Keeps the exception and its text, as reading the text of a Python object needs the lock.
     pub fn new(_py: Python<'_>, error: PyErr) -> Self {
         Self { text: error.to_string(), error: PythonOwned::new(error) }
     }

@@ -12,11 +12,11 @@ use crate::error::{Error, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
 
-/// How often the main thread looks for signals while work runs elsewhere.
+/// How often the main thread checks for signals while work runs on another thread.
 const POLL: Duration = Duration::from_millis(100);
 
 thread_local! {
-    /// What may stop the work of this thread, besides a signal.
+    /// The flag that may stop the work of this thread, besides signals.
     static WATCHED: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
 }
 
@@ -38,10 +38,11 @@ impl PyInterrupt {
     }
 }
 
-/// Runs what a signal or another thread asked of this one, which may raise: a handler on the main thread, an exception set for any thread.
+/// Runs pending handlers of signals (on the main thread) and raises an exception that another thread has set
+/// for this one.
 pub fn check(py: Python<'_>) -> PyResult<()> {
     py.check_signals()?;
-    // An exception set for a thread is raised by the evaluation of bytecode alone.
+    // An exception that was set for a thread is raised only when bytecode is evaluated.
     py.eval(c"None", None, None).map(drop)
 }
 
@@ -50,7 +51,7 @@ pub fn check(py: Python<'_>) -> PyResult<()> {
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> + Send) -> PyResult<T> {
     held::free(py);
     if let Some(interrupt) = WATCHED.with(|watched| watched.borrow().clone()) {
-        // No signal comes to this thread: the one that made it waits for them and raises the flag.
+        // Signals do not reach this thread; the thread that started it waits for them and raises the flag.
         return brief(py, || work(&interrupt));
     }
     let interrupt = Interrupt::default();
@@ -89,7 +90,7 @@ pub fn brief<T: Send>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send) -
     py.detach(|| guarded(work)).map_err(PyErr::from)
 }
 
-/// Hostile bytes that make a dependency panic give an error by name, never a `PanicException`.
+/// Runs `work`. Malformed bytes that make a dependency panic give an error, never a `PanicException`.
 pub fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     guard::guarded("the input could not be processed", work)
 }

@@ -256,7 +256,7 @@ fn described<'py>(py: Python<'py>, written: &WrittenCheckpoint) -> PyResult<Boun
     answer.set_item("top_size_in_bytes", written.top_bytes)?;
     answer.set_item("sidecars", written.sidecars.iter().map(|sidecar| sidecar.to_json()).collect::<Vec<_>>())?;
     answer.set_item("kept_sidecars", written.kept)?;
-    // A hint of a hint: columns that Delta has no words for leave it out.
+    // The schema in `_last_checkpoint` is optional: it is omitted if a column has no Delta type.
     answer.set_item("schema", fields_from_arrow(&written.schema).ok().map(|fields| json::struct_json(&fields).to_string()))?;
     Ok(answer)
 }
@@ -269,7 +269,7 @@ fn compact_commits<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, Str
 
 type Text = Option<String>;
 
-/// Maximum bytes of commits that are parsed without a look for signals meanwhile.
+/// Maximum number of bytes of commits that are parsed without checking for signals.
 const SHORT: u64 = 1 << 20;
 
 #[pyfunction]
@@ -287,7 +287,7 @@ fn checkpoint_sidecars(py: Python<'_>, store: &PyStore, parts: Vec<String>) -> P
 #[pyclass(name = "Snapshot", module = "deltaic._core", frozen)]
 struct PySnapshot {
     files: RwLock<Arc<Snapshot>>,
-    /// Builds a version anew, for when files of the log that this one still needs have gone.
+    /// Builds the version again, if files of the log that it still needs were deleted.
     again: Option<Py<PyAny>>,
 }
 
@@ -296,14 +296,14 @@ impl PySnapshot {
         Arc::clone(&self.files.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Does what only counts files, on this thread where nothing is left in the log.
+    /// Runs work that only counts files: on this thread, if no file of the log needs to be read.
     fn counted<T: Send>(&self, py: Python<'_>, work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync) -> PyResult<T> {
         let files = self.now();
         if files.is_decoded() { interrupt::brief(py, || work(&files, &Interrupt::default())) } else { self.with(py, work) }
     }
 
-    /// Does what may read files of the log; where one of them has gone meanwhile, or is a checkpoint that cannot be read, the version is
-    /// built from what is there now, without that checkpoint.
+    /// Runs work that may read files of the log. If one of them was deleted, or is a checkpoint that cannot
+    /// be read, the version is built again from the current files, without that checkpoint.
     fn with<T: Send>(&self, py: Python<'_>, work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync) -> PyResult<T> {
         let files = self.now();
         let (mut gone, mut damaged) = (false, false);
@@ -325,7 +325,7 @@ impl PySnapshot {
     }
 }
 
-/// Whether the commits are read and parsed in a few milliseconds.
+/// True if the commits are read and parsed in a few milliseconds.
 fn are_short(store: &PyStore, commits: &[(u64, String)]) -> bool {
     let size = |(_, path): &(u64, String)| store.store.head(path).ok().flatten().map(|found| found.size);
     store.store.is_brief() && commits.len() <= 4 && commits.iter().map(size).sum::<Option<u64>>().is_some_and(|bytes| bytes <= SHORT)

@@ -16,7 +16,7 @@ use crate::error::{Error, Kind, Result};
 use crate::store::path::check_relative;
 use crate::store::{ObjectMeta, ObjectWriter, PutOutcome, Store};
 
-/// The object and what users call its place.
+/// The object, and the location as users know it.
 #[derive(Debug)]
 pub struct PythonStore {
     object: Arc<PythonOwned<Py<PyAny>>>,
@@ -24,7 +24,7 @@ pub struct PythonStore {
 }
 
 impl PythonStore {
-    /// `location` is only for messages and for paths that the log spells out in full.
+    /// `location`: used for messages, and for absolute paths in the log.
     pub fn new(object: Py<PyAny>, location: String) -> Self {
         Self { object: Arc::new(PythonOwned::new(object)), location: location.trim_end_matches('/').to_owned() }
     }
@@ -58,7 +58,8 @@ impl Store for PythonStore {
         let base = prefix.trim_end_matches('/');
         let start = if base.is_empty() { String::new() } else { format!("{base}/") };
         let after = start_after.map(|after| format!("{start}{after}"));
-        // Not every store lists in order or stops at the folder: what the protocol of the log needs is made sure here.
+        // Some stores do not list in order, or list beyond the folder; the order and the folder are ensured
+        // here.
         found.retain(|meta| {
             meta.path.strip_prefix(start.as_str()).is_some_and(|rest| recursive || !rest.contains('/'))
                 && after.as_ref().is_none_or(|after| meta.path > *after)
@@ -151,7 +152,7 @@ impl Store for PythonStore {
     }
 }
 
-/// A file in memory until its end: the protocol writes whole objects.
+/// A file that is in memory until it is finished, as the object's methods write whole objects.
 struct ObjectBuffer {
     store: PythonStore,
     path: String,

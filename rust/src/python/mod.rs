@@ -24,7 +24,7 @@ pub mod zorder;
 
 #[pymodule(gil_used = false)]
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Warnings only: for each line, the thread waits for Python's lock.
+    // Warnings only, as the thread waits for Python's lock for each line.
     if let Ok(logger) = pyo3_log::Logger::new(m.py(), pyo3_log::Caching::Nothing) {
         logger.filter(::log::LevelFilter::Warn).install().ok(); // the first module of a process has installed its own
     }

@@ -18,7 +18,7 @@ use crate::store::copy::copy_objects;
 use crate::store::credentials::{CredentialSource, Given};
 use crate::store::{CacheSettings, ObjectMeta, OpenOptions, PutOutcome, StagedObject, Store, open};
 
-/// Deletes between two looks for an interrupt: what S3 takes in one request.
+/// Number of deletes between two checks for an interrupt: the maximum of S3 in one request.
 const DELETED_AT_ONCE: usize = 1000;
 
 /// Path, size and modification time (ms) of an object.
@@ -209,7 +209,7 @@ impl PyStore {
 }
 
 impl PyStore {
-    /// A call of the store, on a thread of its own unless it is over soon anyway.
+    /// Calls the store: on a thread of its own, unless the store's calls are short.
     pub fn call<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> crate::error::Result<T> + Send) -> PyResult<T> {
         if self.store.is_brief() { interrupt::brief(py, work) } else { interrupt::run(py, |_| work()) }
     }
@@ -249,7 +249,7 @@ impl CredentialSource for CredentialFunction {
     }
 }
 
-/// Options whose value must not travel in a pickle.
+/// True for options whose value must not be in a pickle.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["key", "secret", "token", "passw", "credential", "sas", "signature", "auth", "proxy_url"].iter().any(|word| name.contains(word))

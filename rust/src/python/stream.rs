@@ -19,16 +19,16 @@ use crate::data_file::reader::{Observer, Reader};
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
 
-/// How often the consumer looks for signals.
+/// How often the consumer checks for signals.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Something that gives batches, waiting a bounded time for each.
+/// A source of batches, with a timeout for each.
 pub trait Source: Send {
     /// The schema of its batches.
     fn schema(&self) -> SchemaRef;
     /// The next batch.
     fn next(&mut self, timeout: Duration) -> Result<QueueItem>;
-    /// Nobody wants more.
+    /// Stops the source: no more batches are needed.
     fn cancel(&mut self) {}
 }
 
@@ -44,7 +44,7 @@ impl Source for Reader {
     }
 }
 
-/// An iterator of batches as a source: it cannot wait in parts, so signals are seen between batches.
+/// An iterator of batches as a source. It has no timeout, so signals are checked between batches only.
 pub struct Batches<I> {
     schema: SchemaRef,
     batches: I,
@@ -150,7 +150,7 @@ impl PyReadStream {
     }
 }
 
-/// The source as an Arrow reader: looks for signals, keeps the first error.
+/// The source as an Arrow reader, which checks for signals and keeps the first error.
 struct SignalReader {
     schema: SchemaRef,
     source: Box<dyn Source>,
@@ -177,7 +177,7 @@ impl SignalReader {
     }
 }
 
-/// Ctrl-C as an error; nothing on threads other than the main one, and nothing while Python ends.
+/// Returns an error after Ctrl-C. Does nothing on other threads than the main one, and while Python exits.
 pub fn check_signals() -> Result<()> {
     let signal = Python::try_attach(|py| check(py).err().map(|signal| PythonException::new(py, signal)));
     match signal.flatten() {

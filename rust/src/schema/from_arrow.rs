@@ -33,7 +33,7 @@ fn field_from_arrow(field: &ArrowField, place: &str) -> Result<Field> {
     let mut metadata = Map::new();
     for (key, text) in field.metadata() {
         if key.starts_with("PARQUET:") || key.starts_with("ARROW:") {
-            continue; // other formats' notes
+            continue; // metadata of other formats
         }
         let json = key == "delta.identity.allowExplicitInsert" || JSON_KEYS.contains(&key.as_str());
         let value = if json { serde_json::from_str(text).ok() } else { None };
@@ -44,7 +44,7 @@ fn field_from_arrow(field: &ArrowField, place: &str) -> Result<Field> {
     Ok(Field { name: field.name().clone(), data_type, nullable: field.is_nullable(), metadata })
 }
 
-/// An Arrow type -> the Delta type; `place` names the column, for errors.
+/// Returns the Delta type of an Arrow type. `place`: the column, for errors.
 pub fn type_from_arrow(data_type: &DataType, place: &str) -> Result<Type> {
     let primitive = match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Primitive::String,
@@ -84,7 +84,7 @@ pub fn type_from_arrow(data_type: &DataType, place: &str) -> Result<Type> {
     Ok(Type::Primitive(primitive))
 }
 
-/// A negative scale becomes zero with more digits before the point.
+/// Returns a decimal type. A negative scale becomes zero, with more digits before the point.
 fn decimal(precision: u8, scale: i8, data_type: &DataType, place: &str) -> Result<Primitive> {
     let (precision, scale) =
         if scale < 0 { (precision.saturating_add(scale.unsigned_abs()), 0) } else { (precision.max(scale.unsigned_abs()), scale) };

@@ -18,7 +18,7 @@ pub fn parse_struct(text: &str) -> Result<Vec<Field>> {
     }
 }
 
-/// A type's JSON -> the type; `place` says where it stands, for errors.
+/// Parses a type. `place`: the column, for errors.
 pub fn parse_type(value: &Value, place: &str) -> Result<Type> {
     match value {
         Value::String(name) if name == "variant" => Ok(Type::Variant),
@@ -48,7 +48,7 @@ fn parse_nested(object: &Map<String, Value>, place: &str) -> Result<Type> {
         Some("array") => Ok(Type::Array(Box::new(inner("elementType")?), flag("containsNull"))),
         Some("map") => Ok(Type::Map(Box::new(inner("keyType")?), Box::new(inner("valueType")?), flag("valueContainsNull"))),
         Some("variant") => Ok(Type::Variant), // as PROTOCOL.md's section on variants writes it
-        Some("udt") => inner("sqlType"),      // user-defined types of Spark are stored as the type below them
+        Some("udt") => inner("sqlType"),      // user-defined types of Spark are stored as their `sqlType`
         Some(name) => Err(unknown(name, place)),
         None => Err(Error::protocol("a type has no \"type\"").at(place)),
     }
@@ -66,7 +66,7 @@ fn parse_field(value: &Value, place: &str) -> Result<Field> {
     })
 }
 
-/// Names are compared without case everywhere, so two that differ in case only would be one.
+/// Checks that no two names are equal in any case, as names are compared so everywhere.
 fn no_name_twice(fields: &[Field], place: &str) -> Result<()> {
     let mut seen = std::collections::HashSet::new();
     match fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {

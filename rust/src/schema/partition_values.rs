@@ -22,7 +22,7 @@ use crate::error::{Error, Kind, Result};
 /// Days from 0001-01-01 (chrono's day 1) to 1970-01-01.
 const EPOCH_DAYS_FROM_CE: i32 = 719_163;
 
-/// Texts (null or empty: null) -> an array of `data_type`.
+/// Parses texts to an array of `data_type`. Null and empty texts become null.
 pub fn parse_array(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
     Ok(match data_type {
         DataType::Utf8 => Arc::new(present(texts).map(|t| t.map(str::to_owned)).collect::<StringArray>()),
@@ -53,7 +53,7 @@ pub fn parse_array(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef
     })
 }
 
-/// An array -> its texts; a null, and an empty string, become null.
+/// Writes an array as texts. A null, and an empty string, become null.
 pub fn format_array(values: &dyn Array) -> Result<StringArray> {
     use arrow::array::AsArray;
     let texts = match values.data_type() {
@@ -100,7 +100,7 @@ pub fn format_array(values: &dyn Array) -> Result<StringArray> {
     Ok(StringArray::from(texts))
 }
 
-/// One value, as an array of length 1.
+/// Parses one value to an array of length 1.
 pub fn parse_scalar(text: Option<&str>, data_type: &DataType) -> Result<ArrayRef> {
     parse_array(&StringArray::from(vec![text]), data_type)
 }
@@ -117,7 +117,8 @@ fn primitive<T: ArrowPrimitiveType>(texts: &StringArray, parse: fn(&str) -> Resu
     Ok(Arc::new(texts_to::<T>(texts, parse)?))
 }
 
-/// Texts of dates or timestamps. One beyond the calendar has none, and must not become null.
+/// Writes dates or timestamps as texts. A value outside of the calendar is an error, as it must not become
+/// null.
 fn moments<T: ArrowPrimitiveType>(
     values: &PrimitiveArray<T>,
     text: impl Fn(T::Native) -> Option<String>,
@@ -168,16 +169,17 @@ fn date_text(days: i32) -> Option<String> {
     Some(date.format("%Y-%m-%d").to_string())
 }
 
-/// Days of 400 years, after which the calendar repeats.
+/// Number of days in 400 years, after which the calendar repeats.
 const DAYS_OF_CYCLE: i64 = 146_097;
 
-/// `yyyy-MM-dd[ T]HH:mm:ss[.f][zone]` or a date alone, in microseconds; finer digits are cut. A year beyond 0 to 9999 has a sign:
-/// `+10000-01-01 00:00:00`.
+/// Parses `yyyy-MM-dd[ T]HH:mm:ss[.f][zone]`, or a date alone, to microseconds; further digits are cut. A
+/// year outside of 0 to 9999 has a sign: `+10000-01-01 00:00:00`.
 pub fn parse_timestamp(text: &str) -> Result<i64> {
     let bad = || invalid("a timestamp yyyy-MM-dd HH:mm:ss.ffffff", text);
     let micros = |text: &str| string_to_datetime(&Utc, text).map(|time: DateTime<Utc>| time.timestamp_micros()).map_err(|_| bad());
     let Some(digits) = text.strip_prefix(['+', '-']) else { return micros(text) };
-    // The parser takes years of four digits: the same day of another cycle of 400 years is parsed, and moved.
+    // The parser accepts years of four digits only, so the same day in another cycle of 400 years is parsed,
+    // and then moved.
     let (year, rest) = digits.split_once('-').filter(|(year, _)| (4..=6).contains(&year.len())).ok_or_else(bad)?;
     let year: i64 = if year.bytes().all(|byte| byte.is_ascii_digit()) { year.parse().map_err(|_| bad())? } else { return Err(bad()) };
     let year = if text.starts_with('-') { -year } else { year };
@@ -188,7 +190,7 @@ pub fn parse_timestamp(text: &str) -> Result<i64> {
     moved.ok_or_else(bad)
 }
 
-/// Exactly, or an error: no digit is rounded away.
+/// Parses a decimal exactly. A text with too many digits is an error.
 pub fn parse_decimal(text: &str, precision: u8, scale: i8) -> Result<i128> {
     let expected = || format!("a decimal({precision},{scale})");
     let bad = || invalid(&expected(), text);

@@ -24,23 +24,23 @@ pub enum ColumnMapping {
 /// A field found by its path.
 #[derive(Debug, Clone)]
 pub struct Leaf {
-    /// Logical names from the top, as the schema spells them.
+    /// Logical names from the top level down, in the case of the schema.
     pub path: Vec<String>,
-    /// Physical names from the top.
+    /// Physical names from the top level down.
     pub physical: Vec<String>,
-    /// Its type, in Delta's terms.
+    /// Its Delta type.
     pub delta_type: Type,
-    /// Its type, in Arrow's.
+    /// Its Arrow type.
     pub data_type: DataType,
-    /// Is it a partition column?
+    /// True for a partition column.
     pub partition: bool,
-    /// May it be null, it or anything above it?
+    /// True if it, or a struct above it, may be null.
     pub nullable: bool,
-    /// Was its type float before it was widened?
+    /// True if its type was float before it was widened.
     pub was_float: bool,
 }
 
-/// A Delta schema with what is needed to find its columns in files. Immutable; clone it behind an [`Arc`].
+/// A Delta schema, prepared to find its columns in files. Immutable; share it in an [`Arc`].
 #[derive(Debug, Clone)]
 pub struct TableSchema {
     fields: Vec<Field>,
@@ -76,8 +76,9 @@ impl TableSchema {
         let arrow = Arc::new(arrow_types::schema_of(&fields, false));
         Ok(Self { fields, partition, hidden: 0, mapping, json: schema.to_owned(), arrow })
     }
-    /// This schema with columns of whole numbers at its end that data files may have and the table does not show. They have no statistics.
-    /// `ids`: Parquet field ids of these columns in files that are written, none or one for each.
+    /// Returns the schema with hidden columns at its end: whole numbers that data files may have, but the
+    /// table does not show. They have no statistics. `ids`: Parquet field ids of these columns in written
+    /// files; empty, or one for each.
     pub fn with_hidden(&self, names: &[String], ids: &[i32]) -> Result<Self> {
         let mut whole = self.clone();
         for (at, name) in names.iter().enumerate() {
@@ -90,7 +91,7 @@ impl TableSchema {
         whole.arrow = Arc::new(arrow_types::schema_of(&whole.fields, false));
         Ok(whole)
     }
-    /// Is the column at this position one that the table does not show?
+    /// True if the column at this position is hidden.
     pub fn is_hidden(&self, index: usize) -> bool {
         index + self.hidden >= self.fields.len()
     }
@@ -110,7 +111,7 @@ impl TableSchema {
     pub fn partition_fields(&self) -> impl ExactSizeIterator<Item = &Field> {
         self.partition.iter().map(|&index| &self.fields[index])
     }
-    /// Is the column at this position a partition column?
+    /// True if the column at this position is a partition column.
     pub fn is_partition(&self, index: usize) -> bool {
         self.partition.contains(&index)
     }
@@ -118,7 +119,8 @@ impl TableSchema {
     pub fn arrow(&self) -> &SchemaRef {
         &self.arrow
     }
-    /// Arrow schema with Delta metadata as text, of these columns (dotted paths name branches of structs), or of all.
+    /// Returns the Arrow schema with Delta metadata as text, of these columns (dotted paths are fields of
+    /// structs), or of all.
     pub fn to_arrow(&self, columns: Option<&[String]>) -> Result<Schema> {
         match columns {
             None => Ok(arrow_types::schema_of(&self.fields, true)),
@@ -129,18 +131,19 @@ impl TableSchema {
     pub fn physical_name<'a>(&self, field: &'a Field) -> &'a str {
         if self.mapping == ColumnMapping::None { &field.name } else { field.physical_name() }
     }
-    /// The column of that name, without regard to case.
+    /// Returns the column with this name, in any case.
     pub fn column(&self, name: &str) -> Result<(usize, &Field)> {
         find(&self.fields, name).ok_or_else(|| self.unknown(name))
     }
-    /// The field at a path given as text: a column's name, or names joined by dots, each in backticks where it holds a dot itself.
+    /// Returns the field at a path given as text: a column's name, or names joined by dots. A name that
+    /// contains a dot is in backticks.
     pub fn leaf(&self, path: &str) -> Result<Leaf> {
         if find(&self.fields, path).is_some() {
             return self.leaf_at(&[path.to_owned()]);
         }
         self.leaf_at(&split_path(path))
     }
-    /// The field at a path given name by name.
+    /// Returns the field at a path given as a list of names.
     pub fn leaf_at<S: AsRef<str>>(&self, path: &[S]) -> Result<Leaf> {
         let unknown = || self.unknown(&path.iter().map(AsRef::as_ref).collect::<Vec<_>>().join("."));
         let (first, rest) = path.split_first().ok_or_else(unknown)?;
@@ -166,12 +169,13 @@ impl TableSchema {
         leaf.was_float = field.was_float();
         Ok(leaf)
     }
-    /// Fields for these paths: a column whole, or as a struct of just the named branches. Branches of one column come together, at its first place.
+    /// Returns the fields for these paths: whole columns, or structs with only the named fields. Several
+    /// fields of one column are joined, at the position of the first.
     pub fn select(&self, columns: &[String]) -> Result<Vec<Field>> {
         let paths = columns.iter().map(|column| Ok(self.leaf(column)?.path)).collect::<Result<Vec<_>>>()?;
         self.select_at(&paths)
     }
-    /// Fields for these paths, each a list of names; as `select`.
+    /// Returns the fields for paths given as lists of names, like `select`.
     pub fn select_at(&self, paths: &[Vec<String>]) -> Result<Vec<Field>> {
         let mut chosen: Vec<Field> = Vec::with_capacity(paths.len());
         for path in paths {
@@ -210,14 +214,14 @@ pub fn split_path(path: &str) -> Vec<String> {
     names
 }
 
-/// The field with only the branch that `path` names.
+/// Returns the field with only the nested field at `path`.
 fn prune(field: &Field, path: &[String]) -> Field {
     let (Some(first), Type::Struct(fields)) = (path.first(), &field.data_type) else { return field.clone() };
     let branch = find(fields, first).map(|(_, child)| prune(child, &path[1..]));
     Field { data_type: Type::Struct(branch.into_iter().collect()), ..field.clone() }
 }
 
-/// Adds the branches of `more` to `target`, keeping the order of `whole`.
+/// Adds the nested fields of `more` to `target`, in the order of `whole`.
 fn merge(target: &mut Field, more: Field, whole: &Field) {
     let (Type::Struct(have), Type::Struct(new), Type::Struct(all)) = (&mut target.data_type, more.data_type, &whole.data_type) else {
         return;
@@ -236,7 +240,7 @@ fn not_a_partition(message: &str, name: &str) -> Error {
     Error::protocol(message).at("partitionColumns").found(name)
 }
 
-/// Under column mapping every field has a physical name, no two of a struct the same, and in mode id an id of its own.
+/// Checks column mapping: every field has a physical name, unique in its struct, and in mode id a unique id.
 struct MappingCheck<'a> {
     mapping: ColumnMapping,
     ids: HashSet<i32>,

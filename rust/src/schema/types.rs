@@ -6,11 +6,13 @@ use serde_json::{Map, Value};
 pub const FIELD_ID: &str = "delta.columnMapping.id";
 /// Key of a field's name in data files, statistics and partition values.
 pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
-/// In the metadata of a column beside the table's own, as `_change_type` is: column mapping says nothing of it, files have it by its name.
+/// Marks, in the metadata, a column that is not one of the table's own, such as `_change_type`: it has no
+/// column mapping, and is found by its name.
 pub const UNMAPPED: &str = "__deltaic_unmapped";
-/// Key of the ids of elements, keys and values below a field, `{"col-1.element": 7}`: Iceberg compatibility wants them.
+/// Key of the ids of elements, keys and values below a field, `{"col-1.element": 7}`, which Iceberg
+/// compatibility requires.
 pub const NESTED_IDS: &str = "delta.columnMapping.nested.ids";
-/// Key of the id that data files have of a hidden column.
+/// Key of the field id of a hidden column in data files.
 pub const PARQUET_FIELD_ID: &str = "parquet.field.id";
 /// Key of the changes that type widening made to a field's type.
 const TYPE_CHANGES: &str = "delta.typeChanges";
@@ -61,20 +63,21 @@ pub enum Type {
     Map(Box<Type>, Box<Type>, bool),
     /// A value of any type, in the encoding of Parquet's variant: a group of `metadata` and `value`
     Variant,
-    /// A shape: bytes in WKB (well-known binary), which pass through as they are
+    /// A geographic value: bytes in WKB (well-known binary), which are not parsed
     Shape(Shape),
 }
 
-/// The type of a column of shapes (`protocol_rfcs/geospatial-types.md` of delta-io/delta).
+/// The type of a geographic column (`protocol_rfcs/geospatial-types.md` of delta-io/delta).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shape {
     /// Coordinate reference system: `OGC:CRS84`
     pub crs: String,
-    /// How edges run between the points of a `geography`, as `spherical`; None: a `geometry`, on a plane
+    /// How edges run between the points of a `geography`, such as `spherical`; `None`: a `geometry`, on a
+    /// plane
     pub edges: Option<String>,
 }
 
-/// Ways that the edges of a geography run.
+/// The names of how edges of a geography run.
 pub const EDGES: [&str; 5] = ["spherical", "vincenty", "thomas", "andoyer", "karney"];
 
 impl Shape {
@@ -101,7 +104,7 @@ impl Shape {
 }
 
 impl Type {
-    /// What a variant is in files and in Arrow.
+    /// Returns the fields of a variant in files and in Arrow.
     pub fn variant_fields() -> Vec<Field> {
         let part = |name: &str| Field {
             name: name.to_owned(),
@@ -120,36 +123,38 @@ pub struct Field {
     pub name: String,
     /// Type
     pub data_type: Type,
-    /// May it be null?
+    /// True if it may be null.
     pub nullable: bool,
     /// Metadata, as JSON
     pub metadata: Map<String, Value>,
 }
 
 impl Field {
-    /// A column of whole numbers beside the schema: files find it by its name, whatever the column mapping. `id`: what files that are
-    /// written say of it.
+    /// A hidden column of whole numbers, which is found by its name in any mode of column mapping. `id`: its
+    /// field id in written files.
     pub fn hidden(name: &str, id: Option<i32>) -> Self {
         let metadata = id.map(|id| (PARQUET_FIELD_ID.to_owned(), Value::from(id))).into_iter().collect();
         Self { name: name.to_owned(), data_type: Type::Primitive(Primitive::Long), nullable: true, metadata }
     }
-    /// The id of column mapping, where the field has one.
+    /// Returns the field's id of column mapping, if it has one.
     pub fn id(&self) -> Option<i32> {
         self.metadata.get(FIELD_ID)?.as_i64().and_then(|id| i32::try_from(id).ok())
     }
-    /// Was its type float before it was widened? Statistics of files written before have the shortest text of a float then.
+    /// True if its type was float before it was widened: statistics of older files then have the shortest
+    /// text of a float.
     pub fn was_float(&self) -> bool {
         let changes = self.metadata.get(TYPE_CHANGES).and_then(Value::as_array);
         let is_float = |change: &Value| change.get("fieldPath").is_none() && change.get("fromType").is_some_and(|from| from == "float");
         changes.is_some_and(|changes| changes.iter().any(is_float))
     }
-    /// The name in data files, statistics and partition values; the logical one where the metadata names no other.
+    /// Returns the name in data files, statistics and partition values: the logical name, unless the metadata
+    /// has another.
     pub fn physical_name(&self) -> &str {
         self.metadata.get(PHYSICAL_NAME).and_then(Value::as_str).unwrap_or(&self.name)
     }
 }
 
-/// The field of that name, without regard to case; a field of the very same spelling comes first.
+/// Finds the field with this name in any case, but prefers a field with exactly this spelling.
 pub fn find<'a>(fields: &'a [Field], name: &str) -> Option<(usize, &'a Field)> {
     let exact = fields.iter().position(|field| field.name == name);
     let index = exact.or_else(|| {

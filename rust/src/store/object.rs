@@ -539,7 +539,7 @@ impl Upload {
 
     fn give_up(&mut self) {
         if let Some(parts) = self.parts.take() {
-            let _ = self.runtime.block_on(parts.abort()); // nothing is visible; if this fails, parts are left, which stores delete after a time
+            let _ = self.runtime.block_on(parts.abort()); // nothing is visible; parts that stay are deleted by the store later
         }
     }
 }

@@ -3,7 +3,8 @@
 //! J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004): coordinates are turned in place into the
 //! "transpose" of the index, whose bits are the index read across the columns, most significant first. Cost: columns x bits.
 
-/// Coordinates (columns of equal length, each below 2^bits) -> the transpose of each row's index, in place.
+/// Replaces coordinates (columns of equal length, each value below 2^bits) by the transpose of each row's
+/// index, in place.
 pub fn transpose(columns: &mut [Vec<u32>], bits: u32) {
     let rows = columns.first().map_or(0, Vec::len);
     let mut point = vec![0; columns.len()];

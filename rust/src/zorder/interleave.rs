@@ -5,7 +5,7 @@
 //! (delta-spark's `interleave_bits`). For up to 8 columns, a table spreads one byte of a column over k bytes,
 //! so each column needs four look-ups per row.
 
-/// Columns of equal length -> their rows, one after the other, 4·k bytes each.
+/// Returns the rows of columns of equal length, one after the other, 4·k bytes each.
 pub fn rows(columns: &[Vec<u32>]) -> Vec<u8> {
     let k = columns.len();
     let n = columns.first().map_or(0, Vec::len);

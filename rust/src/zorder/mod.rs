@@ -25,16 +25,17 @@ pub use range_id::{Bounds, Sampler};
 /// Name of the key column.
 pub const KEY: &str = "__deltaic_key";
 
-/// The order in which the cells of the grid are visited.
+/// The curve through the cells of the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Curve {
-    /// Bits in turn.
+    /// Z-order: interleaved bits.
     ZOrder,
-    /// Hilbert's.
+    /// The Hilbert curve.
     Hilbert,
 }
 
-/// Appends the key of each row to batches: int64 where the bits fit, else big-endian bytes that sort as the curve runs.
+/// Appends to batches the key of each row: int64 if the bits fit, else big-endian bytes, which sort in the
+/// order of the curve.
 #[derive(Debug)]
 pub struct Keys {
     columns: Vec<(usize, Bounds)>,
@@ -62,7 +63,7 @@ impl Keys {
         Ok(Self { columns, curve, bits, schema: Arc::new(Schema::new(fields)) })
     }
 
-    /// The schema of what `append` gives.
+    /// The schema of the batches of `append`.
     pub fn schema(&self) -> SchemaRef {
         self.schema.clone()
     }

@@ -16,18 +16,18 @@ use arrow::compute::{SortOptions, concat, filter, sort, take};
 use crate::error::{Error, Kind, Result};
 use crate::predicate::statistics::normalise;
 
-/// Ascending boundaries of one column: range i ends with boundary i, included.
+/// Ascending boundaries of one column. Range i ends with boundary i, inclusive.
 #[derive(Debug, Clone)]
 pub struct Bounds(ArrayRef);
 
 impl Bounds {
-    /// Boundaries given by the caller: sorted here, nulls left out.
+    /// Boundaries from the caller, which are sorted here, without nulls.
     pub fn of(values: &ArrayRef) -> Result<Self> {
         let values = present(&normalise(values))?;
         Ok(Self(sort(&values, None).map_err(without_order)?))
     }
 
-    /// At most `ranges` ranges of about equal weight over these values.
+    /// Boundaries of at most `ranges` ranges with about as many of these values each.
     pub fn from_sample(values: &ArrayRef, ranges: usize) -> Result<Self> {
         let sorted = Self::of(values)?.0;
         let compare = make_comparator(&sorted, &sorted, SortOptions::default()).map_err(without_order)?;
@@ -42,7 +42,7 @@ impl Bounds {
             at = last + 1;
         }
         if at == sorted.len() {
-            chosen.pop(); // above the last boundary there would be nothing
+            chosen.pop(); // there are no values above the last boundary
         }
         Ok(Self(take(&sorted, &UInt32Array::from(chosen), None).map_err(without_order)?))
     }
@@ -52,12 +52,12 @@ impl Bounds {
         &self.0
     }
 
-    /// How many boundaries: ids run from 0 to this.
+    /// Number of boundaries. Ids are from 0 to this number.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// All values are in one range.
+    /// True if all values are in one range.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -116,7 +116,8 @@ fn without_order(error: arrow::error::ArrowError) -> Error {
     Error::new(Kind::InvalidArgument, "a column that cannot be clustered by: its type has no order").caused_by(error)
 }
 
-/// Keeps a uniform sample of the rows of a stream: every row draws a number, the smallest stay.
+/// Keeps a uniform sample of the rows of a stream: each row gets a random number, and the rows with the
+/// smallest numbers stay.
 #[derive(Debug)]
 pub struct Sampler {
     kept: Vec<Vec<ArrayRef>>,
@@ -127,12 +128,13 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Of `columns` columns, at least `size` rows of the stream (all of a shorter one); equal seeds give equal samples.
+    /// A sample of `columns` columns, with at least `size` rows (or all rows of a shorter stream). Equal
+    /// seeds give equal samples.
     pub fn new(columns: usize, size: usize, seed: u64) -> Self {
         Self { kept: vec![Vec::new(); columns], draws: Vec::new(), size: size.max(1), limit: u64::MAX, state: seed }
     }
 
-    /// Sees the rows of these columns.
+    /// Adds the rows of these columns.
     pub fn add(&mut self, batch: &RecordBatch, columns: &[usize]) -> Result<()> {
         let mut mask = Vec::with_capacity(batch.num_rows());
         for _ in 0..batch.num_rows() {
