@@ -1,7 +1,8 @@
-"""Files whose rows `_core` reads within Spark's tasks: by public APIs each file's vector gets to the task that needs it, and to no other.
+"""Reads data files with `_core` inside Spark's tasks, by public APIs alone. A file's deletion vector is read
+only by the task that reads the file.
 
-A task is given rows of `add`, chosen rows included, and reads vectors from the table's store by itself.
-"""
+A task gets the add actions of its files, with their selected row indexes, and reads the deletion vectors
+from the table's store."""
 
 from __future__ import annotations
 
@@ -19,39 +20,43 @@ from deltaic.plan.nodes import FILE_COLUMN, Scan
 from deltaic.planning.opening import scan_schema
 
 MOST_BITS = 16 * 1024**2
-"""Bytes of sets of rows, as bits, that every task may be given as a whole."""
+"""Maximum bytes of the row indexes of all files, as bitmaps, that are broadcast to every task. Above it, a
+task gets only those of its own files."""
 TASK_BYTES = 128 * 1024**2
 """Maximum bytes of files that one task reads; a single larger file is still allowed."""
 _READ = ("path", "size", "partitionValues", "deletionVector", "stats", "selection", "keep_selected", "baseRowId", "defaultRowCommitVersion")
 
 
-def has_set(files: pa.Table) -> pa.Array:
-    """Which files have rows that do not count (bool)."""
-    given = [files[name].is_valid().combine_chunks() for name in ("deletionVector", "selection") if name in files.column_names]
-    found = np.zeros(files.num_rows, dtype=bool)
-    for each in given:
-        found |= each.to_numpy(zero_copy_only=False)
-    return pa.array(found)
+def has_row_indexes(files: pa.Table) -> pa.Array:
+    """For each file, True if it has a deletion vector or selected row indexes, so that not all its rows are
+    read."""
+    columns = [name for name in ("deletionVector", "selection") if name in files.column_names]
+    is_partial = np.zeros(files.num_rows, dtype=bool)
+    for name in columns:
+        is_partial |= files[name].is_valid().combine_chunks().to_numpy(zero_copy_only=False)
+    return pa.array(is_partial)
 
 
 def are_large(files: pa.Table) -> bool:
-    """True if the sets of these files are too large for all tasks to have them. As bits a set goes up to its last row; that is not known
-    before it is read, so each is taken for as long as its file."""
+    """True if the row indexes of these files are too large to broadcast (MOST_BITS). A bitmap has one bit
+    for each row up to the last one in it. Which row that is, is not known before the vector is read, so the
+    file's number of rows is used."""
     if files.num_rows == 0:
         return False
     rows = _core.physical_rows(files)
     return bool(rows.null_count) or int(np.sum(rows.to_numpy())) // 8 > MOST_BITS
 
 
-def set_bytes(files: pa.Table) -> int:
-    """Bytes that the sets of deleted rows of these files take as they are stored."""
+def row_index_bytes(files: pa.Table) -> int:
+    """Total bytes of the deletion vectors, as they are stored, and of the selected row indexes of these
+    files."""
     lengths = {"deletionVector": lambda column: pc.struct_field(column, "sizeInBytes"), "selection": pc.binary_length}
     return sum(int(pc.sum(length(files[name])).as_py() or 0) for name, length in lengths.items() if name in files.column_names)
 
 
 def read_by_tasks(spark: Any, scan: Scan) -> Any:
-    """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here. `files` are numbered already
-    where their numbers are asked for."""
+    """A DataFrame of the scan's rows and columns, the hidden columns (row ids, row tracking) last. The scan's
+    conditions are not applied here. `scan.files` must carry `__deltaic_file` if row ids are requested."""
     schema = shown_to_spark(scan_schema(scan))
     arrow, store, columns = spark_arrow_schema(schema), scan.store, scan.columns
     definition = (scan.table_schema.json, scan.table_schema.partition_columns, scan.table_schema.column_mapping)
@@ -68,12 +73,12 @@ def read_by_tasks(spark: Any, scan: Scan) -> Any:
                     yield as_schema(rows, arrow)
 
     parts = _parts(scan.files.select([name for name in scan.files.column_names if name in {*_READ, FILE_COLUMN, *constants}]))
-    given = spark.createDataFrame(pa.table({"part": range(len(parts)), "files": parts}), "part bigint, files binary")
-    return given.repartitionByRange(len(parts), "part").select("files").mapInArrow(task, schema)
+    part_rows = spark.createDataFrame(pa.table({"part": range(len(parts)), "files": parts}), "part bigint, files binary")
+    return part_rows.repartitionByRange(len(parts), "part").select("files").mapInArrow(task, schema)
 
 
 def _parts(files: pa.Table) -> list[bytes]:
-    """Neighbouring files together."""
+    """The files of each task, as Arrow streams: neighbouring files of about TASK_BYTES in total."""
     task = np.cumsum(files["size"].to_numpy(zero_copy_only=False).astype(np.float64)) // TASK_BYTES
     starts = np.flatnonzero(np.diff(task, prepend=-1))
     ends = np.append(starts[1:], files.num_rows)

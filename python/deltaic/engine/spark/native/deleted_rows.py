@@ -1,6 +1,8 @@
-"""Which rows of a file count, as a Catalyst expression over the file's own constants: a set of row indexes that travels with its task.
+"""A Catalyst expression that tells whether a row's index is in the deletion vector of its file, or in the
+file's selected row indexes.
 
-Nothing is joined and nothing broadcast; it is part of the generated code of the scan's stage.
+The row indexes are a constant of the file, so each task gets those of its own files. Nothing is joined or
+broadcast: the look-up is part of the generated code of the scan's stage.
 """
 
 from __future__ import annotations
@@ -11,27 +13,31 @@ from typing import Any
 from deltaic.engine.spark.native.jvm import EXPRESSIONS, Jvm
 
 ROW_INDEX = "_tmp_metadata_row_index"
-"""A data column of this name and type bigint is filled by Spark's Parquet reader with the row's absolute index."""
+"""Name of a data column of type bigint that Spark's Parquet reader fills with the row's index in its file."""
 
 BITS = "__deltaic_bits"
 ROARING = "__deltaic_roaring"
-SETS = (BITS, ROARING)
+INDEX_COLUMNS = (BITS, ROARING)
+"""Constants of a file with its row indexes: as a plain bitmap, or as a serialized 32-bit Roaring bitmap. At
+most one of them is not null."""
 
 
-def in_set(jvm: Jvm, names: Sequence[str]) -> Any:
-    """Column: whether the row is in its file's set, which stands in one of the columns `names` (of SETS)."""
+def in_row_indexes(jvm: Jvm, names: Sequence[str]) -> Any:
+    """Column: True if the row's index is in the row indexes of its file. `names`: those of INDEX_COLUMNS
+    that the frame has."""
     from pyspark.sql import functions as F
 
-    found = None
-    for name, look in ((BITS, _in_bits), (ROARING, _in_roaring)):
+    condition = None
+    for name, lookup in ((BITS, _in_bits), (ROARING, _in_roaring)):
         if name in names:
-            here = F.col(name).isNotNull() & look(jvm)
-            found = here if found is None else found | here
-    return F.lit(False) if found is None else found
+            is_listed = F.col(name).isNotNull() & lookup(jvm)
+            condition = is_listed if condition is None else condition | is_listed
+    return F.lit(False) if condition is None else condition
 
 
 def _in_bits(jvm: Jvm) -> Any:
-    """`BitSetMethods.isSet` is an unsafe read: the bound before it must stay."""
+    """`bits[row_index]`, False behind the end. `BitSetMethods.isSet` reads memory without a check, so the
+    comparison with the length must come before it."""
     from pyspark.sql import functions as F
 
     offset = F.lit(jvm.get("org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET).cast("long")
@@ -87,7 +93,7 @@ def _in_roaring(jvm: Jvm) -> Any:
 
 
 def opaque(jvm: Jvm, column: Any) -> Any:
-    """The column behind an expression that costs nothing and that no source looks through."""
+    """The column behind an expression without cost that Spark pushes no condition through."""
     return column_of(jvm, jvm.get(EXPRESSIONS + "KnownNullable")(expression_of(jvm, column)))
 
 

@@ -1,4 +1,6 @@
-"""The files of a scan as Java objects, made in bulk, each with its constants: listed from the start, or selected for each query."""
+"""The files of a scan as Java objects, each with its constants (partition values, deletion vector, ...). The
+files are listed when the scan is created, or selected for each query. Objects are created in bulk, as each
+call to the JVM takes time."""
 
 from __future__ import annotations
 
@@ -15,17 +17,20 @@ from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.plan.nodes import DeferredFiles
 
 MANY_FILES = 10_000
-"""Maximum files whose metadata is sent to the JVM when the scan is created. Above it, only files that a query's filters leave are sent."""
+"""Maximum number of files whose metadata is sent to the JVM when the scan is created. Above it, only the
+files that remain after a query's filters are sent."""
 MANY_VECTORS = 100
 """Like MANY_FILES, for files with deletion vectors, because one vector can take megabytes."""
 MOST_SHARE = 4
-"""If the filters keep fewer than 1/MOST_SHARE of the files, only those are sent; otherwise all are sent once, and positions are passed."""
+"""If the filters keep fewer than 1/MOST_SHARE of the files, only those are sent. Otherwise all files are sent
+once, and each query passes positions."""
 
 
 @dataclass(frozen=True, eq=False)
 class JvmFiles:
-    """File metadata as Java objects. `rows`: InternalRow[] of constants; `statuses`: FileStatus[] of the same length. `positions`: int[],
-    the indexes of the selected files, None for all. `count`: how many files are selected at most."""
+    """File metadata as Java objects. `rows`: InternalRow[] of constants, one for each file. `statuses`:
+    FileStatus[] of the same length. `positions`: int[] with the indexes of the selected files, None for all.
+    `count`: number of files, before partition filters are evaluated for each."""
 
     rows: Any
     statuses: Any
@@ -37,29 +42,33 @@ class Files(Protocol):
     """The files of one scan."""
 
     size: int
-    """Their bytes."""
+    """Total bytes of the files, which Spark takes for the size of the scan's rows."""
 
     @property
     def by_partition(self) -> bool:
-        """True if partition filters should prune files here, too. Spark applies them to the result anyway: this only saves work."""
+        """True if partition filters should prune files here, too. They are evaluated for each selected file
+        anyway, so this only saves work."""
 
     def selected(self, hint: _core.Predicate | None) -> JvmFiles:
-        """The files that may hold a match, and perhaps others."""
+        """The files whose rows may match `hint`, and perhaps others; all files if `hint` is None."""
 
     def one(self) -> JvmFiles:
-        """One file of the kind that the scan has, for the rehearsal of a session."""
+        """One file with constants of the scan's types, for `file_index.rehearse`."""
 
 
 class ListedFiles:
-    """Files that are listed when the scan is made. `constants`: a table with a row for each, its columns those of `schema` (a pyspark
-    StructType). `statuses`: of `_core.hand_over`. `adds` and `table_schema`: for skipping."""
+    """Files that are known when the scan is created.
+
+    `spark_files`: the result of `_core.hand_over`. `constants`: a table with one row for each file and the
+    columns of `schema` (a pyspark StructType). `adds` and `table_schema`: the files' add actions and the
+    table's schema, for pruning by statistics."""
 
     def __init__(
-        self, jvm: Jvm, handed: pa.Table, constants: pa.Table, schema: Any, adds: pa.Table, table_schema: _core.TableSchema
+        self, jvm: Jvm, spark_files: pa.Table, constants: pa.Table, schema: Any, adds: pa.Table, table_schema: _core.TableSchema
     ) -> None:
         self._jvm, self._schema, self._adds, self._table_schema = jvm, schema, adds, table_schema
-        self._statuses, self._constants = handed["__deltaic_status"], constants
-        self.size = int(np.sum(handed["__deltaic_size"].to_numpy()))
+        self._statuses, self._constants = spark_files["__deltaic_status"], constants
+        self.size = int(np.sum(spark_files["__deltaic_size"].to_numpy()))
         self._all: JvmFiles | None = None
         if adds.num_rows <= MANY_FILES:
             self._all = self._of(None)
@@ -69,30 +78,30 @@ class ListedFiles:
         return self._all is None
 
     def selected(self, hint: _core.Predicate | None) -> JvmFiles:
-        chosen = None if hint is None or self._adds.num_rows < 2 else self._chosen(hint)
-        if self._all is None and chosen is not None and len(chosen) * MOST_SHARE < self._adds.num_rows:
-            return self._of(chosen)
+        positions = None if hint is None or self._adds.num_rows < 2 else self._matching(hint)
+        if self._all is None and positions is not None and len(positions) * MOST_SHARE < self._adds.num_rows:
+            return self._of(positions)
         if self._all is None:
             self._all = self._of(None)
-        if chosen is None:
+        if positions is None:
             return self._all
-        return JvmFiles(self._all.rows, self._all.statuses, self._jvm.ints(chosen), len(chosen))
+        return JvmFiles(self._all.rows, self._all.statuses, self._jvm.ints(positions), len(positions))
 
-    def _of(self, chosen: Any | None) -> JvmFiles:
-        """The files at these positions, None: all."""
+    def _of(self, positions: Any | None) -> JvmFiles:
+        """The files at these positions (a NumPy array), or all files for None."""
         constants, statuses = self._constants, self._statuses
-        if chosen is not None:
-            positions = pa.array(chosen)
-            constants, statuses = constants.take(positions), statuses.take(positions)
+        if positions is not None:
+            indexes = pa.array(positions)
+            constants, statuses = constants.take(indexes), statuses.take(indexes)
         return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
 
-    def _chosen(self, hint: _core.Predicate) -> Any | None:
-        """Positions of the files that are left, None for all."""
-        left = _core.filter_adds(self._adds, self._table_schema, hint)
-        if left.num_rows == self._adds.num_rows:
+    def _matching(self, hint: _core.Predicate) -> Any | None:
+        """Positions (a NumPy array) of the files that the statistics cannot rule out, None for all files."""
+        matching = _core.filter_adds(self._adds, self._table_schema, hint)
+        if matching.num_rows == self._adds.num_rows:
             return None
-        stay = pc.is_in(self._adds["path"], value_set=left["path"].combine_chunks())
-        return np.flatnonzero(stay.to_numpy())
+        matches = pc.is_in(self._adds["path"], value_set=matching["path"].combine_chunks())
+        return np.flatnonzero(matches.to_numpy())
 
     def one(self) -> JvmFiles:
         return self._of(np.zeros(1, np.int64))
@@ -102,10 +111,11 @@ Describe: TypeAlias = Callable[[pa.Table], tuple[pa.Table, Any]]
 
 
 class SelectedFiles:
-    """Files that are selected for each query, by its filters.
+    """Files that are selected for each query by its filters.
 
-    `describe`: rows of `add` -> their constants, whose columns are those of `schema` (a pyspark StructType), and their statuses. `invent`:
-    the same of a file that is not there. `marked`: those with a deletion vector, else those without."""
+    `marked`: True for the files with a deletion vector, False for those without. `describe`: add actions ->
+    the files' constants, with the columns of `schema` (a pyspark StructType), and their statuses. `invent`:
+    constants and status of a file that does not exist."""
 
     by_partition = True
 
@@ -118,7 +128,8 @@ class SelectedFiles:
         self._last: tuple[str | None, JvmFiles] | None = None
 
     def selected(self, hint: _core.Predicate | None) -> JvmFiles:
-        """Spark asks several times for one query: the last answer is kept, unless it is large: Java decides when this object goes."""
+        """Like `Files.selected`. Spark lists the files several times for one query, so the last result is
+        kept, unless it is large: the JVM's garbage collector decides how long this object lives."""
         key = None if hint is None else hint.json
         if self._last is not None and self._last[0] == key:
             return self._last[1]
@@ -133,5 +144,5 @@ class SelectedFiles:
         return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
 
     def one(self) -> JvmFiles:
-        """A file that is not there: which are is not known without looking."""
+        """A file that does not exist: to find one that does, the log would have to be read."""
         return self._of(*self._invent())

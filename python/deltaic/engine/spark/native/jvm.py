@@ -1,4 +1,5 @@
-"""Spark's driver JVM: classes by name, and what has to be made there in bulk. Nothing here is called once for each row or file."""
+"""Spark's driver JVM by py4j: classes by their names, and Java arrays and lists that are created in bulk.
+Nothing here makes a call for each row or file."""
 
 from __future__ import annotations
 
@@ -14,13 +15,14 @@ from deltaic.engine.spark.native.callbacks import Callbacks
 DATASOURCES = "org.apache.spark.sql.execution.datasources."
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 LOCAL_BYTES = 32 * 1024**2
-"""Under Spark's bound for rows that it keeps on the driver (spark.sql.execution.arrow.localRelationThreshold, 48 MB)."""
+"""Maximum bytes of rows that `createDataFrame` gets at once. Up to 48 MB
+(spark.sql.execution.arrow.localRelationThreshold) Spark keeps such rows on the driver and runs no job."""
 
 HEAP_SHARE = 8
 """Deletion vectors may use at most 1/HEAP_SHARE of the driver's heap."""
 
 STATUSES = 50_000
-"""Maximum files in one message to the JVM; py4j keeps several copies of each message."""
+"""Maximum number of files in one message to the JVM, since py4j keeps several copies of each message."""
 
 
 class Jvm:
@@ -33,42 +35,43 @@ class Jvm:
         self.root = spark._jvm
         self.gateway = spark.sparkContext._gateway
         self.is_rehearsed = False
-        """True if a file index has been seen to work."""
+        """True after `file_index.rehearse` has listed a file through a file index."""
         self.plans_tables = False
-        """True if the optimizer has been seen to resolve a table."""
+        """True after the optimizer has replaced a table's leaf by a scan (`tables._rehearse`)."""
         self._classes: dict[str, Any] = {}
         ensure_callback_server_started(self.gateway)
         self.callbacks = Callbacks.of(self.gateway)
 
     def get(self, name: str) -> Any:
-        """A class, to construct it or to call its static methods."""
+        """A Java class as py4j shows it, to create objects or to call static methods."""
         if name not in self._classes:
             self._classes[name] = getattr(self.root, name)
         return self._classes[name]
 
     def companion(self, name: str) -> Any:
-        """A Scala object."""
+        """The instance of a Scala `object` (a singleton)."""
         key = f"{name}$"
         if key not in self._classes:
             self._classes[key] = getattr(getattr(self.root, key), "MODULE$")
         return self._classes[key]
 
     def type_of(self, name: str) -> Any:
-        """`java.lang.Class` of a name."""
+        """The `java.lang.Class` of a full name."""
         key = f"class {name}"
         if key not in self._classes:
             self._classes[key] = self.get("java.lang.Class").forName(name)
         return self._classes[key]
 
     def primitive(self, name: str) -> Any:
-        """`java.lang.Class` of a primitive type, by the name of the class that boxes it."""
+        """The `java.lang.Class` of a primitive type: `Integer` -> `int`."""
         key = f"primitive {name}"
         if key not in self._classes:
             self._classes[key] = self.get(f"java.lang.{name}").TYPE
         return self._classes[key]
 
     def having(self, name: str, method: str, *types: Any) -> Any:
-        """`type_of` a class with this method: what generated code calls is looked for before there is a query."""
+        """`type_of(name)`, after a check that the class has this method. Spark's generated code calls it;
+        without the check a missing method would fail in the query."""
         key = f"method {name}.{method}"
         if key not in self._classes:
             self._classes[key] = self.type_of(name).getMethod(method, self._types(*types))
@@ -76,8 +79,8 @@ class Jvm:
 
     @cached_property
     def most_set_bytes(self) -> int:
-        """Sets of rows that the JVM may have at a time: they lie in its heap several times, and larger ones than half a region of it in
-        whole regions."""
+        """Maximum bytes of deletion vectors that the driver's JVM gets at a time. The heap holds several
+        copies of each, and G1 gives an object larger than half a region whole regions."""
         return int(self.get("java.lang.Runtime").getRuntime().maxMemory()) // HEAP_SHARE
 
     @property
@@ -85,10 +88,10 @@ class Jvm:
         return self.companion("scala.None")
 
     def array(self, cls: Any, *items: Any) -> Any:
-        made = self.gateway.new_array(cls, len(items))
+        array = self.gateway.new_array(cls, len(items))
         for index, item in enumerate(items):
-            made[index] = item
-        return made
+            array[index] = item
+        return array
 
     def seq(self, *items: Any) -> Any:
         """A Scala Seq."""
@@ -96,58 +99,60 @@ class Jvm:
 
     def java_list(self, items: Iterable[Any]) -> Any:
         """A Java List."""
-        listed = self.get("java.util.ArrayList")()
+        java_list = self.get("java.util.ArrayList")()
         for item in items:
-            listed.add(item)
-        return listed
+            java_list.add(item)
+        return java_list
 
     def schema(self, json: str) -> Any:
         """A StructType from its JSON."""
         return self.get("org.apache.spark.sql.types.DataType").fromJson(json)
 
     def ints(self, values: Sequence[int] | Any) -> Any:
-        """An int[] in one call, from numbers or a NumPy array."""
+        """An int[] of numbers or of a NumPy array. The bytes are sent in one call."""
         import numpy as np
 
         data = np.asarray(values, dtype=">i4")
-        made = self.gateway.new_array(self.get("int"), len(data))
+        array = self.gateway.new_array(self.get("int"), len(data))
         if len(data):
-            self.get("java.nio.ByteBuffer").wrap(bytearray(data.tobytes())).asIntBuffer().get(made)
-        return made
+            self.get("java.nio.ByteBuffer").wrap(bytearray(data.tobytes())).asIntBuffer().get(array)
+        return array
 
     def file_statuses(self, statuses: pa.ChunkedArray | pa.Array) -> Any:
-        """FileStatus[] of `__deltaic_status` values: Hadoop's own serialization, one call for many."""
+        """FileStatus[] of the column `__deltaic_status`, whose values are Hadoop's own serialization of each
+        status: up to STATUSES of them are read in a few calls."""
         whole = statuses.combine_chunks() if isinstance(statuses, pa.ChunkedArray) else statuses
-        made = self.gateway.new_array(self.get("org.apache.hadoop.fs.FileStatus"), len(whole))
+        java_statuses = self.gateway.new_array(self.get("org.apache.hadoop.fs.FileStatus"), len(whole))
         for start in range(0, len(whole), STATUSES):
             part = whole.slice(start, STATUSES)
             payload = bytearray(struct.pack(">i", len(part)) + _values_of(part))
             writable = self.get("org.apache.hadoop.io.ArrayWritable")(self.type_of("org.apache.hadoop.fs.FileStatus"))
             stream = self.get("java.io.DataInputStream")(self.get("java.io.ByteArrayInputStream")(payload))
             writable.readFields(stream)
-            self.get("java.lang.System").arraycopy(writable.toArray(), 0, made, start, len(part))
-        return made
+            self.get("java.lang.System").arraycopy(writable.toArray(), 0, java_statuses, start, len(part))
+        return java_statuses
 
     def rows(self, table: pa.Table, schema: Any) -> Any:
-        """InternalRow[] of an Arrow table with these columns (a pyspark StructType). No job is run: so many bytes at a time are local."""
+        """InternalRow[] of an Arrow table with the columns of `schema` (a pyspark StructType). At most
+        LOCAL_BYTES at a time are converted, so that Spark runs no job."""
         if all(column.null_count == table.num_rows for column in table.columns):
             return self._null_rows(table)
         step = max(1, table.num_rows * LOCAL_BYTES // max(table.nbytes, 1))
         parts = [self._local_rows(table.slice(start, step), schema) for start in range(0, table.num_rows, step)]
         if len(parts) == 1:
             return parts[0]
-        made = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
+        java_rows = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
         for number, part in enumerate(parts):
-            self.get("java.lang.System").arraycopy(part, 0, made, number * step, len(part))
-        return made
+            self.get("java.lang.System").arraycopy(part, 0, java_rows, number * step, len(part))
+        return java_rows
 
     def _null_rows(self, table: pa.Table) -> Any:
-        """Rows without a value, all of them one."""
-        made = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
+        """InternalRow[] of rows with only nulls; one Java object stands for all of them."""
+        java_rows = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
         row = self.get(EXPRESSIONS + "GenericInternalRow")(table.num_columns)
         copies = self.get("java.util.Collections").nCopies(table.num_rows, row).toArray()
-        self.get("java.lang.System").arraycopy(copies, 0, made, 0, table.num_rows)
-        return made
+        self.get("java.lang.System").arraycopy(copies, 0, java_rows, 0, table.num_rows)
+        return java_rows
 
     def _local_rows(self, table: pa.Table, schema: Any) -> Any:
         frame = self.spark.createDataFrame(table, schema)
@@ -157,11 +162,12 @@ class Jvm:
         tag = self.companion("scala.reflect.ClassTag").apply(self.type_of("org.apache.spark.sql.catalyst.InternalRow"))
         return plan.data().toArray(tag)
 
-    def partition_directories(self, rows: Any, statuses: Any, chosen: Any | None, predicate: Any | None) -> Any:
-        """Seq[PartitionDirectory], one for each file: its row of constants and its status.
+    def partition_directories(self, rows: Any, statuses: Any, positions: Any | None, predicate: Any | None) -> Any:
+        """Seq[PartitionDirectory], one for each file, of its row of constants and its status.
 
-        `chosen`: int[] of positions (None: all). `predicate`: Catalyst's, bound to the rows; files for whose row it is not true are left
-        out. The loop runs in the JVM, put together from method handles."""
+        `positions`: int[] of the files to list, None for all. `predicate`: a `BasePredicate` of Catalyst,
+        bound to the rows; a file is left out if it is not true for the file's row. The loop over the files
+        runs in the JVM: a Java stream whose functions are composed of method handles."""
         handles, handle = self.get("java.lang.invoke.MethodHandles"), self.type_of("java.lang.invoke.MethodHandle")
         directory, row = self.type_of(DATASOURCES + "PartitionDirectory"), self.type_of("org.apache.spark.sql.catalyst.InternalRow")
         status_array = statuses.getClass()
@@ -179,13 +185,15 @@ class Jvm:
         signature = self.get("java.lang.invoke.MethodType").methodType(directory, integer)
         once = handles.permuteArguments(both, signature, self.array(self.get("int"), 0, 0))
         streams = self.get("java.util.stream.IntStream")
-        stream = streams.range(0, len(statuses)) if chosen is None else streams.of(chosen)
+        stream = streams.range(0, len(statuses)) if positions is None else streams.of(positions)
         if predicate is not None:
             evaluate = lookup.unreflect(self.type_of(EXPRESSIONS + "BasePredicate").getMethod("eval", self._types(row)))
             holds = handles.filterReturnValue(row_at, self._bound(handle, evaluate, predicate))
             stream = stream.filter(self._as_function("java.util.function.IntPredicate", holds))
-        listed = stream.mapToObj(self._as_function("java.util.function.IntFunction", once))
-        return self.get("org.apache.spark.api.python.PythonUtils").toSeq(listed.collect(self.get("java.util.stream.Collectors").toList()))
+        directories = stream.mapToObj(self._as_function("java.util.function.IntFunction", once))
+        return self.get("org.apache.spark.api.python.PythonUtils").toSeq(
+            directories.collect(self.get("java.util.stream.Collectors").toList())
+        )
 
     def _bound(self, handle: Any, method: Any, target: Any) -> Any:
         bind = handle.getMethod("bindTo", self._types(self.type_of("java.lang.Object")))
@@ -199,7 +207,7 @@ class Jvm:
 
 
 def _values_of(binary: pa.Array) -> bytes:
-    """The bytes of all values, one after the other."""
+    """The bytes of all values, concatenated."""
     import numpy as np
 
     if not len(binary):

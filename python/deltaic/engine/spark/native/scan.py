@@ -1,8 +1,8 @@
-"""A scan leaf as a DataFrame over Spark's own Parquet reader: one relation for each way in which the rows of a file count, united.
+"""A scan as a DataFrame over Spark's own Parquet reader: the union of a relation over the files with all
+rows, one over the files with deletion vectors, and one over the files of which only selected rows are read.
 
-Files without a set of rows are scanned without any of what the others need. Sets too large for the driver's heap stay away from it: tasks
-read them, each those of its files.
-"""
+So files without a deletion vector are read without a filter on row indexes. Deletion vectors that are too
+large for the driver's heap are not sent to the JVM: tasks read them, each task those of its files."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
-from deltaic.engine.spark.native.deleted_rows import ROW_INDEX, SETS, in_set, opaque
+from deltaic.engine.spark.native.deleted_rows import INDEX_COLUMNS, ROW_INDEX, in_row_indexes, opaque
 from deltaic.engine.spark.native.file_index import FileIndex, rehearse, relation, selected
 from deltaic.engine.spark.native.files import Files, ListedFiles, SelectedFiles
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.portable import scan_apart
-from deltaic.engine.spark.read_by_tasks import has_set, set_bytes
+from deltaic.engine.spark.read_by_tasks import has_row_indexes, row_index_bytes
 from deltaic.engine.spark.types import in_files, shown_to_spark
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.nodes import FILE_COLUMN, DeferredFiles, Scan
@@ -32,17 +32,20 @@ from deltaic.planning.opening import numbered
 from deltaic.protocol.schema import Field, Schema
 
 METADATA = "_metadata"
-"""Spark's hidden column about the file that a row is in: its path, name, size, and the row's index in it."""
+"""Spark's hidden column about the file of a row: the file's path, name and size, and the row's index in
+it."""
 
 ALL, EXCEPT, ONLY = 0, 1, 2
-"""`__deltaic_rows` of `_core.hand_over`: which rows of a file count."""
+"""Values of `__deltaic_rows` of `_core.hand_over`: read all rows of a file, all except those in its row
+indexes (a deletion vector), or only those in its row indexes (selected rows)."""
 
 
 def native_scan(jvm: Jvm, scan: Scan, metadata: str | None = None) -> Any:
-    """A DataFrame of the scan's rows and columns, hidden ones last. Its conditions are not applied here. `metadata`: the type, as JSON, of
-    Spark's column `_metadata` about the file of a row, which is added; None: it is not."""
+    """A DataFrame of the scan's rows and columns, the hidden columns (row ids, row tracking) last. The
+    scan's conditions are not applied here. `metadata`: the type, as JSON, of Spark's column `_metadata`,
+    which is added as the last column; None: it is not added."""
     columns = ScanColumns(scan, metadata=metadata is not None)
-    frames = _given(jvm, scan, columns) if scan.later is None else _later(jvm, scan, scan.later, columns)
+    frames = _frames(jvm, scan, columns) if scan.later is None else _deferred_frames(jvm, scan, scan.later, columns)
     if not frames:
         return _empty(jvm, columns, metadata)
     return reduce(lambda whole, other: whole.unionAll(other), frames)
@@ -57,72 +60,77 @@ def _empty(jvm: Jvm, columns: ScanColumns, metadata: str | None) -> Any:
     return jvm.spark.createDataFrame([], schema)
 
 
-def _given(jvm: Jvm, scan: Scan, columns: ScanColumns) -> list[Any]:
+def _frames(jvm: Jvm, scan: Scan, columns: ScanColumns) -> list[Any]:
     files = numbered(scan.files) if scan.row_ids else scan.files
-    if set_bytes(files) <= jvm.most_set_bytes:
-        return _listed(jvm, scan, files, columns)
+    if row_index_bytes(files) <= jvm.most_set_bytes:
+        return _native_frames(jvm, scan, files, columns)
     if columns.metadata:
         raise UnsupportedFeatureError(
             "_metadata of a table whose deletion vectors are larger than 1/8 of the driver's heap",
             where=scan.store.location,
             expected="a driver with more memory, or OPTIMIZE and REORG … APPLY (PURGE)",
         )
-    marked = has_set(files)
+    is_partial = has_row_indexes(files)
     return [
-        scan_apart(jvm.spark, replace(scan, files=files.filter(marked))),
-        *_listed(jvm, scan, files.filter(pc.invert(marked)), columns),
+        scan_apart(jvm.spark, replace(scan, files=files.filter(is_partial))),
+        *_native_frames(jvm, scan, files.filter(pc.invert(is_partial)), columns),
     ]
 
 
-def _listed(jvm: Jvm, scan: Scan, files: pa.Table, columns: ScanColumns) -> list[Any]:
-    handed = _core.hand_over(scan.store, scan.table_schema, files)
-    kinds = handed["__deltaic_rows"].to_numpy()
+def _native_frames(jvm: Jvm, scan: Scan, files: pa.Table, columns: ScanColumns) -> list[Any]:
+    spark_files = _core.hand_over(scan.store, scan.table_schema, files)
+    kinds = spark_files["__deltaic_rows"].to_numpy()
     frames = []
     for kind in (ALL, EXCEPT, ONLY):
-        chosen = np.flatnonzero(kinds == kind)
-        if len(chosen):
-            part = pa.array(chosen)
-            of_kind = (files, handed) if len(chosen) == len(kinds) else (files.take(part), handed.take(part))
-            frames.append(_Part(jvm, scan, columns, kind).given(*of_kind))
+        positions = np.flatnonzero(kinds == kind)
+        if len(positions):
+            part = pa.array(positions)
+            of_kind = (files, spark_files) if len(positions) == len(kinds) else (files.take(part), spark_files.take(part))
+            frames.append(_Part(jvm, scan, columns, kind).listed(*of_kind))
     return frames
 
 
-def _later(jvm: Jvm, scan: Scan, later: DeferredFiles, columns: ScanColumns) -> list[Any]:
-    return [_Part(jvm, scan, columns, kind).later(later) for kind, (count, _) in ((ALL, later.plain), (EXCEPT, later.marked)) if count]
+def _deferred_frames(jvm: Jvm, scan: Scan, later: DeferredFiles, columns: ScanColumns) -> list[Any]:
+    kinds = ((ALL, later.plain), (EXCEPT, later.marked))
+    return [_Part(jvm, scan, columns, kind).deferred(later) for kind, (count, _) in kinds if count]
 
 
 class _Part:
-    """The files of a scan whose rows count in one way."""
+    """The files of a scan of one kind: ALL, EXCEPT or ONLY."""
 
     def __init__(self, jvm: Jvm, scan: Scan, columns: ScanColumns, kind: int) -> None:
         self.jvm, self.scan, self.columns, self.kind = jvm, scan, columns, kind
 
-    def given(self, files: pa.Table, handed: pa.Table) -> Any:
-        sets = [name for name in SETS if handed[name].null_count < handed.num_rows]
-        schema = self._schema(sets)
-        constants = self._constants(schema, files, handed)
-        source = ListedFiles(self.jvm, handed, constants, shown_to_spark(schema), files, self.scan.table_schema)
-        return self._frame(source, _digest(handed.select(["__deltaic_status"]), constants), schema, sets)
+    def listed(self, files: pa.Table, spark_files: pa.Table) -> Any:
+        """A DataFrame of the rows of these files. `spark_files`: the result of `_core.hand_over` for them."""
+        names = [name for name in INDEX_COLUMNS if spark_files[name].null_count < spark_files.num_rows]
+        schema = self._schema(names)
+        constants = self._constants(schema, files, spark_files)
+        source = ListedFiles(self.jvm, spark_files, constants, shown_to_spark(schema), files, self.scan.table_schema)
+        return self._frame(source, _digest(spark_files.select(["__deltaic_status"]), constants), schema, names)
 
-    def later(self, later: DeferredFiles) -> Any:
-        """Which form the set of a file's rows has is not known before the file is."""
-        schema = self._schema(SETS)
+    def deferred(self, later: DeferredFiles) -> Any:
+        """A DataFrame of the rows of the files that each query over it selects. Its constants have columns
+        for both forms of row indexes, as the form depends on the file."""
+        schema = self._schema(INDEX_COLUMNS)
 
         def describe(adds: pa.Table) -> tuple[pa.Table, Any]:
-            handed = _core.hand_over(self.scan.store, self.scan.table_schema, adds)
-            return self._constants(schema, adds, handed), handed["__deltaic_status"]
+            spark_files = _core.hand_over(self.scan.store, self.scan.table_schema, adds)
+            return self._constants(schema, adds, spark_files), spark_files["__deltaic_status"]
 
         def invent() -> tuple[pa.Table, Any]:
             types = _core.TableSchema(schema.to_json()).to_arrow()
             adds = pa.table({"path": ["invented"], "size": [0]})
-            handed = _core.hand_over(self.scan.store, _core.TableSchema(Schema([]).to_json()), adds)
-            return pa.table([pa.nulls(1, field.type) for field in types], schema=types), handed["__deltaic_status"]
+            spark_files = _core.hand_over(self.scan.store, _core.TableSchema(Schema([]).to_json()), adds)
+            return pa.table([pa.nulls(1, field.type) for field in types], schema=types), spark_files["__deltaic_status"]
 
         source = SelectedFiles(self.jvm, later, self.kind != ALL, shown_to_spark(schema), describe, invent)
         key = hashlib.blake2b(later.key.encode(), digest_size=16).hexdigest()
-        return self._frame(source, key, schema, SETS)
+        return self._frame(source, key, schema, INDEX_COLUMNS)
 
-    def _frame(self, files: Files, key: str, constants: Schema, sets: Sequence[str]) -> Any:
+    def _frame(self, files: Files, key: str, constants: Schema, index_columns: Sequence[str]) -> Any:
+        """A DataFrame over a file index. `key`: equal for equal scans. `index_columns`: those of
+        INDEX_COLUMNS that are among the constants."""
         from pyspark.sql import functions as F
 
         schema, data = shown_to_spark(constants), self.columns.in_files
@@ -132,42 +140,45 @@ class _Part:
         index = FileIndex(self.jvm, f"deltaic {self.scan.store.location} {self.kind} {key}", files, schema, self.scan)
         rows = relation(self.jvm, index.java(), schema, data, self.columns.reader_options)
         rehearse(self.jvm, index, schema, rows)
-        if self.columns.metadata:  # Spark's reader gives the row's index in one of two columns, not in both
-            about = rows.metadataColumn(METADATA)
-            index_too = [about["row_index"].alias(ROW_INDEX)] if needs_index else []
-            rows = rows.select("*", about.alias(METADATA), *index_too)
+        if self.columns.metadata:
+            # Spark's reader fills either ROW_INDEX or `_metadata.row_index`, never both.
+            file_metadata = rows.metadataColumn(METADATA)
+            row_index = [file_metadata["row_index"].alias(ROW_INDEX)] if needs_index else []
+            rows = rows.select("*", file_metadata.alias(METADATA), *row_index)
         rows = self.columns.hidden(rows, lambda column, nested: opaque(self.jvm, column))
         if self.kind != ALL:
-            counts = in_set(self.jvm, sets)
-            rows = rows.where(counts if self.kind == ONLY else ~counts)
+            is_listed = in_row_indexes(self.jvm, index_columns)
+            rows = rows.where(is_listed if self.kind == ONLY else ~is_listed)
         if not self.columns.metadata and (plain := self.columns.plain(ROW_INDEX)) is not None:
             return selected(self.jvm, rows, plain)
         position = F.col(f"`{ROW_INDEX}`") if self.columns.positions else None
-        about_file = [F.col(METADATA)] if self.columns.metadata else []
-        return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *about_file)
+        metadata = [F.col(METADATA)] if self.columns.metadata else []
+        return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *metadata)
 
-    def _schema(self, sets: Sequence[str]) -> Schema:
-        """Returns the schema of a file's constants: partition values, deletion vectors, and columns that the scan asks for."""
+    def _schema(self, index_columns: Sequence[str]) -> Schema:
+        """The schema of a file's constants: partition values, row indexes, and the scan's own constants."""
         fields = [in_files(field) for field in self.columns.partitions]
         if self.kind != ALL:
-            fields += [Field(name, "binary") for name in sets]
+            fields += [Field(name, "binary") for name in index_columns]
         fields += self.columns.constants
-        # Spark takes a table without constants for one that is not partitioned.
+        # Never empty: Spark takes a relation without constants for an unpartitioned one.
         return Schema(fields or [Field(FILE_COLUMN, "integer")])
 
-    def _constants(self, schema: Schema, files: pa.Table, handed: pa.Table) -> pa.Table:
+    def _constants(self, schema: Schema, files: pa.Table, spark_files: pa.Table) -> pa.Table:
+        """The columns of `schema`, with a row for each file. A column that neither table has is null."""
         own = {field.name for field in self.columns.constants}
-        names = list(schema.names)
-        arrays = [files[name] if name in own else handed[name] if name in handed.column_names else _nulls(files.num_rows) for name in names]
-        return pa.table(arrays, names=names)
 
+        def values(name: str) -> Any:
+            if name in own:
+                return files[name]
+            return spark_files[name] if name in spark_files.column_names else pa.nulls(files.num_rows, pa.int32())
 
-def _nulls(rows: int) -> pa.Array:
-    return pa.nulls(rows, pa.int32())
+        return pa.table([values(name) for name in schema.names], names=list(schema.names))
 
 
 def _digest(*tables: pa.Table) -> str:
-    """Two scans of the same files with the same constants and rows are one plan to Spark."""
+    """A digest of the tables' rows. As part of the key of a file index it makes two scans of the same files
+    with the same constants equal plans to Spark, so that Spark may cache or reuse the rows."""
     digest = hashlib.blake2b(digest_size=16)
     for table in tables:
         sink = pa.BufferOutputStream()
