@@ -1,4 +1,5 @@
-"""Calls from Spark's driver JVM to Python objects: one py4j proxy for all of them, reached through a few threads."""
+"""Calls from Spark's driver JVM to Python objects: one py4j proxy for all of them, reached through a few
+threads."""
 
 from __future__ import annotations
 
@@ -11,21 +12,24 @@ from typing import Any
 from deltaic.engine.spark.native.driver_classes import FOR_STREAMS, PACKAGE, SOURCES
 
 THREADS = 4
-"""Maximum number of calls from the JVM that run at once, and of py4j connections they use; further calls wait."""
+"""Maximum number of calls from the JVM that run at once, and of py4j connections they use; further calls
+wait."""
 
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
 class _Counterpart:
-    """`target`: the Python object of a Java object. `context`: the context variables of the thread that made it."""
+    """The Python side of a Java object. `target`: the object whose methods it calls. `context`: the context
+    variables of the thread that created it; calls run with a copy of them."""
 
     target: Any
     context: contextvars.Context
 
 
 class Callbacks:
-    """The Java classes of one gateway, and the Python objects that Java objects call. Threads and sessions share it."""
+    """The compiled Java classes of one py4j gateway, and the Python objects that Java objects call. All
+    threads and sessions of the gateway share it."""
 
     def __init__(self, gateway: Any) -> None:
         self._counterparts: dict[str, _Counterpart] = {}
@@ -34,59 +38,62 @@ class Callbacks:
         self._loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
         self._classes: dict[str, Any] = {}
         self._lock = threading.Lock()
-        self._calls = self._made("Calls", _Proxy(self._counterparts), THREADS)
+        self._calls = self._create("Calls", _Proxy(self._counterparts), THREADS)
 
     @staticmethod
     def of(gateway: Any) -> Callbacks:
-        """The one of a gateway, made at the first call."""
+        """The `Callbacks` of a gateway, created by the first call."""
         with _lock:
-            made: Callbacks | None = gateway.__dict__.get("_deltaic_callbacks")
-            if made is None:
-                made = gateway.__dict__["_deltaic_callbacks"] = Callbacks(gateway)
-            return made
+            callbacks: Callbacks | None = gateway.__dict__.get("_deltaic_callbacks")
+            if callbacks is None:
+                callbacks = gateway.__dict__["_deltaic_callbacks"] = Callbacks(gateway)
+            return callbacks
 
-    def made(self, name: str, target: Any, spark: Any, *arguments: Any) -> Any:
-        """A Java object of the class `name`, whose constructor takes `Calls`, the session, a token and `arguments`. It calls methods of
-        `target`, which is kept as long as the JVM keeps the object."""
+    def create(self, name: str, target: Any, spark: Any, *arguments: Any) -> Any:
+        """A Java object of the class `name` of `driver_classes` that calls methods of `target`. Its
+        constructor takes `Calls`, the session, a token and `arguments`. `target` is referenced until the JVM
+        has collected the object."""
         for token in self._calls.released().split(","):
             self._counterparts.pop(token, None)
         token = str(next(self._tokens))
         self._counterparts[token] = _Counterpart(target, contextvars.copy_context())
         try:
-            return self._made(name, self._calls, spark._jsparkSession, token, *arguments)
+            return self._create(name, self._calls, spark._jsparkSession, token, *arguments)
         except BaseException:
             del self._counterparts[token]
             raise
 
     def rule(self) -> Any:
-        """The optimizer rule that resolves tables."""
-        return self._made("PlanTables")
+        """The optimizer rule that replaces the leaves of tables by scans."""
+        return self._create("PlanTables")
 
     def function(self, plan: Any) -> Any:
-        """A table function that stands for an analysed plan."""
-        return self._made("PlanFunction", plan)
+        """A table function without arguments whose result is an analysed plan."""
+        return self._create("PlanFunction", plan)
 
     def selected(self, rows: Any, lines: str) -> Any:
-        """A Java Dataset with columns of another one, as `Selected` takes them."""
-        return self._made("Selected").of(rows, lines)
+        """A Java Dataset with columns of the Dataset `rows`. `lines`: as `Selected` of `driver_classes`
+        takes them."""
+        return self._create("Selected").of(rows, lines)
 
     def streaming(self, plan: Any) -> Any:
-        """The analysed plan of a batch of a stream."""
-        return self._made("StreamRows").of(plan)
+        """The analysed plan with its leaves marked as those of a stream."""
+        return self._create("StreamRows").of(plan)
 
     @property
     def count(self) -> int:
-        """Number of Python objects that are kept for the JVM."""
+        """Number of Python objects that Java objects can call."""
         return len(self._counterparts)
 
-    def _made(self, name: str, *arguments: Any) -> Any:
+    def _create(self, name: str, *arguments: Any) -> Any:
         with self._lock:
             if name not in self._classes:
                 self._compile(*FOR_STREAMS if name in FOR_STREAMS else SOURCES)
         return self._classes[name](*arguments)
 
     def _compile(self, *names: str) -> None:
-        """Classes that use each other are compiled in their order, each with a loader above that of the one before."""
+        """Compiles classes in their order. Each gets a class loader whose parent is that of the class
+        before, so that it can use the classes before it."""
         for name in names:
             if name not in self._classes:
                 compiler = self._gateway.jvm.org.codehaus.janino.SimpleCompiler()
@@ -97,7 +104,8 @@ class Callbacks:
 
 
 class _Proxy:
-    """The Python side of `Calls`: the method named by the first argument, on the object of a token."""
+    """The Python side of `Calls`, the only py4j proxy: it calls the method that the first argument names, on
+    the object of a token."""
 
     def __init__(self, counterparts: dict[str, _Counterpart]) -> None:
         self._counterparts = counterparts
@@ -105,7 +113,7 @@ class _Proxy:
     def apply(self, token: str, arguments: Any) -> Any:
         counterpart = self._counterparts[token]
         name, *rest = arguments
-        # A context runs one call at a time: Spark may plan two scans at once.
+        # A copy, as a context runs only one call at a time, and Spark may plan two scans at once.
         return counterpart.context.copy().run(getattr(counterpart.target, name), *rest)
 
     class Java:
@@ -113,13 +121,14 @@ class _Proxy:
 
 
 def _constructor(gateway: Any, cls: Any) -> Any:
-    """A function that makes objects of a class with one constructor."""
-    constructor, listed = cls.getConstructors()[0], gateway.jvm.java.util.ArrayList
+    """A function that creates objects of a Java class with one constructor."""
+    constructor, array_list = cls.getConstructors()[0], gateway.jvm.java.util.ArrayList
 
     def make(*arguments: Any) -> Any:
-        given = listed()  # and not an array: py4j puts no proxy into one
+        # A list, as py4j cannot put a proxy into a Java array.
+        java_arguments = array_list()
         for argument in arguments:
-            given.add(argument)
-        return constructor.newInstance(given.toArray())
+            java_arguments.add(argument)
+        return constructor.newInstance(java_arguments.toArray())
 
     return make

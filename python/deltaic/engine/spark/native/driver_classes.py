@@ -1,9 +1,11 @@
-"""Java classes that Spark's driver needs from us, compiled in its JVM by Janino, the compiler that Spark brings for its generated code.
+"""Java classes that implement interfaces of Spark's driver and call Python. They are compiled in the
+driver's JVM by Janino, the compiler that Spark contains for its generated code.
 
-Spark calls a `FileIndex` from threads of its own pools, of which it makes new ones all the time. py4j opens a socket, and a Python thread
-with it, for each JVM thread that calls Python, and never closes them. So Spark is given Java objects, and all calls to Python go through
-the few threads of one pool (`Calls`). Java objects hold a token of their Python counterpart; when the JVM collects one, its token is
-handed back (`released`), and Python drops the counterpart.
+Spark calls a `FileIndex` from threads of its pools, and creates new threads all the time. py4j opens a
+socket and a Python thread for each JVM thread that calls Python, and never closes them. Therefore no class
+is a py4j proxy: all calls to Python go through the few threads of one pool (`Calls`). A Java object has the
+token of its Python counterpart. After the JVM has collected the object, `released` returns its token, and
+Python drops the counterpart.
 """
 
 from __future__ import annotations
@@ -62,7 +64,7 @@ public class Calls {
     owners.put(reference, token);
   }
 
-  /** Tokens, divided by commas, whose owners the JVM has collected since the last call. */
+  /** Tokens, separated by commas, of the objects that the JVM has collected since the last call. */
   public String released() {
     StringBuilder tokens = new StringBuilder();
     for (Object each = collected.poll(); each != null; each = collected.poll()) {
@@ -72,7 +74,8 @@ public class Calls {
     return tokens.toString();
   }
 
-  /** An error with a condition that is not among Spark's own, whose SQLSTATE Spark does not know. */
+  /** An error with a condition of Delta, such as DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS. Spark does not know its
+      SQLSTATE. */
   public static class Failure extends AnalysisException {
     private final String state;
     Failure(String condition, String state, String message) {
@@ -138,9 +141,10 @@ public class ScanFiles implements FileIndex {
   private final String key;
   private final long size;
   private final StructType constants;
-  private Object original; // kept, as the Python side goes with it
-  private Seq ofPartitions = (Seq) scala.collection.immutable.Nil$.MODULE$;
-  private Seq ofData = (Seq) scala.collection.immutable.Nil$.MODULE$;
+  // Referenced so that the original lives as long as this copy: its Python counterpart ends with it.
+  private Object original;
+  private Seq partitionFilters = (Seq) scala.collection.immutable.Nil$.MODULE$;
+  private Seq dataFilters = (Seq) scala.collection.immutable.Nil$.MODULE$;
 
   public ScanFiles(Calls calls, SparkSession session, String token, String key, long size, StructType constants) {
     this.calls = calls;
@@ -162,12 +166,12 @@ public class ScanFiles implements FileIndex {
     this.original = original;
   }
 
-  /** The same files; `inputFiles` names those that these conditions leave. */
-  public ScanFiles under(Seq ofPartitions, Seq ofData) {
-    ScanFiles same = new ScanFiles(this);
-    same.ofPartitions = ofPartitions;
-    same.ofData = ofData;
-    return same;
+  /** An index of the same files whose `inputFiles` returns only files that may match the filters. */
+  public ScanFiles under(Seq partitionFilters, Seq dataFilters) {
+    ScanFiles filtered = new ScanFiles(this);
+    filtered.partitionFilters = partitionFilters;
+    filtered.dataFilters = dataFilters;
+    return filtered;
   }
 
   public Seq rootPaths() { return (Seq) scala.collection.immutable.Nil$.MODULE$; }
@@ -175,14 +179,14 @@ public class ScanFiles implements FileIndex {
     return (Seq) calls.call(session, token, new Object[] {"listFiles", partitionFilters, dataFilters});
   }
   public String[] inputFiles() {
-    Seq directories = listFiles(ofPartitions, ofData);
-    ArrayList found = new ArrayList();
+    Seq directories = listFiles(partitionFilters, dataFilters);
+    ArrayList paths = new ArrayList();
     for (Iterator each = directories.iterator(); each.hasNext();) {
       for (Iterator file = ((PartitionDirectory) each.next()).files().iterator(); file.hasNext();) {
-        found.add(SparkPath.fromFileStatus(((FileStatusWithMetadata) file.next()).fileStatus()).urlEncoded());
+        paths.add(SparkPath.fromFileStatus(((FileStatusWithMetadata) file.next()).fileStatus()).urlEncoded());
       }
     }
-    return (String[]) found.toArray(new String[0]);
+    return (String[]) paths.toArray(new String[0]);
   }
   public void refresh() {}
   public long sizeInBytes() { return size; }
@@ -191,7 +195,8 @@ public class ScanFiles implements FileIndex {
   public boolean isTimeTravel() { return false; }
   public String toString() { return key; }
   public int hashCode() { return key.hashCode(); }
-  /** Plans keep what equals a replacement of it. */
+  /** A copy of `under` differs from its original, as Spark keeps the old node of a plan if a new one equals
+      it. */
   public boolean equals(Object other) {
     return other instanceof ScanFiles && ((ScanFiles) other).key.equals(key)
         && (((ScanFiles) other).original == null) == (original == null);
@@ -209,18 +214,19 @@ import org.apache.spark.sql.classic.ExpressionUtils$;
 import org.apache.spark.sql.functions;
 import org.apache.spark.sql.types.Metadata;
 
-/** Columns of a Dataset, in one call from Python. */
+/** Selects columns of a Dataset by one call from Python. */
 public class Selected {
-  /** `lines`: four for each column. Its name as SQL; its new name, or nothing; "opaque", where no source is to look through it, or nothing;
-      its metadata as JSON, or nothing. A line ends with a character that no name has. */
+  /** `lines`: four fields for each column, separated by the character 0, which no name contains: the
+      column's name in SQL; a new name or ""; "opaque" if Spark must push no condition through the column,
+      else ""; metadata as JSON or "". */
   public Dataset of(Dataset rows, String lines) {
-    String[] told = lines.split("\\0", -1);
-    Column[] columns = new Column[told.length / 4];
+    String[] fields = lines.split("\\0", -1);
+    Column[] columns = new Column[fields.length / 4];
     for (int number = 0; number < columns.length; number++) {
-      String name = told[4 * number + 1];
-      String metadata = told[4 * number + 3];
-      Column column = functions.col(told[4 * number]);
-      if (told[4 * number + 2].equals("opaque")) {
+      String name = fields[4 * number + 1];
+      String metadata = fields[4 * number + 3];
+      Column column = functions.col(fields[4 * number]);
+      if (fields[4 * number + 2].equals("opaque")) {
         column = ExpressionUtils$.MODULE$.column(new KnownNullable(ExpressionUtils$.MODULE$.expression(column)));
       }
       if (!metadata.isEmpty()) column = column.as(name, Metadata.fromJson(metadata));
@@ -243,7 +249,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 import scala.collection.immutable.Seq;
 
-/** Stands for a Delta table in an analysed plan, until `PlanTables` puts the scan of one version in its place. */
+/** The leaf of a Delta table in an analysed plan, until `PlanTables` replaces it by a version's scan. */
 public class TableFiles implements FileIndex {
   private final Calls calls;
   private final SparkSession session;
@@ -252,7 +258,8 @@ public class TableFiles implements FileIndex {
   private final long size;
   private final Seq roots;
 
-  /** `root`: the table's location, by which `Catalog.refreshByPath` finds cached rows; "" where they stay those of one version. */
+  /** `root`: the table's location, by which `Catalog.refreshByPath` finds cached rows; "" for a leaf of a
+      fixed version, whose cached rows stay valid. */
   public TableFiles(Calls calls, SparkSession session, String token, String key, long size, String root) {
     this.calls = calls;
     this.session = session;
@@ -264,16 +271,18 @@ public class TableFiles implements FileIndex {
     calls.own(this, token);
   }
 
-  /** The analysed plan of the table's rows. `planning`: the same text within one query. `metadata`: the type of the column _metadata as
-      JSON, which then comes last; null where nobody asks for it. */
+  /** The analysed plan of the table's rows. `planning`: a text that is the same within one query.
+      `metadata`: the type of the column _metadata as JSON, if the plan must have it as its last column, else
+      null. */
   public LogicalPlan plan(String planning, String metadata) {
     return (LogicalPlan) answer(new Object[] {"plan", planning, metadata});
   }
 
-  /** Values of aggregates over the rows for which all conditions are true, as text: "count", "min column", "max column", on a line each;
-      null for NULL. null in all where they are not known without reading files. */
-  public Object[] totals(String planning, String wanted, Seq conditions) {
-    Object answer = answer(new Object[] {"totals", planning, wanted, conditions});
+  /** Values, as text, of aggregates over the rows for which all conditions are true; null for NULL. The
+      result itself is null if data files must be read to compute them. `aggregates`: "count", "min column"
+      or "max column" on each line. */
+  public Object[] totals(String planning, String aggregates, Seq conditions) {
+    Object answer = answer(new Object[] {"totals", planning, aggregates, conditions});
     return answer == null ? null : ((java.util.List) answer).toArray();
   }
 
@@ -335,7 +344,7 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** An optimizer rule that puts the scan of one version in the place of each table. */
+/** An optimizer rule that replaces the leaf of each table by the scan of one version. */
 public class PlanTables extends Rule {
   private static final Map plannings = Collections.synchronizedMap(new WeakHashMap());
   private static final Map installed = Collections.synchronizedMap(new WeakHashMap());
@@ -345,7 +354,7 @@ public class PlanTables extends Rule {
     public Object apply(Object session) { return new PlanTables(); }
   }
 
-  /** Gives the rule to the session, and to those that come of it. */
+  /** Adds the rule to the session and to sessions that are created from it. */
   public String install(org.apache.spark.sql.classic.SparkSession session) {
     if (installed.put(session.extensions(), Boolean.TRUE) == null) {
       session.extensions().injectOptimizerRule(new Builder());
@@ -358,14 +367,15 @@ public class PlanTables extends Rule {
     return holdsTable((LogicalPlan) plan) ? visit((LogicalPlan) plan, planning()) : plan;
   }
 
-  /** A text for the query that is planned by this thread: its subqueries are optimized for themselves, but with one tracker. */
+  /** A text for the query that this thread plans. Spark optimizes each subquery on its own, but all parts of
+      a query share one tracker, which therefore identifies the query. */
   private static String planning() {
     Option tracker = org.apache.spark.sql.catalyst.QueryPlanningTracker$.MODULE$.get();
     if (tracker.isEmpty()) return Long.toString(numbers.incrementAndGet());
     synchronized (plannings) {
-      Object known = plannings.get(tracker.get());
-      if (known == null) plannings.put(tracker.get(), known = Long.toString(numbers.incrementAndGet()));
-      return (String) known;
+      Object number = plannings.get(tracker.get());
+      if (number == null) plannings.put(tracker.get(), number = Long.toString(numbers.incrementAndGet()));
+      return (String) number;
     }
   }
 
@@ -386,8 +396,8 @@ public class PlanTables extends Rule {
     TableFiles table = tableOf(plan);
     if (table != null) return scan((LogicalRelation) plan, table, planning);
     if (plan instanceof Aggregate) {
-      LogicalPlan known = totals((Aggregate) plan, planning);
-      if (known != null) return known;
+      LogicalPlan row = totals((Aggregate) plan, planning);
+      if (row != null) return row;
     }
     ArrayList children = new ArrayList();
     boolean changed = false;
@@ -400,7 +410,8 @@ public class PlanTables extends Rule {
     return changed ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
   }
 
-  /** The scan's columns under the expression ids that the rest of the plan knows. */
+  /** The scan that replaces a leaf. Its columns get the expression ids of the leaf's, as the rest of the
+      plan uses them. */
   private static LogicalPlan scan(LogicalRelation leaf, TableFiles table, String planning) {
     String metadata = null;
     Seq names = leaf.relation().schema().toSeq();
@@ -409,23 +420,24 @@ public class PlanTables extends Rule {
       own.put(((org.apache.spark.sql.types.StructField) each.next()).name(), Integer.valueOf(own.size()));
     }
     for (Iterator each = leaf.output().iterator(); each.hasNext();) {
-      AttributeReference wanted = (AttributeReference) each.next();
-      if (!own.containsKey(wanted.name())) metadata = wanted.dataType().json();
+      AttributeReference column = (AttributeReference) each.next();
+      if (!own.containsKey(column.name())) metadata = column.dataType().json();
     }
     LogicalPlan rows = table.plan(planning, metadata);
     ArrayList columns = new ArrayList();
     for (Iterator each = leaf.output().iterator(); each.hasNext();) {
-      AttributeReference wanted = (AttributeReference) each.next();
-      Object place = own.get(wanted.name());
-      AttributeReference given = (AttributeReference) rows.output().apply(place == null ? own.size() : ((Integer) place).intValue());
-      Option kept = place == null ? scala.Option.empty() : (Option) new Some(wanted.metadata());
-      columns.add(org.apache.spark.sql.catalyst.expressions.Alias$.MODULE$.apply(
-          given, wanted.name(), wanted.exprId(), wanted.qualifier(), kept, (Seq) scala.collection.immutable.Nil$.MODULE$));
+      AttributeReference column = (AttributeReference) each.next();
+      Object index = own.get(column.name());
+      AttributeReference source = (AttributeReference) rows.output().apply(index == null ? own.size() : ((Integer) index).intValue());
+      Option columnMetadata = index == null ? scala.Option.empty() : (Option) new Some(column.metadata());
+      columns.add(org.apache.spark.sql.catalyst.expressions.Alias$.MODULE$.apply(source, column.name(), column.exprId(),
+          column.qualifier(), columnMetadata, (Seq) scala.collection.immutable.Nil$.MODULE$));
     }
     return new Project(seq(columns), rows);
   }
 
-  /** The one row of aggregates over a whole table or some of its partitions, where the log knows it; else null. */
+  /** The row of COUNT, MIN and MAX over a whole table or some of its partitions, if the log has all values,
+      else null. */
   private static LogicalPlan totals(Aggregate plan, String planning) {
     LogicalPlan below = plan.child();
     ArrayList conditions = new ArrayList();
@@ -435,16 +447,16 @@ public class PlanTables extends Rule {
     }
     TableFiles table = tableOf(below);
     if (table == null || !plan.groupingExpressions().isEmpty()) return null;
-    StringBuilder wanted = new StringBuilder();
+    StringBuilder aggregates = new StringBuilder();
     ArrayList output = new ArrayList();
     for (Iterator each = plan.aggregateExpressions().iterator(); each.hasNext();) {
       Object named = each.next();
       String name = named instanceof Alias ? nameOf(((Alias) named).child()) : null;
       if (name == null) return null;
-      wanted.append(wanted.length() == 0 ? "" : "\\n").append(name);
+      aggregates.append(aggregates.length() == 0 ? "" : "\\n").append(name);
       output.add(((Alias) named).toAttribute());
     }
-    Object[] values = wanted.length() == 0 ? null : table.totals(planning, wanted.toString(), seq(conditions));
+    Object[] values = aggregates.length() == 0 ? null : table.totals(planning, aggregates.toString(), seq(conditions));
     if (values == null) return null;
     Object[] row = new Object[values.length];
     for (int each = 0; each < row.length; each++) {
@@ -510,7 +522,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** A rule for optimized plans: `inputFiles` names the files that the conditions above a scan leave. */
+/** A rule for optimized plans: afterwards `DataFrame.inputFiles` returns only the files that may match the
+    conditions above a scan. */
 public class NameFiles extends Rule {
   public static class Builder extends scala.runtime.AbstractFunction1 {
     public Object apply(Object session) { return new NameFiles(); }
@@ -547,7 +560,7 @@ public class NameFiles extends Rule {
     }
   }
 
-  /** Whether a projection computes nothing. */
+  /** True if a projection consists of columns alone and computes nothing. */
   public static boolean onlyColumns(Project plan) {
     for (Iterator each = plan.projectList().iterator(); each.hasNext();) {
       if (!(each.next() instanceof AttributeReference)) return false;
@@ -559,8 +572,8 @@ public class NameFiles extends Rule {
     if (!(leaf.relation() instanceof HadoopFsRelation)) return leaf;
     HadoopFsRelation rows = (HadoopFsRelation) leaf.relation();
     if (!(rows.location() instanceof ScanFiles)) return leaf;
-    ArrayList ofPartitions = new ArrayList();
-    ArrayList ofData = new ArrayList();
+    ArrayList partitionFilters = new ArrayList();
+    ArrayList dataFilters = new ArrayList();
     for (java.util.Iterator each = conditions.iterator(); each.hasNext();) {
       Expression condition = (Expression) each.next();
       int constants = 0;
@@ -568,10 +581,10 @@ public class NameFiles extends Rule {
       for (Iterator column = condition.references().iterator(); column.hasNext(); all++) {
         if (rows.partitionSchema().getFieldIndex(((Attribute) column.next()).name()).isDefined()) constants++;
       }
-      if (all > 0 && constants == all) ofPartitions.add(condition);
-      else if (constants == 0) ofData.add(condition);
+      if (all > 0 && constants == all) partitionFilters.add(condition);
+      else if (constants == 0) dataFilters.add(condition);
     }
-    ScanFiles location = ((ScanFiles) rows.location()).under(seq(ofPartitions), seq(ofData));
+    ScanFiles location = ((ScanFiles) rows.location()).under(seq(partitionFilters), seq(dataFilters));
     Object[] parts = new Object[leaf.productArity()];
     for (int part = 0; part < parts.length; part++) parts[part] = leaf.productElement(part);
     parts[0] = new HadoopFsRelation(location, rows.partitionSchema(), rows.dataSchema(), rows.bucketSpec(),
@@ -588,7 +601,7 @@ public class NameFiles extends Rule {
 PLAN_FUNCTION = """
 package deltaic.driver;
 
-/** A table function without arguments, which stands for a plan. */
+/** A table function without arguments whose result is an analysed plan. */
 public class PlanFunction extends scala.runtime.AbstractFunction1 {
   private final Object plan;
 
@@ -612,7 +625,7 @@ import org.apache.spark.sql.execution.streaming.Source;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
-/** A table as a streaming source. Its offsets are delta-spark's. */
+/** A table as a streaming source. Its offsets have the JSON of delta-spark's. */
 public class TableStream implements Source, SupportsAdmissionControl, SupportsTriggerAvailableNow {
   private final Calls calls;
   private final SparkSession session;
@@ -680,7 +693,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import scala.collection.Iterator;
 import scala.jdk.javaapi.CollectionConverters;
 
-/** Marks the leaves of a plan as those of a stream. */
+/** Sets `isStreaming` on the leaves of a plan: Spark requires it of the batches of a streaming source. */
 public class StreamRows {
   public LogicalPlan of(LogicalPlan plan) {
     if (plan.children().isEmpty()) return leaf(plan);
@@ -712,7 +725,8 @@ SOURCES = {
     "PlanTables": PLAN_TABLES,
     "PlanFunction": PLAN_FUNCTION,
 }
-"""Simple names of the classes and their texts; a class may use those before it."""
+"""Simple names of the classes and their source texts, in the order in which they are compiled: a class may
+use the classes before it."""
 
 FOR_STREAMS = {"TableStream": TABLE_STREAM, "StreamRows": STREAM_ROWS}
 """Classes that only streams need, compiled when the first stream starts; they may use the other classes."""

@@ -1,6 +1,8 @@
-"""The Python side of Spark's `FileIndex`: the files of a scan, with constants for each, chosen when Spark plans a query.
+"""The Python side of Spark's `FileIndex`: the files of a scan with their constants, selected when Spark
+plans a query.
 
-What can fail has run when it is made.
+Errors of Spark's Java interfaces are found before that, when the scan is created (`rehearse`), since the
+public path can be used only until then.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from deltaic.plan.nodes import Scan
 
 
 class FileIndex:
-    """`key`: what makes two scans of the same files equal. `files`: of `scan`. `schema`: of their constants (a pyspark StructType)."""
+    """The files of `scan` as Spark lists them. `key`: Spark takes two indexes with equal keys for equal.
+    `schema`: a pyspark StructType of the files' constants."""
 
     def __init__(self, jvm: Jvm, key: str, files: Files, schema: Any, scan: Scan) -> None:
         self._jvm, self._key, self._files = jvm, key, files
@@ -30,12 +33,13 @@ class FileIndex:
         self._whole: Any = None
 
     def java(self) -> Any:
-        """The `FileIndex` itself, a Java object that asks this one."""
-        return self._jvm.callbacks.made("ScanFiles", self, self._jvm.spark, self._key, self._files.size, self._schema)
+        """The Java `FileIndex`, which calls the methods of this object."""
+        return self._jvm.callbacks.create("ScanFiles", self, self._jvm.spark, self._key, self._files.size, self._schema)
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
-        """Files for whose constants the partition filters are true (nobody applies these again), less those whose statistics leave no
-        row for the data filters."""
+        """Seq[PartitionDirectory] of the files for whose constants the partition filters are true, without
+        those whose statistics show that no row matches the data filters. Both filters are a Seq of Catalyst
+        expressions. Spark evaluates the data filters for each row again, but not the partition filters."""
         files = self._files.selected(self._hint([partition_filters, data_filters] if self._files.by_partition else [data_filters]))
         if files.positions is None and not partition_filters.size() and not self._files.by_partition:
             if self._whole is None:
@@ -47,28 +51,29 @@ class FileIndex:
         return self._jvm.partition_directories(files.rows, files.statuses, files.positions, predicate)
 
     def _hint(self, filters: list[Any]) -> _core.Predicate | None:
-        """Translates Spark's filters into a predicate that prunes files; None if none can be translated. Spark evaluates the filters
-        anyway."""
+        """Translates Spark's filters into a predicate that prunes files; None if none can be translated.
+        Spark evaluates the filters anyway."""
         try:
-            found = [skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()]
+            translated = [skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()]
         except Exception as error:
             if not is_unexpected(error):
                 raise
-            log.debug("filters are no hints here", exc_info=error)
+            log.debug("Spark's filters cannot be translated, no file is skipped", exc_info=error)
             return None
-        known = [each for each in found if each is not None]
-        return reduce(lambda all, other: all & other, known) if known else None
+        predicates = [each for each in translated if each is not None]
+        return reduce(lambda all, other: all & other, predicates) if predicates else None
 
     def one(self, predicate: Any) -> Any:
-        """Lists a single file, in the form of Spark's `FileIndex.listFiles`."""
+        """Like `listFiles`, but of a single file, with a predicate on its constants."""
         return self._directories(self._files.one(), predicate)
 
 
 def relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str, str]) -> Any:
-    """A DataFrame over a `FileIndex` of Java: its data columns, then its constants (both pyspark StructTypes). `options`: of the reader."""
+    """A DataFrame over a Java `FileIndex`: the columns of `data`, then those of `constants` (both pyspark
+    StructTypes). `options`: of Spark's Parquet reader."""
     from pyspark.sql import DataFrame
 
-    made = jvm.get(DATASOURCES + "HadoopFsRelation")(
+    java_relation = jvm.get(DATASOURCES + "HadoopFsRelation")(
         index,
         jvm.schema(constants.json()),
         jvm.schema(data.json()),
@@ -77,20 +82,21 @@ def relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str,
         jvm.get("org.apache.spark.api.python.PythonUtils").toScalaMap(options),
         jvm.spark._jsparkSession,
     )
-    return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(made), jvm.spark)
+    return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(java_relation), jvm.spark)
 
 
 def selected(jvm: Jvm, rows: Any, columns: Sequence[Plain]) -> Any:
-    """Columns of a DataFrame, in one call: by `DataFrame.select` each of 400 would take four."""
+    """The DataFrame with these columns, by one call to the JVM. `DataFrame.select` makes four calls for each
+    column."""
     from pyspark.sql import DataFrame
 
     lines = [(each.there, each.name, "opaque" if each.opaque else "", each.metadata) for each in columns]
-    made = jvm.callbacks.selected(rows._jdf, "\0".join(itertools.chain.from_iterable(lines)))
-    return DataFrame(made, jvm.spark)
+    dataset = jvm.callbacks.selected(rows._jdf, "\0".join(itertools.chain.from_iterable(lines)))
+    return DataFrame(dataset, jvm.spark)
 
 
 class _Rehearsal:
-    """An index that lists a single file, whatever is asked."""
+    """The Python side of a file index that always lists the same single file."""
 
     def __init__(self, jvm: Jvm, index: FileIndex, schema: Any) -> None:
         self._jvm, self._index, self._schema = jvm, index, schema
@@ -100,9 +106,11 @@ class _Rehearsal:
 
 
 def rehearse(jvm: Jvm, index: FileIndex, constants: Any, frame: Any) -> None:
-    """Lists one file the way Spark will when it plans a query, once per session. If that fails, the public interfaces still serve the
-    read; during query planning it would be too late. `constants`: the index's StructType. `frame`: the relation over the index, whose last
-    column is one of the constants. TypeError for an answer of another kind."""
+    """Lists one file the way Spark will when it plans a query, once per session. If that fails, the public
+    interfaces can still be used; during query planning it would be too late.
+
+    `constants`: a pyspark StructType of the index's constants. `frame`: the relation over the index, whose
+    last column is one of the constants. TypeError if the index does not return the one file."""
     from pyspark.sql import functions as F
 
     if jvm.is_rehearsed:
@@ -111,9 +119,10 @@ def rehearse(jvm: Jvm, index: FileIndex, constants: Any, frame: Any) -> None:
     plan = frame.where(constant.isNull() | constant.isNotNull())._jdf.queryExecution().analyzed()
     schema = jvm.schema(constants.json())
     rehearsal, filters = _Rehearsal(jvm, index, schema), jvm.seq(plan.condition())
-    rehearsal.listFiles(filters, jvm.seq())  # py4j logs what fails behind a call from the JVM, so it fails here first
-    java = jvm.callbacks.made("ScanFiles", rehearsal, jvm.spark, "rehearsal", 1, schema)
-    listed = java.listFiles(filters, jvm.seq())
-    if listed.size() != 1 or listed.apply(0).files().size() != 1 or len(java.inputFiles()) != 1:
-        raise TypeError("the files of a scan are not listed as they were given")
+    # Called from Python first: py4j would log an error that is raised in a call from the JVM.
+    rehearsal.listFiles(filters, jvm.seq())
+    java = jvm.callbacks.create("ScanFiles", rehearsal, jvm.spark, "rehearsal", 1, schema)
+    directories = java.listFiles(filters, jvm.seq())
+    if directories.size() != 1 or directories.apply(0).files().size() != 1 or len(java.inputFiles()) != 1:
+        raise TypeError("Spark's file index does not return the file that it was given")
     jvm.is_rehearsed = True

@@ -1,4 +1,5 @@
-"""Filters that Spark hands to a file index: exactly, on the files' constants; as hints, on their statistics."""
+"""The filters that Spark passes to a file index. Filters on the files' constants are evaluated exactly;
+filters on data columns become predicates on statistics, which prune files."""
 
 from __future__ import annotations
 
@@ -20,16 +21,20 @@ _COMPARISONS = {
     "LessThanOrEqual": "<=",
 }
 MOST_VALUES = 200
-"""An IN with more values is no hint: each is a call."""
+"""Maximum number of values of an IN that prunes files, since py4j makes a call for each value; an IN with
+more prunes none."""
 
 INTERPRETED_FILES = 5000
-"""Up to so many files a predicate is interpreted: compiling one costs more."""
+"""Maximum number of files for which a predicate is interpreted; for more it is compiled to bytecode, which
+takes longer than to interpret it for a few."""
 
 _YEAR_1900 = -2_208_902_400_000
+"""1900-01-02 UTC in milliseconds since 1970."""
 
 
 def exact_predicate(jvm: Jvm, filters: Any, schema: Any, files: int) -> Any | None:
-    """The conjunction of Catalyst expressions over the columns of `schema` (StructType), bound to rows of it; None where there are none."""
+    """The conjunction of Catalyst expressions as a `BasePredicate` on rows with the columns of `schema` (a
+    Java StructType); None if there are no expressions. `files`: number of rows on which it is evaluated."""
     count = filters.size()
     if not count:
         return None
@@ -50,11 +55,13 @@ def exact_predicate(jvm: Jvm, filters: Any, schema: Any, files: int) -> Any | No
 
 
 def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
-    """Translates Spark's filters into the predicate tree, as far as possible. Filters have the names of columns in data files; `schema`
-    and `table_schema`: the table's.
+    """Translates Spark's filters into the predicate tree, as far as possible; None if nothing can be
+    translated. The filters name columns as data files do; the predicate names them as `schema` and
+    `table_schema` of the table do.
 
-    Only ever a hint: what cannot be said leaves no file out, and Spark applies the filters itself."""
-    found: _core.Predicate | None = None
+    The predicate may only prune: it is true for each row that matches the filters, and Spark evaluates the
+    filters itself. Of `a = 1 AND f(b)` it is `a = 1`."""
+    conjunction: _core.Predicate | None = None
     strategy = jvm.companion(DATASOURCES + "DataSourceStrategy")
     for index in range(filters.size()):
         translated = strategy.translateFilter(filters.apply(index), True)
@@ -63,28 +70,31 @@ def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _co
             continue
         try:
             predicate = _core.Predicate.from_json(json.dumps(_named(node, schema)), table_schema)
-        except (DeltaError, LookupError):  # a literal that is no value of the column's type, a column of the scan that is none of the table
+        except (DeltaError, LookupError):
+            # The literal is no value of the column's type, or the column is the scan's, not the table's.
             continue
-        found = predicate if found is None else found & predicate
-    return found
+        conjunction = predicate if conjunction is None else conjunction & predicate
+    return conjunction
 
 
 def partition_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
-    """The conjunction of Catalyst conditions over columns by the table's own names, true for just the rows for which they are; None where
-    one reads a column that is not a partition column, or the predicate tree cannot say it exactly."""
+    """The conjunction of Catalyst conditions on partition columns, under the table's own names. It is true
+    for exactly the rows for which the conditions are. None if a condition reads another column, or has no
+    exact form in the predicate tree."""
     try:
         parts = _exact_nodes(jvm, filters)
     except Exception as error:
         if not is_unexpected(error):
             raise
-        log.debug("filters have another form here", exc_info=error)
+        log.debug("Spark's filters cannot be translated", exc_info=error)
         return None
     if None in parts:
         return None
     columns = {field.name: field for field in schema if field.name in table_schema.partition_columns}
     try:
         predicate = _core.Predicate.from_json(json.dumps({"op": "and", "args": parts}), table_schema)
-    except DeltaError:  # a literal that is no value of the column's type
+    except DeltaError:
+        # The literal is no value of the column's type.
         return None
     exact = all(name in columns and _has_exact_values(columns[name]) for name in predicate.columns)
     return predicate if exact else None
@@ -104,8 +114,9 @@ _EXACT = frozenset({"byte", "short", "integer", "long", "date", "string", "boole
 
 
 def _has_exact_values(field: Field) -> bool:
-    """True if Spark compares the values of a partition column as they stand in the log: not those of CHAR(n), which it pads, of a
-    collation, or of a type that was another one."""
+    """True if Spark compares the values of a partition column as they are in the log. It pads those of
+    CHAR(n), compares text with a collation by that, and values of a changed type may have the old type's
+    form."""
     others = ("delta.typeChanges", CHAR_TYPES, "__COLLATIONS")
     return field.type in _EXACT and not any(key in field.metadata for key in others)
 
@@ -116,15 +127,16 @@ def _operators(node: dict[str, Any]) -> set[str]:
 
 
 def _named(node: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """The node with the table's own names. LookupError for columns that it has not."""
-    found = dict(node)
+    """The node with the table's own column names in place of those in data files. LookupError for an unknown
+    column."""
+    named = dict(node)
     if "column" in node:
-        found["column"] = _logical(node["column"], schema)
+        named["column"] = _logical(node["column"], schema)
     if "args" in node:
-        found["args"] = [_named(each, schema) for each in node["args"]]
+        named["args"] = [_named(each, schema) for each in node["args"]]
     if "arg" in node:
-        found["arg"] = _named(node["arg"], schema)
-    return found
+        named["arg"] = _named(node["arg"], schema)
+    return named
 
 
 def _logical(path: list[str], schema: Schema) -> list[str]:
@@ -137,7 +149,8 @@ def _logical(path: list[str], schema: Schema) -> list[str]:
 
 
 def _weaker(node: Any) -> dict[str, Any] | None:
-    """A predicate that is true wherever the filter is; None when that would be no restriction."""
+    """The JSON of a predicate that is true wherever the filter is, and perhaps elsewhere. None if no part of
+    the filter can be translated."""
     if _kind(node) != "And":
         return _node(node)
     parts = [part for side in (node.left(), node.right()) if (part := _weaker(side)) is not None]
@@ -149,7 +162,8 @@ def _kind(node: Any) -> str:
 
 
 def _node(node: Any) -> dict[str, Any] | None:
-    """The filter (org.apache.spark.sql.sources) in the tree's JSON, None where it has no form."""
+    """The JSON of the predicate tree for a filter (org.apache.spark.sql.sources); None if the tree has no
+    such form."""
     kind = _kind(node)
     if kind in ("And", "Or"):
         sides = [_node(side) for side in (node.left(), node.right())]
@@ -179,7 +193,8 @@ def _compared(op: str, attribute: str, values: list[Any]) -> dict[str, Any] | No
 
 
 def _text(value: Any) -> str | None:
-    """A filter's value as PROTOCOL.md's "Partition Value Serialization"."""
+    """A filter's value as text, in the form of PROTOCOL.md's "Partition Value Serialization"; None for a
+    value without such a form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (int, str)):
@@ -189,7 +204,9 @@ def _text(value: Any) -> str | None:
     if not hasattr(value, "getClass"):
         return None if value is None or isinstance(value, (bytes, bytearray)) else str(value)
     kind = _kind(value)
-    if kind == "Timestamp":  # before 1900 it is not the instant that Spark compares with, but one of the Julian calendar or of local time
+    if kind == "Timestamp":
+        # Before 1900, java.sql.Timestamp uses the Julian calendar or local mean time, and is not Spark's
+        # instant.
         return str(value.toInstant().toString()) if value.getTime() > _YEAR_1900 else None
     if kind == "LocalDateTime":
         return str(value.toString()).replace("T", " ")

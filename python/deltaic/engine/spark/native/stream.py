@@ -1,4 +1,5 @@
-"""A table as a streaming source: the Python side of Spark's `Source`, and the plan that has it as its leaf."""
+"""A table as a streaming source of Spark: the Python side of Spark's interface `Source`, and the plan whose
+leaf it is."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ?")
 
 
 class StreamSource:
-    """`frame_of`: makes a DataFrame of the files of a batch."""
+    """The Python side of `TableStream` of `driver_classes`, which calls these methods by their Java names.
+    `frame_of`: returns a DataFrame of the files of a batch."""
 
     def __init__(self, jvm: Jvm, stream: TableStream, frame_of: Callable[[StreamFiles], Any]) -> None:
         self._jvm, self._stream, self._frame_of = jvm, stream, frame_of
@@ -28,7 +30,7 @@ class StreamSource:
         self._until: StreamOffset | None = None
 
     def latestOffset(self, start: str | None, all_available: bool) -> str:
-        """The end of the next batch, as JSON; the start itself where there is nothing new."""
+        """The end offset of the next batch as JSON; the start itself if there is nothing new."""
         return str(self._answer(lambda: self._latest(start, all_available).json()))
 
     def _latest(self, start: str | None, all_available: bool) -> StreamOffset:
@@ -39,7 +41,7 @@ class StreamSource:
         return stream.next(at, None if all_available else stream.options.limits, self._until)
 
     def getBatch(self, start: str | None, end: str) -> Any:
-        """The analysed plan of the rows between two offsets."""
+        """The analysed plan of the rows between two offsets (JSON)."""
         return self._answer(lambda: self._batch(start, end))
 
     def _batch(self, start: str | None, end: str) -> Any:
@@ -49,50 +51,53 @@ class StreamSource:
         return self._jvm.callbacks.streaming(frame._jdf.queryExecution().analyzed())
 
     def commit(self, end: str) -> str:
-        """A batch that ends here is done."""
+        """Notes that the query has completed the batch that ends at this offset."""
         return str(self._answer(lambda: self._stream.commit(self._stream.parse(end))))
 
     def bound(self) -> None:
-        """From now on, until the query ends, nothing is read that comes after what is there at the next question."""
+        """Bounds the stream, for a query that reads the available data and ends (`Trigger.AvailableNow`):
+        the next call of `latestOffset` fixes the end, and later versions are left out until `stop`."""
         self._is_bounded, self._until = True, None
 
     def stop(self) -> None:
         self._is_bounded, self._until = False, None
 
     @staticmethod
-    def _answer(ask: Callable[[], Any]) -> Any:
-        """Returns the answer to a question of the JVM, or the text `!CONDITION SQLSTATE message` of an error."""
+    def _answer(compute: Callable[[], Any]) -> Any:
+        """The result of `compute` for the JVM, or the text `!CONDITION SQLSTATE message` of an error."""
         try:
-            return ask()
+            return compute()
         except DeltaError as error:
             return "!" + said_to_java(error, _CONDITION.sub("", str(error), count=1))
 
 
 def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStream) -> Any:
-    """A streaming DataFrame with the columns of `schema` (a pyspark StructType)."""
+    """A streaming DataFrame of `source` with the columns of `schema` (a pyspark StructType)."""
     from pyspark.sql import DataFrame
 
     spark = jvm.spark
     limit = _read_limit(jvm, stream.options)
-    java = jvm.callbacks.made("TableStream", source, spark, jvm.schema(schema.json()), stream.snapshot.location, limit)
+    java = jvm.callbacks.create("TableStream", source, spark, jvm.schema(schema.json()), stream.snapshot.location, limit)
     attributes = spark.createDataFrame([], schema)._jdf.queryExecution().analyzed().output()
     relation = _first_class(jvm, _STREAMING + "runtime.StreamingExecutionRelation", _STREAMING + "StreamingExecutionRelation")
     arguments = [java, attributes, jvm.none]
-    if relation.getConstructors()[0].getParameterCount() == 5:  # from Spark 4.2 on a name of the source, which only users give
+    if relation.getConstructors()[0].getParameterCount() == 5:
+        # From Spark 4.2 on, the node has the name of the source, which only users assign.
         arguments.append(jvm.companion("org.apache.spark.sql.catalyst.streaming.Unassigned"))
     node = _construct(jvm, relation, [*arguments, spark._jsparkSession])
     return DataFrame(jvm.companion("org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, node), spark)
 
 
 def _read_limit(jvm: Jvm, options: StreamOptions) -> Any:
-    """Limits of a batch as Spark shows them. `StreamSource` goes by the options."""
-    limits = jvm.get("org.apache.spark.sql.connector.read.streaming.ReadLimit")
-    found = []
+    """The `ReadLimit` of a batch, which Spark shows in the query's progress. `StreamSource` reads the
+    options itself."""
+    read_limit = jvm.get("org.apache.spark.sql.connector.read.streaming.ReadLimit")
+    limits = []
     if options.max_files is not None or options.max_bytes is None:
-        found.append(limits.maxFiles(options.max_files or MAX_FILES))
+        limits.append(read_limit.maxFiles(options.max_files or MAX_FILES))
     if options.max_bytes is not None:
-        found.append(limits.maxBytes(options.max_bytes))
-    return found[0] if len(found) == 1 else limits.compositeLimit(jvm.array(limits, *found))
+        limits.append(read_limit.maxBytes(options.max_bytes))
+    return limits[0] if len(limits) == 1 else read_limit.compositeLimit(jvm.array(read_limit, *limits))
 
 
 def _construct(jvm: Jvm, kind: Any, arguments: list[Any]) -> Any:
@@ -100,7 +105,7 @@ def _construct(jvm: Jvm, kind: Any, arguments: list[Any]) -> Any:
 
 
 def _first_class(jvm: Jvm, *names: str) -> Any:
-    """`java.lang.Class` of the first name that there is: Spark moved it to another package."""
+    """The `java.lang.Class` of the first name that exists: Spark has moved the class to another package."""
     from py4j.protocol import Py4JJavaError
 
     for name in names[:-1]:

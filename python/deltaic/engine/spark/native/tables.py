@@ -1,7 +1,8 @@
-"""A table in an analysed plan: a leaf that becomes the scan of one version when Spark optimizes a query.
+"""A table as a leaf of an analysed plan. An optimizer rule (`PlanTables` of `driver_classes`) replaces the
+leaf by the scan of one version when Spark plans a query.
 
-A DataFrame of a table by its newest version follows the table: each query sees the version that is the newest when it is planned, the same
-one wherever the query names the table. An optimizer rule (`PlanTables` of `driver_classes`) asks for that scan.
+So a DataFrame can follow a table: each query sees the version that is the newest when the query is planned.
+A query that names the table several times sees one version of it.
 """
 
 from __future__ import annotations
@@ -24,17 +25,21 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 SCHEMA_CHANGED = "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS KD007"
-"""Condition and SQLSTATE."""
+"""Condition and SQLSTATE of the error for a table whose columns have changed since the DataFrame was
+created."""
 PLANNINGS = 32
-"""Maximum number of versions remembered for queries that are being planned; the oldest is forgotten first. A version is as large as its
-list of files."""
+"""Maximum number of snapshots that are kept for queries that are being planned; above it, the oldest is
+dropped. Each holds a list of files."""
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """The table behind a leaf of a Spark plan. `snapshot`: the version that the DataFrame was made of. `newest`: opens the newest one,
-    None for a leaf that stays at its version. `place`: the same for leaves that follow one table with the same rights. `frame_of`: makes
-    a DataFrame of the wanted columns of a version, with `_metadata` (its type as JSON) last where it is asked for."""
+    """The table behind a leaf of a Spark plan.
+
+    `snapshot`: the version from which the DataFrame was created. `columns`: names of the leaf's columns.
+    `newest`: opens the newest version, given the last one seen; None for a leaf that stays at its version.
+    `place`: equal for leaves that read one table with the same credentials. `frame_of`: returns a DataFrame
+    of the columns of a version, with Spark's `_metadata` last if its type is given as JSON."""
 
     snapshot: Snapshot
     columns: tuple[str, ...]
@@ -45,7 +50,8 @@ class TableRows:
 
 @dataclass(eq=False)
 class QuerySnapshots:
-    """The version of each table that a query sees."""
+    """The version of each table that a query sees, so that all leaves of a table in one query read the same
+    one. `_known`: by the query's planning text (of `PlanTables`) and the leaf's `place`."""
 
     _known: OrderedDict[tuple[str, str], Snapshot] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=threading.Lock)
@@ -69,8 +75,8 @@ _plannings = QuerySnapshots()
 
 
 class TableLeaf:
-    """The Python side of `TableFiles`. `frame`: the DataFrame of the version at which the leaf was made, or None; queries that see the same
-    version use its plan, which is why it is kept."""
+    """The Python side of `TableFiles` of `driver_classes`. `frame`: the DataFrame of `rows.snapshot`, or
+    None. Its plan is kept, and used for queries that see the same version."""
 
     def __init__(self, jvm: Jvm, rows: TableRows, frame: Any) -> None:
         self._jvm, self._rows = jvm, rows
@@ -79,68 +85,76 @@ class TableLeaf:
         self._used_by: str | None = None
 
     def plan(self, planning: str, metadata: str | None) -> Any:
-        """The analysed plan of the rows, or the condition and message of an error."""
+        """The analysed plan of the rows of the version that the query sees, or the text `CONDITION SQLSTATE
+        message` of an error. `planning`: the same text within one query. `metadata`: the type of `_metadata`
+        as JSON, or None."""
         try:
             return self._plan(planning, metadata)
         except DeltaError as error:
             return said_to_java(error, f"{type(error).__module__}.{type(error).__name__}: {error}")
 
-    def totals(self, planning: str, wanted: str, conditions: Any) -> Any:
-        """Values of aggregates over the rows for which the conditions are true, as `TableFiles` asks for them."""
+    def totals(self, planning: str, aggregates: str, conditions: Any) -> Any:
+        """Values of aggregates over the rows for which all conditions are true, as a Java List of text; None
+        if the log does not have them. `aggregates`: one on each line, as `totals.totals` takes them.
+        `conditions`: a Seq of Catalyst expressions."""
         try:
             with self._lock:
                 last = self._built[0]
             snapshot = _plannings.version_for(planning, self._rows, last)
             if snapshot is not self._rows.snapshot and _changes(self._rows, snapshot):
-                return None  # the plan is asked for next, and says what changed
+                return None  # Spark asks for the plan next, which has the error
             predicate = None
             if conditions.size():
                 predicate = partition_predicate(self._jvm, conditions, snapshot.schema, snapshot.table_schema)
                 if predicate is None:
                     return None
-            found = totals(snapshot, wanted.split("\n"), predicate)
+            values = totals(snapshot, aggregates.split("\n"), predicate)
         except DeltaError:
-            return None  # the same
-        return None if found is None else self._jvm.java_list(found)
+            return None  # Spark asks for the plan next, which has the error
+        return None if values is None else self._jvm.java_list(values)
 
     def _plan(self, planning: str, metadata: str | None) -> Any:
         with self._lock:
             last, built = self._built
         snapshot = _plannings.version_for(planning, self._rows, last)
         with self._lock:
-            # Where a query names a table twice, the second scan needs expression ids of its own.
+            # The kept plan is used once in a query: if a query names the table twice, the second scan needs
+            # expression ids of its own.
             if metadata is None and built is not None and snapshot is last and self._used_by != planning:
                 self._used_by = planning
                 return built
         if snapshot is not self._rows.snapshot and (changes := _changes(self._rows, snapshot)):
-            said = "; ".join(changes)
-            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} are others now: {said}. Load it again"
-        made = self._rows.frame_of(snapshot, metadata)._jdf.queryExecution().analyzed()
+            listed = "; ".join(changes)
+            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} have changed: {listed}. Load it again"
+        plan = self._rows.frame_of(snapshot, metadata)._jdf.queryExecution().analyzed()
         if metadata is None:
             with self._lock:
-                self._built, self._used_by = (snapshot, made), planning
-        return made
+                self._built, self._used_by = (snapshot, plan), planning
+        return plan
 
 
 def table_frame(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) -> Any:
-    """A DataFrame with the columns of `schema` (a pyspark StructType) and a leaf for a plan. `frame`: of `rows` at their version, where it
-    has been made already. TypeError where Spark does not run the rule that resolves the leaf."""
+    """A DataFrame with the columns of `schema` (a pyspark StructType) whose plan is a leaf for the table.
+    `frame`: the DataFrame of `rows.snapshot` if it exists already, else None. TypeError if Spark does not
+    run the optimizer rule that replaces the leaf."""
     leaf = TableLeaf(jvm, rows, frame)
     size = rows.snapshot.core.size_in_bytes
     root = "" if rows.newest is None else rows.snapshot.location
-    java = jvm.callbacks.made("TableFiles", leaf, jvm.spark, _key(rows), size, root)
-    made = relation(jvm, java, _no_columns(), schema, {})
-    _rehearse(jvm, made)
-    return made
+    java = jvm.callbacks.create("TableFiles", leaf, jvm.spark, _key(rows), size, root)
+    table = relation(jvm, java, _no_columns(), schema, {})
+    _rehearse(jvm, table)
+    return table
 
 
 def _rehearse(jvm: Jvm, frame: Any) -> None:
+    """Installs the optimizer rule and checks, once per session, that Spark runs it: TypeError if the
+    optimized plan still has the leaf."""
     if jvm.plans_tables:
         return
     rule = jvm.callbacks.rule()
     rule.install(jvm.spark._jsparkSession)
     if rule.holdsTable(frame._jdf.select("*", jvm.array(jvm.get("java.lang.String"))).queryExecution().optimizedPlan()):
-        raise TypeError("Spark's optimizer does not run rules that come later")
+        raise TypeError("Spark's optimizer does not run a rule that was added to the session")
     jvm.plans_tables = True
 
 
@@ -151,14 +165,16 @@ def _no_columns() -> Any:
 
 
 def _key(rows: TableRows) -> str:
-    """Equal keys are equal plans to Spark, whose cache goes by them."""
+    """The key of the leaf's file index. Spark takes leaves with equal keys for equal plans, and finds cached
+    rows by them."""
     snapshot = rows.snapshot
     version = "newest" if rows.newest is not None else f"{snapshot.metadata.id} {snapshot.version}"
     return f"deltaic table {rows.place} {version} {' '.join(rows.columns)}"
 
 
 def _changes(rows: TableRows, now: Snapshot) -> list[str]:
-    """Why the files of a version cannot be read by the columns that a plan knows; columns that came since do no harm."""
+    """The reasons why the columns of a plan cannot be read from the version `now`. Columns that were added
+    since are no reason."""
     then = rows.snapshot
     if (
         then.metadata.schema_string == now.metadata.schema_string
@@ -176,17 +192,17 @@ _IDENTITY = ("delta.columnMapping.physicalName", "delta.columnMapping.id")
 
 
 def _field_changes(then: Schema | Sequence[Field], now: Schema | Sequence[Field], prefix: str) -> list[str]:
-    known = {each.name.lower(): each for each in now}
-    found = []
+    current = {each.name.lower(): each for each in now}
+    changes = []
     for each in then:
-        name, other = f"{prefix}{each.name}", known.get(each.name.lower())
+        name, other = f"{prefix}{each.name}", current.get(each.name.lower())
         if other is None or any(each.metadata.get(key) != other.metadata.get(key) for key in _IDENTITY):
-            found.append(f"{name} is missing")
+            changes.append(f"{name} is missing")
         elif other.nullable and not each.nullable:
-            found.append(f"{name} may be null")
+            changes.append(f"{name} may be null")
         else:
-            found += _type_changes(each.type, other.type, name)
-    return found
+            changes += _type_changes(each.type, other.type, name)
+    return changes
 
 
 def _type_changes(then: DataType, now: DataType, name: str) -> list[str]:
