@@ -1,6 +1,9 @@
-"""Rows along a space-filling curve on a cluster: boundaries from a sample, keys in an Arrow function, files of about equal size by range.
+"""Sorts rows along a space-filling curve (Z-order or Hilbert) on a cluster. A sample gives the boundaries of
+each column's ranges; each row gets a key from the ranges of its values; ranges of keys become files of about
+equal size.
 
-Rows of one key would all go to one file: noise behind the key spreads them over as many files as they fill.
+Rows with equal keys would all go to one file. Random bits behind the key (noise) divide them over several
+files.
 """
 
 from __future__ import annotations
@@ -23,21 +26,26 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine
 
 RANGES_SETTING = "spark.deltaic.zorder.ranges"
-"""Ranges that the values of a column are cut into."""
+"""Setting: number of ranges into which the values of a column are divided."""
 NOISE_SETTING = "spark.deltaic.zorder.noise"
-"""Setting: rows of one key may be spread over several files."""
+"""Setting: if true (the default), rows with equal keys may be divided over several files."""
 NATIVE_SETTING = "spark.deltaic.zorder.native"
-"""Setting: Spark computes the keys of the Z-order curve where it can; an Arrow function does if it is false."""
+"""Setting: if true (the default), Catalyst expressions compute the keys of the Z-order curve for the types
+that they can compare; if false, an Arrow function computes all keys."""
 SMALLEST_SETTING = "spark.deltaic.zorder.smallestFile"
-"""Rows go into as many files as there are tasks at once, unless files get smaller than so many bytes."""
+"""Setting: minimum bytes of a file, if more files than necessary are written so that all cores have a
+task."""
 SMALLEST_FILE = 32 * 1024**2
+"""Default of SMALLEST_SETTING."""
 SAMPLED_ROWS = 100_000
+"""Number of rows from which the boundaries of ranges are computed."""
 KEY = "__deltaic_key"
 
 
 def clustered(engine: SparkEngine, scan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Any:
-    """A DataFrame of the scan's rows in `files` partitions, or in as many as there are tasks at once where files stay large enough, each
-    sorted along the curve."""
+    """A DataFrame of the scan's rows, whose partitions are ranges of the curve and each sorted along it. It
+    has `files` partitions, or as many as the cluster runs tasks at once if the files then still have
+    SMALLEST_SETTING bytes."""
     from pyspark.sql import functions as F
 
     texts = [".".join(map(col, (scan.alias, *scan.schema.find(name)[0]))) for name in columns]
@@ -50,8 +58,8 @@ def clustered(engine: SparkEngine, scan: Scan, columns: Sequence[str], curve: Cu
     spread = None
     if curve == "zorder" and len(columns) == 1:
         keyed = frame.withColumn(KEY, F.expr(texts[0]))
-    elif (found := _native_key(engine, texts, bounds, curve)) is not None:
-        keyed, bits = frame.withColumn(KEY, found[0]), found[1]
+    elif (native_key := _native_key(engine, texts, bounds, curve)) is not None:
+        keyed, bits = frame.withColumn(KEY, native_key[0]), native_key[1]
         if tasks > 1:
             keys = _core.curve_keys(sampled.to_reader(), bounds, curve).read_all()[KEY].to_numpy()
             spread = engine.read_path.planned(
@@ -81,7 +89,7 @@ def _ranges(engine: SparkEngine) -> int:
 
 
 def _native_key(engine: SparkEngine, texts: Sequence[str], bounds: _core.RangeBounds, curve: Curve) -> tuple[Any, int] | None:
-    """The key as an expression of Spark's, and its bits; None where an Arrow function makes it."""
+    """The key as a Catalyst expression, and its number of bits; None if an Arrow function must compute it."""
     if not engine.is_native or curve != "zorder" or engine.spark.conf.get(NATIVE_SETTING, "true").lower() != "true":
         return None
     return engine.read_path.planned(
@@ -103,13 +111,14 @@ def _sampled(engine: SparkEngine, scan: Scan, columns: Sequence[str], texts: Seq
 
 
 def _key_function(bounds: _core.RangeBounds, names: Sequence[str], curve: Curve) -> tuple[Callable[..., Any], str]:
-    """A function of Arrow arrays that gives each row's key, and Spark's name of its type. Boundaries travel with it."""
+    """A function of Arrow arrays that returns each row's key, and Spark's name of the key's type. The
+    function is pickled for the tasks together with the boundaries."""
     boundaries, columns = bounds.boundaries, list(names)
 
     def keys(*values: pa.Array) -> pa.Array:
-        known = _core.RangeBounds.of(columns, boundaries)
+        task_bounds = _core.RangeBounds.of(columns, boundaries)
         batch = pa.RecordBatch.from_arrays([_plain(value, limit.type) for value, limit in zip(values, boundaries)], names=columns)  # noqa: B905
-        reader = _core.curve_keys(pa.RecordBatchReader.from_batches(batch.schema, [batch]), known, curve)
+        reader = _core.curve_keys(pa.RecordBatchReader.from_batches(batch.schema, [batch]), task_bounds, curve)
         return reader.read_all().column("__deltaic_key").combine_chunks()
 
     keys.__annotations__ = {"values": pa.Array, "return": pa.Array}
@@ -118,5 +127,6 @@ def _key_function(bounds: _core.RangeBounds, names: Sequence[str], curve: Curve)
 
 
 def _plain(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """The values in the boundaries' type: Spark's label of a zone may be another one."""
+    """The values in the type of the boundaries. Spark's timestamps may have another time zone in their Arrow
+    type."""
     return values if values.type == data_type else values.cast(data_type)

@@ -1,5 +1,5 @@
-"""Numbers of rows, and least and greatest values of columns, over a whole version or some of its partitions: from the log, where it has
-them exactly."""
+"""COUNT(*), MIN and MAX over a version or some of its partitions, computed from the statistics in the log,
+without reading data files. Only exact values are returned."""
 
 from __future__ import annotations
 
@@ -21,36 +21,39 @@ if TYPE_CHECKING:
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 
 
-def totals(snapshot: Snapshot, wanted: Sequence[str], predicate: _core.Predicate | None = None) -> list[str | None] | None:
-    """Values, as text, of the aggregates "count", "min column" and "max column" over all rows, or over those of the files for which
-    `predicate`, of partition columns alone, is true; None where the log does not know one of them exactly: a file without statistics,
-    deleted rows below a bound, a column without bounds."""
-    only_counts = all(each == "count" for each in wanted)
+def totals(snapshot: Snapshot, aggregates: Sequence[str], predicate: _core.Predicate | None = None) -> list[str | None] | None:
+    """The values of aggregates over the rows of a version, as text, None for a null.
+
+    `aggregates`: each "count", "min <column>" or "max <column>". `predicate`: on partition columns alone;
+    only files for which it is true are counted. The result is None if the log does not have one of the
+    values exactly: a file without statistics, MIN or MAX of a file with a deletion vector, a column without
+    bounds."""
+    only_counts = all(aggregate == "count" for aggregate in aggregates)
     if predicate is None and (snapshot.core.num_records is None or only_counts):
         count = snapshot.core.num_records
-        return None if count is None else [str(count)] * len(wanted)
+        return None if count is None else [str(count)] * len(aggregates)
     adds = ScanPlan(snapshot, predicate).selection.adds
     count = snapshot.core.num_records if predicate is None else _count(adds)
     if count is None:
         return None
     if not only_counts and pc.any(adds["deletionVector"].is_valid()).as_py():
         return None
-    found: list[str | None] = []
-    for each in wanted:
-        kind, _, name = each.partition(" ")
+    values: list[str | None] = []
+    for aggregate in aggregates:
+        kind, _, name = aggregate.partition(" ")
         if kind == "count":
-            found.append(str(count))
+            values.append(str(count))
             continue
         bounds = _bounds(snapshot, snapshot.schema.field(name), adds)
         if bounds is None:
             return None
         value = pc.min(bounds[0]) if kind == "min" else pc.max(bounds[1])
-        found.append(None if not value.is_valid else str(value.as_py()))
-    return found
+        values.append(None if not value.is_valid else str(value.as_py()))
+    return values
 
 
 def _count(adds: pa.Table) -> int | None:
-    """Number of the rows of these files, deleted ones left out; None where a file does not say it."""
+    """Number of rows of these files without deleted rows; None if a file has no statistics."""
     if not adds.num_rows:
         return 0
     statistics = _parsed(adds["stats"], pa.schema([("numRecords", pa.int64())]))
@@ -61,10 +64,12 @@ def _count(adds: pa.Table) -> int | None:
 
 
 def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array, pa.Array] | None:
-    """Least and greatest values of a column in each file, null for a file of nothing but nulls."""
+    """Minimum and maximum of a column in each file, null for a file with only nulls; None if they are not
+    exact, or if the type is neither an integer nor a date."""
     if field.name in snapshot.table_schema.partition_columns or (field.type not in _INTEGERS and field.type != "date"):
         return None
-    if field.metadata.get("delta.typeChanges"):  # bounds may be those of another type
+    if field.metadata.get("delta.typeChanges"):
+        # Files from before the change have bounds in the old type.
         return None
     if not adds.num_rows:
         return pa.nulls(0, pa.int64()), pa.nulls(0, pa.int64())
@@ -82,7 +87,8 @@ def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array,
     known = pc.or_(only_nulls, pc.and_(low.is_valid(), high.is_valid()))
     if not pc.all(known).as_py():
         return None
-    if field.type == "date":  # years of other lengths are not in the order of their text
+    if field.type == "date":
+        # Dates are compared as text here, which orders them only if all have ten letters, as 2024-01-31 has.
         lengths = pc.binary_length(pa.chunked_array([*low.chunks, *high.chunks]))
         if not pc.all(pc.equal(lengths, 10)).as_py() and lengths.null_count < len(lengths):
             return None
@@ -90,6 +96,7 @@ def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array,
 
 
 def _parsed(texts: pa.ChunkedArray, schema: pa.Schema) -> pa.Table | None:
+    """The columns of `schema` of each JSON text; None if a text is null or has values of other types."""
     import pyarrow.json
 
     if texts.null_count:
@@ -101,7 +108,8 @@ def _parsed(texts: pa.ChunkedArray, schema: pa.Schema) -> pa.Table | None:
     options = pyarrow.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="ignore")
     reading = pyarrow.json.ReadOptions(block_size=text.size + 1)
     try:
-        found = pyarrow.json.read_json(pa.BufferReader(text), reading, options)
-    except pa.ArrowInvalid:  # other values than the schema's
+        statistics = pyarrow.json.read_json(pa.BufferReader(text), reading, options)
+    except pa.ArrowInvalid:
+        # A value of another type than the schema's.
         return None
-    return found if found.num_rows == len(texts) else None
+    return statistics if statistics.num_rows == len(texts) else None
