@@ -1,4 +1,5 @@
-"""Statistics of what Spark has written: read from the footers on the driver, and by tasks where files are many."""
+"""Reads the statistics of files that Spark has written from their footers: on the driver, or in tasks if the
+files are many."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine
 
 DRIVER_SETTING = "spark.deltaic.footers.driver"
-"""Setting: up to so many footers are read on the driver."""
+"""Setting: maximum number of footers that the driver reads; more are read by tasks."""
 TASK_SETTING = "spark.deltaic.footers.task"
-"""Setting: if there are more, each task reads so many."""
+"""Setting: number of footers that one task reads."""
 log = logging.getLogger("deltaic.spark")
 
 
@@ -30,7 +31,9 @@ def with_statistics(engine: SparkEngine, adds: pa.Table, target: WriteTarget) ->
     if adds.num_rows > int(engine.spark.conf.get(DRIVER_SETTING, "2000")) and travels(target.store):
         try:
             return _by_tasks(engine, adds, target, options)
-        except Exception:  # nothing was changed: executors that do not get there are no reason to fail
+        except Exception:
+            # The executors may have no access to the store. Nothing was written, so the driver can read the
+            # footers.
             log.warning("footers could not be read by tasks, the driver reads them", exc_info=True)
     return _core.footers(target.store, target.schema, adds, options)
 
@@ -43,13 +46,13 @@ def _by_tasks(engine: SparkEngine, adds: pa.Table, target: WriteTarget, options:
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = _core.TableSchema(*table)
         for batch in batches:
-            found = [to_bytes(_core.footers(store, schema, of_bytes(each), options)) for each in batch.column(1).to_pylist()]
-            yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(found, pa.binary())], names=["part", "adds"])
+            read_adds = [to_bytes(_core.footers(store, schema, of_bytes(each), options)) for each in batch.column(1).to_pylist()]
+            yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(read_adds, pa.binary())], names=["part", "adds"])
 
     spark: Any = engine.spark
-    given = spark.createDataFrame(pa.table({"part": pa.array(range(len(parts)), pa.int32()), "adds": pa.array(parts, pa.binary())}))
-    answers = given.repartition(len(parts), "part").mapInArrow(read, "part int, adds binary").toArrow().sort_by("part")
-    found = pa.concat_tables([of_bytes(each) for each in answers["adds"].to_pylist()])
-    if not found["path"].equals(adds["path"]):
-        raise RuntimeError("tasks answered for other files than they were given")
-    return found
+    part_rows = spark.createDataFrame(pa.table({"part": pa.array(range(len(parts)), pa.int32()), "adds": pa.array(parts, pa.binary())}))
+    results = part_rows.repartition(len(parts), "part").mapInArrow(read, "part int, adds binary").toArrow().sort_by("part")
+    measured = pa.concat_tables([of_bytes(each) for each in results["adds"].to_pylist()])
+    if not measured["path"].equals(adds["path"]):
+        raise RuntimeError("tasks returned statistics of other files than those they got")
+    return measured

@@ -1,5 +1,6 @@
-"""PySpark notes with each expression which line of Python made it, for its messages: eight calls of the JVM beside the two that make it.
-Of the expressions that are made here that line is of no use."""
+"""Switches off PySpark's record of the line of Python that created each expression. PySpark shows the line
+in error messages, and makes eight calls to the JVM for it beside the two that create the expression. For
+expressions that deltaic creates the line is of no use to the user."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 _FLAG = "_enable_debugging_cache"
-"""Name in `pyspark.errors.utils` of the cached setting spark.python.sql.dataFrameDebugging.enabled; its value is None before the first
-use."""
+"""Name in `pyspark.errors.utils` of the cached setting spark.python.sql.dataFrameDebugging.enabled; its
+value is None before the first use."""
 
 _lock = threading.Lock()
 _inside = 0
@@ -19,7 +20,8 @@ _before: Any = None
 
 @contextmanager
 def unnoted() -> Iterator[None]:
-    """While it lasts, nothing is noted in any thread, as PySpark has one flag for all. Where it has none, all is noted as ever."""
+    """While the context is entered, no lines are recorded in any thread, since PySpark has one flag for all
+    threads. A version of PySpark without the flag records them as always."""
     from pyspark.errors import utils
 
     global _inside, _before

@@ -1,7 +1,9 @@
-"""New data files by Spark's own Parquet writer: into a folder of their own below the table, then taken in with their footers' statistics.
+"""Writes data files by Spark's own Parquet writer into a new folder below the table's. The files become add
+actions, with statistics from their footers.
 
-The folder's name says nothing and begins with no `_` or `.`; what fails takes the folder away. Tasks that ran twice leave nothing, as the
-committer moves only the files of the attempt that counts.
+The folder has a random name that begins with neither `_` nor `.`, since readers and vacuum skip such
+folders. If the write fails, the folder is deleted. A task that runs twice leaves no extra file: Spark's
+committer moves only the files of the successful attempt.
 """
 
 from __future__ import annotations
@@ -39,10 +41,12 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine, SparkRelation
 
 TARGET = 256 * 1024**2
+"""Default target size of a file in bytes."""
 CHANGE_FOLDER = "_change_data"
 """Folder of the change files, in the table's folder."""
 SMALL = 64 * 1024**2
-"""Rows that Spark thinks to be so few bytes go into one file (of each partition)."""
+"""Rows of at most this many bytes, by Spark's estimate, are written by one task, so into one file for each
+partition."""
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _SESSION = {
@@ -64,15 +68,17 @@ _OPTIONS = {
 
 
 def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> pa.Table:
-    """-> the `add` actions. Where anything fails, the folder is gone again."""
-    # The hidden columns of row tracking are no part of the schema's JSON.
+    """Writes the rows and returns the add actions of the new files. If anything fails, the new folder is deleted;
+    files of `write_directly` are left to VACUUM."""
+    # The hidden columns of row tracking are not in the schema's JSON.
     ids: list[dict[str, Any]] = [{ID: number} for number in target.hidden_ids] or [{}, {}]
     tracked = (Field(name, "long", metadata=own) for name, own in zip(target.row_tracking or (), ids, strict=False))
     table = Schema([*Schema.from_json(target.schema.json), *tracked])
     refuse_shapes(table)
-    _parquet_options(dict(target.options))  # what Spark's writer refuses is refused of few rows, too
+    # Called for its error: an option that Spark's writer refuses is refused for few rows, too.
+    _parquet_options(dict(target.options))
     columns = [_checked(field) for field in table]
-    if (adds := _write_here(engine, relation, target, table, columns)) is not None:
+    if (adds := _write_on_driver(engine, relation, target, table, columns)) is not None:
         return adds
     options = dict(target.options)
     folder = f"{CHANGE_FOLDER}/{uuid.uuid4().hex}" if options.get("change_files") else uuid.uuid4().hex
@@ -86,65 +92,68 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
             counted = _write_files(engine, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
         adds = with_statistics(engine, _core.adopt(target.store, target.schema, folder, json.dumps(options), footers=False), target)
         rows = _core.physical_rows(adds)
-        found = int(pc.sum(rows).as_py() or 0)
-        if found != counted:
-            raise CommitError(
-                "the files that were written have not the rows that were written", where=folder, found=found, expected=counted
-            )
+        row_count = int(pc.sum(rows).as_py() or 0)
+        if row_count != counted:
+            raise CommitError("the new files do not have as many rows as were written", where=folder, found=row_count, expected=counted)
     except BaseException:
         _discard(engine, target.store, folder)
         raise
     empty = pc.equal(rows, 0)
-    if pc.any(empty).as_py():  # Spark writes a file also where there are no rows
+    if pc.any(empty).as_py():
+        # Spark writes a file even if there are no rows.
         target.store.delete([unquote(path) for path in adds["path"].filter(empty).to_pylist()])
         adds = adds.filter(pc.invert(empty))
     return adds
 
 
 def refuse_shapes(schema: Schema) -> None:
-    """UnsupportedFeatureError where a column has shapes: Spark does not cache them, and its files may give them another type."""
+    """Raises UnsupportedFeatureError if a column has a geometry or geography: Spark does not cache them, and
+    may write them to files as another type."""
     for path, item in walk(schema):
-        if found := next(filter(is_shape, primitive_types(item.type)), None):
+        if shape := next(filter(is_shape, primitive_types(item.type)), None):
             raise UnsupportedFeatureError(
                 "rows with shapes are not written on Spark",
                 where=f"column {path_text(path)}",
-                found=found,
+                found=shape,
                 expected="the same command without a SparkSession, or a DELETE that writes deletion vectors",
             )
 
 
-def _write_here(
+def _write_on_driver(
     engine: SparkEngine, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[tuple[str, str]]
 ) -> pa.Table | None:
-    """Few rows are written on the driver, by the writer of the embedded engine: no job, no folder, no footer to read again. The rows of a
-    user's DataFrame stay where its partitions are."""
+    """Writes few rows on the driver by `_core` and returns the add actions: no job is started, no folder
+    renamed, no footer read. None if the rows are not few, or are a user's DataFrame, each of whose
+    partitions becomes a file."""
     if not engine.most_here or relation.files is not None or relation.partitioned or not are_plain(table):
         return None
     with named_errors():
         rows = with_columns(relation.frame, columns)
-        found = gathered(engine, rows) if relation.on_driver or has_few_rows(engine, rows) else None
-    if found is None:
+        driver_rows = gathered(engine, rows) if relation.on_driver or has_few_rows(engine, rows) else None
+    if driver_rows is None:
         return None
-    fitting = _core.conform(found, _core.TableSchema(table.to_json()))
-    return _core.write(target.store, target.schema, fitting, target.options_json)
+    conformed = _core.conform(driver_rows, _core.TableSchema(table.to_json()))
+    return _core.write(target.store, target.schema, conformed, target.options_json)
 
 
 def _write_files(engine: SparkEngine, frame: Any, table: Schema, partitions: list[str], uri: str, options: dict[str, Any]) -> int:
-    """-> how many rows the job saw."""
+    """Runs the job that writes the files, and returns the number of rows that it wrote."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
 
     columns, folders = [], []
-    kept = bool(options.get("partition_columns"))
+    in_files = bool(options.get("partition_columns"))
     mapped = any(physical_name(field) != field.name for field in table)
     for number, field in enumerate(table):
         is_partition = field.name in partitions
         if is_partition:
-            # A name of our own where the column's would be hidden, is more than a word to Spark or might be that of a column in the files.
-            plain = not (kept or mapped) and _WORD.fullmatch(field.name)
+            # Folders are `name=value`. The name is `p0`, `p1`, ... instead of the column's if a folder of
+            # that name would be hidden (`_a=1`), if it has letters that Spark escapes, or if a column in the
+            # files may have it.
+            plain = not (in_files or mapped) and _WORD.fullmatch(field.name)
             folders.append(field.name if plain else f"p{number}")
             columns.append(_folder_value(field).alias(folders[-1]))
-        if field.type != "void" and (kept or not is_partition):
+        if field.type != "void" and (in_files or not is_partition):
             columns.append(_physical(field))
     observation = Observation()
     parquet = _parquet_options(options)
@@ -155,7 +164,7 @@ def _write_files(engine: SparkEngine, frame: Any, table: Schema, partitions: lis
 
 
 def _physical(field: Field) -> Any:
-    """The column as data files have it: names and ids of column mapping at every depth."""
+    """The column as in data files: with the physical names and ids of column mapping at every depth."""
     from pyspark.sql import functions as F
 
     column = F.col(col(field.name))
@@ -166,7 +175,8 @@ def _physical(field: Field) -> Any:
 
 
 def _folder_value(field: Field) -> Any:
-    """A partition value as the text of its folder: `_core.adopt` reads it back in the column's type."""
+    """A partition value as the text in its folder's name, which `_core.adopt` converts back to the column's
+    type."""
     from pyspark.sql import functions as F
 
     column = F.col(col(field.name))
@@ -175,10 +185,11 @@ def _folder_value(field: Field) -> Any:
 
 @contextmanager
 def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
-    """The rows where what files must be like is no setting of the user's: in a session of their own, else for a moment in theirs."""
-    own = engine.read_path.planned("a session of our own", lambda: in_own_session(engine.spark, frame, _SESSION), lambda: None)
-    if own is not None:
-        yield own
+    """The frame with the settings _SESSION, on which the format of files depends: in a clone of the user's
+    session. Without the JVM's interfaces the user's own session has them while the context is entered."""
+    cloned = engine.read_path.planned("a session of our own", lambda: in_own_session(engine.spark, frame, _SESSION), lambda: None)
+    if cloned is not None:
+        yield cloned
         return
     with _one_at_a_time, _settings(engine.spark.conf):
         yield frame
@@ -186,8 +197,9 @@ def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
 
 @contextmanager
 def _settings(conf: Any) -> Iterator[None]:
-    known = conf.getAll  # `get` gives the default of what is not set, which would stay as a setting
-    before = {name: known.get(name) for name in _SESSION}
+    # Not `conf.get`: it returns the default of a setting that is not set, which would be set afterwards.
+    current = conf.getAll
+    before = {name: current.get(name) for name in _SESSION}
     try:
         for name, value in _SESSION.items():
             conf.set(name, value)
@@ -200,46 +212,48 @@ def _settings(conf: Any) -> Iterator[None]:
 _one_at_a_time = threading.Lock()
 
 
-def _sized(engine: SparkEngine, relation: SparkRelation, wanted: WriteTarget) -> Any:
-    """The rows in as many tasks as they make files of the wanted size, where that is known: few rows make one file. The partitions of a
-    user's DataFrame are kept: each makes a file, and its tasks run as the user divided them, unless the table asks for optimized writes:
-    Spark brings the rows of a partition together then, in tasks of about the size that it is told to aim at."""
-    frame, target = relation.frame, int(wanted.options.get("target_file_size") or TARGET)
+def _sized(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> Any:
+    """The frame with one partition for each file to write, if the size of its rows is known.
+
+    The partitions of a user's DataFrame are kept, and each becomes a file. If the table asks for optimized
+    writes, Spark's hint `rebalance` brings the rows of a table partition together, in tasks of about the
+    size that `spark.sql.adaptive.advisoryPartitionSizeInBytes` sets."""
+    frame, target_size = relation.frame, int(target.options.get("target_file_size") or TARGET)
     size = relation.bytes
-    if wanted.optimize and size is None and relation.files is None:
+    if target.optimize and size is None and relation.files is None:
         from pyspark.sql import functions as F
 
-        return frame.hint("rebalance", *(F.col(col(name)) for name in wanted.schema.partition_columns))
+        return frame.hint("rebalance", *(F.col(col(name)) for name in target.schema.partition_columns))
     if relation.files is not None or relation.partitioned:
         return frame
     if size is None:
-        thought = engine.size_of(frame)
-        return frame.coalesce(1) if thought is not None and thought <= min(SMALL, target) else frame
-    return frame.coalesce(max(1, round(size / target)))
+        estimate = engine.size_of(frame)
+        return frame.coalesce(1) if estimate is not None and estimate <= min(SMALL, target_size) else frame
+    return frame.coalesce(max(1, round(size / target_size)))
 
 
 _ZLIBS_OWN = ("gzip", "6)")
-"""The level that Spark's gzip has anyway."""
+"""gzip(6): the only level of gzip that is accepted, as Spark's writer always uses it."""
 
 
 def _parquet_options(options: dict[str, Any]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    parquet: dict[str, str] = {}
     if (codec := options.get("compression")) is not None:
         name, _, level = str(codec).partition("(")
-        found["compression"] = name
+        parquet["compression"] = name
         if level and name != "zstd" and (name, level) != _ZLIBS_OWN:
             raise UnsupportedFeatureError(f"a level of {name} in Spark's writer", found=str(codec), expected=f"{name}, or zstd(level)")
         if level:
-            found["parquet.compression.codec.zstd.level"] = level.rstrip(")")
+            parquet["parquet.compression.codec.zstd.level"] = level.rstrip(")")
     else:
-        found |= {"compression": "zstd", "parquet.compression.codec.zstd.level": "3"}
+        parquet |= {"compression": "zstd", "parquet.compression.codec.zstd.level": "3"}
     if options.get("second_version"):
-        found["parquet.writer.version"] = "v2"
+        parquet["parquet.writer.version"] = "v2"
     if (rows := options.get("max_records_per_file")) is not None:
-        found["maxRecordsPerFile"] = str(rows)
+        parquet["maxRecordsPerFile"] = str(rows)
     if (size := options.get("max_row_group_bytes")) is not None:
-        found["parquet.block.size"] = str(size)
-    return found
+        parquet["parquet.block.size"] = str(size)
+    return parquet
 
 
 def _uri(store: _core.Store) -> str:
@@ -250,7 +264,7 @@ def _uri(store: _core.Store) -> str:
 
 
 def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
-    """Everything below the folder, the attempts of tasks too."""
+    """Deletes the folder with everything below it, temporary files of tasks included."""
 
     def native() -> None:
         delete_folder(engine.spark, f"{_uri(store)}/{folder}")
@@ -260,7 +274,7 @@ def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
         store.delete(left["path"])
         store.remove_empty_directories(folder)
         if "://" not in store.location:
-            with suppress(OSError):  # it is empty, else something came meanwhile
+            with suppress(OSError):  # the folder is not empty if a task has written to it meanwhile
                 os.rmdir(os.path.join(store.location, folder))
 
     engine.read_path.planned("the removal of a folder", native, public)
@@ -270,7 +284,8 @@ def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
 
 
 def _checked(field: Field) -> tuple[str, str]:
-    """The column's name and value; a row with a null where the schema wants a value ends the job."""
+    """The column's name and the SQL of its value, which fails for a row with a null in a NOT NULL field. Of
+    a column `a`: `CASE WHEN a IS NULL THEN raise_error(...) ELSE a END`."""
     whens = [
         f"WHEN {condition} THEN {failing(ConstraintViolationError, f'column {place} is NOT NULL and a row has a null there')}"
         for condition, place in null_conditions(field)
