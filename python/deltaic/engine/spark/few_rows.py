@@ -1,4 +1,5 @@
-"""Chosen rows of files, read on the driver where they are few: pages of a file are fetched there, tasks would decode the whole of it."""
+"""Reads a few selected rows of files on the driver. There only the pages with these rows are fetched;
+Spark's tasks would decode whole files."""
 
 from __future__ import annotations
 
@@ -13,13 +14,16 @@ from deltaic.protocol.schema import DataType, Struct, is_shape
 
 MOST_ROWS = 100_000
 MOST_BYTES = 16 * 1024**2
+"""Maximum number of rows, and bytes of Arrow data, that are read on the driver."""
 
 
 def few_rows(scan: Scan) -> pa.Table | None:
-    """The rows of a scan that wants only some rows of each file; None for any other scan, and where they are not few."""
-    if "selection" not in scan.files.column_names or not _keeps_selected(scan.files) or any(map(_is_only_sparks, _types(scan))):
+    """The rows of a scan that selects row indexes of each file. None for any other scan, and if the rows are
+    not few."""
+    if "selection" not in scan.files.column_names or not _keeps_selected(scan.files) or any(map(_has_no_arrow_form, _types(scan))):
         return None
-    # The sets alone tell when there are too many: the smallest form of a set has two bytes for each row, unless rows are in runs.
+    # The size of the bitmaps shows that there are too many rows, before any is read: a bitmap takes about
+    # two bytes for each row, or less if the rows are consecutive.
     if (pc.sum(pc.binary_length(scan.files["selection"])).as_py() or 0) > 4 * MOST_ROWS:
         return None
     stream = open_scan(scan)
@@ -44,10 +48,10 @@ def _types(scan: Scan) -> Iterator[DataType]:
         yield scan.schema.field(scan.schema.find(name)[0][0]).type
 
 
-def _is_only_sparks(data_type: DataType) -> bool:
-    """Types that Arrow data cannot be brought to Spark as."""
+def _has_no_arrow_form(data_type: DataType) -> bool:
+    """True if `createDataFrame` cannot take values of the type as Arrow data."""
     if isinstance(data_type, Struct):
-        return any(_is_only_sparks(item.type) for item in data_type.fields)
+        return any(_has_no_arrow_form(item.type) for item in data_type.fields)
     if isinstance(data_type, str):
         return data_type in ("variant", "void") or is_shape(data_type)
-    return any(_is_only_sparks(getattr(data_type, part)) for part in ("element", "key", "value") if hasattr(data_type, part))
+    return any(_has_no_arrow_form(getattr(data_type, part)) for part in ("element", "key", "value") if hasattr(data_type, part))

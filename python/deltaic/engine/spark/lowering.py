@@ -1,4 +1,5 @@
-"""From a plan to a DataFrame. Expressions go to Spark as the user wrote them; SQL is never made anew from a tree."""
+"""Converts a plan to a DataFrame. Spark parses expressions in the text that the user wrote; SQL is never
+generated from a syntax tree."""
 
 from __future__ import annotations
 
@@ -14,18 +15,19 @@ from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Sca
 from deltaic.protocol.schema import Schema
 
 BROADCAST = 64 * 1024**2
-"""Bytes of a side that every task of a join is given as a whole."""
+"""Maximum bytes, as Spark estimates them, of a side of a join that is broadcast to all tasks."""
 
 
 class Lowering:
-    """`leaf`: the rows of a leaf, without an alias. `size`: bytes that a frame is thought to be, None where nobody knows. `few`: the same
-    rows on the driver, None where they are not few."""
+    """Converts plans to DataFrames. `leaf`: returns the DataFrame of a leaf, without an alias. `size`:
+    Spark's estimate of a frame's bytes, None if it has none. `few`: returns the frame with its rows
+    collected to the driver, None if they are not few."""
 
     def __init__(self, leaf: Callable[[Scan | Data], Any], size: Callable[[Any], int | None], few: Callable[[Any], Any | None]) -> None:
         self._leaf, self._size, self._few = leaf, size, few
 
     def lower(self, plan: Plan) -> Any:
-        """A DataFrame whose columns are known under the plan's aliases."""
+        """The DataFrame of a plan. Its columns can be named with the aliases of the plan: `t.id`."""
         from pyspark.sql import functions as F
 
         if isinstance(plan, (Scan, Data)):
@@ -45,8 +47,9 @@ class Lowering:
 
         left, right = self.lower(plan.left), self.lower(plan.right)
         if plan.kind == "right" and (size := self._size(right)) is not None and size <= BROADCAST:
-            # All rows of a broadcast side can only be kept where the other side is known to be what matches it: the large left side is
-            # gone through once, what is left of it is small.
+            # Spark cannot broadcast the right side of a right join, as no task knows whether another one
+            # found a match for a right row. A semi join with the right side broadcast can: it reads the
+            # large left side once, and few rows remain to be joined.
             left = left.join(F.broadcast(right), F.expr(plan.condition.text), "left_semi")
             if isinstance(plan.left, Scan) and is_of_few(plan.right) and (few := self._few(left)) is not None:
                 left = F.broadcast(few.alias(plan.left.alias))
@@ -58,8 +61,8 @@ class Lowering:
 
 
 def with_columns(frame: Any, columns: Iterable[tuple[str, str]]) -> Any:
-    """The frame's rows as columns (name, text). All texts in one call: each by itself would be a handful of calls to the JVM. A text ends
-    where its line does, as it may end in a comment."""
+    """The frame with the columns (name, SQL). All are passed in one call, as each by itself would take
+    several calls to the JVM. A line break follows each text, which may end in a comment (`a -- net`)."""
     return frame.selectExpr(*(f"({text}\n) AS {col(name)}" for name, text in columns))
 
 
@@ -70,5 +73,6 @@ def _named(columns: tuple[tuple[str, Expression | GroupAggregate], ...]) -> list
 
 
 def nullable_schema(frame: Any) -> Schema:
-    """The columns of a computed frame: whether one takes null is for whoever writes it to say."""
+    """The columns of a computed frame, all nullable. The writer checks for nulls in columns that must have
+    none."""
     return Schema([field.with_(nullable=True) for field in of_frame(frame)])

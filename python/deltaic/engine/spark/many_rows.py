@@ -1,6 +1,8 @@
-"""Row ids that are too many to come to the driver one by one: tasks make bitmaps of theirs, other tasks one of each file's.
+"""Converts row ids to bitmaps in tasks, if they are too many to collect them on the driver one by one. Each
+task makes a bitmap for each file of which it has rows; after a shuffle, a task merges the bitmaps of one
+file.
 
-The driver gets one bitmap for each file, and merges and packs these. A task that runs again answers the same: nothing is written by one.
+The driver gets one bitmap for each file. Tasks write nothing, so a task that runs again does no harm.
 """
 
 from __future__ import annotations
@@ -17,9 +19,12 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine, SparkRelation
 
 SETTING = "spark.deltaic.driverRowIds"
-"""Row ids of at most so many rows come to the driver one by one."""
+"""Setting: maximum number of row ids that are collected on the driver one by one; more become bitmaps in
+tasks."""
 MOST_PAIRS = 20_000_000
+"""Default of SETTING."""
 _PAIR_BYTES = 16
+"""Bytes of a row id (file and row index), as Spark estimates the size of rows."""
 _LINES = f"{FILE_COLUMN} int, __deltaic_bitmap binary, __deltaic_count bigint"
 
 
@@ -33,7 +38,8 @@ def are_few(engine: SparkEngine, relation: SparkRelation) -> bool:
 
 
 def bitmaps(pairs: Any) -> pa.Table:
-    """-> a line for each file, as `_core.RowIds.of_bitmaps` takes them."""
+    """A row for each file: its number, the bitmap of its row indexes and their count, as
+    `_core.RowIds.of_bitmaps` takes them. `pairs`: a DataFrame of row ids."""
     of_tasks = pairs.select(FILE_COLUMN, ROW_COLUMN).mapInArrow(_of_task, _LINES)
     table: pa.Table = of_tasks.groupBy(FILE_COLUMN).applyInArrow(_of_file, _LINES).toArrow()
     return table
@@ -50,5 +56,6 @@ def _of_file(lines: pa.Table) -> pa.Table:
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """Without what Spark says of nulls."""
+    """The batch under `schema`. Spark's differs in the nullability of columns, and a RecordBatchReader would
+    refuse it."""
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)

@@ -1,6 +1,6 @@
-"""Small inputs are collected to the driver once, and grouped, joined and written there with Arrow.
+"""Collects small inputs to the driver once. They are then grouped, joined and written there with Arrow.
 
-Without it a MERGE of a small source would start a Spark job, with a plan, for each of its steps.
+Otherwise a MERGE of a small source would plan and start a Spark job for each of its steps.
 """
 
 from __future__ import annotations
@@ -32,21 +32,24 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.engine import SparkEngine
 
 SETTING = "spark.deltaic.driverRows"
-"""Up to so many rows come to the driver, where commands go on with them there; 0: tasks do all of it."""
+"""Setting: maximum number of rows that a command collects to the driver and goes on with there; 0: none."""
 BYTES_SETTING = "spark.deltaic.driverBytes"
-"""A MERGE of so few rows reads and writes on the driver if the target's files that may match have at most so many bytes; 0: tasks do it."""
+"""Setting: a MERGE whose source is on the driver also reads and writes the target's files there if those
+that may match have at most this many bytes in total; 0: never."""
 MOST_BYTES = 256 * 1024**2
+"""Default of BYTES_SETTING."""
 MOST_ROWS = 5_000
-"""Rows in a plan are gone through by each rule of the optimizer: at 40,000 of them a MERGE takes a third longer than by tasks alone."""
+"""Default of SETTING. Each rule of Spark's optimizer visits all rows that are part of a plan: at 40,000 rows
+a MERGE takes a third longer than by tasks alone."""
 SOURCE_BYTES = 1024**2
-"""A source that Spark takes for larger stays where it is."""
+"""Maximum bytes, as Spark estimates them, of a source that is collected to the driver."""
 BATCH_ROWS = 100_000
-"""Rows of a batch in which Java hands them over."""
+"""Maximum number of rows in an Arrow batch that the JVM converts for Python."""
 _PLAIN = frozenset(
     ("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz")
 )
 _GROUPED = _PLAIN - {"float", "double", "binary"}
-"""Types whose values are the same, and in the same order, to Arrow as they are to Spark."""
+"""Types whose values Arrow compares and orders as Spark does."""
 _ONE = Expression("1", "integer", nullable=False)
 
 
@@ -59,7 +62,7 @@ def most_bytes(spark: Any) -> int:
 
 
 def is_plain(data_type: DataType) -> bool:
-    """Types that go to Arrow and back as they are."""
+    """True if Spark converts values of the type to Arrow and back without a change."""
     if isinstance(data_type, Struct):
         return all(is_plain(item.type) for item in data_type.fields)
     if isinstance(data_type, Array):
@@ -74,12 +77,13 @@ def are_plain(schema: Schema) -> bool:
 
 
 def is_local(frame: Any) -> bool:
-    """True if Spark's optimizer has the rows, computed, on the driver."""
+    """True if Spark's optimizer has already computed the rows on the driver, so that no job is needed to
+    read them."""
     return str(optimized_plan(frame).getClass().getSimpleName()) == "LocalRelation"
 
 
-def _lying(jvm: Jvm, frame: Any) -> pa.Table | None:
-    """The rows of such a frame, by no job; None of any other."""
+def _local_rows(jvm: Jvm, frame: Any) -> pa.Table | None:
+    """The rows of a frame for which `is_local` is true, without a job; None for any other frame."""
     if not is_local(frame):
         return None
     plan = optimized_plan(frame)
@@ -95,12 +99,13 @@ def _lying(jvm: Jvm, frame: Any) -> pa.Table | None:
 
 def collected(engine: SparkEngine, frame: Any) -> pa.Table:
     """All rows of a frame."""
-    table = engine.read_path.planned("rows on the driver", lambda: _lying(engine.jvm, frame), lambda: None)
-    return _loosened(frame).toArrow() if table is None else table
+    table = engine.read_path.planned("rows on the driver", lambda: _local_rows(engine.jvm, frame), lambda: None)
+    return _with_nullable_fields(frame).toArrow() if table is None else table
 
 
 def with_bytes_of_shapes(frame: Any, schema: Schema) -> Any:
-    """A frame of these columns, where shapes are the bytes that Delta has for them. UnsupportedFeatureError for shapes within a column."""
+    """The frame with geometries and geographies as WKB, the bytes that Delta stores. UnsupportedFeatureError
+    for one in a struct, array or map."""
     from pyspark.sql import functions as F
 
     inside = [item for item in schema if not isinstance(item.type, str) and any(map(is_shape, primitive_types(item.type)))]
@@ -116,30 +121,34 @@ def with_bytes_of_shapes(frame: Any, schema: Schema) -> Any:
     return frame.select(*columns)
 
 
-def _loosened(frame: Any) -> Any:
-    """Returns the rows with nullable struct fields: pyarrow refuses a null struct whose fields are not nullable."""
+def _with_nullable_fields(frame: Any) -> Any:
+    """The frame with nullable struct fields: pyarrow refuses a null struct whose fields are not nullable."""
     from pyspark.sql import functions as F
 
-    wanted = [(field.name, field.dataType, _with_nulls(field.dataType)) for field in frame.schema.fields]
-    if all(given == loose for _, given, loose in wanted):
+    def column(field: Any) -> Any:
+        nullable, values = _nullable_type(field.dataType), F.col(col(field.name))
+        return values if nullable == field.dataType else values.cast(nullable)
+
+    if all(_nullable_type(field.dataType) == field.dataType for field in frame.schema.fields):
         return frame
-    return frame.select(*(F.col(col(name)) if given == loose else F.col(col(name)).cast(loose) for name, given, loose in wanted))
+    return frame.select(*map(column, frame.schema.fields))
 
 
-def _with_nulls(data_type: Any) -> Any:
+def _nullable_type(data_type: Any) -> Any:
     from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
     if isinstance(data_type, StructType):
-        return StructType([StructField(field.name, _with_nulls(field.dataType), True, field.metadata) for field in data_type.fields])
+        return StructType([StructField(field.name, _nullable_type(field.dataType), True, field.metadata) for field in data_type.fields])
     if isinstance(data_type, ArrayType):
-        return ArrayType(_with_nulls(data_type.elementType), data_type.containsNull)
+        return ArrayType(_nullable_type(data_type.elementType), data_type.containsNull)
     if isinstance(data_type, MapType):
-        return MapType(_with_nulls(data_type.keyType), _with_nulls(data_type.valueType), data_type.valueContainsNull)
+        return MapType(_nullable_type(data_type.keyType), _nullable_type(data_type.valueType), data_type.valueContainsNull)
     return data_type
 
 
 def gathered(engine: SparkEngine, frame: Any) -> pa.Table | None:
-    """All rows of a frame; None where they are not few: then not many have come."""
+    """All rows of a frame; None if they are more than `engine.most_here` or LOCAL_BYTES. At most one row
+    more than `engine.most_here` is collected to find out."""
     most = engine.most_here
     if not most:
         return None
@@ -148,17 +157,18 @@ def gathered(engine: SparkEngine, frame: Any) -> pa.Table | None:
 
 
 def has_few_rows(engine: SparkEngine, frame: Any) -> bool:
-    """True if the plan itself says that there are at most so many rows as may come to the driver."""
+    """True if Spark's plan bounds the number of rows, as LIMIT does, by at most `engine.most_here`."""
 
     def native() -> bool:
-        known = optimized_plan(frame).maxRows()
-        return bool(known.isDefined()) and int(str(known.get())) <= engine.most_here
+        max_rows = optimized_plan(frame).maxRows()
+        return bool(max_rows.isDefined()) and int(str(max_rows.get())) <= engine.most_here
 
     return engine.read_path.planned("how many rows there are", native, lambda: False)
 
 
 def is_of_few(plan: Plan) -> bool:
-    """True if the rows of a plan come from rows on the driver, so that they are likely few."""
+    """True if all rows of a plan come from, or match, rows that are on the driver, so that they are likely
+    few."""
     if isinstance(plan, Data):
         return bool(getattr(plan.handle, "on_driver", False))
     if isinstance(plan, (Project, Filter)):
@@ -169,7 +179,8 @@ def is_of_few(plan: Plan) -> bool:
 
 
 def grouped(engine: SparkEngine, plan: Aggregate) -> tuple[pa.Table, Schema] | None:
-    """The groups of rows that lie on the driver; None for any others, and for values that Arrow groups in another way than Spark."""
+    """The result of an aggregation, computed with Arrow, and its schema. None if the rows are not on the
+    driver, or have types that Arrow groups or compares otherwise than Spark (floats, binary)."""
     if not is_of_few(plan.input):
         return None
     functions = [(name, each.function) for name, each in plan.columns]
@@ -178,8 +189,8 @@ def grouped(engine: SparkEngine, plan: Aggregate) -> tuple[pa.Table, Schema] | N
     if not all(_is_grouped(field.type) for field in rows.schema) or not engine.is_local(rows.frame):
         return None
     keys = [name for name, _ in plan.keys]
-    found = engine.to_table(rows).group_by(keys, use_threads=False).aggregate(functions)
-    columns = [*(found[name] for name in keys), *(found[f"{name}_{function}"] for name, function in functions)]
+    groups = engine.to_table(rows).group_by(keys, use_threads=False).aggregate(functions)
+    columns = [*(groups[name] for name in keys), *(groups[f"{name}_{function}"] for name, function in functions)]
     counts = {name for name, function in functions if function == "count"}
     fields = [Field(field.name, "long") if field.name in counts else field for field in rows.schema]
     return pa.table(columns, names=[field.name for field in fields]), Schema(fields)
