@@ -1,4 +1,5 @@
-"""Which columns a scan needs of data files and of their constants, and what they become: shared by the native and the portable path."""
+"""The columns that a scan reads from data files, the files' constants, and the expressions that make the
+scan's output of both. The native and the portable path share them."""
 
 from __future__ import annotations
 
@@ -21,13 +22,16 @@ from deltaic.protocol.schema import DataType, Field, Schema, Struct
 BASE_ROW_ID = "baseRowId"
 ROW_VERSION = "defaultRowCommitVersion"
 BY_ID = "spark.sql.parquet.fieldId.read.enabled"
-"""Setting: Spark's reader finds columns by their ids, if its schema has ids."""
+"""Setting: Spark's Parquet reader finds columns by field id instead of name, if its schema has ids."""
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A column of data files, by its quoted name, of which Spark pushes no condition into Parquet. Bounds of floats in Parquet leave NaN
-    out, which Spark takes for greater than everything: its reader would leave out row groups with a match."""
+    """A column of data files with floats, of which Spark must push no condition into Parquet. Parquet's
+    bounds of floats do not include NaN, which Spark orders above all other values: for `x > 1` its reader
+    would skip a row group whose maximum is 1 although it has a NaN.
+
+    `there`: the column's quoted name in the frame. `nested`: True if the floats are in a struct."""
 
     there: str
     nested: bool
@@ -35,8 +39,8 @@ class Opaque:
 
 @dataclass(frozen=True)
 class Plain:
-    """A column of the output that is one of the frame's, by its quoted name `there`. `name`: a new name for it, "" for none. `metadata`: as
-    JSON, "" for that which the column has."""
+    """A column of the output that is a column of the frame. `there`: its quoted name in the frame. `name`:
+    its new name, "" for none. `opaque`: as `Opaque`. `metadata`: as JSON, "" to keep the column's own."""
 
     there: str
     name: str = ""
@@ -45,16 +49,19 @@ class Plain:
 
 
 class ScanColumns:
-    """`data`: fields of data files, with their logical names and metadata. `partitions`: partition columns. `constants`: columns of the
-    scan's files that every row carries. `by_id`: whether columns of files are found by their ids. `positions`: whether the row's index is
-    asked for. `output`: the columns that come out. `metadata`: whether Spark's `_metadata` is asked for besides."""
+    """The columns of a scan.
+
+    `data`: fields to read from data files, with their logical names and metadata. `partitions`: all
+    partition columns. `constants`: columns of `scan.files` that each row of a file gets. `by_id`: True if
+    columns of files are found by field id. `positions`: True if the row's index in its file is needed.
+    `output`: schema of the result. `metadata`: True if the result also has Spark's column `_metadata`."""
 
     def __init__(self, scan: Scan, *, metadata: bool = False) -> None:
         self.scan, self.metadata = scan, metadata
         partitioned = {name.lower() for name in scan.table_schema.partition_columns}
         roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in scan.columns)
-        wanted = [scan.schema.field(name) for name in roots]
-        self.data = [field for field in wanted if field.name.lower() not in partitioned and field.type != "void"]
+        fields = [scan.schema.field(name) for name in roots]
+        self.data = [field for field in fields if field.name.lower() not in partitioned and field.type != "void"]
         self.partitions = [scan.schema.field(name) for name in scan.table_schema.partition_columns]
         self.by_id = scan.table_schema.column_mapping == "id"
         self.constants = list(scan.constants)
@@ -76,18 +83,20 @@ class ScanColumns:
 
     @property
     def in_files(self) -> Any:
-        """A pyspark StructType of the data columns, as Spark's reader finds them in files."""
+        """A pyspark StructType of the data columns with the names, or ids, by which Spark's reader finds
+        them in files."""
         return with_ids(self.data) if self.by_id else shown_to_spark(map(in_files, self.data))
 
     @property
     def reader_options(self) -> dict[str, str]:
         """Options of Spark's Parquet reader."""
-        found = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
-        return found | ({BY_ID: "true"} if self.by_id else {})
+        rebase = {"datetimeRebaseMode": "CORRECTED", "int96RebaseMode": "CORRECTED"}
+        return rebase | ({BY_ID: "true"} if self.by_id else {})
 
     def hidden(self, frame: Any, opaque: Callable[[Any, bool], Any]) -> Any:
-        """A frame of the data columns and constants, through which Spark does not look where files are read by ids: it would push
-        conditions into Parquet by names, which another column of a file may have, and forget the ids of what is in a struct."""
+        """The frame of data columns and constants. If files are read by field id, each data column is made
+        opaque (`opaque(column, nested)`). Otherwise Spark would push conditions into Parquet by name, which
+        another column of a file may have, and would drop the ids when it prunes the fields of a struct."""
         from pyspark.sql import functions as F
 
         if not self.by_id:
@@ -96,42 +105,45 @@ class ScanColumns:
         return frame.select(*(opaque(F.col(col(name)), True).alias(name) if name in names else F.col(col(name)) for name in frame.columns))
 
     def selected(self, row_index: Any | None, opaque: Callable[[Any, bool], Any]) -> list[Any]:
-        """Columns of the output over a frame with the data columns and constants under their physical names. Unchanged
-        columns are passed as strings instead of `Column` objects, each of which costs several py4j calls.
+        """Columns of the output over a frame with the data columns and constants under their physical names.
+        Unchanged columns are passed as strings instead of `Column` objects, each of which costs several py4j
+        calls.
 
-        `opaque(column, nested)`: the column as an `Opaque` one."""
+        `row_index`: the column of the row's index, None if `positions` is False. `opaque(column, nested)`:
+        the column behind an expression that Spark pushes no condition through."""
         from pyspark.sql import functions as F
 
-        chosen = [self._named(name, opaque) for name in self.scan.columns]
+        columns = [self._named(name, opaque) for name in self.scan.columns]
         if self.tracking:
             row_id, version = (F.col(col(field.name)) for field in self.tracking)
             first = F.coalesce(row_id, F.col(BASE_ROW_ID) + row_index)
-            chosen += [first.alias(self.tracking[0].name), F.coalesce(version, F.col(ROW_VERSION)).alias(self.tracking[1].name)]
-        chosen += [col(field.name) for field in self.scan.constants]
+            columns += [first.alias(self.tracking[0].name), F.coalesce(version, F.col(ROW_VERSION)).alias(self.tracking[1].name)]
+        columns += [col(field.name) for field in self.scan.constants]
         if self.scan.row_ids:
             assert row_index is not None
-            chosen += [FILE_COLUMN, row_index.alias(ROW_COLUMN)]
-        return chosen
+            columns += [FILE_COLUMN, row_index.alias(ROW_COLUMN)]
+        return columns
 
     def plain(self, row_index: str) -> list[Plain] | None:
-        """The columns of the output, in their order, where each is one of the frame's; None where another must be computed. `row_index`:
-        the name of the column of the row's index."""
-        found = []
+        """The columns of the output in their order; None if one of them is not a column of the frame, but
+        must be computed. `row_index`: the name of the column of the row's index."""
+        columns = []
         for name in () if self.tracking else self.scan.columns:
             column, root = self._column(name), _root_of(self.scan, name)
             if not isinstance(column, (str, Opaque)):
                 return None
             there = column if isinstance(column, str) else column.there
             is_opaque = isinstance(column, Opaque)
-            if not is_opaque and not self.by_id:  # the reader's column has its metadata
-                found.append(Plain(there, "" if there == col(root) else root))
+            if not is_opaque and not self.by_id:
+                # The frame's column has the metadata already.
+                columns.append(Plain(there, "" if there == col(root) else root))
             else:
                 metadata = shown(self.scan.schema.field(root)).metadata
-                found.append(Plain(there, root, is_opaque, json.dumps(dict(metadata)) if metadata else ""))
-        found += [Plain(col(field.name)) for field in self.scan.constants]
+                columns.append(Plain(there, root, is_opaque, json.dumps(dict(metadata)) if metadata else ""))
+        columns += [Plain(col(field.name)) for field in self.scan.constants]
         if self.scan.row_ids:
-            found += [Plain(FILE_COLUMN), Plain(col(row_index), ROW_COLUMN)]
-        return None if self.tracking else found
+            columns += [Plain(FILE_COLUMN), Plain(col(row_index), ROW_COLUMN)]
+        return None if self.tracking else columns
 
     def _named(self, name: str, opaque: Callable[[Any, bool], Any]) -> Any:
         from pyspark.sql import functions as F
@@ -145,8 +157,9 @@ class ScanColumns:
         return column.alias(root, metadata=dict(metadata)) if metadata else column.alias(root)
 
     def _column(self, name: str) -> Any:
-        """A wanted column, as the table says, or the frame's own by its name (`Opaque` where no condition may reach the files); of a dotted
-        name a struct with just that branch."""
+        """A column of the scan: a `Column` if it must be computed, else the quoted name of the frame's
+        column, in `Opaque` if Spark must push no condition. A dotted name such as `s.a` is a struct with
+        that one field."""
         from pyspark.sql import functions as F
 
         path, _ = self.scan.schema.find(name)
@@ -155,7 +168,8 @@ class ScanColumns:
             return F.lit(None)
         if len(path) == 1:
             there = col(physical_name(field))
-            # No condition gets through a cast of a struct. Where columns are found by ids, none gets to the reader anyway.
+            # Not `Opaque`: Spark pushes no condition through a cast of a struct, and `hidden` stops those on
+            # columns that are found by id.
             if is_mapped_inside(field.type) if self.by_id else is_renamed_inside(field.type):
                 return F.col(there).cast(type_to_spark(field.type))
             is_data = field.name not in self.scan.table_schema.partition_columns
@@ -166,14 +180,15 @@ class ScanColumns:
 
 
 def _has_floats(data_type: DataType) -> bool:
-    """Floats that a condition can be said of: themselves, or within structs."""
+    """True if a condition on a float can be pushed into the column: it is a float, or a struct with one."""
     if isinstance(data_type, Struct):
         return any(_has_floats(item.type) for item in data_type.fields)
     return data_type in ("float", "double")
 
 
 def _branch(text: str, field: Field, path: tuple[str, ...]) -> str:
-    """SQL of a struct with one field at each level; null where the struct is."""
+    """SQL of a struct with only the field at `path` at each level, null if the struct is null. Of `s` and
+    `("a",)`: `CASE WHEN s IS NOT NULL THEN named_struct('a', s.a) END`."""
     if not path:
         return text
     assert isinstance(field.type, Struct)
@@ -187,7 +202,7 @@ def _root_of(scan: Scan, name: str) -> str:
 
 
 def _check_complete(files: pa.Table, name: str) -> None:
-    """Row tracking needs row ids of every file."""
+    """Raises ProtocolError if a file has no value in the column `name`, which row tracking needs."""
     missing = pc.is_null(files[name]) if name in files.column_names else pa.chunked_array([pa.array([True] * files.num_rows)])
     if pc.any(missing).as_py():
         path = files["path"].filter(missing)[0].as_py()

@@ -1,4 +1,5 @@
-"""Selects the store of a table on Spark: deltaic's own with options from Hadoop's configuration, or the driver's Hadoop file system."""
+"""Selects the store of a table on Spark: deltaic's own with options from Hadoop's configuration, or the
+driver's Hadoop file system."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ _OWN = frozenset({"file", "memory", "http", "https"})
 _S3 = frozenset({"s3", "s3a", "s3n"})
 _AZURE = frozenset({"abfs", "abfss", "az", "azure", "adl", "wasb", "wasbs"})
 
-# Ways to credentials that our own store has too: keys of the configuration, the environment, the machine's role, none.
+# Credential providers of Hadoop that find the same credentials as deltaic's own store: keys in the
+# configuration, environment variables, the role of the machine or container, or none (anonymous).
 _KNOWN_PROVIDERS = (
     "SimpleAWSCredentialsProvider",
     "TemporaryAWSCredentialsProvider",
@@ -37,8 +39,9 @@ _KNOWN_PROVIDERS = (
 
 
 def reached_by(location: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
-    """The storage options with which our own store reaches a location, by what Hadoop's configuration says (`setting`: a name -> its text,
-    None where it is not set), or "hadoop" where only Hadoop's file system does."""
+    """The storage options for deltaic's own store, from Hadoop's configuration; "hadoop" if only Hadoop's
+    file system can reach the location. `setting`: returns the text of a setting of Hadoop, None if it is not
+    set."""
     parts = urlsplit(location)
     scheme = parts.scheme.lower()
     if "://" not in location or scheme in _OWN:
@@ -53,12 +56,13 @@ def reached_by(location: str, setting: Setting) -> dict[str, str] | Literal["had
 
 
 def opening(spark: Any) -> AbstractContextManager[None]:
-    """While it lasts, stores are opened as a session's settings say."""
+    """While the context is entered, stores are opened with the session's Hadoop configuration."""
     return opened_by(lambda location, options: store_of(spark, location, options))
 
 
 class LastSnapshot:
-    """Snapshot of the table that a session opened last. A query often reads the same table again: its files are then not read anew."""
+    """The snapshot that a session opened last. The next query often reads the same table: then only commits
+    that are newer than this snapshot are read."""
 
     def __init__(self) -> None:
         self._last: tuple[tuple[str, Mapping[str, str], configuration.Configuration], Snapshot] | None = None
@@ -73,34 +77,39 @@ class LastSnapshot:
         *,
         known: Snapshot | None = None,
     ) -> Snapshot:
-        """Like `Snapshot.load`, but with the session's settings. `known`: snapshot that was opened before with these arguments."""
+        """Like `Snapshot.load`, but with the session's settings. `known`: a snapshot that was opened before
+        with the same `path` and `options`."""
         with opening(spark):
             store = open_store(path, options)
-        if _is_set_by_session(spark, store.location, options):  # credentials among the settings may be others by now
+        if _is_set_by_session(spark, store.location, options):
+            # Not kept, as the session's settings may have other credentials by now.
             return Snapshot.load(store, version=version, timestamp=timestamp)
-        place, last = (store.location, options, configuration.current()), self._last
-        if known is None and last is not None and last[0] == place:
+        key, last = (store.location, options, configuration.current()), self._last
+        if known is None and last is not None and last[0] == key:
             known = last[1]
         snapshot = Snapshot.load(store, version=version, timestamp=timestamp, known=known)
-        self._last = place, snapshot
+        self._last = key, snapshot
         return snapshot
 
 
 def _is_set_by_session(spark: Any, location: str, options: Mapping[str, str]) -> bool:
-    """True if the session's Hadoop settings reach the location, since the user gave no storage options."""
+    """True if the location is opened with the session's Hadoop configuration: it is a URL, and the user gave
+    no storage options."""
     return not options and "://" in location and has_jvm(spark)
 
 
 def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Store | None:
-    """The store of a location, None where our own opens it without more ado."""
+    """The store of a location by the session's Hadoop configuration; None if the configuration is not
+    used."""
     if not _is_set_by_session(spark, location, options):
         return None
     hadoop = hadoop_settings(spark)
-    found = reached_by(location, lambda name: hadoop.get(name))
-    if found != "hadoop":
+    storage_options = reached_by(location, lambda name: hadoop.get(name))
+    if storage_options != "hadoop":
         try:
-            return open_own(location, found)
-        except InvalidArgumentError:  # no store of ours for such a location
+            return open_own(location, storage_options)
+        except InvalidArgumentError:
+            # deltaic has no store for such a location.
             pass
     from deltaic.engine.spark.native.hadoop_store import HadoopStore
 
@@ -108,32 +117,33 @@ def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Sto
 
 
 def travels(store: _core.Store) -> bool:
-    """True if tasks on executors may use a store by themselves: one through the driver's Hadoop file system they may not."""
+    """True if the store can be pickled and used by tasks on executors. A `HadoopStore` cannot, as it calls
+    the driver's JVM."""
     reduced: Any = store.__reduce__()
-    made, arguments = reduced[:2]
-    return made is not _core.Store.from_python or not hasattr(arguments[0], "of_driver")
+    constructor, arguments = reduced[:2]
+    return constructor is not _core.Store.from_python or not hasattr(arguments[0], "of_driver")
 
 
 def _s3(bucket: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
-    def said(name: str) -> str | None:
+    def of_bucket(name: str) -> str | None:
         return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}") or None
 
-    providers = [each.strip() for each in (said("aws.credentials.provider") or "").split(",") if each.strip()]
-    if any(each.rsplit(".", 1)[-1] not in _KNOWN_PROVIDERS for each in providers) or said("encryption.algorithm"):
+    providers = [each.strip() for each in (of_bucket("aws.credentials.provider") or "").split(",") if each.strip()]
+    if any(each.rsplit(".", 1)[-1] not in _KNOWN_PROVIDERS for each in providers) or of_bucket("encryption.algorithm"):
         return "hadoop"
     names = {"access.key": "aws_access_key_id", "secret.key": "aws_secret_access_key", "session.token": "aws_session_token"}
-    found = {ours: value for theirs, ours in names.items() if (value := said(theirs)) is not None}
-    if (region := said("endpoint.region")) is not None:
-        found["aws_region"] = region
-    if (endpoint := said("endpoint")) is not None and endpoint != "s3.amazonaws.com":
-        is_plain = (said("connection.ssl.enabled") or "true") == "false"
-        found["aws_endpoint"] = endpoint if "://" in endpoint else f"{'http' if is_plain else 'https'}://{endpoint}"
-        if found["aws_endpoint"].startswith("http://"):
-            found["allow_http"] = "true"
-        found["aws_virtual_hosted_style_request"] = "false" if said("path.style.access") == "true" else "true"
+    options = {ours: value for theirs, ours in names.items() if (value := of_bucket(theirs)) is not None}
+    if (region := of_bucket("endpoint.region")) is not None:
+        options["aws_region"] = region
+    if (endpoint := of_bucket("endpoint")) is not None and endpoint != "s3.amazonaws.com":
+        is_plain = (of_bucket("connection.ssl.enabled") or "true") == "false"
+        options["aws_endpoint"] = endpoint if "://" in endpoint else f"{'http' if is_plain else 'https'}://{endpoint}"
+        if options["aws_endpoint"].startswith("http://"):
+            options["allow_http"] = "true"
+        options["aws_virtual_hosted_style_request"] = "false" if of_bucket("path.style.access") == "true" else "true"
     if providers and all(each.endswith("AnonymousAWSCredentialsProvider") for each in providers):
-        found["aws_skip_signature"] = "true"
-    return found
+        options["aws_skip_signature"] = "true"
+    return options
 
 
 def _google(setting: Setting) -> dict[str, str] | Literal["hadoop"]:
@@ -144,14 +154,15 @@ def _google(setting: Setting) -> dict[str, str] | Literal["hadoop"]:
     return {"google_service_account": file} if file else {}
 
 
-def _azure(place: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
-    """`place`: container@account.dfs.core.windows.net"""
-    host = place.rpartition("@")[2]
+def _azure(authority: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
+    """Storage options of a location `abfss://container@account.dfs.core.windows.net/...`, whose authority is
+    the part between the slashes."""
+    host = authority.rpartition("@")[2]
 
-    def said(name: str) -> str | None:
+    def of_account(name: str) -> str | None:
         return setting(f"{name}.{host}") or setting(name) or None
 
-    if (said("fs.azure.account.auth.type") or "SharedKey") != "SharedKey":
+    if (of_account("fs.azure.account.auth.type") or "SharedKey") != "SharedKey":
         return "hadoop"
-    key = said("fs.azure.account.key")
+    key = of_account("fs.azure.account.key")
     return {"azure_storage_account_key": key} if key else {}

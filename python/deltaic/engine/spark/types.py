@@ -1,4 +1,5 @@
-"""Delta's types and Spark's: the same JSON, less what only the log has use for."""
+"""Converts schemas between Delta and Spark. Both have the same JSON, without the metadata that only the log
+needs."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ _GEOGRAPHY = re.compile(r'("geography\([^()",]+, )(\w+)\)"')
 
 
 def spark_struct(schema: Schema) -> Any:
-    """A pyspark StructType of these columns, as they are. Spark writes how the edges of a geography run in capitals."""
+    """A pyspark StructType of the schema with all its metadata. Spark writes the edge algorithm of a
+    geography in capitals: `geography(OGC:CRS84, spherical)` becomes `geography(OGC:CRS84, SPHERICAL)`."""
     from pyspark.sql.types import StructType
 
     return StructType.fromJson(json.loads(_GEOGRAPHY.sub(lambda match: f'{match[1]}{match[2].upper()})"', schema.to_json())))
@@ -29,28 +31,28 @@ def to_spark(fields: Iterable[Field]) -> Any:
 
 
 def shown_to_spark(fields: Iterable[Field], *, char: bool = False) -> Any:
-    """A pyspark StructType of these columns, with what of their metadata a DataFrame of a table shows, at every
+    """A pyspark StructType of these columns with the metadata that a DataFrame of a table shows, at every
     depth. `char`: as in `shown`."""
     return spark_struct(Schema(shown(field, char=char) for field in fields))
 
 
 def type_to_spark(data_type: DataType) -> Any:
-    """A pyspark DataType, whose fields have the metadata that a DataFrame shows."""
+    """A pyspark DataType. Fields within it have the metadata that a DataFrame of a table shows."""
     return shown_to_spark([Field("t", data_type)])["t"].dataType
 
 
 _COLLATION = re.compile(r'"__COLLATIONS":\{"((?:[^"\\]|\\.)*)":"([^"]*)"')
-"""In Spark's JSON of a schema: the column (`a.element`, ...) and its collation."""
+"""Matches a column (`a.element`, ...) and its collation in Spark's JSON of a schema."""
 
 
 def of_frame(frame: Any) -> Schema:
-    """The columns of a DataFrame, without metadata. UnsupportedFeatureError for text that is compared by a collation: a table would not say
-    so."""
+    """The columns of a DataFrame, without metadata. UnsupportedFeatureError for text with a collation, which
+    a table would lose."""
     return Schema(map(bare, described(frame)))
 
 
 def described(frame: Any) -> Schema:
-    """Like `of_frame`, but with the columns' comments and the rest of the metadata that users set."""
+    """Like `of_frame`, but with the columns' comments and other metadata of users."""
     text = frame.schema.json()
     if collated := _COLLATION.search(text):
         raise UnsupportedFeatureError(
@@ -63,7 +65,8 @@ _INTERNAL = frozenset({"CURRENT_DEFAULT", "EXISTS_DEFAULT", "parquet.field.id", 
 
 
 def users_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A column's metadata without what features of one table (`delta.`...), defaults and Spark itself (`__`...) keep there."""
+    """A column's metadata without the keys of a table's features (`delta.*`), of column defaults, and of
+    Spark itself (`__*`)."""
     return {
         name: value
         for name, value in metadata.items()
@@ -72,8 +75,10 @@ def users_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(field: Field, *, char: bool = False) -> Field:
-    """The field with the metadata that a DataFrame of a table shows, at every depth. `char`: a type with CHAR, too.
-    Spark takes the values of such a column for padded, and pads them itself where a relation that it reads has it."""
+    """The field with the metadata that a DataFrame of a table shows, at every depth.
+
+    `char`: True keeps the types CHAR(n) in the metadata. Spark takes the values of such a column for padded;
+    if the column belongs to a relation that Spark reads, Spark pads them itself."""
 
     def change(item: Field) -> Field:
         if not item.metadata:
@@ -92,16 +97,18 @@ def bare(field: Field) -> Field:
 
 
 def in_files(field: Field) -> Field:
-    """The field under the names that data files use, at every depth, with the metadata that is shown; nothing is sure to be there."""
+    """The field with the physical names of data files and the metadata of `shown`, at every depth. All
+    fields are nullable, as a file may lack a column."""
     return shown(_each(field, lambda item: item.with_(name=physical_name(item), nullable=True)))
 
 
 ID = "parquet.field.id"
-"""By which name Spark's reader and writer know the id of a Parquet column."""
+"""Key of field metadata under which Spark's reader and writer expect the id of a Parquet column."""
 
 
 def with_ids(fields: Iterable[Field]) -> Any:
-    """A pyspark StructType of fields in files, with the ids of column mapping, which Spark's reader and writer know, at every depth."""
+    """A pyspark StructType of the fields with the physical names of data files and, under ID, the ids of
+    column mapping, at every depth."""
 
     def numbered(item: Field) -> Field:
         number = item.metadata.get(COLUMN_ID)
@@ -111,12 +118,13 @@ def with_ids(fields: Iterable[Field]) -> Any:
 
 
 def is_renamed_inside(data_type: DataType) -> bool:
-    """True if a field within the type has another name in data files."""
+    """True if data files use another name for a field within the type."""
     return _any_inside(data_type, lambda item: physical_name(item) != item.name)
 
 
 def is_mapped_inside(data_type: DataType) -> bool:
-    """True if a field within the type has another name or an id in data files."""
+    """True if data files use another name for a field within the type, or the field has an id of column
+    mapping."""
     return _any_inside(data_type, lambda item: physical_name(item) != item.name or COLUMN_ID in item.metadata)
 
 

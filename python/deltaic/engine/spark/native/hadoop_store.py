@@ -1,7 +1,9 @@
-"""A table's place behind the driver's Hadoop file system: for those that only Hadoop reaches (HDFS, federations, clients of one's own).
+"""A log store over the driver's Hadoop file system, for locations that only Hadoop reaches: HDFS,
+federations, file systems of other vendors.
 
-The log, footers and vectors go through the driver then, by py4j; data files are read and written by Spark, which has the same file system.
-A listing, a read and a write are a few calls each, whatever their size.
+The log, footers and deletion vectors are read and written by the driver through py4j. Spark reads and writes
+the data files, with the same file system. A listing, a read or a write takes a few calls to the JVM,
+whatever its size.
 """
 
 from __future__ import annotations
@@ -15,11 +17,13 @@ from deltaic.errors import UnsupportedFeatureError
 
 _FOLDER = 1
 _NO_RENAMES = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cos", "cosn", "obs"})
-"""Schemes whose rename is a copy that replaces an existing object: another writer's commit could be lost."""
+"""Schemes of object stores whose rename copies, and replaces an existing object. Another writer's commit
+could be lost, so commits are refused."""
 
 
 class HadoopStore:
-    """deltaic.log.store.LogStore. `location`: a URL that Hadoop's configuration of the session knows."""
+    """Implements `deltaic.log.store.LogStore`. `location`: a URL with a scheme of the session's Hadoop
+    configuration."""
 
     of_driver = True
     """True: the store calls the driver's JVM, which executors do not have."""
@@ -32,7 +36,10 @@ class HadoopStore:
             self._files = self._path("").getFileSystem(self._configuration)
         except Exception as error:
             raise UnsupportedFeatureError(
-                "neither deltaic nor Hadoop has a store for this place", where=location, found=_said(error), expected="fs.<scheme>.impl"
+                "neither deltaic nor Hadoop has a store for this location",
+                where=location,
+                found=_message(error),
+                expected="fs.<scheme>.impl in Hadoop's configuration",
             ) from error
         self._context: Any = None
 
@@ -70,30 +77,32 @@ class HadoopStore:
             raise _os_error(error, path) from error
 
     def write_if_absent(self, path: str, data: bytes, /) -> bool | None:
-        """Under another name first, then renamed where there is nothing: what HDFS does atomically."""
+        """Writes a file only if none exists: the bytes go to a temporary file, which is then renamed without
+        replacing. HDFS does that rename atomically. True if the file was written, False if one existed, None
+        if the outcome is unknown."""
         rename = self._renaming()
-        aside = self._aside(path, data)
+        temporary = self._temporary_file(path, data)
         try:
-            rename(aside, self._path(path), self._gateway.new_array(self._renames, 0))
+            rename(temporary, self._path(path), self._gateway.new_array(self._renames, 0))
             return True
         except Exception as error:
-            self._files.delete(aside, False)
+            self._files.delete(temporary, False)
             kind = _kind(error)
             if kind == "FileAlreadyExistsException":
                 return False
             if kind in ("AccessControlException", "FileNotFoundException", "UnsupportedOperationException"):
                 raise _os_error(error, path) from error
-            return None  # the answer of a rename that may have happened
+            return None  # the rename may have happened although its answer was lost
 
     def write(self, path: str, data: bytes, /) -> None:
         rename = self._renaming()
-        aside = self._aside(path, data)
+        temporary = self._temporary_file(path, data)
         replacing = self._gateway.new_array(self._renames, 1)
         replacing[0] = self._renames.OVERWRITE
         try:
-            rename(aside, self._path(path), replacing)
+            rename(temporary, self._path(path), replacing)
         except Exception as error:
-            self._files.delete(aside, False)
+            self._files.delete(temporary, False)
             raise _os_error(error, path) from error
 
     def delete(self, path: str, /) -> bool:
@@ -112,7 +121,8 @@ class HadoopStore:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{path}" if path else f"{self._root}/")
 
     def _renaming(self) -> Any:
-        """A rename that can be told not to replace: only Hadoop's newer interface has it."""
+        """The function `FileContext.rename`, which does not replace an existing file unless told so.
+        Hadoop's older interface `FileSystem` has no such function."""
         if self._root.partition("://")[0].lower() in _NO_RENAMES:
             raise UnsupportedFeatureError(
                 "commits to this kind of store through Hadoop, which cannot rename without replacing there",
@@ -126,28 +136,30 @@ class HadoopStore:
                 raise UnsupportedFeatureError(
                     "commits through a file system of Hadoop that cannot rename without replacing",
                     where=self._root,
-                    found=_said(error),
+                    found=_message(error),
                     expected="fs.AbstractFileSystem.<scheme>.impl, or deltaic.configure(log_stores=...)",
                 ) from error
         return self._context.rename
 
-    def _aside(self, path: str, data: bytes) -> Any:
-        """The bytes under a hidden name in the same folder."""
+    def _temporary_file(self, path: str, data: bytes) -> Any:
+        """Writes the bytes to a hidden file in the folder of `path`, such as
+        `.00000000000000000007.json.<uuid>.tmp`, and returns its path."""
         folder, _, name = path.rpartition("/")
-        aside = self._path(f"{folder}/.{name}.{uuid.uuid4().hex}.tmp" if folder else f".{name}.{uuid.uuid4().hex}.tmp")
+        temporary = self._path(f"{folder}/.{name}.{uuid.uuid4().hex}.tmp" if folder else f".{name}.{uuid.uuid4().hex}.tmp")
         try:
-            stream = self._files.create(aside, False)
+            stream = self._files.create(temporary, False)
             try:
                 stream.write(bytearray(data))
             finally:
                 stream.close()
         except Exception as error:
-            self._files.delete(aside, False)
+            self._files.delete(temporary, False)
             raise _os_error(error, path) from error
-        return aside
+        return temporary
 
     def _listed(self, folder: str) -> Iterator[tuple[str, int, int, int]]:
-        """(name, kind, size, modification time) of what is in a folder, read from Hadoop's own serialization: one call for all."""
+        """(name, kind, size in bytes, modification time in ms) of each entry of a folder. The statuses are
+        sent in Hadoop's own serialization, in one call."""
         try:
             statuses = self._files.listStatus(self._path(folder))
         except Exception as error:
@@ -155,11 +167,11 @@ class HadoopStore:
                 return
             raise _os_error(error, folder) from error
         hadoop = self._jvm.org.apache.hadoop
-        written = self._gateway.new_array(hadoop.io.Writable, len(statuses))
-        self._jvm.java.lang.System.arraycopy(statuses, 0, written, 0, len(statuses))
+        writables = self._gateway.new_array(hadoop.io.Writable, len(statuses))
+        self._jvm.java.lang.System.arraycopy(statuses, 0, writables, 0, len(statuses))
         bytes_out = self._jvm.java.io.ByteArrayOutputStream()
         kind = self._jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
-        hadoop.io.ArrayWritable(kind, written).write(self._jvm.java.io.DataOutputStream(bytes_out))
+        hadoop.io.ArrayWritable(kind, writables).write(self._jvm.java.io.DataOutputStream(bytes_out))
         data = bytes(bytes_out.toByteArray())
         position = 4
         for _ in range(int.from_bytes(data[:4], "big")):
@@ -172,18 +184,19 @@ class HadoopStore:
 
 
 def _fields(message: bytes) -> dict[int, Any]:
-    """Numbers and texts of a Protocol Buffers message (FileStatusProto of Hadoop's FSProtos.proto) by their field numbers."""
-    found: dict[int, Any] = {}
+    """The values of a Protocol Buffers message (FileStatusProto of Hadoop's FSProtos.proto) by field
+    number."""
+    fields: dict[int, Any] = {}
     position = 0
     while position < len(message):
         tag, position = _varint(message, position)
         if tag & 7 == 2:
             size, position = _varint(message, position)
-            found[tag >> 3] = message[position : position + size]
+            fields[tag >> 3] = message[position : position + size]
             position += size
         else:
-            found[tag >> 3], position = _varint(message, position)
-    return found
+            fields[tag >> 3], position = _varint(message, position)
+    return fields
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
@@ -198,19 +211,22 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _kind(error: Exception) -> str:
-    """The simple name of what Java raised, empty where it raised nothing."""
+    """The simple name of the Java exception's class, such as `FileNotFoundException`; "" if Java raised
+    none."""
     raised = getattr(error, "java_exception", None)
     return "" if raised is None else str(raised.getClass().getSimpleName())
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
+    """The first line of the Java exception's text, or of the error's own."""
     raised = getattr(error, "java_exception", None)
     return str(error if raised is None else raised.toString()).split("\n")[0][:300]
 
 
 def _os_error(error: Exception, path: str) -> Exception:
-    """Returns the OSError for a Java exception: FileNotFoundError, PermissionError, ConnectionError if the JVM has ended, else OSError."""
+    """Returns the OSError for a Java exception: FileNotFoundError, PermissionError, ConnectionError if the
+    JVM has ended, else OSError."""
     kinds = {"FileNotFoundException": FileNotFoundError, "AccessControlException": PermissionError}
     if _kind(error):
-        return kinds.get(_kind(error), OSError)(f"{path}: {_said(error)}")
-    return ConnectionError(f"{path}: {_said(error)}") if type(error).__name__.startswith("Py4J") else error
+        return kinds.get(_kind(error), OSError)(f"{path}: {_message(error)}")
+    return ConnectionError(f"{path}: {_message(error)}") if type(error).__name__.startswith("Py4J") else error
