@@ -9,8 +9,8 @@ from deltaic.engine.spark.read_path import log
 
 
 def refresh_cached(spark: Any, location: str) -> None:
-    """Drops the cached rows of DataFrames that follow the table at a location; the next query over them caches them again. The commit
-    stands, so nothing is raised."""
+    """Drops the cached rows of DataFrames that follow the table at a location; the next query over them
+    caches them again. The commit stands, so nothing is raised."""
     if not has_jvm(spark):
         return
     try:

@@ -1,7 +1,9 @@
-"""CHAR(n) as Spark reads it: values shorter than n end in spaces, and its analyser pads the literals that are compared with such a column.
+"""CHAR(n) as Spark reads it: values shorter than n end in spaces, and its analyser pads the literals that
+are compared with such a column.
 
-Spark does both by itself for a relation whose columns have the type CHAR in their metadata. Scans that do not come to Spark as one (rows
-on the driver, unions, reads in tasks) are padded here, with the same metadata.
+Spark does both by itself for a relation whose columns have the type CHAR in their metadata. Scans that do
+not come to Spark as one (rows on the driver, unions, reads in tasks) are padded here, with the same
+metadata.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ def compares_padded(spark: Any) -> bool:
 
 
 def padded(spark: Any, frame: Any, schema: Schema) -> Any:
-    """The frame with the columns of `schema` that hold CHAR as the session reads them, under their metadata."""
+    """The frame with the columns of `schema` that hold CHAR as the session reads them, under their
+    metadata."""
     fields = {field.name: field for field in schema if has_char(field)}
     if not fields or not compares_padded(spark):
         return frame
@@ -45,7 +48,8 @@ def padded(spark: Any, frame: Any, schema: Schema) -> Any:
 
 
 def _is_whole(field: Field) -> bool:
-    """True if the field has all that its text of types says: of a struct with one branch left, Spark could not read the text."""
+    """True if the field has all that its text of types says: of a struct with one branch left, Spark could
+    not read the text."""
     kind = bounded_type(field)
     if not isinstance(kind, NestedLimit) or kind.kind != "struct":
         return True

@@ -14,8 +14,9 @@ _PREFIX = "Delta: "
 
 @contextmanager
 def job_description(spark: Any, text: str) -> Iterator[None]:
-    """While it is entered, jobs of this thread have the description `Delta: text`, behind what the user has set: `Delta: nightly: text`.
-    A command within a command keeps the description of the outer one. Spark Connect has no descriptions.
+    """While it is entered, jobs of this thread have the description `Delta: text`, behind what the user has
+    set: `Delta: nightly: text`. A command within a command keeps the description of the outer one. Spark
+    Connect has no descriptions.
 
     Source: delta-spark's DeltaProgressReporter, for the form."""
     context = spark_context(spark)

@@ -1,4 +1,5 @@
-"""Translates exceptions of Spark into errors of deltaic: errors of analysis, of rows, and of files that are gone."""
+"""Translates exceptions of Spark into errors of deltaic: errors of analysis, errors that an expression
+raises on a row, and files that no longer exist."""
 
 from __future__ import annotations
 
@@ -13,28 +14,32 @@ from deltaic.plan.failures import read_failure
 _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: \w{5}|\n|$)", re.DOTALL)
 _MISSING = re.compile(r"ModuleNotFoundError: (?:No module named '((?:deltaic|pyarrow)[\w.]*)'|(deltaic is not installed where [^\n]*))")
 _OF_ROWS = frozenset({"22", "21", "2F"})
-"""Classes of SQLSTATE that an expression raises on a row."""
+"""SQLSTATE classes (the first two letters) of errors that an expression raises on a row, such as a division
+by zero."""
 
 
 _INTERNAL = "XXKST"
-"""Spark's SQLSTATE of errors that have no other."""
+"""SQLSTATE that Spark uses for errors without one of their own."""
 _describe: list[Callable[[DeltaError], tuple[str | None, str | None]]] = []
 
 
 def describe_by(function: Callable[[DeltaError], tuple[str | None, str | None]]) -> None:
-    """`function`: name and SQLSTATE of an error's condition, for errors that reach a user through the JVM."""
+    """Sets the function that returns condition and SQLSTATE of an error, for errors that reach a user
+    through the JVM. `deltaic.spark.raising` passes it, which this module must not import."""
     _describe[:] = [function]
 
 
 def said_to_java(error: DeltaError, message: str) -> str:
-    """`CONDITION SQLSTATE message`, of which `Calls.fail` makes an AnalysisException."""
+    """The text `CONDITION SQLSTATE message`, from which `Calls.fail` of `driver_classes` creates an
+    AnalysisException."""
     condition, state = _describe[0](error) if _describe else (None, None)
     return f"{condition or 'DELTA_TABLE_CANNOT_BE_READ'} {state or _INTERNAL} {message}"
 
 
 @contextmanager
 def named_errors() -> Iterator[None]:
-    """Errors of the body that come from Spark leave it as `deltaic.errors`, without a line of ours that PySpark would put into them."""
+    """Errors that Spark raises in the body leave it as errors of deltaic. Messages do not name the line of
+    deltaic's code that called Spark, which PySpark would add."""
     from pyspark.errors import PySparkException
 
     try:
@@ -43,21 +48,22 @@ def named_errors() -> Iterator[None]:
     except DeltaError:
         raise
     except Exception as error:
-        if isinstance(error, PySparkException) or type(error).__name__.startswith("Py4J"):  # a client of Connect may have no py4j
+        # Py4J's errors are found by name, since a client of Spark Connect may not have py4j.
+        if isinstance(error, PySparkException) or type(error).__name__.startswith("Py4J"):
             raise named(error) from error
         raise
 
 
 def named(error: Exception) -> Exception:
-    """The error of ours that says what this one says; the error itself where we have no name for it."""
+    """The deltaic error for an error of Spark; the error itself if there is none for it."""
     text = str(error)
     if (raised := read_failure(text)) is not None:
         return raised
     if "deltaic." in text and (own := _of_callback(text)) is not None:
         return own
     if (missing := _MISSING.search(text)) is not None:
-        said = missing[2] or f"{missing[1]} is not there where tasks run: every executor needs the driver's wheel of deltaic"
-        return ModuleNotFoundError(said, name=missing[1] or "deltaic")
+        message = missing[2] or f"{missing[1]} is not installed on an executor: every executor needs the driver's wheel of deltaic"
+        return ModuleNotFoundError(message, name=missing[1] or "deltaic")
     if "java.lang.StackOverflowError" in text:
         return InvalidArgumentError(
             "an expression is nested too deeply for Spark, or joins too many parts by AND",
@@ -99,7 +105,8 @@ _RAISED = re.compile(r"^(?:py4j\.Py4JException: .*\n)?.*deltaic\.errors\.(\w+): 
 
 
 def _of_callback(text: str) -> DeltaError | None:
-    """An error of ours that was raised while Spark called back: only its text comes through."""
+    """The deltaic error that Python raised in a call from the JVM; None if the text shows none. Spark's
+    exception keeps only the text of such an error."""
     from deltaic import errors
 
     match = _RAISED.search(text)

@@ -1,4 +1,5 @@
-"""The predicate tree of planning as a condition of Spark: the same rows, value by value in the column's own type."""
+"""Converts the predicate tree of planning to a condition in Spark's SQL. It is true for the same rows: each
+literal has the type of the column it is compared with."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ _OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 
 def predicate_text(predicate: _core.Predicate, schema: Schema, alias: str) -> str:
-    """Spark SQL over the columns of `schema`, known as `alias`."""
+    """The predicate in Spark's SQL over the columns of `schema`, which the query names with `alias`."""
     return _text(json.loads(predicate.json), schema, alias)
 
 
@@ -45,7 +46,7 @@ def _column(path: list[str], schema: Schema, alias: str) -> tuple[str, DataType]
 
 
 def _literal(text: str | None, data_type: DataType) -> str:
-    """PROTOCOL.md's text of a value: Spark reads each of its forms by a cast."""
+    """SQL of a value in PROTOCOL.md's text form, which a cast of Spark converts to each type."""
     if text is None:
         return f"CAST(NULL AS {format_type(data_type)})"
     return lit(text) if data_type == "string" else f"CAST({lit(text)} AS {format_type(data_type)})"

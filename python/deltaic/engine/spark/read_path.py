@@ -1,7 +1,9 @@
-"""The read path of a session: native (Spark's driver interfaces by py4j) or public (PySpark's public interfaces alone).
+"""The read path of a session: native (Spark's driver interfaces by py4j) or public (PySpark's public
+interfaces alone).
 
-The native path is tried first. If the JVM answers otherwise than the Spark versions that we know, the session uses the public path from
-then on; both give the same rows. Only planning is tried this way, never a job that returns rows to the user: a job is not run twice.
+The native path is tried first. If the JVM answers otherwise than the Spark versions that we know, the
+session uses the public path from then on; both give the same rows. Only planning is tried this way, never a
+job that returns rows to the user: a job is not run twice.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ log = logging.getLogger("deltaic.spark")
 
 
 class ReadPath:
-    """Path of one session. `is_native`: by py4j. `reason`: why the public path is used; None on the native path or if `native="never"`."""
+    """Path of one session. `is_native`: by py4j. `reason`: why the public path is used; None on the native
+    path or if `native="never"`."""
 
     def __init__(self, spark: Any, native: Native) -> None:
         self.is_native = native == "auto" and has_jvm(spark)
@@ -31,7 +34,8 @@ class ReadPath:
             log.info("Spark is used by its public interfaces alone: %s", self.reason)
 
     def planned(self, what: str, native: Callable[[], T], public: Callable[[], T]) -> T:
-        """The result of `native`, or of `public` if the JVM does not answer as expected. `what`: name of the step in the log."""
+        """The result of `native`, or of `public` if the JVM does not answer as expected. `what`: name of the
+        step in the log."""
         if self.is_native:
             try:
                 return native()
@@ -59,8 +63,9 @@ _USUAL = ("java.lang.OutOfMemoryError", "java.lang.StackOverflowError", "java.la
 
 
 def is_unexpected(error: Exception) -> bool:
-    """True if an error shows that the JVM's interfaces differ from those we know: a class, method or field is missing or has another form.
-    False for an error with a Spark error class (a failed query), for a JVM that has ended, and for an error of deltaic that came back."""
+    """True if an error shows that the JVM's interfaces differ from those we know: a class, method or field
+    is missing or has another form. False for an error with a Spark error class (a failed query), for a JVM
+    that has ended, and for an error of deltaic that came back."""
     if isinstance(error, (AttributeError, TypeError)):
         return True
     if (kind := _java_class(error)) is not None:
@@ -75,6 +80,7 @@ def is_unexpected(error: Exception) -> bool:
 
 
 def _java_class(error: Exception) -> str | None:
-    """Name of the Java exception's class; None if the error has no Java exception or PySpark has converted it already."""
+    """Name of the Java exception's class; None if the error has no Java exception or PySpark has converted
+    it already."""
     raised = getattr(error, "java_exception", None)
     return None if raised is None else str(raised.getClass().getName())

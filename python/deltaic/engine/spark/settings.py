@@ -1,4 +1,5 @@
-"""Session settings of delta-spark that are honoured here. An explicit option or argument of a call always wins."""
+"""Settings of delta-spark in the Spark session that deltaic honours. An explicit option or argument of a
+call always wins."""
 
 from __future__ import annotations
 
@@ -14,21 +15,23 @@ USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 TXN_AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
-"""Setting: a command that took its transaction from the settings unsets TXN_VERSION, so that the next one is not skipped."""
+"""Setting: a command that took its transaction from the settings unsets TXN_VERSION, so that the next one is
+not skipped."""
 RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
-"""The setting by which jobs of delta-spark allow a vacuum within the retention."""
+"""Setting: if false, VACUUM may delete files that are younger than the table's retention."""
 MERGE_SCHEMA = "spark.databricks.delta.schema.autoMerge.enabled"
 OPTIMIZE_WRITE = "spark.databricks.delta.optimizeWrite.enabled"
 PROPERTIES = "spark.databricks.delta.properties.defaults."
-"""In front of the names of properties that new tables get, without their `delta.`."""
+"""Prefix of settings with default properties of new tables: the setting PROPERTIES + `appendOnly` is the
+default of `delta.appendOnly`."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 RECORDS = "spark.sql.files.maxRecordsPerFile"
 
 
 def said(spark: Any, name: str) -> str | None:
-    """The text of a setting, None where nobody has set it."""
-    found = spark.conf.get(name, None)
-    return None if found is None else str(found)
+    """The text of a setting, None if it is not set."""
+    text = spark.conf.get(name, None)
+    return None if text is None else str(text)
 
 
 def is_on(spark: Any, name: str) -> bool:
@@ -36,12 +39,14 @@ def is_on(spark: Any, name: str) -> bool:
 
 
 def overwrites_partitions(spark: Any) -> bool:
-    """True if an overwrite is one of the partitions that the new rows are in."""
+    """True if an overwrite replaces only the partitions that the new rows are in (dynamic partition
+    overwrite)."""
     return (said(spark, OVERWRITE_MODE) or "").lower() == "dynamic"
 
 
 def commit_options(spark: Any, given: CommitOptions | None) -> CommitOptions | None:
-    """The options of a commit, with the session's user metadata where they have none."""
+    """The options of a commit. If `given` has no user metadata, the session's setting USER_METADATA is
+    added."""
     check_instance(given, (CommitOptions, type(None)), "commit", "CommitOptions")
     if (given is not None and given.user_metadata is not None) or (text := said(spark, USER_METADATA)) is None:
         return given
@@ -50,8 +55,9 @@ def commit_options(spark: Any, given: CommitOptions | None) -> CommitOptions | N
 
 @contextmanager
 def committing(spark: Any, given: CommitOptions | None) -> Iterator[CommitOptions | None]:
-    """The options of the commit of a command that writes or changes rows: `commit_options`, with the session's application transaction
-    where `given` has none."""
+    """The options of the commit of a command that writes or changes rows. Like `commit_options`, but the
+    session's application transaction is added, too, if `given` has none. After the command, TXN_AUTO_RESET
+    unsets its version."""
     options = commit_options(spark, given)
     if (options is not None and options.transactions) or not (transaction := _transaction(spark)):
         yield options
@@ -62,7 +68,7 @@ def committing(spark: Any, given: CommitOptions | None) -> Iterator[CommitOption
 
 
 def _transaction(spark: Any) -> dict[str, int]:
-    """Application id -> version, empty where neither is set. InvalidArgumentError where only one is."""
+    """Application id -> version; empty if neither setting is set. InvalidArgumentError if only one is set."""
     app_id, version = said(spark, TXN_APP_ID), said(spark, TXN_VERSION)
     if app_id is None and version is None:
         return {}
@@ -72,12 +78,16 @@ def _transaction(spark: Any) -> dict[str, int]:
             "half of an application transaction in the settings", found=f"{app_id!r}, {version!r}", expected=expected
         )
     if not version.strip().isdecimal():
-        raise InvalidArgumentError(f"the setting {TXN_VERSION}", found=repr(version), expected="a whole number, at least 0")
+        raise InvalidArgumentError(
+            f"invalid value of the setting {TXN_VERSION}", found=repr(version), expected="a whole number, at least 0"
+        )
     return {app_id: int(version)}
 
 
 def table_properties(spark: Any, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Properties of a new table: those given, and the session's defaults."""
+    """Properties of a new table: the session's defaults, replaced by those of `given`."""
     settings = spark.conf.getAll
-    named = {str(name): str(text) for name, text in settings.items() if str(name).startswith(PROPERTIES)}
-    return {**{"delta." + name.removeprefix(PROPERTIES): text for name, text in named.items()}, **(given or {})} if named else given
+    defaults = {
+        "delta." + str(name).removeprefix(PROPERTIES): str(text) for name, text in settings.items() if str(name).startswith(PROPERTIES)
+    }
+    return {**defaults, **(given or {})} if defaults else given

@@ -1,4 +1,5 @@
-"""Converts users' DataFrames to a table's columns, by the rules of `_core.conform` in Spark's SQL."""
+"""Converts the user's data to a DataFrame, and its columns to those of a table, by the rules of
+`_core.conform` written in Spark's SQL."""
 
 from __future__ import annotations
 
@@ -27,9 +28,10 @@ _TIMES = {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "times
 
 
 def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema, int | None]:
-    """A DataFrame as it is; anything else that the embedded engine takes as a source, brought to the driver: then also its bytes."""
+    """The data as a DataFrame, its schema, and its bytes if they are known. A DataFrame and a table on Spark
+    are used as they are. Any other source of the embedded engine is read into the driver's memory."""
     if _is_frame(data):
-        _refuse_twins(data.columns)
+        _refuse_repeated_names(data.columns)
         return data, _nullable(data), None
     if (frame := _own_frame(data)) is not None:
         return frame, _nullable(frame), None
@@ -43,8 +45,8 @@ def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema
 
 
 def _nullable(frame: Any) -> Schema:
-    """Returns the schema with all fields nullable: Spark infers NOT NULL, but a table created from a DataFrame takes nulls, as
-    delta-spark's does."""
+    """The frame's schema with all fields nullable. Spark infers NOT NULL for some columns, but a table that
+    is created from a DataFrame takes nulls, as in delta-spark."""
     return Schema([field.with_(nullable=True, type=nullable_everywhere(field.type)) for field in described(frame)])
 
 
@@ -55,7 +57,8 @@ def _is_frame(data: Any) -> bool:
 
 
 def _own_frame(data: Any) -> Any | None:
-    """The rows of a table opened on Spark, or of a scan of one, which need not come to the driver."""
+    """A DataFrame of a table that is opened on Spark, or of a scan of one, whose rows need not come to the
+    driver; None for other data."""
     rows = data.scan() if type(data).__name__ == "DeltaTable" and hasattr(data, "scan") else data
     if not isinstance(rows, Replayable):
         return None
@@ -65,7 +68,7 @@ def _own_frame(data: Any) -> Any | None:
         return None
 
 
-def _refuse_twins(names: list[str]) -> None:
+def _refuse_repeated_names(names: list[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
         if (other := seen.setdefault(name.lower(), name)) is not name:
@@ -77,9 +80,11 @@ def _refuse_twins(names: list[str]) -> None:
 
 
 def conformed(frame: Any, found: Schema, wanted: Schema) -> Any:
-    """The frame's rows as the columns of `wanted`: matched by name without case, a missing one null, cast where no value changes.
+    """The frame with the columns of `wanted`: matched by name without regard to case, null if missing, and
+    cast if no value changes. `found`: the frame's schema.
 
-    SchemaMismatchError: here where types never fit, at a row where its value does not."""
+    SchemaMismatchError is raised here for a type that never fits, and by the query for a value that does not
+    fit, such as 300 for a byte."""
     _refuse_unknown(found, wanted, "")
     columns = []
     for field in wanted:
@@ -105,7 +110,8 @@ def _null(data_type: DataType) -> str:
 
 
 def _value(text: str, have: DataType, want: DataType, place: str, depth: int) -> str:
-    """SQL of `text` (of type `have`) as `want`."""
+    """SQL that converts `text`, an expression of type `have`, to the type `want`. `place`: the column, for
+    errors. `depth`: number of the enclosing arrays and maps, for names of lambda variables."""
     if have == "void":
         return _null(want)
     if _names(have) == _names(want):
@@ -125,7 +131,7 @@ def _value(text: str, have: DataType, want: DataType, place: str, depth: int) ->
 
 
 def _names(data_type: DataType) -> str:
-    """The type as text, whatever may be null in it."""
+    """The type as text, without what is nullable in it."""
     return type_name(data_type).lower() if isinstance(data_type, str) else format_type(data_type)
 
 
@@ -147,7 +153,8 @@ def _primitive(text: str, have: str, want: str, place: str) -> str:
         return f"CAST({text} AS {target})"
     if not (is_number(have) and is_number(want)):
         raise _wrong_type(have, want, place)
-    # A cast is kept where casting back gives the value again.
+    # The cast's result is used if casting it back gives the value again: 1.5 fits no integer, since 1
+    # becomes 1.0.
     attempt = f"try_cast({text} AS {target})"
     failure = failing(SchemaMismatchError, "a value does not fit", where=f"column {place}", expected=type_name(want))
     return f"CASE WHEN try_cast({attempt} AS {format_type(have)}) <=> {text} THEN {attempt} ELSE CAST({failure} AS {target}) END"
