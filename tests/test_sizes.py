@@ -24,7 +24,6 @@ LONGER = {
     "python/deltaic/log/stream.py": (440, "offsets, batches and ends of a stream call each other"),
     "python/deltaic/spark_sql/translation.py": (430, "one translator: a short method for each kind of node"),
     "python/deltaic/spark_sql/parsing.py": (420, "one parser, by the rules of Spark's grammar"),
-    "python/deltaic/spark/conditions.py": (405, "a table of delta-spark's conditions, looked up by name"),
     "rust/src/data_file/open.rs": (442, "one opened file: what its footer, vector and partition values leave to read"),
     "rust/src/data_file/writer.rs": (415, "one writer, whose states follow each other"),
     "rust/src/expressions/java_regex.rs": (483, "one translator of patterns, construct by construct"),
