@@ -409,8 +409,8 @@ def test_errors(sql: Any, path: str) -> None:
         sql("DELETE FROM delta.`/no/such/table`")
     with pytest.raises(InvalidArgumentError, match="parquet"):
         sql(f"CONVERT TO DELTA delta.`{path}`")
-    with pytest.raises(UnsupportedFeatureError):
-        sql(f"DELETE FROM delta.`{path}` WHERE id IN (SELECT id FROM delta.`{path}`)")
+    with pytest.raises(UnsupportedFeatureError, match="subquery"):
+        sql(f"MERGE INTO delta.`{path}` t USING delta.`{path}` s ON t.id = s.id WHEN MATCHED AND t.id IN (SELECT 1) THEN DELETE")
     assert len(rows_at(path)) == 5
 
 

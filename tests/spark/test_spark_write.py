@@ -277,7 +277,7 @@ def test_tasks_write_by_themselves(tmp_path: Path, spark: Any, properties: dict[
     assert {line["num_records"] for line in tasks.files().to_arrow().to_pylist()} <= {1, 2}
     DeltaTable(tmp_path / "tasks", spark=session).optimize.compact()
     assert rows(DeltaTable(tmp_path / "tasks").scan().to_arrow()) == rows(local.scan().to_arrow())
-    failing = session.range(0, 4000, 1, 2).selectExpr("id DIV (id - 3999) AS id")
+    failing = session.range(0, 4000, 1, 2).selectExpr("id DIV (id - 3999) AS id", "1 AS by")
     with pytest.raises(InvalidArgumentError, match="DIVIDE_BY_ZERO"):
         deltaic.write(tmp_path / "tasks", failing, mode="append")
     assert rows(DeltaTable(tmp_path / "tasks").scan().to_arrow()) == rows(local.scan().to_arrow())
