@@ -23,6 +23,7 @@ from deltaic.errors import MergeCardinalityError
 Step = Callable[[DeltaTable], Any]
 
 SOURCE = pa.table({"id": [1, 2, 3, 500, 501, None], "name": ["a", None, "c", "d", "e", "f"], "x": [0.5, 1.5, None, 3.5, 4.5, 5.5]})
+WITH_GROUP = SOURCE.append_column("grp", pa.nulls(len(SOURCE), pa.int32()))
 
 STEPS: list[Step] = [
     lambda t: t.delete("id = 5"),
@@ -44,8 +45,8 @@ STEPS: list[Step] = [
         .when_not_matched_by_source_delete("t.id < 10")
         .execute()
     ),
-    lambda t: deltaic.write(t, SOURCE, mode="append", schema_mode="merge"),
-    lambda t: deltaic.write(t, SOURCE.slice(0, 2), mode="overwrite", where="id in (1, 2)"),
+    lambda t: deltaic.write(t, WITH_GROUP, mode="append", schema_mode="merge"),
+    lambda t: deltaic.write(t, WITH_GROUP.slice(0, 2), mode="overwrite", where="id in (1, 2)"),
     lambda t: t.delete("id is null"),
     lambda t: t.optimize.purge(),
     lambda t: t.update({"grp": "grp + 100"}),

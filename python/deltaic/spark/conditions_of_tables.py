@@ -20,6 +20,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "^no such table or view|no table to replace|^REPLACE TABLE needs",
         {"relationName": "found"},
     ),
+    Condition("DELTA_PATH_DOES_NOT_EXIST", "42K03", ANALYSIS, parameters={"path": "where"}),
     Condition("PATH_NOT_FOUND", "42K03", ANALYSIS, e.TableNotFoundError, "", {"path": "where"}, details="found no such folder"),
     Condition("DELTA_TABLE_NOT_FOUND", "42P01", ANALYSIS, e.TableNotFoundError, "", {"tableName": "where"}),
     Condition("DELTA_SCHEMA_NOT_SET", "KD008", ANALYSIS),

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltaic.engine.spark.native.column_text import Origins, text_of
-from deltaic.engine.spark.native.session import is_classic
+from deltaic.engine.spark.native.session import is_classic_column
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark.portable.connect_columns import connect_text, is_of_connect
 from deltaic.sql.tokens import Reader, Token
@@ -26,7 +26,7 @@ def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
     UnsupportedFeatureError for what has no text."""
     if isinstance(value, str):
         return value
-    if not is_classic(value):
+    if not is_classic_column(value):
         if is_of_connect(value):
             return connect_text(value, what)
         found = f"{type(value).__name__} {value!r}"[:80]

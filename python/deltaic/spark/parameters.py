@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from deltaic.engine.spark.native.session import has_jvm, is_classic
+from deltaic.engine.spark.native.session import has_jvm, is_classic_column
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.plan.literal import lit
 from deltaic.spark.expressions import sql_text
@@ -110,4 +110,4 @@ def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[
 
 
 def _literal(value: Any) -> str:
-    return sql_text(value, "args") if is_classic(value) or is_of_connect(value) else lit(value)
+    return sql_text(value, "args") if is_classic_column(value) or is_of_connect(value) else lit(value)

@@ -35,7 +35,10 @@ def partition_of(spark: Any, path: str, storage_options: Mapping[str, str] | Non
         condition = " AND ".join(_condition(table, segment) for segment in reversed(named))
         if not table.files(condition).count():
             raise TableNotFoundError(
-                "no Delta table here", where=path, found="a partition without files", expected="a partition of the table"
+                "[DELTA_PATH_DOES_NOT_EXIST] no Delta table here",
+                where=path,
+                found="a partition without files",
+                expected="a partition of the table",
             )
     return root, condition
 

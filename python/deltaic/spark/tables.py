@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
 from deltaic.engine.spark.native.column_text import Origins
-from deltaic.engine.spark.native.session import is_classic, logical_plan
+from deltaic.engine.spark.native.session import is_classic_frame, logical_plan
 from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_options, is_on, table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
@@ -459,7 +459,7 @@ class DeltaOptimizeBuilder:
 
 def alias_of(frame: Any) -> str | None:
     """The alias of a DataFrame, None where it has none or where nobody can tell (Spark Connect)."""
-    if not is_classic(frame):
+    if not is_classic_frame(frame):
         plan = getattr(frame, "_plan", None)
         while type(plan).__name__ in _SAME_COLUMNS:
             plan = getattr(plan, "_child", None)

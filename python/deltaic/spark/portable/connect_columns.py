@@ -11,7 +11,7 @@ from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
-from deltaic.engine.spark.native.session import is_classic
+from deltaic.engine.spark.native.session import is_classic_column
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.literal import col, lit
 from deltaic.sql.tokens import Reader
@@ -27,7 +27,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 def is_of_connect(value: Any) -> bool:
     """True if a value is a Column of Spark Connect."""
-    return type(value).__name__ == "Column" and not is_classic(value) and hasattr(value, "to_plan")
+    return type(value).__name__ == "Column" and not is_classic_column(value) and hasattr(value, "to_plan")
 
 
 def connect_text(column: Any, what: str) -> str:

@@ -19,9 +19,14 @@ def spark_context(spark: Any) -> Any | None:
     return getattr(spark, "_sc", None)
 
 
-def is_classic(value: Any) -> bool:
-    """True if a DataFrame or Column is an object of the JVM, False on Spark Connect and for any other value."""
-    return hasattr(value, "_jdf") or hasattr(value, "_jc")
+def is_classic_frame(frame: Any) -> bool:
+    """True if a DataFrame is an object of the JVM, False on Spark Connect."""
+    return hasattr(frame, "_jdf")
+
+
+def is_classic_column(value: Any) -> bool:
+    """True if a value is a Column of the JVM; False for a Column of Spark Connect, and for any other value."""
+    return hasattr(value, "_jc")
 
 
 def logical_plan(frame: Any) -> Any:
