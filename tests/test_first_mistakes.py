@@ -76,7 +76,7 @@ CASES: dict[str, Case] = {
     "a partition column": (
         lambda t: deltaic.write(t.location + "2", FRAME, partition_by="citty"),
         InvalidArgumentError,
-        "no such column; found 'citty'; expected city",
+        "no such partition column; found 'citty'; expected city",
     ),
     # conditions
     "& of pandas": (

@@ -106,7 +106,7 @@ class Walk:
             "restore": self.restore,
             "replace": lambda: deltaic.write(self.path, self.rows(2), mode="overwrite"),
             "nothing left": lambda: self.table.delete() if self.chance.random() < 0.3 else None,
-            "nulls": lambda: deltaic.write(self.path, self.rows(2).select(["id", *self.no_nulls()]), mode="append"),
+            "nulls": lambda: deltaic.write(self.path, self.rows(2).select(["id", *self.partitions, *self.no_nulls()]), mode="append"),
             "rename": lambda: self.rename(self.chance.choice(free)),
             "drop": lambda: self.drop(self.chance.choice(free)),
             "add": self.add,

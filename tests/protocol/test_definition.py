@@ -92,7 +92,7 @@ def test_ids_of_another_table_are_taken_off():
         ({"schema": "a int, b int", "partition_columns": ["a", "b"]}, InvalidArgumentError, "not every column"),
         ({"schema": "a int, b int", "partition_columns": ["a", "A"]}, InvalidArgumentError, "twice"),
         ({"schema": "a int, b array<int>", "partition_columns": "b"}, InvalidArgumentError, "array<integer>"),
-        ({"schema": "a int", "partition_columns": "x"}, InvalidArgumentError, "no such column"),
+        ({"schema": "a int", "partition_columns": "x"}, InvalidArgumentError, "no such partition column"),
         ({"properties": {"delta.enableIcebergWriterCompatV1": True}}, UnsupportedFeatureError, "enableIcebergWriterCompatV1"),
         ({"schema": "a int, _Change_Type string", "properties": {"delta.enableChangeDataFeed": True}}, SchemaMismatchError, "_Change_Type"),
         ({"properties": {"delta.feature.icebergWriterCompatV1": "supported"}}, UnsupportedFeatureError, "icebergWriterCompatV1"),

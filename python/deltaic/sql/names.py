@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from deltaic.commands.write import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col
@@ -14,6 +13,7 @@ from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable, clone_files, run_write
 
 if TYPE_CHECKING:
+    from deltaic.commands.write import Mode, SchemaMode, Write
     from deltaic.engine.engine import Engine
     from deltaic.protocol.schema import Field
 
@@ -240,6 +240,8 @@ class Tables:
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None, schema_mode: SchemaMode | None) -> None:
         """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
         the new version."""
+        from deltaic.commands.write import Write
+
         run_write(table, rows, Write(mode=mode, where=where, schema_mode=schema_mode, casting="strict", fills_partitions=True))
 
     def create(self, path: str, rows: Any, job: Write) -> None:
