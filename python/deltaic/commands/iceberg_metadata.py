@@ -25,10 +25,13 @@ _METADATA_FILE = re.compile(r"(?:v(?P<hadoop>[0-9]+)|(?P<catalog>[0-9]+)-[^/]*?)
 
 @dataclass(frozen=True)
 class IcebergTable:
-    """The current snapshot of an Iceberg table, as a Delta table sees it. `schema`: with Iceberg's ids as the ids of column mapping.
-    `mapping_mode`: the mode of column
-    mapping by which the data files can be read. `last_column_id`: the largest id that the table has ever given to a column. `times`: of
-    the snapshots that the metadata still has, by id, ms since 1970."""
+    """The current snapshot of an Iceberg table, as a Delta table sees it.
+
+    `schema`: the columns, with Iceberg's ids as the ids of column mapping.
+    `mapping_mode`: the mode of column mapping by which the data files can be read.
+    `last_column_id`: the largest id that the table has ever given to a column.
+    `times`: ms since 1970 of the snapshots that the metadata still has, by id.
+    """
 
     schema: Schema
     mapping_mode: str

@@ -16,7 +16,7 @@ from deltaic.commands.iceberg_columns import TYPES
 from deltaic.commands.iceberg_files import DataFile
 from deltaic.errors import ProtocolError
 from deltaic.protocol.column_mapping import ID, PHYSICAL_NAME
-from deltaic.protocol.schema import DataType, Field, Schema
+from deltaic.protocol.schema import DataType, Field, Schema, path_text
 
 log = logging.getLogger("deltaic.commands")
 
@@ -25,7 +25,6 @@ _FIRST_DAY = date(1970, 1, 1)
 _FIRST_MOMENT = datetime(1970, 1, 1)
 # Formats of floats by their bytes; those of a column that was promoted to double have four.
 _FLOATS = {4: "<f", 8: "<d"}
-_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 @dataclass(frozen=True)
@@ -73,16 +72,10 @@ def _column(item: Any, transform: str, by_id: Any, schema: Schema) -> tuple[Fiel
             raise _NoPartitionColumn("a partition column of a Delta table cannot be a field of a struct")
         return column, _identity(column.type)
     source = by_id.find_field(item.source_id)
-    expression, data_type, text = _generated(transform, _quoted(by_id, item.source_id), source.field_type)
+    expression, data_type, text = _generated(transform, path_text(path_to(by_id.fields, item.source_id)), source.field_type)
     if any(each.name.lower() == item.name.lower() for each in schema):
         raise _NoPartitionColumn("another column has the name of the partition field")
     return Field(item.name, data_type, nullable=not source.required, metadata={GENERATED: expression, PHYSICAL_NAME: item.name}), text
-
-
-def _quoted(schema: Any, source_id: int) -> str:
-    """The column's name in an expression of Spark's SQL."""
-    accessor = path_to(schema.fields, source_id)
-    return ".".join(part if _PLAIN.fullmatch(part) else "`" + part.replace("`", "``") + "`" for part in accessor)
 
 
 def path_to(fields: Any, source_id: int) -> tuple[str, ...]:

@@ -192,7 +192,8 @@ def _as_cast_to(source: Field, target: Field) -> Field:
 
 def _is_cast(source: DataType, target: DataType) -> bool:
     """True if `target` cannot store `source`, but a cast can convert it: from or to a string, or between
-    numbers and booleans."""
+    numbers and booleans. False if `target` can store it; a type that no cast converts is a
+    SchemaMismatchError."""
     if source == "variant" or target in ("variant", "void") or evolution.can_store(source, target):
         return False
     if isinstance(target, str):

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
-from deltaic.plan.literal import lit
-from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Field, quote_name
+from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, quote_name
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.named_tables import drop, enter_view, named_table, query_of_view, rename
 from deltaic.spark.patches import spark_sql
@@ -168,7 +166,7 @@ def _makes_table_like(spark: Any, reader: Reader) -> bool:
     if provider.lower() in FORMATS:
         return False
     table = DeltaTable(path, spark=spark)
-    columns = ", ".join(_column(each) for each in table.schema)
+    columns = Schema(map(_plain, table.schema)).to_ddl()
     partitions = ", ".join(map(quote_name, table.metadata.partition_columns))
     partitioned = f" PARTITIONED BY ({partitions})" if partitions else ""
     rest = "" if reader.done else reader.rest("a clause")
@@ -176,6 +174,7 @@ def _makes_table_like(spark: Any, reader: Reader) -> bool:
     return True
 
 
-def _column(field: Field) -> str:
-    comment = field.metadata.get("comment")
-    return f"{quote_name(field.name)} {format_type(field.type)}" + ("" if comment is None else f" COMMENT {lit(str(comment))}")
+def _plain(field: Field) -> Field:
+    """A column without what only a Delta table keeps: NOT NULL, defaults, generated and identity values."""
+    metadata = {key: field.metadata[key] for key in ("comment", CHAR_TYPES) if key in field.metadata}
+    return field.with_(nullable=True, metadata=metadata)

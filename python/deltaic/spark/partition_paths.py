@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from urllib.parse import unquote
 
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, TableNotFoundError
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
+from deltaic.protocol.partitioning import from_directory
 from deltaic.protocol.schema import quote_name
 from deltaic.table import DeltaTable
-
-_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
 def partition_of(spark: Any, path: str, storage_options: Mapping[str, str] | None = None) -> tuple[str, str | None]:
@@ -21,18 +19,18 @@ def partition_of(spark: Any, path: str, storage_options: Mapping[str, str] | Non
     itself and None if it names no partition of a table.
 
     InvalidArgumentError for other columns than those of the partitions, TableNotFoundError if the partition has no files."""
-    root, named = path.rstrip("/"), []
+    root = path.rstrip("/")
     while "=" in root.rpartition("/")[2] and "/" in root:
-        root, _, segment = root.rpartition("/")
-        named.append(segment)
-    if not named:
+        root = root.rpartition("/")[0]
+    values = from_directory(path.rstrip("/")[len(root) :] + "/")
+    if not values:
         return path, None
     with opening(spark):
         options = dict(storage_options or {})
         if DeltaTable.exists(path, storage_options=options) or not DeltaTable.exists(root, storage_options=options):
             return path, None
         table = DeltaTable(root, storage_options=options)
-        condition = " AND ".join(_condition(table, segment) for segment in reversed(named))
+        condition = " AND ".join(_condition(table, *each) for each in values.items())
         if not table.files(condition).count():
             raise TableNotFoundError(
                 "[DELTA_PATH_DOES_NOT_EXIST] no Delta table here",
@@ -43,17 +41,16 @@ def partition_of(spark: Any, path: str, storage_options: Mapping[str, str] | Non
     return root, condition
 
 
-def _condition(table: DeltaTable, segment: str) -> str:
-    name, _, value = segment.partition("=")
+def _condition(table: DeltaTable, name: str, value: str | None) -> str:
     columns = {column.lower(): column for column in table.metadata.partition_columns}
-    column = columns.get(unquote(name).lower())
+    column = columns.get(name.lower())
     if column is None:
         raise InvalidArgumentError(
             "the path names a partition by other columns",
             where=table.location,
-            found=segment,
+            found=f"{name}={value}",
             expected=", ".join(columns.values()) or "none",
         )
-    if value == _NULL:
+    if value is None:
         return f"{quote_name(column)} IS NULL"
-    return f"{quote_name(column)} = CAST({lit(unquote(value))} AS {format_type(table.schema.field(column).type)})"
+    return f"{quote_name(column)} = CAST({lit(value)} AS {format_type(table.schema.field(column).type)})"

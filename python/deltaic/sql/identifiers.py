@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.plan.literal import col
 from deltaic.sql.tokens import Reader, Token, string_value
 
 
@@ -41,4 +42,4 @@ def _name(text: str) -> str:
     parts = reader.dotted()
     if not reader.done:
         raise InvalidArgumentError("[PARSE_SYNTAX_ERROR] the text of IDENTIFIER is no name", found=repr(text), expected="'table.column'")
-    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+    return ".".join(map(col, parts))

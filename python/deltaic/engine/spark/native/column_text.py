@@ -118,10 +118,10 @@ class ColumnText:
         return node
 
     def _column(self, parts: Sequence[str]) -> Any:
-        return self._parsed(".".join(map(_quoted, parts)))
+        return self._parsed(".".join(map(quote_name, parts)))
 
     def _variable(self, parts: Sequence[str]) -> Any:
-        return self._parsed(f"f(x -> {'.'.join(map(_quoted, parts))})").arguments().apply(0).function()
+        return self._parsed(f"f(x -> {'.'.join(map(quote_name, parts))})").arguments().apply(0).function()
 
     def _field(self, node: Any) -> Any:
         name = str(node.name().get())
@@ -150,7 +150,7 @@ class ColumnText:
             if _kind(node) != "LambdaFunction":
                 return node
             given = node.arguments()
-            named = [_quoted(_parts(given.apply(index))[0]) for index in range(given.length())]
+            named = [quote_name(_parts(given.apply(index))[0]) for index in range(given.length())]
             names = named[0] if len(named) == 1 else f"({', '.join(named)})"
             marker = f"{_VARIABLE}lambda{len(self._lambdas)}"
             self._lambdas[marker] = f"{names} -> {self._filled(str(node.function().sql()))}"
@@ -290,7 +290,3 @@ def _kind(node: Any) -> str:
 def _parts(node: Any) -> tuple[str, ...]:
     parts = node.nameParts()
     return tuple(str(parts.apply(index)) for index in range(parts.length()))
-
-
-def _quoted(name: str) -> str:
-    return quote_name(name)
