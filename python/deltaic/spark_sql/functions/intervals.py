@@ -9,34 +9,35 @@ from deltaic.spark_sql import intervals
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, literal
 from deltaic.spark_sql.functions.registry import register
-from deltaic.spark_sql.interval_literals import MICROS
-from deltaic.spark_sql.interval_types import fields_of
+from deltaic.spark_sql.interval_literals import MICROS, MONTHS
+from deltaic.spark_sql.interval_types import DAY_TIME_FIELDS, YEAR_MONTH_FIELDS, fields_of
 from deltaic.spark_sql.values import CALENDAR, DAY_TIME, YEAR_MONTH, Value
 
 _ZERO = literal(0, "integer")
-_FIELDS = {"year": 12, "month": 1, "day": MICROS["day"], "hour": MICROS["hour"], "minute": MICROS["minute"], "second": MICROS["second"]}
+_UNITS = {name: MICROS.get(name) or MONTHS[name] for name in (*DAY_TIME_FIELDS, *YEAR_MONTH_FIELDS)}
+"""Microseconds or months of a field."""
 
 
 def part_of(unit: str, value: Value) -> Value:
     """`extract(HOUR FROM x)` of an interval that has hours: what is left of the greater fields, with its sign."""
-    if value.type == CALENDAR or unit not in _FIELDS:
+    if value.type == CALENDAR or unit not in _UNITS:
         raise v.unsupported(f"extracting {unit}", value.type)
     names = fields_of(str(value.type))
     if unit not in names:
         raise InvalidArgumentError(f"[INVALID_EXTRACT_FIELD] an {value.type} has no {unit}", expected=", ".join(names))
-    order = ("day", "hour", "minute", "second") if v.is_day_time(value.type) else ("year", "month")
+    order = DAY_TIME_FIELDS if v.is_day_time(value.type) else YEAR_MONTH_FIELDS
     above = order[order.index(unit) - 1] if order.index(unit) else None
-    rest = value.sql if above is None else f"({value.sql} % {_FIELDS[above]})"
+    rest = value.sql if above is None else f"({value.sql} % {_UNITS[above]})"
     if unit == "second":
         sql = f"multiply(CAST({rest} AS DECIMAL(19, 0)), CAST(0.000001 AS DECIMAL(6, 6)))"
         return value.like(f"CAST({sql} AS DECIMAL(8, 6))", "decimal(8,6)")
     kind = "integer" if above is None else "byte"
-    return value.like(f"CAST({rest} // {_FIELDS[unit]} AS {v.duckdb_type(kind)})", kind)
+    return value.like(f"CAST({rest} // {_UNITS[unit]} AS {v.duckdb_type(kind)})", kind)
 
 
 def _micros(arguments: Sequence[Value]) -> str:
     """SQL of microseconds of these days, hours, minutes and seconds."""
-    units = [MICROS[name] for name in ("day", "hour", "minute", "second")[-len(arguments) :]]
+    units = [MICROS[name] for name in DAY_TIME_FIELDS[-len(arguments) :]]
     parts = [f"CAST({each.sql} AS DECIMAL(38, 6)) * {unit}" for each, unit in zip(arguments, units, strict=True)]
     return f"CAST({' + '.join(parts)} AS BIGINT)"
 
