@@ -15,6 +15,14 @@ settings.register_profile("suite", deadline=None, print_blob=True, suppress_heal
 settings.load_profile("suite")
 
 
+@pytest.fixture
+def arrow_sources(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets DuckDB read each table of a query through an Arrow source."""
+    from deltaic.engine.duckdb import native_tables
+
+    monkeypatch.setattr(native_tables, "native_tables", lambda *given: {})
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "spark: needs a Spark session; given to every test that does")
     config.addinivalue_line("markers", "slow: left out by `make test-quick`; given to the tests of slow_tests.txt")

@@ -375,6 +375,28 @@ def dictionary_columns(store: Store, schema: TableSchema, files: Any, columns: S
     """Those of the `columns` of type string whose values the largest of `files` has only as keys of dictionaries. Reads its footer."""
 
 @final
+class PlainFiles:
+    """Local data files that another Parquet reader reads as `read` does: all rows are live, and each column is in each file, in the table's own
+    type, under one name. Such a reader may not compare checksums of pages, so `verify` does it before."""
+
+    @staticmethod
+    def of(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> PlainFiles | None:
+        """The files, if all are plain. Reads their footers. The arguments are those of `read`."""
+    @property
+    def paths(self) -> list[str]:
+        """Absolute paths, in the order of `files`."""
+    @property
+    def names(self) -> list[str]:
+        """The name of each of `columns` in the files."""
+    def met_again(self) -> bool:
+        """True if this was called before for all of these files, in this process."""
+    @property
+    def unverified_bytes(self) -> int:
+        """Bytes that `verify` would read."""
+    def verify(self) -> None:
+        """Compares the checksums of all pages of the columns, once in a process. Raises ProtocolError for a page that has another one."""
+
+@final
 class ReadStream:
     """`__arrow_c_stream__`, once. Keeps its first error; `check()` raises that one again."""
 

@@ -12,6 +12,8 @@ import pytest
 import deltaic
 from deltaic.engine.duckdb import join_filters
 
+pytestmark = pytest.mark.usefixtures("arrow_sources")
+
 ROWS = 120_000
 DAYS = 1000
 

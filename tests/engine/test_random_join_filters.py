@@ -97,6 +97,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, deltaic.DeltaT
     return {name: deltaic.write(Path(folder, name), rows(number)) for name, number in ROWS.items()}
 
 
+@pytest.mark.usefixtures("arrow_sources")
 def test_the_same_answer_without_filters(tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
     filters: list[Any] = []
     push, made, among = join_filters.push_keys, sources.ScanSource.__init__, sources.ScanSource.among_keys
@@ -112,7 +113,6 @@ def test_the_same_answer_without_filters(tables: dict[str, deltaic.DeltaTable], 
     monkeypatch.setattr(sources.ScanSource, "__init__", of_many_rows)
     monkeypatch.setattr(sources.ScanSource, "rows", lambda self: max(ROWS.values()))  # what DuckDB orders joins by
     monkeypatch.setattr(sources.ScanSource, "among_keys", noted)
-    monkeypatch.setattr(sources, "SMALL_ROWS", -1)
     monkeypatch.setattr(engine, "PLANNED_TWICE", 0)
     monkeypatch.setattr(join_filters, "FEWEST_FILTERED", 0)
     compared = 0

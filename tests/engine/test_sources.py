@@ -16,6 +16,8 @@ from deltaic.engine.duckdb.engine import LocalEngine
 from deltaic.planning.opening import PLAIN
 from deltaic.planning.planned import plan
 
+pytestmark = pytest.mark.usefixtures("arrow_sources")
+
 ROWS = 4000
 
 

@@ -76,6 +76,7 @@ def test_the_time_zone_belongs_to_the_query(tables: dict[str, deltaic.DeltaTable
     assert answer(text, tables) == [{"h": 12}]
 
 
+@pytest.mark.usefixtures("arrow_sources")
 @pytest.mark.parametrize(("condition", "learned"), [("v > 2", True), ("v > 2 AND current_date() > DATE '2024-01-01'", False)])
 def test_filters_of_the_first_plan_serve_the_next_run(
     tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch, condition: str, learned: bool

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.engine.duckdb import join_filters, sources
+from deltaic.engine.duckdb import join_filters, native_tables
 from deltaic.engine.duckdb.sources import ScanSource
 from deltaic.log.snapshot import Snapshot
 from deltaic.planning import opening
@@ -31,6 +31,7 @@ def expected(first: int) -> list[dict[str, int]]:
     return [{"n": len(amounts), "total": sum(amounts)}]
 
 
+@pytest.mark.usefixtures("arrow_sources")
 def test_keys_of_a_join_are_read_once(tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
     among = join_filters._filter
@@ -63,6 +64,7 @@ def test_a_snapshot_keeps_a_hundred_things(tables: dict[str, deltaic.DeltaTable]
     assert snapshot.keep(0, object) is not found[0]
 
 
+@pytest.mark.usefixtures("arrow_sources")
 def test_the_columns_of_a_scan_are_described_once(tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
     described = []
     made = ScanSource.__init__
@@ -116,8 +118,8 @@ def test_a_small_table_is_read_once(
     small: dict[str, deltaic.DeltaTable], text: str, opened: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = [deltaic.sql(text, tables=small).to_arrow() for _ in range(3)]
-    assert opened.count("t") <= 2  # its keys may be read besides
-    monkeypatch.setattr(sources, "SMALL_ROWS", -1)
+    assert opened.count("t") <= 2  # each mention of a table reads its own columns
+    monkeypatch.setattr(native_tables, "SMALL_ROWS", -1)
     opened.clear()
     expected = deltaic.sql(text, tables=small).to_arrow()
     assert opened.count("t") >= 1
@@ -131,15 +133,6 @@ def test_rows_that_change_are_read_again(small: dict[str, deltaic.DeltaTable]) -
     for gone, left in ((6, 14), (7, 13)):
         small["t"].delete(f"id = {gone}")
         assert [deltaic.sql(text, tables=small).to_arrow().to_pylist() for _ in range(2)] == [[{"n": left}]] * 2
-
-
-def test_few_rows_of_many_bytes_are_read_each_time(tmp_path: Path, opened: list[str]) -> None:
-    table = deltaic.write(tmp_path / "t", pa.table({"id": range(50), "text": [f"{number}" * 10_000 for number in range(10, 60)]}))
-    for _ in range(2):
-        assert deltaic.sql("SELECT sum(length(text)) AS n FROM t WHERE id >= 0", tables={"t": table}).to_arrow().to_pylist() == [
-            {"n": 1_000_000}
-        ]
-    assert len(opened) >= 2
 
 
 def test_a_report_reads_the_files(small: dict[str, deltaic.DeltaTable]) -> None:

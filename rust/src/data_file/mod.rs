@@ -11,7 +11,8 @@
 //! [`measure`]: statistics of existing files.
 //!
 //! With another engine: [`hand_over`] (what the engine's reader needs for each file), [`adopt`] (makes `add`
-//! rows for the files that it wrote), [`survey`] (files of any writer that become a table).
+//! rows for the files that it wrote), [`survey`] (files of any writer that become a table), [`plain_files`]
+//! (files that the engine's reader reads alone).
 
 pub mod adds;
 pub mod adopt;
@@ -34,6 +35,7 @@ pub mod options;
 pub mod output;
 pub mod partition;
 pub mod physical;
+pub mod plain_files;
 pub mod projection;
 pub mod prune;
 pub mod queue;

@@ -50,6 +50,10 @@ impl FileBytes {
         let (pieces, later, windows) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self(Arc::new(Pieces { store, path, size, pieces, later, windows, fetched }))
     }
+    /// Returns the file's path in its store.
+    pub fn path(&self) -> &str {
+        &self.0.path
+    }
     /// Returns the file without ranges in memory, except for a small file over a network that is in memory as
     /// a whole.
     pub fn again(&self) -> Self {

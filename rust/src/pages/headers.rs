@@ -1,7 +1,8 @@
 //! Reads the sizes in the headers of Parquet pages before a page is decompressed: some codecs allocate the
-//! whole declared size at once.
+//! whole declared size at once. Compares the checksums of pages without decoding them.
 //!
-//! Parses Parquet's `PageHeader` in Thrift's compact protocol. Of its fields only the two sizes are used.
+//! Parses Parquet's `PageHeader` in Thrift's compact protocol. Of its fields only the type, the two sizes and
+//! the checksum are used.
 
 use std::io::Read;
 
@@ -27,6 +28,31 @@ const MAX_DEPTH: usize = 16;
 
 /// Returns the sum of the decompressed sizes in the headers of a column chunk's pages.
 pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result<u64> {
+    let mut sum = 0_u64;
+    each_page(file, column, |_, header| {
+        sum = sum.saturating_add(header.uncompressed.cast_unsigned());
+        Ok(())
+    })?;
+    Ok(sum)
+}
+
+/// Compares the pages of a column chunk with their checksums, where they have one.
+pub fn verify<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result<()> {
+    each_page(file, column, |at, header| {
+        let Some(checksum) = header.checksum else { return Ok(()) };
+        let bytes = file.get_bytes(at, usize::try_from(header.compressed).unwrap_or(usize::MAX))?;
+        let found = crc32fast::hash(&bytes).cast_signed();
+        if i64::from(found) == checksum {
+            return Ok(());
+        }
+        Err(Error::protocol("a page of a column does not have its checksum")
+            .found(format!("{found:#x}"))
+            .expected(format!("{checksum:#x}")))
+    })
+}
+
+/// Calls `visit` with the position of each page's data and its header. Sizes are not negative.
+fn each_page<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData, mut visit: impl FnMut(u64, &Header) -> Result<()>) -> Result<()> {
     let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
     let wrong = |found: String| Error::protocol("the pages of a column cannot be found").found(found).expected("pages within the file");
     let (Ok(mut at), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
@@ -36,16 +62,17 @@ pub fn claimed<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result
     if end > file.len() {
         return Err(wrong(format!("a column to byte {end} of {}", file.len())));
     }
-    let (mut sum, mut window) = (0_u64, Window::default());
+    let mut window = Window::default();
     while at < end {
         let header = window.header_at(file, at, end)?.ok_or_else(|| wrong(format!("no page header at byte {at}")))?;
-        let (Ok(bytes), Ok(stored)) = (u64::try_from(header.uncompressed), u64::try_from(header.compressed)) else {
+        if header.uncompressed < 0 || header.compressed < 0 {
             return Err(wrong(format!("a page of {} bytes, {} decompressed", header.compressed, header.uncompressed)));
-        };
-        sum = sum.saturating_add(bytes);
-        at = at.saturating_add(header.length as u64).saturating_add(stored);
+        }
+        let data = at.saturating_add(header.length as u64);
+        visit(data, &header)?;
+        at = data.saturating_add(header.compressed.cast_unsigned());
     }
-    Ok(sum)
+    Ok(())
 }
 
 /// Reads the header of the page at this position of a file.
@@ -99,22 +126,26 @@ pub struct Header {
     pub uncompressed: i64,
     /// Number of bytes of the page as stored, without this header.
     pub compressed: i64,
+    /// CRC-32 of the bytes as stored, if the writer computed it.
+    pub checksum: Option<i64>,
     /// Bytes of this header.
     pub length: usize,
 }
 
 fn parse(bytes: &[u8]) -> Option<Header> {
     let mut input = Input { rest: bytes };
-    let (mut uncompressed, mut compressed, mut field, mut index) = (None, None, 0, false);
+    let (mut uncompressed, mut compressed, mut checksum, mut field, mut index) = (None, None, None, 0, false);
     while let Some(kind) = input.field(&mut field)? {
         match (field, kind) {
             (1, 5) => index = input.zigzag()? == INDEX_PAGE,
             (2, 5) => uncompressed = Some(input.zigzag()?),
             (3, 5) => compressed = Some(input.zigzag()?),
+            (4, 5) => checksum = Some(input.zigzag()?),
             _ => input.skip(kind, MAX_DEPTH)?,
         }
     }
-    Some(Header { index, uncompressed: uncompressed?, compressed: compressed?, length: bytes.len() - input.rest.len() })
+    let length = bytes.len() - input.rest.len();
+    Some(Header { index, uncompressed: uncompressed?, compressed: compressed?, checksum, length })
 }
 
 /// Returns a header with the checksum of its page, and whether the page is a dictionary. `None` if the header
@@ -234,7 +265,7 @@ mod tests {
     #[test]
     fn a_header_with_statistics() {
         let bytes = [&HEADER[..], &[0, 0, 99, 99]].concat();
-        assert_eq!(parse(&bytes), Some(Header { index: false, uncompressed: 300, compressed: 100, length: 25 }));
+        assert_eq!(parse(&bytes), Some(Header { index: false, uncompressed: 300, compressed: 100, checksum: None, length: 25 }));
     }
 
     #[test]
@@ -243,7 +274,10 @@ mod tests {
         for checksum in [0, 1, 0x7f, 0x8000_0000, u32::MAX, 0x1234_5678] {
             let (longer, dictionary) = with_checksum(&bytes, checksum).unwrap();
             assert!(!dictionary);
-            assert_eq!(parse(&longer), Some(Header { length: longer.len(), ..parse(&bytes).unwrap() }));
+            assert_eq!(
+                parse(&longer),
+                Some(Header { length: longer.len(), checksum: Some(i64::from(checksum.cast_signed())), ..parse(&bytes).unwrap() })
+            );
             assert_eq!(with_checksum(&longer, checksum), None);
             let mut input = Input { rest: &longer[8..] };
             assert_eq!(input.field(&mut 3), Some(Some(5)));
@@ -264,7 +298,10 @@ mod tests {
     fn a_header_longer_than_what_is_at_hand() {
         let long = [&[0x15, 0, 0x15, 4, 0x15, 6, 0x2c, 0x18][..], &[0xa0, 0x8d, 0x06], &vec![b'x'; 100_000], &[0, 0]].concat();
         let file = Bytes::from([&[9; 7][..], &long, &[9; 7]].concat());
-        assert_eq!(header_at(&file, 7).unwrap(), Header { index: false, uncompressed: 2, compressed: 3, length: long.len() });
+        assert_eq!(
+            header_at(&file, 7).unwrap(),
+            Header { index: false, uncompressed: 2, compressed: 3, checksum: None, length: long.len() }
+        );
         assert!(header_at(&file.slice(..50_000), 7).is_err());
     }
 
@@ -281,6 +318,9 @@ mod tests {
 
     #[test]
     fn negative_sizes() {
-        assert_eq!(parse(&[0x15, 0, 0x15, 1, 0x15, 3, 0]), Some(Header { index: false, uncompressed: -1, compressed: -2, length: 7 }));
+        assert_eq!(
+            parse(&[0x15, 0, 0x15, 1, 0x15, 3, 0]),
+            Some(Header { index: false, uncompressed: -1, compressed: -2, checksum: None, length: 7 })
+        );
     }
 }

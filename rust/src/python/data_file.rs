@@ -20,6 +20,7 @@ use crate::data_file::map_keys;
 use crate::data_file::measure::{self, StatisticsSource};
 use crate::data_file::open::{Plan, Request};
 use crate::data_file::options::WriteOptions;
+use crate::data_file::plain_files::PlainFiles;
 use crate::data_file::reader::Reader;
 use crate::data_file::survey::{Partitioning, Survey};
 use crate::data_file::writer;
@@ -72,6 +73,49 @@ fn dictionary_columns(
         encoded::dictionary_columns(&plan)
     })?;
     Ok(found)
+}
+
+/// Files that another Parquet reader reads as `read` does.
+#[pyclass(name = "PlainFiles", module = "deltaic._core", frozen)]
+pub struct PyPlainFiles(PlainFiles);
+
+#[pymethods]
+impl PyPlainFiles {
+    #[staticmethod]
+    fn of(
+        py: Python<'_>,
+        store: &Bound<'_, PyAny>,
+        schema: &PyTableSchema,
+        files: &Bound<'_, PyAny>,
+        columns: Vec<String>,
+    ) -> PyResult<Option<Self>> {
+        let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
+        let found = interrupt::brief(py, || PlainFiles::of(&Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?))?;
+        Ok(found.map(Self))
+    }
+
+    #[getter]
+    fn paths(&self) -> Vec<String> {
+        self.0.paths.clone()
+    }
+
+    #[getter]
+    fn names(&self) -> Vec<String> {
+        self.0.names.clone()
+    }
+
+    fn met_again(&self) -> bool {
+        self.0.met_again()
+    }
+
+    #[getter]
+    fn unverified_bytes(&self) -> u64 {
+        self.0.unverified_bytes()
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<()> {
+        interrupt::run(py, |interrupt| self.0.verify(interrupt))
+    }
 }
 
 /// Any Arrow data as the table's columns (stub: `conform`).
@@ -232,6 +276,7 @@ impl PySurvey {
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PySurvey>()?;
     m.add_function(wrap_pyfunction!(dictionary_columns, m)?)?;
+    m.add_class::<PyPlainFiles>()?;
     m.add_function(wrap_pyfunction!(conform_data, m)?)?;
     m.add_function(wrap_pyfunction!(write, m)?)?;
     m.add_function(wrap_pyfunction!(file_statistics, m)?)?;

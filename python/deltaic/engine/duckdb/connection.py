@@ -16,12 +16,18 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltaic import cancellation, configuration
+from deltaic.engine.duckdb.small_tables import SmallTables
 from deltaic.errors import CancelledError
 from deltaic.memory import Budget
 from deltaic.worker import Worker
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from deltaic.engine.duckdb.plain_files import PlainTable
 
 
 def _load(module: str) -> None:
@@ -57,13 +63,14 @@ class _Database:
     """One DuckDB database of this process. `limit`: bytes of memory that the configuration allows. `applied`:
     bytes that DuckDB's setting allows now. `users`: number of running `Work`s and held tables.
     `has_functions`: whether the functions of translated SQL are installed, so that DuckDB is not asked to list
-    its functions, which takes longer than a small query."""
+    its functions, which takes longer than a small query. `small_tables`: copies of the rows of small tables."""
 
     connection: duckdb.DuckDBPyConnection
     limit: int
     applied: int
     users: int = 0
     has_functions: bool = False
+    small_tables: SmallTables = field(default_factory=SmallTables)
 
 
 _databases: dict[tuple[Any, ...], _Database] = {}
@@ -163,6 +170,8 @@ class Work:
     keeps only an error's text."""
 
     streams: list[Any] = field(default_factory=list)
+    plain_tables: list[PlainTable] = field(default_factory=list)
+    """Tables whose files DuckDB reads without a stream of `_core`."""
     failure: Exception | None = None
     stopped: bool = False
     context: Context = field(default_factory=copy_context)
@@ -170,6 +179,8 @@ class Work:
     `_core` do not see."""
     _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
     _databases: ExitStack = field(default_factory=ExitStack)
+    _database: _Database | None = None
+    """The database of the last cursor."""
 
     def __post_init__(self) -> None:
         cancellation.register(self)
@@ -179,6 +190,7 @@ class Work:
         `spark_sql.duckdb.prepare`."""
         used = self.run(lambda: _enter(planned))
         self._databases.callback(_leave, used)
+        self._database = used
         cursor = used.connection.cursor()
         self._cursors.append(cursor)
         if functions and not used.has_functions:
@@ -187,6 +199,13 @@ class Work:
             prepare(cursor)
             used.has_functions = True
         return cursor
+
+    def small_table(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> str:
+        """Returns the name of a table with these rows in the cursor's database, for as long as the work lasts."""
+        assert self._database is not None
+        copy = self._database.small_tables.copy(cursor, rows)
+        self._databases.callback(copy.release)
+        return copy.name
 
     def run(self, function: Callable[[], T]) -> T:
         """Calls `function` with the context variables of the thread that started the work, in whatever thread

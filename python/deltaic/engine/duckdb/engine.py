@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from deltaic import _core, configuration
 from deltaic.engine.duckdb.shown_types import held_types, shown_type, shown_values
 from deltaic.engine.engine import Curve, WriteTarget
-from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import ProtocolError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression, column_at, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 from deltaic.protocol.column_mapping import map_fields
@@ -488,17 +488,21 @@ def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _execute(work: Work, query: LoweredQuery, *, planned: bool = True) -> _core.ReadStream:
+    from deltaic.engine.duckdb.native_tables import native_tables, with_tables
     from deltaic.engine.duckdb.registering import register
 
     cursor = work.cursor(planned=planned, functions=any(map(_PREPARED.search, (query.sql, *query.constants))))
     for constant in query.constants:  # by its hash: the value may be large
         cursor.execute(f"SELECT hash({constant})").fetchall()
-    registered = {name: register(cursor, name, opener(work), query.rows.get(name)) for name, opener in query.leaves.items()}
-    if len(registered) > 1 and query.once and sum(rows or 0 for rows in query.rows.values()) >= PLANNED_TWICE:
+    sources = {name: opener(work) for name, opener in query.leaves.items()}
+    native = native_tables(work, cursor, sources, query.rows)
+    registered = {name: register(cursor, name, each, query.rows.get(name)) for name, each in sources.items() if name not in native}
+    if not native and len(registered) > 1 and query.once and sum(rows or 0 for rows in query.rows.values()) >= PLANNED_TWICE:
         _keep_filters(cursor, query, registered)
+    sql = with_tables(query.sql, native)
     if (plans := PLANS.get()) is not None:
-        plans.append(json.loads(cursor.execute(f"EXPLAIN (FORMAT json) {query.sql}").fetchall()[0][1])[0])
-    reader = cursor.sql(query.sql).to_arrow_reader(_batch_rows(query.schema, work.run(configuration.budget).batch))
+        plans.append(json.loads(cursor.execute(f"EXPLAIN (FORMAT json) {sql}").fetchall()[0][1])[0])
+    reader = cursor.sql(sql).to_arrow_reader(_batch_rows(query.schema, work.run(configuration.budget).batch))
     if query.entries:
         from deltaic.engine.duckdb.raw_maps import with_maps
 
@@ -651,12 +655,26 @@ def _with_first_error(work: Work, function: Callable[[], T]) -> Callable[[], T]:
 
 def _first_error(work: Work, error: Exception) -> Exception:
     """The error of the first source that failed, else the error of DuckDB or Arrow, as an error of deltaic."""
-    for stream in list(work.streams):
-        try:
+    try:
+        for stream in list(work.streams):
             stream.check()
-        except Exception as first:
-            return first
-    return _named(work.failure or error)
+        named = _named(work.failure or error)
+        return named if not work.plain_tables else _of_files(work, named)
+    except Exception as first:
+        return first
+
+
+def _of_files(work: Work, error: Exception) -> Exception:
+    """The error of a query that read files without `_core`. If no expression failed, `_core` reads the tables to find out what is wrong."""
+    import duckdb
+
+    if not isinstance(error, (duckdb.Error, SchemaMismatchError)):
+        return error
+    for table in work.plain_tables:
+        table.check()
+    if isinstance(error, duckdb.IOException) or type(error) is duckdb.Error or "Parquet" in str(error):  # DuckDB checks more than `_core`
+        return ProtocolError("a data file is malformed", found=str(error).splitlines()[0], expected="a Parquet file without errors")
+    return error
 
 
 def _named(error: Exception) -> Exception:

@@ -21,7 +21,6 @@ from deltaic.errors import DeltaError
 from deltaic.plan.nodes import Scan
 from deltaic.planning.literals import NotExpressible, instant
 from deltaic.planning.opening import (
-    OPENED,
     PLAIN,
     SMALL_BYTES,
     Encoding,
@@ -37,8 +36,6 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1)
 _MOST_NESTED = 50
-SMALL_ROWS = 10_000
-"""Rows of a table up to which they are read once, and stay in memory with their snapshot."""
 
 
 class ScanSource(ArrowScanSource):
@@ -65,9 +62,6 @@ class ScanSource(ArrowScanSource):
             return encoding, scan_arrow_schema(scan, encoding=encoding)
 
         self._encoding, schema = keep(("columns of a scan", scan.columns), columns)
-        # A report counts what is read of files, so rows in memory may not replace it.
-        small = retyped is None and keep is not compute and OPENED.get() is None and rows is not None and rows <= SMALL_ROWS
-        self._is_small = small and bytes_of_files(scan) <= SMALL_BYTES
         self._schema = schema if retyped is None else retyped(schema)
         self._predicates: dict[str, _core.Predicate] = {}
         self._kept: tuple[_core.Predicate, ...] | None = None
@@ -130,8 +124,7 @@ class ScanSource(ArrowScanSource):
         return self._schema.__arrow_c_schema__()
 
     def accepts(self, predicate: Node) -> bool:
-        """True if the predicate tree of `_core` says the same of every row: its values are compared as DuckDB compares them. Rows in memory
-        are left to DuckDB."""
+        """True if the predicate tree of `_core` says the same of every row: its values are compared as DuckDB compares them."""
         if self._kept is not None:
             return False
         try:
@@ -139,11 +132,9 @@ class ScanSource(ArrowScanSource):
             self._predicates[predicate.fragment()] = _core.Predicate.from_json(text, self._scan.table_schema)
         except (NotExpressible, DeltaError):
             return False
-        return not self._is_small
+        return True
 
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Node]) -> tuple[object, bool]:
-        if self._is_small and (rows := self._rows_in_memory()) is not None:
-            return (rows if columns is None else rows.select(columns)).__arrow_c_stream__(), True
         scan = self._scan
         chosen: Sequence[_core.Predicate] = [self._predicates[each.fragment()] for each in filters] if self._kept is None else self._kept
         if predicates := [*chosen, *self._required]:
@@ -161,20 +152,6 @@ class ScanSource(ArrowScanSource):
         if self._retyped is not None:
             reader = viewed(reader, self._retyped(reader.schema))
         return (reader if reader.schema.names == names else reordered(reader, names)).__arrow_c_stream__(), True
-
-    def _rows_in_memory(self) -> pa.Table | None:
-        """All rows of the scan; None if they are more than may stay in memory."""
-
-        def rows() -> pa.Table | None:
-            import pyarrow as pa
-
-            from deltaic.engine.duckdb.held_rows import read_few
-
-            schema, batches, others = read_few(self._read(self._scan, self._encoding), SMALL_BYTES)
-            return pa.Table.from_batches(batches, schema) if others is None else None
-
-        found: pa.Table | None = self._keep(("rows", self._scan.columns), rows)
-        return found
 
 
 def _all(predicates: Sequence[_core.Predicate]) -> _core.Predicate:

@@ -1,0 +1,75 @@
+"""Tables that DuckDB reads without an Arrow source: copies of small tables (`small_tables`), and plain files (`plain_files`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from deltaic.engine.duckdb.held_rows import read_few
+from deltaic.engine.duckdb.lowering import columns_with_maps, quote
+from deltaic.engine.duckdb.plain_files import PlainTable, plain_files
+from deltaic.engine.duckdb.registering import TableRows, compute
+from deltaic.planning.opening import OPENED, SMALL_BYTES, bytes_of_files, scan_schema
+
+if TYPE_CHECKING:
+    import duckdb
+    import pyarrow as pa
+
+    from deltaic.engine.duckdb.connection import Work
+else:
+    from deltaic.deferred import pyarrow as pa
+
+SMALL_ROWS = 10_000
+"""Maximum rows of a small table. Its files and its rows have at most SMALL_BYTES."""
+
+
+def native_tables(
+    work: Work, cursor: duckdb.DuckDBPyConnection, sources: Mapping[str, object], rows: Mapping[str, int | None]
+) -> dict[str, str]:
+    """Returns a SELECT of DuckDB for each table among the sources of a query. Returns none if one of them needs an Arrow source: a filter
+    that one table puts on another (`join_filters`) needs both in the same reader. `rows`: about how many a source has."""
+    small, plain = dict[str, pa.Table](), dict[str, PlainTable]()
+    for name, source in sources.items():
+        if not isinstance(source, TableRows):
+            continue
+        if not _is_whole(source):
+            return {}
+        if (copied := _small_rows(source, rows.get(name))) is not None:
+            small[name] = copied
+        elif (files := plain_files(source)) is not None:
+            plain[name] = PlainTable(source, files)
+        else:
+            return {}
+    work.plain_tables += plain.values()
+    copies = {name: f"SELECT * FROM {quote(work.small_table(cursor, table))}" for name, table in small.items()}
+    return {**copies, **{name: table.select for name, table in plain.items()}}
+
+
+def with_tables(sql: str, selects: Mapping[str, str]) -> str:
+    """Adds tables to a query that reads them by their names."""
+    listed = ", ".join(f"{quote(name)} AS NOT MATERIALIZED ({select})" for name, select in selects.items())
+    return f"WITH {listed} {sql}" if listed else sql
+
+
+def _is_whole(table: TableRows) -> bool:
+    """True for the data columns of all rows of a snapshot, unless a report counts what `_core` reads."""
+    scan = table.scan
+    hidden = scan.row_ids or scan.row_tracking or scan.constants
+    is_counted = OPENED.get() is not None
+    return table.keep is not compute and not is_counted and not hidden and scan.predicate is None and scan.limit is None
+
+
+def _small_rows(table: TableRows, rows: int | None) -> pa.Table | None:
+    """Returns the rows of a small table, which stay in memory with their snapshot."""
+    scan = table.scan
+    if rows is None or rows > SMALL_ROWS:
+        return None
+
+    def read() -> pa.Table | None:
+        if not scan.columns or columns_with_maps(scan_schema(scan)) or bytes_of_files(scan) > SMALL_BYTES:
+            return None
+        schema, batches, others = read_few(table.open(scan), SMALL_BYTES)
+        return pa.Table.from_batches(batches, schema) if others is None else None
+
+    found: pa.Table | None = table.keep(("rows", scan.columns), read)
+    return found
