@@ -5,8 +5,10 @@ Source: PROTOCOL.md, "Schema Serialization Format", "Column Mapping"."""
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deltaic import _core
@@ -115,3 +117,28 @@ def test_what_is_no_schema_is_refused() -> None:
         nested = {"type": "array", "elementType": nested, "containsNull": True}
     with pytest.raises(ProtocolError):
         _core.TableSchema(schema(("a", nested)))
+
+
+def test_field_ids_of_files(tmp_path: Path) -> None:
+    """Files that differ only in their field ids have different schemas."""
+
+    def field(name: str, data_type: pa.DataType, number: int) -> pa.Field:
+        return pa.field(name, data_type, metadata={"PARQUET:field_id": str(number)})
+
+    nested = pa.struct([field("x", pa.list_(field("element", pa.int32(), 4)), 3)])
+    schemas = {
+        "a": pa.schema([field("id", pa.int64(), 1), field("s", nested, 2)]),
+        "b": pa.schema([field("id", pa.int64(), 7), field("s", nested, 2)]),
+        "c": pa.schema([("id", pa.int64()), ("s", nested)]),
+        "d": pa.schema([field("id", pa.int64(), 1), field("s", nested, 2)]),
+    }
+    sizes = []
+    for name, written in schemas.items():
+        pq.write_table(written.empty_table(), tmp_path / name, store_schema=False)
+        sizes.append((tmp_path / name).stat().st_size)
+    times = pa.array([0] * len(schemas), pa.int64())
+    listing = pa.table({"path": list(schemas), "size": pa.array(sizes, pa.int64()), "modification_time": times})
+    found = _core.Survey(_core.Store(str(tmp_path)), listing, hive=False).arrow_schemas
+    assert [path for _, path in found] == ["a", "b", "c"]
+    for read, path in found:
+        assert read.equals(pq.read_schema(tmp_path / path), check_metadata=True)

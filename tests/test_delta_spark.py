@@ -10,6 +10,7 @@ import json
 import os
 import random
 import subprocess
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable, _core
+from deltaic.errors import ConstraintViolationError
 from deltaic.protocol import row_tracking
 
 JARS, PYTHON = os.environ.get("DELTA_SPARK_JARS"), os.environ.get("DELTA_SPARK_PYTHON")
@@ -82,8 +84,12 @@ def numbers(*keys: int) -> pa.Table:
     return pa.table({"id": pa.array(keys, pa.int64()), "v": pa.array([0] * len(keys), pa.int32())})
 
 
+def rows_of(table: DeltaTable, *columns: str) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row[column] for column in columns) for row in table.scan().to_arrow().to_pylist())
+
+
 def ours(table: DeltaTable, *columns: str) -> list[tuple[Any, ...]]:
-    return sorted(tuple(row[column] for column in columns) for row in DeltaTable(table.location).scan().to_arrow().to_pylist())
+    return rows_of(DeltaTable(table.location), *columns)
 
 
 def tracked(table: DeltaTable) -> list[tuple[Any, ...]]:
@@ -217,18 +223,37 @@ def test_defaults_and_partition_columns_in_files(tmp_path: Path, peer: Peer) -> 
     assert ours(parted, "id", "p") == peer.rows(parted, "id", "p") == [(1, "a"), (2, "b"), (3, "c")]
 
 
+def changed_rows(feed: pa.Table) -> list[tuple[Any, ...]]:
+    return sorted(zip(*(feed[name].to_pylist() for name in ("_commit_version", "_change_type", "id", "v", "tens")), strict=True))
+
+
+def check_changes_lead_to(table: DeltaTable) -> None:
+    """Applies the changes of the newest version to the version before it."""
+    kinds: dict[bool, Counter[tuple[Any, ...]]] = {True: Counter(), False: Counter()}
+    for _, kind, *row in changed_rows(table.changes(table.version, table.version).to_arrow()):
+        kinds[kind in ("insert", "update_postimage")][tuple(row)] += 1
+    before, after = (Counter(rows_of(at, "id", "v", "tens")) for at in (table.at(table.version - 1), table))
+    assert not kinds[False] - before
+    assert before - kinds[False] + kinds[True] == after
+
+
 @pytest.mark.timeout(3600)
 def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
-    """deltaic, deltalake and delta-spark change one table in turns; each step all see the model's rows."""
+    """deltaic, deltalake and delta-spark change one table with a change feed, a constraint and a generated column in turns; each step
+    all see the model's rows, and at the end all see the same changes."""
     deltalake = pytest.importorskip("deltalake")
-    table = deltaic.write(tmp_path / "t", numbers(0), properties={"delta.enableDeletionVectors": False, "delta.checkpointInterval": 7})
-    choose, model = random.Random(5), {0: 0}
+    columns = "id LONG, v INT, tens LONG GENERATED ALWAYS AS (id * 10)"
+    properties = {"delta.enableDeletionVectors": False, "delta.checkpointInterval": 7, "delta.enableChangeDataFeed": True}
+    table = DeltaTable.create(tmp_path / "t", columns, properties=properties)
+    table.alter.add_constraints({"few": "v <= 1000000"})
+    place = f"delta.`{table.location}`"
+    choose, model = random.Random(5), {}
+    kinds = ["append", "append", "append", "delete", "update", "update", "broken"]
     for step in range(1, COMMITS + 1):
-        writer, what = choose.choice(["deltaic", "deltalake", "delta-spark"]), choose.choice(["append", "append", "delete", "update"])
+        writer, what = choose.choice(["deltaic", "deltalake", "delta-spark"]), choose.choice(kinds)
         key = choose.choice(sorted(model) or [0])
-        place = f"delta.`{table.location}`"
-        table.refresh()
         theirs = deltalake.DeltaTable(table.location)
+        before = table.version
         if what == "append":
             model[step] = 0
             if writer == "deltaic":
@@ -236,7 +261,7 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
             elif writer == "deltalake":
                 deltalake.write_deltalake(theirs, numbers(step), mode="append")
             else:
-                peer.sql(f"INSERT INTO {place} VALUES ({step}L, 0)")
+                peer.sql(f"INSERT INTO {place} (id, v) VALUES ({step}L, 0)")
         elif what == "delete":
             model.pop(key, None)
             if writer == "deltaic":
@@ -245,7 +270,7 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
                 theirs.delete(f"id = {key}")
             else:
                 peer.sql(f"DELETE FROM {place} WHERE id = {key}")
-        else:
+        elif what == "update":
             if key in model:
                 model[key] = step
             if writer == "deltaic":
@@ -254,10 +279,27 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
                 theirs.update(updates={"v": f"cast({step} as int)"}, predicate=f"id = {key}")
             else:
                 peer.sql(f"UPDATE {place} SET v = {step} WHERE id = {key}")
-        assert dict(ours(table, "id", "v")) == model, (step, writer, what)
-    assert dict(peer.rows(table, "id", "v")) == model
-    found = deltalake.DeltaTable(table.location).to_pyarrow_table()
-    assert dict(zip(found["id"].to_pylist(), found["v"].to_pylist(), strict=True)) == model
+        elif key in model:
+            refusal = (ConstraintViolationError, deltalake.exceptions.DeltaError, AssertionError)
+            with pytest.raises(refusal, match=r"few|validation|Invariant"):  # noqa: PT012
+                if writer == "deltaic":
+                    table.update({"v": "1000001"}, f"id = {key}")
+                elif writer == "deltalake":
+                    theirs.update(updates={"v": "cast(1000001 as int)"}, predicate=f"id = {key}")
+                else:
+                    peer.sql(f"UPDATE {place} SET v = 1000001 WHERE id = {key}")
+        table.refresh()
+        assert ours(table, "id", "v", "tens") == [(id, v, id * 10) for id, v in sorted(model.items())], (step, writer, what)
+        if table.version > before:
+            check_changes_lead_to(table)
+    rows = [(id, v, id * 10) for id, v in sorted(model.items())]
+    assert peer.rows(table, "id", "v", "tens") == rows
+    theirs = deltalake.DeltaTable(table.location)
+    assert sorted(tuple(row.values()) for row in theirs.to_pyarrow_table().to_pylist()) == rows
+    changes = changed_rows(table.changes(0).to_arrow())
+    found = peer.sql(f"SELECT _commit_version, _change_type, id, v, tens FROM table_changes_by_path('{table.location}', 0)")
+    assert sorted(tuple(row) for row in found) == changes
+    assert changed_rows(pa.table(theirs.load_cdf(starting_version=0).read_all())) == changes
 
 
 @pytest.mark.timeout(3600)

@@ -37,7 +37,7 @@ from deltaic.errors import (
 )
 from deltaic.protocol import row_tracking
 from deltaic.protocol.schema import Field, Schema
-from row_model import Change, Clause, Condition, Model, Row, arrow_rows, both, compare, either, is_null, multiset, negated
+from row_model import Change, Clause, Condition, Model, Row, arrow_rows, both, canonical, compare, either, is_null, multiset, negated
 
 GENERATED = "concat(coalesce(s, 'none'), ':', coalesce(CAST(k AS STRING), ''))"
 EXAMPLES = int(os.environ.get("DELTAIC_ORACLE_EXAMPLES", "20"))
@@ -124,6 +124,22 @@ def time_limit(seconds: float, error: type[Exception]) -> Iterator[None]:
         inside = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def rows_by_id(table: deltaic.DeltaTable) -> dict[int, Any]:
+    """The rows of a table by their row ids."""
+    snapshot, names = table._snapshot, row_tracking.hidden_columns(table.metadata)
+    read = _core.read(snapshot.store, snapshot.table_schema, snapshot.files().adds, table.schema.names, row_tracking=names).to_table()
+    return dict(zip(read[names[0]].to_pylist(), map(canonical, arrow_rows(read.select(table.schema.names))), strict=True))
+
+
+def check_changes_by_row_id(before: deltaic.DeltaTable, after: deltaic.DeltaTable, gone: Counter[Any], came: Counter[Any]) -> None:
+    """The changes have every row id that went, came or got another row; all others are rows that were replaced by equal ones."""
+    old, new = rows_by_id(before), rows_by_id(after)
+    lost = Counter(row for number, row in old.items() if new.get(number) != row)
+    found = Counter(row for number, row in new.items() if old.get(number) != row)
+    assert not lost - gone
+    assert gone - lost == came - found
 
 
 class Oracle(RuleBasedStateMachine):
@@ -572,6 +588,8 @@ class Oracle(RuleBasedStateMachine):
                 there = multiset(arrow_rows(before.scan().to_arrow()))
                 assert not gone - there
                 assert there - gone + came == multiset(arrow_rows(after.scan().to_arrow()))
+                if self.tracked:
+                    check_changes_by_row_id(before, after, gone, came)
             self.followed[at] = table.version
 
     @rule(data=st.data())

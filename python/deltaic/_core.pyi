@@ -464,6 +464,10 @@ class Survey:
     def schemas(self) -> list[tuple[str, str]]:
         """JSON of the Delta schemas that the files have, each with the first file that has it."""
     @property
+    def arrow_schemas(self) -> list[tuple[pa.Schema, str]]:
+        """Arrow schemas of the files, with field ids as `PARQUET:field_id` in the metadata of fields, each with the first file
+        that has it."""
+    @property
     def names(self) -> list[str]:
         """Partition columns, by level of folders; where these are values alone, an empty name for each."""
     def values(self, level: int) -> pa.Array:

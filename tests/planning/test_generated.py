@@ -94,6 +94,8 @@ CONDITIONS = (
     "c is null",
     "c is not null",
     "not c > '2023-06-15 00:00:00'",
+    "not (c > '2023-06-15 00:00:00' and c <= '2024-06-15 11:59:59.999999')",
+    "not (c < '2023-06-15 00:00:00' or not c >= '2024-01-01 00:00:00')",
     "date(c) = '2024-06-15'",
     "to_date(c) > date'2023-12-31'",
     "cast(c as date) <= '2023-06-15'",
@@ -129,6 +131,8 @@ def test_the_same_rows(tmp_path: Path, base: str, ahead: int) -> None:
         ("g_month", "c between '2024-06-01 00:00:00' and '2024-06-30 00:00:00'", 2),
         ("g_year", "c is null", 1),
         ("g_year", "year(c) = 2024", 2),
+        ("g_year", "not c < '2024-06-15 00:00:00'", 2),
+        ("g_year", "not (c < '2024-06-15 00:00:00' or c is null and not c > '2024-01-01 00:00:00')", 2),
     ],
 )
 def test_files_that_cannot_match_are_left_out(tmp_path: Path, name: str, where: str, files: int) -> None:

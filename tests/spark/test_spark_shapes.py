@@ -49,3 +49,21 @@ def test_shapes_are_read_and_never_written(session, tmp_path):
     after = DeltaTable(path)
     assert after.version == before.version
     assert sorted(after.scan().to_arrow()["id"].to_pylist()) == [1, 3]
+
+
+def test_shapes_within_columns_come_to_the_driver(session, tmp_path):
+    path = str(tmp_path / "t")
+    shape = "geometry(OGC:CRS84)"
+    place = deltaic.Struct([Field("a.b", shape), Field("n", "long")])
+    columns = [Field("id", "long"), Field("s", place), Field("l", deltaic.Array(shape)), Field("m", deltaic.Map("string", place))]
+    table = DeltaTable.create(path, Schema(columns))
+    full = {"a.b": POINT, "n": 1}
+    rows = [
+        {"id": 1, "s": full, "l": [POINT, None], "m": [("k", full), ("l", None)]},
+        {"id": 2, "s": None, "l": None, "m": None},
+        {"id": 3, "s": {"a.b": None, "n": None}, "l": [], "m": []},
+    ]
+    deltaic.write(table, pa.Table.from_pylist(rows, schema=table.scan().to_arrow().schema), mode="append")
+    found = DeltaTable(path, spark=session).scan().to_arrow()
+    assert found.schema.equals(table.scan().to_arrow().schema)
+    assert sorted(found.to_pylist(), key=lambda row: row["id"]) == rows

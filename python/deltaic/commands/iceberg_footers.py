@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from typing import Any
 
 import pyarrow as pa
@@ -58,8 +57,6 @@ def file_columns(store: _core.Store, paths: Paths, files: Iterable[DataFile], na
 
 def _file_schemas(store: _core.Store, files: Iterable[tuple[str, int]]) -> Iterator[tuple[str, pa.Schema]]:
     """The schemas, with field ids, that files have by their footers, each with one file that has it. `files`: paths and sizes."""
-    import pyarrow.parquet as pq  # few tables need it
-
     by_depth: dict[int, list[tuple[str, int]]] = {}
     for path, size in files:  # a survey takes files of one depth
         by_depth.setdefault(path.count("/"), []).append((path, size))
@@ -67,9 +64,8 @@ def _file_schemas(store: _core.Store, files: Iterable[tuple[str, int]]) -> Itera
         paths, sizes = zip(*group, strict=True)
         times = pa.array([0] * len(sizes), pa.int64())
         listing = pa.table({"path": paths, "size": pa.array(sizes, pa.int64()), "modification_time": times})
-        for _, path in _core.Survey(store, listing.combine_chunks(), hive=False).schemas:
-            # The whole file: stores give no ranges to Python, and few files have to be read, as most have equal columns.
-            yield path, pq.read_schema(BytesIO(store.get(path)))
+        for schema, path in _core.Survey(store, listing.combine_chunks(), hive=False).arrow_schemas:
+            yield path, schema
 
 
 def _mapped_fields(name_mapping: str | None) -> list[Any] | None:

@@ -115,7 +115,18 @@ class GenerationRules:
         return None
 
 
+_NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
+
+
 def _flat(node: Json) -> Iterable[Json]:
+    """Splits a condition at its ANDs. A NOT moves inwards: `NOT (a OR b < 1)` becomes `NOT a` and `b >= 1`."""
+    if node["op"] == "not":
+        arg = node["arg"]
+        if arg["op"] in _NEGATED:
+            return [{**arg, "op": _NEGATED[arg["op"]]}]
+        if arg["op"] in ("and", "or"):
+            other = "or" if arg["op"] == "and" else "and"
+            return _flat({"op": other, "args": [{"op": "not", "arg": each} for each in arg["args"]]})
     if node["op"] != "and":
         return [node]
     return [part for arg in node["args"] for part in _flat(arg)]

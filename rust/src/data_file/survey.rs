@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, RecordBatch, StringArray};
-use arrow::datatypes::Fields;
+use arrow::datatypes::{Fields, Schema};
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use percent_encoding::percent_decode_str;
 
@@ -48,7 +48,18 @@ pub struct Survey {
     files: Vec<Found>,
     /// Name of the partition column of each level of folders; empty if folders have only values.
     names: Vec<String>,
-    schemas: Vec<(String, usize)>,
+    schemas: Vec<FileSchema>,
+}
+
+/// The schema of one or more files.
+#[derive(Debug)]
+struct FileSchema {
+    /// Columns of the footer, with `PARQUET:field_id` in the metadata of fields that have an id.
+    fields: Fields,
+    /// JSON of the Delta schema.
+    json: String,
+    /// Position of the first file with this schema.
+    first: usize,
 }
 
 #[derive(Debug)]
@@ -98,7 +109,13 @@ impl Survey {
 
     /// Returns the Delta schemas of the files as JSON, each with the first file that has it.
     pub fn schemas(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.schemas.iter().map(|(schema, file)| (schema.as_str(), self.files[*file].path.as_str()))
+        self.schemas.iter().map(|schema| (schema.json.as_str(), self.files[schema.first].path.as_str()))
+    }
+
+    /// Returns the Arrow schemas of the files, with field ids as `PARQUET:field_id` in the metadata of fields,
+    /// each with the first file that has it.
+    pub fn arrow_schemas(&self) -> impl Iterator<Item = (Schema, &str)> {
+        self.schemas.iter().map(|schema| (Schema::new(schema.fields.clone()), self.files[schema.first].path.as_str()))
     }
 
     /// Returns the names of partition columns by level; empty names if folders have only values.
@@ -162,17 +179,17 @@ impl Survey {
     }
 
     fn read_footers(&mut self, progress: &(dyn Fn(usize) + Sync), interrupt: &Interrupt) -> Result<()> {
-        let schemas: Mutex<Vec<(Fields, String, usize)>> = Mutex::default();
+        let schemas: Mutex<Vec<FileSchema>> = Mutex::default();
         let (kept, read) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let footers = each_file(self.files.len(), self.threads(), interrupt, |index| {
             let metadata = self.footer(index)?;
             let fields = metadata.schema().fields();
             let mut known = schemas.lock().unwrap_or_else(PoisonError::into_inner);
-            match known.iter_mut().find(|(other, _, _)| other == fields) {
-                Some((_, _, first)) => *first = index.min(*first),
+            match known.iter_mut().find(|schema| schema.fields == *fields) {
+                Some(schema) => schema.first = index.min(schema.first),
                 None => {
                     let found = fields_from_arrow(metadata.schema()).map_err(|error| error.within(&self.files[index].path))?;
-                    known.push((fields.clone(), json::struct_json(&found).to_string(), index));
+                    known.push(FileSchema { fields: fields.clone(), json: json::struct_json(&found).to_string(), first: index });
                 }
             }
             drop(known);
@@ -186,9 +203,8 @@ impl Survey {
         for (file, footer) in self.files.iter_mut().zip(footers) {
             file.footer = footer;
         }
-        let mut schemas = schemas.into_inner().unwrap_or_else(PoisonError::into_inner);
-        schemas.sort_unstable_by_key(|(_, _, first)| *first); // independent of the order of threads
-        self.schemas = schemas.into_iter().map(|(_, schema, first)| (schema, first)).collect();
+        self.schemas = schemas.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.schemas.sort_unstable_by_key(|schema| schema.first); // independent of the order of threads
         Ok(())
     }
 }

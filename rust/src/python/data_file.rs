@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use pyo3::prelude::*;
+use pyo3_arrow::PySchema;
 use pyo3_arrow::input::AnyRecordBatch;
 
 use super::arrow::{array_of, batch_of, table_of};
@@ -258,6 +259,10 @@ impl PySurvey {
     #[getter]
     fn schemas(&self) -> Vec<(&str, &str)> {
         self.0.schemas().collect()
+    }
+    #[getter]
+    fn arrow_schemas<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, &str)>> {
+        self.0.arrow_schemas().map(|(schema, path)| Ok((PySchema::new(Arc::new(schema)).into_pyarrow(py)?, path))).collect()
     }
     #[getter]
     fn names(&self) -> Vec<String> {

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from deltaic.engine.spark.native.jvm import LOCAL_BYTES, Jvm
 from deltaic.engine.spark.native.session import analyzed_plan, optimized_plan
-from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import col
 from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Union
@@ -25,7 +24,6 @@ from deltaic.protocol.schema import (
     decimal_parts,
     is_shape,
     primitive_types,
-    type_name,
 )
 
 if TYPE_CHECKING:
@@ -104,21 +102,33 @@ def collected(engine: SparkEngine, frame: Any) -> pa.Table:
 
 
 def with_bytes_of_shapes(frame: Any, schema: Schema) -> Any:
-    """The frame with geometries and geographies as WKB, the bytes that Delta stores. UnsupportedFeatureError
-    for one in a struct, array or map."""
+    """The frame with geometries and geographies as WKB, the bytes that Delta stores."""
     from pyspark.sql import functions as F
 
-    inside = [item for item in schema if not isinstance(item.type, str) and any(map(is_shape, primitive_types(item.type)))]
-    if inside:
-        raise UnsupportedFeatureError(
-            "shapes within a column do not come from Spark to the driver", where=f"column {inside[0].name}", found=type_name(inside[0].type)
-        )
-    if not any(is_shape(item.type) for item in schema):
+    if not any(map(_has_shapes, (item.type for item in schema))):
         return frame
-    columns = (
-        F.expr(f"st_asbinary({col(item.name)})").alias(item.name) if is_shape(item.type) else F.col(col(item.name)) for item in schema
-    )
-    return frame.select(*columns)
+    return frame.select(*(_bytes_of_shapes(F.col(col(item.name)), item.type).alias(item.name) for item in schema))
+
+
+def _has_shapes(data_type: DataType) -> bool:
+    return any(map(is_shape, primitive_types(data_type)))
+
+
+def _bytes_of_shapes(value: Any, data_type: DataType) -> Any:
+    """The value with all shapes in it as WKB."""
+    from pyspark.sql import functions as F
+
+    if not _has_shapes(data_type):
+        return value
+    if isinstance(data_type, Struct):
+        fields = (_bytes_of_shapes(value.getField(item.name), item.type).alias(item.name) for item in data_type.fields)
+        return F.when(value.isNotNull(), F.struct(*fields))
+    if isinstance(data_type, Array):
+        return F.transform(value, lambda item: _bytes_of_shapes(item, data_type.element))
+    if isinstance(data_type, Map):
+        values = F.transform_values(value, lambda _, item: _bytes_of_shapes(item, data_type.value))
+        return F.transform_keys(values, lambda key, _: _bytes_of_shapes(key, data_type.key)) if _has_shapes(data_type.key) else values
+    return F.call_function("st_asbinary", value)
 
 
 def _with_nullable_fields(frame: Any) -> Any:
