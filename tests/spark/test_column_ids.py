@@ -13,8 +13,8 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 from deltaic.engine.spark.many_rows import SETTING as DRIVER_ROW_IDS
-from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
 
 DDL = """id bigint, p int, st struct<a: bigint, in: struct<b: string, c: array<int>>>, ls array<struct<x: bigint, y: string>>,
 mp map<string, struct<v: bigint>>, mk map<struct<k: int>, string>"""

@@ -11,7 +11,7 @@ import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
 from deltaic.engine.spark.engine import engine_of
-from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
+from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 from deltaic.errors import ConstraintViolationError
 from deltaic.protocol.schema import CHAR_TYPES as KEY
 from deltaic.protocol.schema import Field, Schema

@@ -16,7 +16,8 @@ import pytest
 import deltaic
 from deltaic import DeltaTable, Merge
 from deltaic.commands import merge_on_driver
-from deltaic.engine.spark.on_driver import BYTES_SETTING, SETTING
+from deltaic.engine.spark.engine_session import ROWS_SETTING as SETTING
+from deltaic.engine.spark.on_driver import BYTES_SETTING
 from deltaic.errors import ConstraintViolationError, DeltaError, InvalidArgumentError, MergeCardinalityError, SchemaMismatchError
 
 SCHEMA = pa.schema(

@@ -14,11 +14,11 @@ import deltaic
 from deltaic import DeltaTable
 from deltaic.engine.spark import write as writing
 from deltaic.engine.spark.engine import engine_of
+from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 from deltaic.engine.spark.expressions import Analyser
 from deltaic.engine.spark.native import deleted_rows
 from deltaic.engine.spark.native import scan as scanning
 from deltaic.engine.spark.native.jvm import Jvm
-from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
 from deltaic.engine.spark.read_path import is_unexpected
 
 VECTORS = {"delta.enableDeletionVectors": True}

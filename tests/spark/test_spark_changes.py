@@ -13,7 +13,7 @@ import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
 from deltaic.engine.spark.engine import SETTING
-from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
+from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 
 SOURCE = pa.table({"id": [1, 2, 3, 500, None], "grp": [0, 5, 0, 1, 2], "name": ["a", None, "c", "d", "f"]})

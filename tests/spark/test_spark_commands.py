@@ -15,9 +15,9 @@ import deltaic
 from deltaic import CommitOptions, DeltaTable
 from deltaic.engine.spark import many_rows
 from deltaic.engine.spark.engine import SETTING
+from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 from deltaic.engine.spark.many_rows import SETTING as DRIVER_ROW_IDS
 from deltaic.engine.spark.on_driver import BYTES_SETTING as DRIVER_BYTES
-from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
 from deltaic.errors import MergeCardinalityError
 
 Step = Callable[[DeltaTable], Any]

@@ -9,7 +9,7 @@ import pytest
 
 import deltaic.spark
 from deltaic import DeltaTable
-from deltaic.engine.spark.on_driver import SETTING as DRIVER_ROWS
+from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 
 NAMES = ("event-date", "a.b", "1st", "a:b", "p/q", "tick`ed")
 

@@ -23,7 +23,7 @@ from deltaic.plan.nodes import Scan
 from deltaic.planning.opening import scan_schema
 
 if TYPE_CHECKING:
-    from deltaic.engine.spark.engine import SparkEngine
+    from deltaic.engine.spark.engine_session import EngineSession
 
 RANGES_SETTING = "spark.deltaic.zorder.ranges"
 """Setting: number of ranges into which the values of a column are divided."""
@@ -42,7 +42,7 @@ SAMPLED_ROWS = 100_000
 KEY = "__deltaic_key"
 
 
-def clustered(engine: SparkEngine, scan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Any:
+def clustered(session: EngineSession, frame_of: Callable[[Scan], Any], scan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Any:
     """A DataFrame of the scan's rows, whose partitions are ranges of the curve and each sorted along it. It
     has `files` partitions, or as many as the cluster runs tasks at once if the files then still have
     SMALLEST_SETTING bytes."""
@@ -50,21 +50,21 @@ def clustered(engine: SparkEngine, scan: Scan, columns: Sequence[str], curve: Cu
 
     texts = [".".join(map(col, (scan.alias, *scan.schema.find(name)[0]))) for name in columns]
     names = [f"__deltaic_curve_{number}" for number in range(len(columns))]
-    tasks = max(files, min(_tasks(engine), int(pc.sum(scan.files["size"]).as_py() or 0) // _smallest_file(engine)))
-    sampled = _sampled(engine, scan, columns, texts, names)
-    bounds = _core.RangeBounds.sample(sampled.to_reader(), names, ranges=_ranges(engine), sample_size=SAMPLED_ROWS)
-    frame = engine.run(scan).frame
-    noise = engine.spark.conf.get(NOISE_SETTING, "true").lower() == "true"
+    tasks = max(files, min(_tasks(session), int(pc.sum(scan.files["size"]).as_py() or 0) // _smallest_file(session)))
+    sampled = _sampled(frame_of, scan, columns, texts, names)
+    bounds = _core.RangeBounds.sample(sampled.to_reader(), names, ranges=_ranges(session), sample_size=SAMPLED_ROWS)
+    frame = frame_of(scan)
+    noise = session.spark.conf.get(NOISE_SETTING, "true").lower() == "true"
     spread = None
     if curve == "zorder" and len(columns) == 1:
         keyed = frame.withColumn(KEY, F.expr(texts[0]))
-    elif (native_key := _native_key(engine, texts, bounds, curve)) is not None:
+    elif (native_key := _native_key(session, texts, bounds, curve)) is not None:
         keyed, bits = frame.withColumn(KEY, native_key[0]), native_key[1]
         if tasks > 1:
             keys = _core.curve_keys(sampled.to_reader(), bounds, curve).read_all()[KEY].to_numpy()
-            spread = engine.read_path.planned(
+            spread = session.read_path.planned(
                 "ranges of a curve",
-                lambda: native_curve.spread(engine.jvm, keyed, KEY, bits, keys, tasks, noise=noise),
+                lambda: native_curve.spread(session.jvm, keyed, KEY, bits, keys, tasks, noise=noise),
                 lambda: None,
             )
     else:
@@ -76,33 +76,33 @@ def clustered(engine: SparkEngine, scan: Scan, columns: Sequence[str], curve: Cu
     return spread.sortWithinPartitions(KEY).select(*(F.col(col(name)) for name in scan_schema(scan).names))
 
 
-def _tasks(engine: SparkEngine) -> int:
-    return int(engine.spark.sparkContext.defaultParallelism) if engine.is_native else 1
+def _tasks(session: EngineSession) -> int:
+    return int(session.spark.sparkContext.defaultParallelism) if session.is_native else 1
 
 
-def _smallest_file(engine: SparkEngine) -> int:
-    return max(1, int(engine.spark.conf.get(SMALLEST_SETTING, str(SMALLEST_FILE))))
+def _smallest_file(session: EngineSession) -> int:
+    return max(1, int(session.spark.conf.get(SMALLEST_SETTING, str(SMALLEST_FILE))))
 
 
-def _ranges(engine: SparkEngine) -> int:
-    return int(engine.spark.conf.get(RANGES_SETTING, "1000"))
+def _ranges(session: EngineSession) -> int:
+    return int(session.spark.conf.get(RANGES_SETTING, "1000"))
 
 
-def _native_key(engine: SparkEngine, texts: Sequence[str], bounds: _core.RangeBounds, curve: Curve) -> tuple[Any, int] | None:
+def _native_key(session: EngineSession, texts: Sequence[str], bounds: _core.RangeBounds, curve: Curve) -> tuple[Any, int] | None:
     """The key as a Catalyst expression, and its number of bits; None if an Arrow function must compute it."""
-    if not engine.is_native or curve != "zorder" or engine.spark.conf.get(NATIVE_SETTING, "true").lower() != "true":
+    if not session.is_native or curve != "zorder" or session.spark.conf.get(NATIVE_SETTING, "true").lower() != "true":
         return None
-    return engine.read_path.planned(
-        "the key of a curve", lambda: native_curve.key_column(engine.jvm, texts, bounds.boundaries), lambda: None
+    return session.read_path.planned(
+        "the key of a curve", lambda: native_curve.key_column(session.jvm, texts, bounds.boundaries), lambda: None
     )
 
 
-def _sampled(engine: SparkEngine, scan: Scan, columns: Sequence[str], texts: Sequence[str], names: Sequence[str]) -> pa.Table:
+def _sampled(frame_of: Callable[[Scan], Any], scan: Scan, columns: Sequence[str], texts: Sequence[str], names: Sequence[str]) -> pa.Table:
     """About SAMPLED_ROWS rows of the curve's columns."""
     from pyspark.sql import functions as F
 
     roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in columns)
-    narrow = engine.run(replace(scan, columns=tuple(roots), row_tracking=None)).frame
+    narrow = frame_of(replace(scan, columns=tuple(roots), row_tracking=None))
     counts = _core.physical_rows(scan.files)
     total = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
     if total is not None and total > 2 * SAMPLED_ROWS:

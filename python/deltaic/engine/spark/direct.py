@@ -23,18 +23,18 @@ from deltaic.protocol.schema import Schema, walk
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import WriteTarget
-    from deltaic.engine.spark.engine import SparkEngine
+    from deltaic.engine.spark.engine_session import EngineSession
 
 SETTING = "spark.deltaic.write.direct"
 """Setting: `true`, `false`, or `auto` (the default), which means true for the schemes of _COPYING_RENAMES."""
 _COPYING_RENAMES = frozenset({"s3", "s3a", "s3n", "gs"})
 
 
-def is_direct(engine: SparkEngine, target: WriteTarget) -> bool:
+def is_direct(session: EngineSession, target: WriteTarget) -> bool:
     """True if tasks write the table's files with `_core`: if the setting asks for it, and always for tables
     with Iceberg compatibility, whose array elements, map keys and map values have field ids that Spark's
     writer leaves out. UnsupportedFeatureError if tasks must write and cannot use the store."""
-    setting = str(engine.spark.conf.get(SETTING, "auto")).lower()
+    setting = str(session.spark.conf.get(SETTING, "auto")).lower()
     if setting not in ("true", "false", "auto"):
         raise InvalidArgumentError(f"invalid value of the setting {SETTING}", found=setting, expected="true, false or auto")
     if any(NESTED_IDS in item.metadata for _, item in walk(Schema.from_json(target.schema.json))):

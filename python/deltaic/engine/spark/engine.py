@@ -9,7 +9,7 @@ import copy
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakSet
@@ -23,25 +23,26 @@ from deltaic.engine.spark import many_rows
 from deltaic.engine.spark.char_padding import compares_padded, padded
 from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.descriptions import job_description
+from deltaic.engine.spark.engine_session import EngineSession
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema, with_columns
-from deltaic.engine.spark.native.session import analyzed_plan, optimized_plan, spark_context
+from deltaic.engine.spark.native.session import spark_context
 from deltaic.engine.spark.on_driver import (
     SOURCE_BYTES,
+    are_grouped,
     are_plain,
     collected,
     gathered,
     grouped,
-    has_few_rows,
-    is_local,
     is_of_few,
+    keys_and_arguments,
     most_bytes,
-    most_rows,
     with_bytes_of_shapes,
 )
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
+from deltaic.engine.spark.relation import SparkRelation
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.stores import LastSnapshot, travels
 from deltaic.engine.spark.types import bare, described, shown_to_spark
@@ -68,22 +69,6 @@ MOST_FILES_AT_ONCE = 100
 """Maximum number of files that are sent to the JVM when a DataFrame of a table is made; more are sent when a query needs them."""
 
 
-@dataclass(frozen=True, eq=False)
-class SparkRelation:
-    """A DataFrame and its columns as Delta has them. `bytes`: of the files that its rows are in, where they are just these. `files`: into
-    how many its rows have been divided, on purpose. `rows`: how many there are at most, where that is known. `on_driver`: whether they come
-    from rows that lie on the driver, so that they are likely few. `partitioned`: whether its partitions are those of a user's DataFrame,
-    each of which is to become a file."""
-
-    frame: Any
-    schema: Schema
-    bytes: int | None = None
-    files: int | None = None
-    rows: int | None = None
-    on_driver: bool = False
-    partitioned: bool = False
-
-
 class SparkEngine:
     """`plan.nodes` on a cluster. `native`: "auto" reads through Spark's own driver interfaces where they are there, "never" by public
     ones alone. One for each session is enough; threads may share it."""
@@ -91,8 +76,8 @@ class SparkEngine:
     def __init__(self, spark: Any, native: Native = "auto") -> None:
         self.spark = spark
         self.read_path = ReadPath(spark, native)
+        self.session = EngineSession(spark, self.read_path)
         self.last_snapshot = LastSnapshot()
-        self._jvm: Any = None
         self._queries: Callable[[str], str] | None = None
 
     def with_queries(self, prepared: Callable[[str], str]) -> SparkEngine:
@@ -152,7 +137,7 @@ class SparkEngine:
     def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
         with named_errors():
             frame, schema, size = frame_of(self.spark, data, rounding)
-            local, plain = self.is_local(frame), Schema(map(bare, schema))
+            local, plain = self.session.is_local(frame), Schema(map(bare, schema))
             relation = SparkRelation(frame, plain, bytes=size, on_driver=local, partitioned=frame is data and not local)
         return Data(handle=relation, schema=schema, alias=alias)
 
@@ -173,9 +158,9 @@ class SparkEngine:
 
     def run(self, plan: Plan) -> SparkRelation:
         with named_errors():
-            if isinstance(plan, Aggregate) and self.most_here and (found := grouped(self, plan)) is not None:
-                return self._here(*found)
-            frame = Lowering(self._leaf, self.size_of, self._few_of).lower(plan)
+            if isinstance(plan, Aggregate) and (here := self._grouped(plan)) is not None:
+                return here
+            frame = Lowering(self._leaf, self.session.size_of, self._few_of).lower(plan)
             if isinstance(plan, Data):
                 held: SparkRelation = plan.handle
                 return replace(held, frame=frame)
@@ -184,6 +169,15 @@ class SparkEngine:
                 return SparkRelation(frame, scan_schema(plan), bytes=size, rows=_most_rows(plan))
             partitioned = _is_partitioned(plan)
             return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan), on_driver=is_of_few(plan), partitioned=partitioned)
+
+    def _grouped(self, plan: Aggregate) -> SparkRelation | None:
+        """The result of an aggregation of rows that are on the driver; None if Spark must compute it."""
+        if not self.session.most_here or not is_of_few(plan.input):
+            return None
+        rows = self.run(keys_and_arguments(plan))
+        if not are_grouped(rows.schema) or not self.session.is_local(rows.frame):
+            return None
+        return self._here(*grouped(plan, self.to_table(rows), rows.schema))
 
     def frame(self, planned: ScanPlan, columns: Sequence[str]) -> Any:
         """The rows of a planned scan as a DataFrame, of one version. Of many files those that a query over it needs are chosen when Spark
@@ -232,7 +226,7 @@ class SparkEngine:
         """All rows of a version, or of each newest one, by a leaf that is resolved when a query is planned. A scan of few files is made at
         once, so that what is wrong with them is raised here."""
         frame = None
-        if not self._plans_tables or snapshot.core.file_count <= MOST_FILES_AT_ONCE:
+        if not self.session.plans_tables or snapshot.core.file_count <= MOST_FILES_AT_ONCE:
             frame = self._frame(ScanPlan(snapshot), columns, as_stored=True)  # Spark pads the columns of the leaf itself
             if not self.is_native:
                 return self._padded(frame, snapshot, columns)
@@ -256,11 +250,6 @@ class SparkEngine:
     def _padded(self, frame: Any, snapshot: Snapshot, columns: Sequence[str]) -> Any:
         return padded(self.spark, frame, Schema([narrowed(snapshot.schema, name) for name in columns]))
 
-    @property
-    def _plans_tables(self) -> bool:
-        """True if scans and leaves have been seen to work in this session."""
-        return self.is_native and self._jvm is not None and self._jvm.plans_tables
-
     def _output(self, snapshot: Snapshot, columns: Sequence[str]) -> Any:
         scan = Scan(
             store=snapshot.store,
@@ -271,11 +260,6 @@ class SparkEngine:
         )
         return shown_to_spark(ScanColumns(scan).output, char=True)
 
-    @property
-    def most_here(self) -> int:
-        """Maximum number of rows that a command may bring to the driver."""
-        return most_rows(self.spark) if self.is_native else 0
-
     def _here(self, table: pa.Table, schema: Schema) -> SparkRelation:
         frame = self.spark.createDataFrame(table, shown_to_spark(schema, char=True))
         return SparkRelation(frame, schema, rows=table.num_rows, on_driver=True)
@@ -283,7 +267,7 @@ class SparkEngine:
     def _few_of(self, frame: Any) -> Any | None:
         """The relation with its rows computed now, where they are few."""
         schema = described(frame)  # how CHAR columns are compared goes by their metadata
-        if not are_plain(schema) or (table := gathered(self, frame)) is None:
+        if not are_plain(schema) or (table := gathered(self.session, frame)) is None:
             return None
         return self._here(table, schema).frame
 
@@ -330,21 +314,13 @@ class SparkEngine:
 
         return self.read_path.planned("the scan of a table", native, public)
 
-    def size_of(self, frame: Any) -> int | None:
-        """Bytes that Spark thinks the rows to be, None where it does not tell."""
-        return self.read_path.planned("the size of rows", lambda: int(str(optimized_plan(frame).stats().sizeInBytes())), lambda: None)
-
     def is_cheap(self, relation: SparkRelation) -> bool:
-        size = self.size_of(relation.frame)
+        size = self.session.size_of(relation.frame)
         return relation.on_driver or (size is not None and size <= CHEAP_BYTES)
 
     @property
     def jvm(self) -> Any:
-        if self._jvm is None:
-            from deltaic.engine.spark.native.jvm import Jvm
-
-            self._jvm = Jvm(self.spark)
-        return self._jvm
+        return self.session.jvm
 
     # --- consuming
 
@@ -357,7 +333,7 @@ class SparkEngine:
 
     def to_table(self, relation: SparkRelation) -> pa.Table:
         with named_errors():
-            table = collected(self, with_bytes_of_shapes(relation.frame, relation.schema))
+            table = collected(self.session, with_bytes_of_shapes(relation.frame, relation.schema))
         schema = _core.TableSchema(relation.schema.to_json())
         found = _core.conform(table, schema).to_table()
         declared = schema.to_arrow()
@@ -377,14 +353,14 @@ class SparkEngine:
             yield Data(handle=few, schema=relation.schema, alias=alias)
             return
         with named_errors():
-            if not self._is_deterministic(relation.frame):
+            if not self.session.is_deterministic(relation.frame):
                 frame, cached = _checkpointed(relation.frame), None
             elif _is_cached(relation.frame):
                 frame, cached = relation.frame, None
             else:
                 frame = cached = self._cached(relation.frame)
         try:
-            if relation.partitioned and self.most_here and (self.size_of(relation.frame) or 0) >= UNKNOWN_BYTES:
+            if relation.partitioned and self.session.most_here and (self.session.size_of(relation.frame) or 0) >= UNKNOWN_BYTES:
                 with named_errors():
                     few = self._few_here(relation, frame)
             yield Data(handle=few or replace(relation, frame=frame), schema=relation.schema, alias=alias)
@@ -393,11 +369,11 @@ class SparkEngine:
                 cached.unpersist()
 
     def driver_bytes(self, store: _core.Store) -> int:
-        return most_bytes(self.spark) if self.most_here and travels(store) else 0
+        return most_bytes(self.spark) if self.session.most_here and travels(store) else 0
 
     def rows_here(self, data: Data) -> pa.Table | None:
         relation: SparkRelation = data.handle
-        if not (relation.on_driver and are_plain(data.schema) and has_few_rows(self, relation.frame)):
+        if not (relation.on_driver and are_plain(data.schema) and self.session.has_few_rows(relation.frame)):
             return None
         usual = all(str(self.spark.conf.get(name, value)).lower() == value for name, value in _USUAL_MEANING.items())
         return self.to_table(relation) if usual else None
@@ -415,9 +391,10 @@ class SparkEngine:
         return marked
 
     def _held_here(self, relation: SparkRelation) -> SparkRelation | None:
-        if self.is_local(relation.frame):
-            return replace(relation, on_driver=True) if not self.most_here or has_few_rows(self, relation.frame) else None
-        if not self.most_here or not (relation.on_driver or (self.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES):
+        session = self.session
+        if session.is_local(relation.frame):
+            return replace(relation, on_driver=True) if not session.most_here or session.has_few_rows(relation.frame) else None
+        if not session.most_here or not (relation.on_driver or (session.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES):
             return None
         return self._few_here(relation, relation.frame)
 
@@ -425,19 +402,10 @@ class SparkEngine:
         few = self._few_of(frame)
         return None if few is None else replace(relation, frame=few, on_driver=True, partitioned=False)
 
-    def is_local(self, frame: Any) -> bool:
-        """True if the rows lie on the driver."""
-        return self.read_path.planned("where rows lie", lambda: is_local(frame), lambda: False)
-
-    def _is_deterministic(self, frame: Any) -> bool:
-        return self.read_path.planned(
-            "whether rows are the same each time", lambda: bool(analyzed_plan(frame).deterministic()), lambda: False
-        )
-
     def row_ids(self, relation: SparkRelation, *, unique: bool = False) -> _core.RowIds:
         with named_errors():
-            if many_rows.are_few(self, relation):
-                return _core.RowIds.collect(collected(self, relation.frame), unique=unique)
+            if many_rows.are_few(self.session, relation):
+                return _core.RowIds.collect(collected(self.session, relation.frame), unique=unique)
             return _core.RowIds.of_bitmaps(many_rows.bitmaps(relation.frame), unique=unique)
 
     def mark_deleted(
@@ -452,13 +420,14 @@ class SparkEngine:
     def write(self, relation: SparkRelation, target: WriteTarget) -> pa.Table:
         from deltaic.engine.spark.write import write
 
-        return write(self, relation, target)
+        return write(self.session, relation, target)
 
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> SparkRelation:
         from deltaic.engine.spark.cluster import clustered
 
         with named_errors():
-            return SparkRelation(clustered(self, plan, columns, curve, files), scan_schema(plan), files=files)
+            frame = clustered(self.session, lambda scan: self.run(scan).frame, plan, columns, curve, files)
+            return SparkRelation(frame, scan_schema(plan), files=files)
 
 
 def _is_partitioned(plan: Plan) -> bool:

@@ -16,7 +16,8 @@ from deltaic import _core
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN
 
 if TYPE_CHECKING:
-    from deltaic.engine.spark.engine import SparkEngine, SparkRelation
+    from deltaic.engine.spark.engine_session import EngineSession
+    from deltaic.engine.spark.relation import SparkRelation
 
 SETTING = "spark.deltaic.driverRowIds"
 """Setting: maximum number of row ids that are collected on the driver one by one; more become bitmaps in
@@ -28,12 +29,12 @@ _PAIR_BYTES = 16
 _LINES = f"{FILE_COLUMN} int, __deltaic_bitmap binary, __deltaic_count bigint"
 
 
-def are_few(engine: SparkEngine, relation: SparkRelation) -> bool:
+def are_few(session: EngineSession, relation: SparkRelation) -> bool:
     """True if the number of row ids, known or estimated, is small enough to collect them one by one."""
-    most = int(engine.spark.conf.get(SETTING, str(MOST_PAIRS)))
+    most = int(session.spark.conf.get(SETTING, str(MOST_PAIRS)))
     if relation.rows is not None:
         return relation.rows <= most
-    size = engine.size_of(relation.frame)
+    size = session.size_of(relation.frame)
     return size is not None and size <= most * _PAIR_BYTES
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from deltaic.engine.spark.native.jvm import LOCAL_BYTES, Jvm
-from deltaic.engine.spark.native.session import analyzed_plan, optimized_plan
+from deltaic.engine.spark.native.session import analyzed_plan, is_local, optimized_plan
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import col
 from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Union
@@ -27,18 +27,13 @@ from deltaic.protocol.schema import (
 )
 
 if TYPE_CHECKING:
-    from deltaic.engine.spark.engine import SparkEngine
+    from deltaic.engine.spark.engine_session import EngineSession
 
-SETTING = "spark.deltaic.driverRows"
-"""Setting: maximum number of rows that a command collects to the driver and goes on with there; 0: none."""
 BYTES_SETTING = "spark.deltaic.driverBytes"
 """Setting: a MERGE whose source is on the driver also reads and writes the target's files there if those
 that may match have at most this many bytes in total; 0: never."""
 MOST_BYTES = 256 * 1024**2
 """Default of BYTES_SETTING."""
-MOST_ROWS = 5_000
-"""Default of SETTING. Each rule of Spark's optimizer visits all rows that are part of a plan: at 40,000 rows
-a MERGE takes a third longer than by tasks alone."""
 SOURCE_BYTES = 1024**2
 """Maximum bytes, as Spark estimates them, of a source that is collected to the driver."""
 BATCH_ROWS = 100_000
@@ -49,10 +44,6 @@ _PLAIN = frozenset(
 _GROUPED = _PLAIN - {"float", "double", "binary"}
 """Types whose values Arrow compares and orders as Spark does."""
 _ONE = Expression("1", "integer", nullable=False)
-
-
-def most_rows(spark: Any) -> int:
-    return int(spark.conf.get(SETTING, str(MOST_ROWS)))
 
 
 def most_bytes(spark: Any) -> int:
@@ -74,12 +65,6 @@ def are_plain(schema: Schema) -> bool:
     return all(is_plain(field.type) for field in schema)
 
 
-def is_local(frame: Any) -> bool:
-    """True if Spark's optimizer has already computed the rows on the driver, so that no job is needed to
-    read them."""
-    return str(optimized_plan(frame).getClass().getSimpleName()) == "LocalRelation"
-
-
 def _local_rows(jvm: Jvm, frame: Any) -> pa.Table | None:
     """The rows of a frame for which `is_local` is true, without a job; None for any other frame."""
     if not is_local(frame):
@@ -95,9 +80,9 @@ def _local_rows(jvm: Jvm, frame: Any) -> pa.Table | None:
     return pa.concat_tables(tables) if tables else None
 
 
-def collected(engine: SparkEngine, frame: Any) -> pa.Table:
+def collected(session: EngineSession, frame: Any) -> pa.Table:
     """All rows of a frame."""
-    table = engine.read_path.planned("rows on the driver", lambda: _local_rows(engine.jvm, frame), lambda: None)
+    table = session.read_path.planned("rows on the driver", lambda: _local_rows(session.jvm, frame), lambda: None)
     return _with_nullable_fields(frame).toArrow() if table is None else table
 
 
@@ -156,24 +141,14 @@ def _nullable_type(data_type: Any) -> Any:
     return data_type
 
 
-def gathered(engine: SparkEngine, frame: Any) -> pa.Table | None:
-    """All rows of a frame; None if they are more than `engine.most_here` or LOCAL_BYTES. At most one row
-    more than `engine.most_here` is collected to find out."""
-    most = engine.most_here
+def gathered(session: EngineSession, frame: Any) -> pa.Table | None:
+    """All rows of a frame; None if they are more than `session.most_here` or LOCAL_BYTES. At most one row
+    more than `session.most_here` is collected to find out."""
+    most = session.most_here
     if not most:
         return None
-    table = collected(engine, frame if has_few_rows(engine, frame) else frame.limit(most + 1))
+    table = collected(session, frame if session.has_few_rows(frame) else frame.limit(most + 1))
     return table if table.num_rows <= most and table.nbytes <= LOCAL_BYTES else None
-
-
-def has_few_rows(engine: SparkEngine, frame: Any) -> bool:
-    """True if Spark's plan bounds the number of rows, as LIMIT does, by at most `engine.most_here`."""
-
-    def native() -> bool:
-        max_rows = optimized_plan(frame).maxRows()
-        return bool(max_rows.isDefined()) and int(str(max_rows.get())) <= engine.most_here
-
-    return engine.read_path.planned("how many rows there are", native, lambda: False)
 
 
 def is_of_few(plan: Plan) -> bool:
@@ -188,21 +163,25 @@ def is_of_few(plan: Plan) -> bool:
     return isinstance(plan, Union) and all(map(is_of_few, plan.inputs))
 
 
-def grouped(engine: SparkEngine, plan: Aggregate) -> tuple[pa.Table, Schema] | None:
-    """The result of an aggregation, computed with Arrow, and its schema. None if the rows are not on the
-    driver, or have types that Arrow groups or compares otherwise than Spark (floats, binary)."""
-    if not is_of_few(plan.input):
-        return None
-    functions = [(name, each.function) for name, each in plan.columns]
+def keys_and_arguments(plan: Aggregate) -> Project:
+    """The rows that an aggregation groups: its keys, and the argument of each of its functions."""
     arguments = [(name, each.argument or _ONE) for name, each in plan.columns]
-    rows = engine.run(Project(plan.input, (*plan.keys, *arguments), plan.alias))
-    if not all(_is_grouped(field.type) for field in rows.schema) or not engine.is_local(rows.frame):
-        return None
+    return Project(plan.input, (*plan.keys, *arguments), plan.alias)
+
+
+def are_grouped(schema: Schema) -> bool:
+    """True if Arrow groups and compares values of these types as Spark does: neither floats nor binary."""
+    return all(_is_grouped(field.type) for field in schema)
+
+
+def grouped(plan: Aggregate, rows: pa.Table, schema: Schema) -> tuple[pa.Table, Schema]:
+    """The result of an aggregation, computed with Arrow, and its schema. `rows`: of `keys_and_arguments`."""
+    functions = [(name, each.function) for name, each in plan.columns]
     keys = [name for name, _ in plan.keys]
-    groups = engine.to_table(rows).group_by(keys, use_threads=False).aggregate(functions)
+    groups = rows.group_by(keys, use_threads=False).aggregate(functions)
     columns = [*(groups[name] for name in keys), *(groups[f"{name}_{function}"] for name, function in functions)]
     counts = {name for name, function in functions if function == "count"}
-    fields = [Field(field.name, "long") if field.name in counts else field for field in rows.schema]
+    fields = [Field(field.name, "long") if field.name in counts else field for field in schema]
     return pa.table(columns, names=[field.name for field in fields]), Schema(fields)
 
 

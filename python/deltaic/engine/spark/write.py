@@ -28,7 +28,7 @@ from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.footers import with_statistics
 from deltaic.engine.spark.lowering import with_columns
 from deltaic.engine.spark.native.session import delete_folder, in_own_session
-from deltaic.engine.spark.on_driver import are_plain, gathered, has_few_rows
+from deltaic.engine.spark.on_driver import are_plain, gathered
 from deltaic.engine.spark.types import is_mapped_inside, with_ids
 from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFeatureError
 from deltaic.plan.failures import failing
@@ -38,7 +38,8 @@ from deltaic.protocol.schema import Field, Schema, is_shape, path_text, primitiv
 from deltaic.spark_sql.null_conditions import null_conditions
 
 if TYPE_CHECKING:
-    from deltaic.engine.spark.engine import SparkEngine, SparkRelation
+    from deltaic.engine.spark.engine_session import EngineSession
+    from deltaic.engine.spark.relation import SparkRelation
 
 TARGET = 256 * 1024**2
 """Default target size of a file in bytes."""
@@ -67,7 +68,7 @@ _OPTIONS = {
 }
 
 
-def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> pa.Table:
+def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) -> pa.Table:
     """Writes the rows and returns the add actions of the new files. If anything fails, the new folder is deleted;
     files of `write_directly` are left to VACUUM."""
     # The hidden columns of row tracking are not in the schema's JSON.
@@ -78,25 +79,25 @@ def write(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> 
     # Called for its error: an option that Spark's writer refuses is refused for few rows, too.
     _parquet_options(dict(target.options))
     columns = [_checked(field) for field in table]
-    if (adds := _write_on_driver(engine, relation, target, table, columns)) is not None:
+    if (adds := _write_on_driver(session, relation, target, table, columns)) is not None:
         return adds
     options = dict(target.options)
     folder = f"{CHANGE_FOLDER}/{uuid.uuid4().hex}" if options.get("change_files") else uuid.uuid4().hex
     partitions = list(target.schema.partition_columns)
-    if is_direct(engine, target):
+    if is_direct(session, target):
         with named_errors():
-            return write_directly(with_columns(_sized(engine, relation, target), columns), table, target)
+            return write_directly(with_columns(_sized(session, relation, target), columns), table, target)
     try:
         with named_errors():
-            sized = with_columns(_sized(engine, relation, target), columns)
-            counted = _write_files(engine, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
-        adds = with_statistics(engine, _core.adopt(target.store, target.schema, folder, json.dumps(options), footers=False), target)
+            sized = with_columns(_sized(session, relation, target), columns)
+            counted = _write_files(session, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
+        adds = with_statistics(session, _core.adopt(target.store, target.schema, folder, json.dumps(options), footers=False), target)
         rows = _core.physical_rows(adds)
         row_count = int(pc.sum(rows).as_py() or 0)
         if row_count != counted:
             raise CommitError("the new files do not have as many rows as were written", where=folder, found=row_count, expected=counted)
     except BaseException:
-        _discard(engine, target.store, folder)
+        _discard(session, target.store, folder)
         raise
     empty = pc.equal(rows, 0)
     if pc.any(empty).as_py():
@@ -120,23 +121,23 @@ def refuse_shapes(schema: Schema) -> None:
 
 
 def _write_on_driver(
-    engine: SparkEngine, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[tuple[str, str]]
+    session: EngineSession, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[tuple[str, str]]
 ) -> pa.Table | None:
     """Writes few rows on the driver by `_core` and returns the add actions: no job is started, no folder
     renamed, no footer read. None if the rows are not few, or are a user's DataFrame, each of whose
     partitions becomes a file."""
-    if not engine.most_here or relation.files is not None or relation.partitioned or not are_plain(table):
+    if not session.most_here or relation.files is not None or relation.partitioned or not are_plain(table):
         return None
     with named_errors():
         rows = with_columns(relation.frame, columns)
-        driver_rows = gathered(engine, rows) if relation.on_driver or has_few_rows(engine, rows) else None
+        driver_rows = gathered(session, rows) if relation.on_driver or session.has_few_rows(rows) else None
     if driver_rows is None:
         return None
     conformed = _core.conform(driver_rows, _core.TableSchema(table.to_json()))
     return _core.write(target.store, target.schema, conformed, target.options_json)
 
 
-def _write_files(engine: SparkEngine, frame: Any, table: Schema, partitions: list[str], uri: str, options: dict[str, Any]) -> int:
+def _write_files(session: EngineSession, frame: Any, table: Schema, partitions: list[str], uri: str, options: dict[str, Any]) -> int:
     """Runs the job that writes the files, and returns the number of rows that it wrote."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
@@ -157,7 +158,7 @@ def _write_files(engine: SparkEngine, frame: Any, table: Schema, partitions: lis
             columns.append(_physical(field))
     observation = Observation()
     parquet = _parquet_options(options)
-    with _own_settings(engine, frame.select(*columns)) as rows:
+    with _own_settings(session, frame.select(*columns)) as rows:
         writer = rows.observe(observation, F.count(F.lit(1)).alias("rows")).write.mode("append").options(**_OPTIONS, **parquet)
         (writer.partitionBy(*folders) if folders else writer).parquet(uri)
     return int(observation.get["rows"])
@@ -184,14 +185,14 @@ def _folder_value(field: Field) -> Any:
 
 
 @contextmanager
-def _own_settings(engine: SparkEngine, frame: Any) -> Iterator[Any]:
+def _own_settings(session: EngineSession, frame: Any) -> Iterator[Any]:
     """The frame with the settings _SESSION, on which the format of files depends: in a clone of the user's
     session. Without the JVM's interfaces the user's own session has them while the context is entered."""
-    cloned = engine.read_path.planned("a session of our own", lambda: in_own_session(engine.spark, frame, _SESSION), lambda: None)
+    cloned = session.read_path.planned("a session of our own", lambda: in_own_session(session.spark, frame, _SESSION), lambda: None)
     if cloned is not None:
         yield cloned
         return
-    with _one_at_a_time, _settings(engine.spark.conf):
+    with _one_at_a_time, _settings(session.spark.conf):
         yield frame
 
 
@@ -212,7 +213,7 @@ def _settings(conf: Any) -> Iterator[None]:
 _one_at_a_time = threading.Lock()
 
 
-def _sized(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) -> Any:
+def _sized(session: EngineSession, relation: SparkRelation, target: WriteTarget) -> Any:
     """The frame with one partition for each file to write, if the size of its rows is known.
 
     The partitions of a user's DataFrame are kept, and each becomes a file. If the table asks for optimized
@@ -227,7 +228,7 @@ def _sized(engine: SparkEngine, relation: SparkRelation, target: WriteTarget) ->
     if relation.files is not None or relation.partitioned:
         return frame
     if size is None:
-        estimate = engine.size_of(frame)
+        estimate = session.size_of(frame)
         return frame.coalesce(1) if estimate is not None and estimate <= min(SMALL, target_size) else frame
     return frame.coalesce(max(1, round(size / target_size)))
 
@@ -263,11 +264,11 @@ def _uri(store: _core.Store) -> str:
     return f"file://{location.rstrip('/')}"
 
 
-def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
+def _discard(session: EngineSession, store: _core.Store, folder: str) -> None:
     """Deletes the folder with everything below it, temporary files of tasks included."""
 
     def native() -> None:
-        delete_folder(engine.spark, f"{_uri(store)}/{folder}")
+        delete_folder(session.spark, f"{_uri(store)}/{folder}")
 
     def public() -> None:
         left = store.list_from(folder, recursive=True)
@@ -277,7 +278,7 @@ def _discard(engine: SparkEngine, store: _core.Store, folder: str) -> None:
             with suppress(OSError):  # the folder is not empty if a task has written to it meanwhile
                 os.rmdir(os.path.join(store.location, folder))
 
-    engine.read_path.planned("the removal of a folder", native, public)
+    session.read_path.planned("the removal of a folder", native, public)
 
 
 # --- NOT NULL

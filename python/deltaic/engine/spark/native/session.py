@@ -44,6 +44,12 @@ def optimized_plan(frame: Any) -> Any:
     return frame._jdf.queryExecution().optimizedPlan()
 
 
+def is_local(frame: Any) -> bool:
+    """True if Spark's optimizer has already computed the rows on the driver, so that no job is needed to
+    read them."""
+    return str(optimized_plan(frame).getClass().getSimpleName()) == "LocalRelation"
+
+
 def parsed_expression(spark: Any, text: str) -> Any:
     """The Catalyst expression that Spark's parser makes of a text."""
     return spark._jsparkSession.sessionState().sqlParser().parseExpression(text)

@@ -1,0 +1,69 @@
+"""A Spark session as the modules of the engine use it. They take this small value and not the engine, so that
+none of them imports the module that imports them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from deltaic.engine.spark.native.jvm import Jvm
+from deltaic.engine.spark.native.session import analyzed_plan, is_local, optimized_plan
+from deltaic.engine.spark.read_path import ReadPath
+
+ROWS_SETTING = "spark.deltaic.driverRows"
+"""Setting: maximum number of rows that a command collects to the driver and goes on with there; 0: none."""
+MOST_ROWS = 5_000
+"""Default of ROWS_SETTING. Each rule of Spark's optimizer visits all rows that are part of a plan: at 40,000
+rows a MERGE takes a third longer than by tasks alone."""
+
+
+@dataclass(frozen=True)
+class EngineSession:
+    """A session and the interfaces of Spark that are used in it."""
+
+    spark: Any
+    read_path: ReadPath
+
+    @property
+    def is_native(self) -> bool:
+        """True if Spark's own driver interfaces are used."""
+        return self.read_path.is_native
+
+    @cached_property
+    def jvm(self) -> Jvm:
+        """Spark's interfaces in the JVM, known after the first use."""
+        return Jvm(self.spark)
+
+    @property
+    def plans_tables(self) -> bool:
+        """True if scans and leaves have been seen to work in this session."""
+        return self.is_native and "jvm" in vars(self) and self.jvm.plans_tables
+
+    @property
+    def most_here(self) -> int:
+        """Maximum number of rows that a command may bring to the driver."""
+        return int(self.spark.conf.get(ROWS_SETTING, str(MOST_ROWS))) if self.is_native else 0
+
+    def size_of(self, frame: Any) -> int | None:
+        """Spark's estimate of a frame's bytes; None by public interfaces."""
+        return self.read_path.planned("the size of rows", lambda: int(str(optimized_plan(frame).stats().sizeInBytes())), lambda: None)
+
+    def is_local(self, frame: Any) -> bool:
+        """True if the frame's rows are on the driver already, so that no job is needed to read them."""
+        return self.read_path.planned("where rows lie", lambda: is_local(frame), lambda: False)
+
+    def has_few_rows(self, frame: Any) -> bool:
+        """True if Spark's plan bounds the number of rows, as LIMIT does, by at most `most_here`."""
+
+        def native() -> bool:
+            max_rows = optimized_plan(frame).maxRows()
+            return bool(max_rows.isDefined()) and int(str(max_rows.get())) <= self.most_here
+
+        return self.read_path.planned("how many rows there are", native, lambda: False)
+
+    def is_deterministic(self, frame: Any) -> bool:
+        """True if the frame has the same rows each time it is computed."""
+        return self.read_path.planned(
+            "whether rows are the same each time", lambda: bool(analyzed_plan(frame).deterministic()), lambda: False
+        )
