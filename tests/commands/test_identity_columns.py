@@ -132,6 +132,16 @@ def test_rules_see_the_numbers(tmp_path: Path) -> None:
         deltaic.write(table, named("c"), mode="append")
 
 
+def test_a_series_that_ends(tmp_path: Path) -> None:
+    table = DeltaTable.create(tmp_path / "t", f"id LONG GENERATED ALWAYS AS IDENTITY (START WITH {2**63 - 2}), v INT")
+    rows = pa.table({"v": pa.array([1, 2, 3], pa.int32())})
+    message = r"^id: an identity column has too few numbers left; found numbers up to 9223372036854775808; expected numbers of a bigint$"
+    with pytest.raises(InvalidArgumentError, match=message):
+        deltaic.write(table, rows, mode="append")
+    deltaic.write(table, rows.slice(1), mode="append")
+    assert table.scan().to_arrow()["id"].to_pylist() == [2**63 - 2, 2**63 - 1]
+
+
 def test_on_spark_each_row_gets_a_number_of_the_series(table: DeltaTable, spark: Any) -> None:
     on_spark = DeltaTable(table.location, spark=spark)
     frame = spark.range(0, 1000, 1, 4).selectExpr("concat('x', id) AS s")

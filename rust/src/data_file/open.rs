@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field as ArrowField, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
 
-use super::constant::Constant;
+use super::constant::{Constant, LastRepeated};
 use super::encoded::{Texts, encode, encoded_field};
 use super::files::{FILE_COLUMN, Files, ROW_COLUMN};
 use super::projection::{Finder, leaves};
@@ -113,6 +113,8 @@ pub struct Plan {
     /// Positions of entries to read together because they are one file with several selections. `None`: each
     /// entry is read by itself.
     units: Option<Vec<Vec<usize>>>,
+    /// For each output column, the last array that repeats a constant.
+    repeated: Vec<LastRepeated>,
     /// Counters.
     pub metrics: Metrics,
 }
@@ -168,7 +170,8 @@ impl Plan {
             outputs.extend([Output::File, Output::Row]);
         }
         let output = Arc::new(Schema::new(fields));
-        let mut plan = Self { store, schema, files, outputs, data, output, request, units: None, metrics: Metrics::default() };
+        let repeated = outputs.iter().map(|_| LastRepeated::default()).collect();
+        let mut plan = Self { store, schema, files, outputs, data, output, request, units: None, repeated, metrics: Metrics::default() };
         plan.units = plan.shared()?;
         Ok(plan)
     }
@@ -324,7 +327,8 @@ impl OpenFile {
     }
 
     fn open_at(plan: &Plan, index: usize, others: &[usize]) -> Result<Self> {
-        let constants = constants_of(plan, index)?.into_iter().map(|(at, value)| (at, Constant::new(value))).collect();
+        let shared = |(at, value)| (at, Constant::new(value, Arc::clone(&plan.repeated[at])));
+        let constants = constants_of(plan, index)?.into_iter().map(shared).collect();
         let predicate = match &plan.request.predicate {
             None => None,
             Some(predicate) => Some(on_partition(plan, index, predicate)?),

@@ -1,7 +1,7 @@
 //! Decompresses a page, up to the size in its header.
 
 use std::cell::RefCell;
-use std::io::Read;
+use std::io::{Cursor, Read};
 
 use flate2::read::MultiGzDecoder;
 use lz4_flex::block::decompress_into;
@@ -44,21 +44,19 @@ fn zstd(plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
     thread_local! {
         static CONTEXT: RefCell<Option<zstd::bulk::Decompressor<'static>>> = const { RefCell::new(None) };
     }
-    let into = |page: &mut Vec<u8>, from: &[u8]| {
-        CONTEXT.with_borrow_mut(|context| {
-            let context = match context {
-                Some(context) => context,
-                None => context.insert(zstd::bulk::Decompressor::new()?),
-            };
-            context.decompress_to_buffer(from, page)
-        })
-    };
-    let mut page = Vec::with_capacity(size);
-    into(&mut page, packed).map_err(|error| error.to_string())?;
-    if !plain.is_empty() {
-        page.splice(..0, plain.iter().copied());
-    }
-    Ok(page)
+    let mut page = Vec::with_capacity(plain.len() + size);
+    page.extend_from_slice(plain);
+    let mut page = Cursor::new(page);
+    page.set_position(plain.len() as u64);
+    let unpacked = CONTEXT.with_borrow_mut(|context| {
+        let context = match context {
+            Some(context) => context,
+            None => context.insert(zstd::bulk::Decompressor::new()?),
+        };
+        context.decompress_to_buffer(packed, &mut page)
+    });
+    unpacked.map_err(|error| error.to_string())?;
+    Ok(page.into_inner())
 }
 
 /// Decompresses LZ4, a name for three formats: blocks of Hadoop, frames of older versions of the Rust writer,

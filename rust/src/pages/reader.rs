@@ -23,8 +23,6 @@ pub struct Group<R> {
     pub file: Arc<R>,
     pub metadata: Arc<ParquetMetaData>,
     pub index: usize,
-    /// Number of its columns that are read.
-    pub columns: usize,
 }
 
 impl<R: ChunkReader + 'static> Group<R> {
@@ -33,7 +31,7 @@ impl<R: ChunkReader + 'static> Group<R> {
         let places = self.metadata.offset_index().and_then(|groups| groups.get(self.index)?.get(leaf));
         let places = places.map(|places| places.page_locations().clone());
         let column = self.metadata.row_group(self.index).column(leaf);
-        super::of_column(Arc::clone(&self.file), column, self.num_rows(), places, self.columns)
+        super::of_column(Arc::clone(&self.file), column, self.num_rows(), places)
     }
 }
 

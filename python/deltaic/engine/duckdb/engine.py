@@ -144,12 +144,15 @@ class LocalEngine:
 
     def numbered(self, data: Plan, series: Mapping[str, tuple[int, int]]) -> Data:
         from deltaic.engine.duckdb.numbering import NumberedRows
+        from deltaic.engine.exporters import Failure
 
         relation = self.run(data)
         table_schema = _core.TableSchema(relation.schema.to_json())
 
         def opened(work: Work) -> _core.ReadStream:
-            return _tracked(work, _core.conform(NumberedRows(relation.open(work), series), table_schema))
+            failure = Failure()
+            work.streams.append(failure)
+            return _tracked(work, _core.conform(NumberedRows(relation.open(work), series, failure), table_schema))
 
         return Data(handle=LocalRelation(relation.schema, opened), schema=relation.schema, alias=getattr(data, "alias", "u"))
 

@@ -8,15 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from deltaic.engine.exporters import Failure
 from deltaic.errors import InvalidArgumentError
 
 
 class NumberedRows:
     """An Arrow stream whose columns of `series` have the values first, first + step, ... in the order of the
-    rows."""
+    rows. `failure`: gets the error of a series that ends."""
 
-    def __init__(self, stream: Any, series: Mapping[str, tuple[int, int]]) -> None:
+    def __init__(self, stream: Any, series: Mapping[str, tuple[int, int]], failure: Failure) -> None:
         self._stream, self._next, self._steps = stream, {name: first for name, (first, _) in series.items()}, series
+        self._failure = failure
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         reader = pa.RecordBatchReader.from_stream(self._stream)
@@ -32,7 +34,9 @@ class NumberedRows:
         first, step = self._next[name], self._steps[name][1]
         after = first + step * count
         if not -(2**63) <= after - step < 2**63:
-            raise InvalidArgumentError("an identity column has no numbers left", where=name, found=after, expected="a bigint")
+            message, missing = "an identity column has too few numbers left", f"numbers up to {after - step}"
+            self._failure.error = InvalidArgumentError(message, where=name, found=missing, expected="numbers of a bigint")
+            raise self._failure.error
         self._next[name] = after
         if not count:
             return pa.array([], pa.int64())

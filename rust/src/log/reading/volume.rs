@@ -80,7 +80,7 @@ fn longest_value<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMet
         return Ok(0);
     }
     let rows = usize::try_from(group.num_rows()).unwrap_or(0);
-    match pages::of_column(Arc::new(file.clone()), column, rows, None, 1)?.get_next_page()? {
+    match pages::of_column(Arc::new(file.clone()), column, rows, None)?.get_next_page()? {
         Some(Page::DictionaryPage { buf, .. }) => Ok(longest_of(&buf)),
         _ => Ok(0),
     }
