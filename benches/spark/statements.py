@@ -1,10 +1,11 @@
 """Small statements and streams on a warm Spark session of two threads: deltaic beside delta-spark, and names beside paths.
 
-    DELTA_SPARK_JARS=/path/to/jars python benches/spark/statements.py [--rows 1000000] [--commits 200] [--pairs 5] [--record FILE]
-        [--jobs delete_ten,stream]
+    DELTA_SPARK_JARS=/path/to/jars python benches/spark/statements.py [--rows 1000000] [--large 4000000] [--commits 200] [--pairs 5]
+        [--record FILE] [--jobs delete_ten,stream]
 
-`--rows`: of the table that statements change, ten rows each; `--commits`: of the table that a stream of AvailableNow reads, two in
-each of its batches, and copies into another table. One session at a time, the systems take turns, the minimum of each counts.
+`--rows`: of the table that statements change, ten rows each; `--large`: of the table into which a stream merges 20 batches of 1,000
+rows by foreachBatch, half of them new; `--commits`: of the table that a stream of AvailableNow reads, two in each of its batches, and
+copies into another table. One session at a time, the systems take turns, the minimum of each counts.
 DELTA_SPARK_JARS and DELTA_SPARK_PYTHON as for jobs.py. Rows that the systems leave behind are compared: a difference ends the bench.
 """
 
@@ -32,6 +33,11 @@ STATEMENTS = {
     "merge_ten": "MERGE INTO {table} t USING (SELECT id + {first} AS id, 0.5D AS value FROM range(-5, 5)) s ON t.id = s.id "
     "WHEN MATCHED THEN UPDATE SET value = s.value WHEN NOT MATCHED THEN INSERT (id, value) VALUES (s.id, s.value)",
 }
+MERGE_BATCH = (
+    "MERGE INTO {table} t USING batch s ON t.id = s.id WHEN MATCHED THEN UPDATE SET value = s.value "
+    "WHEN NOT MATCHED THEN INSERT (id, key, value) VALUES (s.id, s.key, s.value)"
+)
+BATCHES, BATCH_ROWS = 20, 1_000
 VECTORS = {"delta.enableDeletionVectors": True}
 QUERY = "SELECT count(*) AS n FROM {table} WHERE id < {first}"
 WARM, TIMED = 4, 8
@@ -39,22 +45,37 @@ NAMED = 1.1
 """Queries by name may take so many times as long as those by path."""
 JOBS = (
     *(Job(name=name, limits=jobs.against_delta(0.25)) for name in STATEMENTS),
+    Job(name="merge_batches", limits=jobs.against_delta(0.5)),
     Job(name="stream", limits=jobs.against_delta(0.5)),
     Job(name="queries_by_path", limits={}),
     Job(name="queries_by_name", limits=jobs.against_delta(0.5)),
 )
 
 
-def prepare(root: Path, rows: int, commits: int) -> None:
+def prepare(root: Path, rows: int, large: int, commits: int) -> None:
     import deltaic
 
-    table = data(rows)
-    changed = deltaic.DeltaTable.create(root / "changed", table.schema, properties=VECTORS)
-    for number in range(4):
-        deltaic.write(changed, table.slice(number * rows // 4, rows // 4), mode="append")
+    for name, count in (("changed", rows), ("large", large)):
+        table = data(count)
+        made = deltaic.DeltaTable.create(root / name, table.schema, properties=VECTORS)
+        for number in range(4):
+            deltaic.write(made, table.slice(number * count // 4, count // 4), mode="append")
+    for number in range(BATCHES):
+        deltaic.write(root / "batches", batch_rows(large, number), mode="append")
     for _ in range(commits):
         deltaic.write(root / "commits", data(100), mode="append")
     (root / "rows").write_text(str(rows))
+
+
+def batch_rows(large: int, number: int) -> Any:
+    """Rows of one batch: half of them are in the large table, spread over all of it, and in no other batch."""
+    import numpy as np
+    import pyarrow as pa
+
+    half = BATCH_ROWS // 2
+    old, new = np.linspace(0, large - 1 - BATCHES, half).astype(np.int64) + number, np.arange(half) + large + number * half
+    rows = data(BATCH_ROWS).set_column(0, "id", pa.array(np.concatenate([old, new])))
+    return rows.set_column(2, "value", pa.array(np.full(BATCH_ROWS, 0.5)))
 
 
 def work(system: str, spark: Any, job: str, root: Path) -> dict[str, Any]:
@@ -62,6 +83,8 @@ def work(system: str, spark: Any, job: str, root: Path) -> dict[str, Any]:
     place = root / f"{system}-{job}"
     if job == "stream":
         return streamed(spark, root, place)
+    if job == "merge_batches":
+        return merged(spark, root, place)
     jobs.copied(root / "changed", place)
     table = f"delta.`{place}`"
     if job == "queries_by_name":
@@ -95,6 +118,30 @@ def queried(spark: Any, table: str) -> dict[str, Any]:
     return {"seconds": time.perf_counter() - start, "check": sum(answers)}
 
 
+def merged(spark: Any, root: Path, place: Path) -> dict[str, Any]:
+    """Streams of AvailableNow whose batches are merged into a large table: one of 3 commits first, for the JVM's compiler."""
+    seconds = 0.0
+    for number, last in enumerate((2, BATCHES - 1)):
+        into = place.with_name(f"{place.name}-{number}")
+        for left in (into, Path(f"{into}-checkpoint")):  # of the pair before
+            shutil.rmtree(left, ignore_errors=True)
+        jobs.copied(root / "large", into)
+
+        def merge(batch: Any, at: int, table: str = f"delta.`{into}`", last: int = last) -> None:
+            if at <= last:
+                batch.createOrReplaceTempView("batch")
+                batch.sparkSession.sql(MERGE_BATCH.format(table=table)).collect()
+
+        frame = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(root / "batches"))
+        writer = frame.writeStream.foreachBatch(merge).option("checkpointLocation", f"{into}-checkpoint").trigger(availableNow=True)
+        start = time.perf_counter()
+        writer.start().awaitTermination()
+        seconds = time.perf_counter() - start
+        if number == 0:
+            shutil.rmtree(into)
+    return {"seconds": seconds, "place": str(into)}
+
+
 def streamed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
     """A short stream first, for the JVM's compiler."""
     seconds = 0.0
@@ -124,6 +171,7 @@ def child(system: str, names: list[str], root: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--large", type=int, default=4_000_000)
     parser.add_argument("--commits", type=int, default=200)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--jobs", default=",".join(job.name for job in JOBS), help="comma-separated")
@@ -136,7 +184,7 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as directory:
         root = Path(directory)
-        prepare(root, options.rows, options.commits)
+        prepare(root, options.rows, options.large, options.commits)
         results = jobs.compare([job for job in JOBS if job.name in wanted], root, options.pairs, __file__)
     seconds = {found["job"]: found["deltaic"] for found in results}
     if {"queries_by_path", "queries_by_name"} <= set(seconds):
@@ -144,9 +192,9 @@ def main() -> None:
         rival = {"seconds": seconds["queries_by_path"], "ratio": ratio, "limit": NAMED, "met": ratio <= NAMED}
         results.append({"job": "name_against_path", "deltaic": seconds["queries_by_name"], "rivals": {"by path": rival}})
         jobs.show(results[-1])
-    sizes = f"--rows {options.rows} --commits {options.commits} --pairs {options.pairs}"
+    sizes = f"--rows {options.rows} --large {options.large} --commits {options.commits} --pairs {options.pairs}"
     command = f"DELTA_SPARK_JARS=jars python benches/spark/statements.py {sizes}"
-    jobs.finish(options.record, options.rows, options.pairs, results, commits=options.commits, command=command)
+    jobs.finish(options.record, options.rows, options.pairs, results, large=options.large, commits=options.commits, command=command)
 
 
 if __name__ == "__main__":

@@ -192,6 +192,26 @@ def unknown_field(at: Place) -> None:
     with_struct(at, "st.c = 1")
 
 
+def all_partitioned(at: Place) -> None:
+    at.spark.range(1).write.format("delta").partitionBy("id").save(f"{at.root}/n")
+
+
+def partitioned(data_type: str) -> str:
+    return CREATE.replace("INT)", f"INT, x {data_type})") + " PARTITIONED BY (x)"
+
+
+def with_default(text: str) -> str:
+    return CREATE.replace("INT)", f"INT DEFAULT {text})")
+
+
+def new_default(at: Place, text: str) -> None:
+    at.sql(f"ALTER TABLE {{t}} ALTER COLUMN id SET DEFAULT {text}")
+
+
+def nothing_typed(at: Place) -> None:
+    at.spark.sql("SELECT NULL AS x").write.format("delta").save(f"{at.root}/n")
+
+
 def replaced(at: Place) -> None:
     at.spark.range(1).writeTo(f"delta.`{at.root}/none`").replace()
 
@@ -236,6 +256,7 @@ CASES = (
     Case("TABLE_OR_VIEW_NOT_FOUND", "42P01", A, errors.TableNotFoundError, replaced),
     Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, errors.TableNotFoundError, lambda at: DeltaTable.forPath(at.spark, f"{at.root}/none")),
     Case("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", A, errors.TableAlreadyExistsError, statement("CREATE TABLE {t} (id BIGINT) USING delta")),
+    Case("DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER", "42613", A, UNSUPPORTED, statement("ALTER TABLE {t} SET LOCATION '{root}/n'")),
     Case("DELTA_PATH_EXISTS", "42K04", A, errors.TableAlreadyExistsError, lambda at: at.write(mode="error")),
     Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", A, VERSION, statement("RESTORE TABLE {t} TO VERSION AS OF 9")),
     Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", A, VERSION, lambda at: merge_builder(at).restoreToVersion(9)),
@@ -244,6 +265,7 @@ CASES = (
     Case("DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", A, VERSION, lambda at: at.read(timestampAsOf="2100-01-01")),
     Case("DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION", "42816", A, VERSION, statement("SELECT * FROM {t} TIMESTAMP AS OF '1999-01-01'")),
     Case("DELTA_VERSION_NOT_FOUND", "22003", A, VERSION, lambda at: at.read(versionAsOf=9)),
+    Case("DELTA_VERSION_NOT_FOUND", "22003", A, ARGUMENT, lambda at: at.read(versionAsOf=-1)),
     Case("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT", "42K0E", A, ARGUMENT, statement("SELECT * FROM {t} TIMESTAMP AS OF NULL")),
     Case("DELTA_TIMESTAMP_INVALID", "42816", A, ARGUMENT, lambda at: merge_builder(at).restoreToTimestamp("none")),
     Case("DELTA_TIMESTAMP_INVALID", "42816", A, ARGUMENT, lambda at: at.read(timestampAsOf="none")),
@@ -260,6 +282,15 @@ CASES = (
     Case("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE", "56038", R, UNSUPPORTED, unknown_writer_feature),
     Case("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", "56038", R, UNSUPPORTED, lambda at: merge_builder(at).addFeatureSupport("newThing")),
     Case("DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "55000", R, ARGUMENT, statement("ALTER TABLE {t} DROP FEATURE identityColumns")),
+    Case("DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE", "0AKDC", R, ARGUMENT, statement("ALTER TABLE {t} DROP FEATURE newThing")),
+    Case("DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", "0AKDC", R, UNSUPPORTED, statement("ALTER TABLE {t} DROP FEATURE invariants")),
+    Case(
+        "DELTA_UNSUPPORTED_FEATURE_STATUS",
+        "0AKDE",
+        R,
+        ARGUMENT,
+        statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.feature.rowTracking = 'yes')"),
+    ),
     Case("DELTA_UNKNOWN_CONFIGURATION", "F0000", A, ARGUMENT, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')")),
     Case("DELTA_CONSTRAINT_ALREADY_EXISTS", "42710", A, ARGUMENT, constraint_twice),
     Case("DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704", A, ARGUMENT, statement("ALTER TABLE {t} DROP CONSTRAINT low")),
@@ -350,6 +381,17 @@ CASES = (
     Case("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", A, UNSUPPORTED, statement(CREATE.replace("INT)", "INT PRIMARY KEY)"))),
     Case("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", A, UNSUPPORTED, statement("ALTER TABLE {t} ADD CONSTRAINT k PRIMARY KEY (id)")),
     Case("COLUMN_ALREADY_EXISTS", "42711", A, ARGUMENT, statement(CREATE.replace("INT)", "INT, ID INT)"))),
+    Case("COLUMN_ALREADY_EXISTS", "42711", A, errors.DeltaError, statement("CREATE TABLE delta.`{root}/n` USING delta AS SELECT 1 a, 2 a")),
+    Case("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", A, ARGUMENT, statement(f"{CREATE} PARTITIONED BY (id)")),
+    Case("DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION", "428FT", A, ARGUMENT, all_partitioned),
+    Case("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", A, ARGUMENT, statement(partitioned("ARRAY<INT>"))),
+    Case("DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", A, ARGUMENT, nothing_typed),
+    Case("INVALID_DEFAULT_VALUE.DATA_TYPE", "42623", A, SCHEMA, statement(with_default("'x'"))),
+    Case("INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION", "42623", A, UNSUPPORTED, statement(with_default("(SELECT 1)"))),
+    Case("INVALID_DEFAULT_VALUE.NOT_CONSTANT", "42623", A, ARGUMENT, statement(with_default("nothing"))),
+    Case("INVALID_DEFAULT_VALUE.DATA_TYPE", "42623", A, SCHEMA, lambda at: new_default(at, "'x'")),
+    Case("INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION", "42623", A, UNSUPPORTED, lambda at: new_default(at, "(SELECT 1)")),
+    Case("INVALID_DEFAULT_VALUE.NOT_CONSTANT", "42623", A, ARGUMENT, lambda at: new_default(at, "nothing")),
     Case("UNSUPPORTED_DATATYPE", "0A000", P, ARGUMENT, statement(CREATE.replace("INT)", "NOTHING)"))),
     Case("INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED", "42601", A, UNSUPPORTED, statement(NEW_PARTITION)),
     Case("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", A, UNSUPPORTED, statement("ALTER TABLE {t} RECOVER PARTITIONS")),

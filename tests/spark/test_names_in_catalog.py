@@ -92,6 +92,41 @@ def test_an_external_table_keeps_its_files(session: Any, tmp_path: Path) -> None
         session.sql(f"CREATE OR REPLACE TABLE again (id INT) USING delta LOCATION '{tmp_path / 'other'}'")
 
 
+def test_set_location(session: Any, tmp_path: Path) -> None:
+    for number, columns in enumerate(("id BIGINT, v INT", "id BIGINT, v INT", "id BIGINT")):
+        session.sql(f"CREATE TABLE l{number} ({columns}) USING delta LOCATION '{tmp_path}/{number}'")
+    session.sql("INSERT INTO l1 VALUES (1, 1)")
+    session.sql(f"ALTER TABLE l0 SET LOCATION '{tmp_path}/1'")
+    assert [tuple(row) for row in session.table("l0").collect()] == [(1, 1)]
+    session.sql("INSERT INTO l0 VALUES (2, 2)")
+    assert deltaic.DeltaTable(tmp_path / "1").scan().count() == 2
+    assert deltaic.DeltaTable(tmp_path / "0").version == 0
+    with pytest.raises(InvalidArgumentError, match="DELTA_SET_LOCATION_SCHEMA_MISMATCH"):
+        session.sql(f"ALTER TABLE l0 SET LOCATION '{tmp_path}/2'")
+    with pytest.raises(InvalidArgumentError, match="DELTA_MISSING_DELTA_TABLE"):
+        session.sql(f"ALTER TABLE l0 SET LOCATION '{tmp_path}/none'")
+    session.conf.set("spark.databricks.delta.alterLocation.bypassSchemaCheck", "true")
+    try:
+        session.sql(f"ALTER TABLE l0 SET LOCATION '{tmp_path}/2'")
+    finally:
+        session.conf.unset("spark.databricks.delta.alterLocation.bypassSchemaCheck")
+    assert session.table("l0").columns == ["id"]
+
+
+def test_the_history_of_a_table_that_a_writer_makes(session: Any) -> None:
+    session.range(1).write.format("delta").saveAsTable("h")
+    session.range(1).write.format("delta").mode("append").saveAsTable("h")
+    session.range(1).write.format("delta").mode("append").saveAsTable("h2")
+    history = session.sql("DESCRIBE HISTORY h").collect()
+    assert [row.operation for row in history] == ["WRITE", "CREATE TABLE AS SELECT"]
+    assert {name: history[1].operationParameters[name] for name in ("isManaged", "partitionBy")} == {
+        "isManaged": "true",
+        "partitionBy": "[]",
+    }
+    assert session.sql("DESCRIBE HISTORY h2").first().operation == "CREATE TABLE AS SELECT"
+    assert session.sql("SHOW TBLPROPERTIES h ('a.b')").first().value == "Table spark_catalog.default.h does not have property: a.b"
+
+
 def test_replacing(session: Any) -> None:
     session.sql("CREATE OR REPLACE TABLE r USING delta AS SELECT id FROM range(2)")
     session.sql("CREATE OR REPLACE TABLE r USING delta AS SELECT id, 'x' AS name FROM r WHERE id > 0")

@@ -342,6 +342,11 @@ def test_show(table: deltaic.DeltaTable) -> None:
     partitions = deltaic.sql("SHOW PARTITIONS t", tables={"t": table}).to_arrow()
     assert sorted(row["part"] or "" for row in partitions.to_pylist()) == ["", "a", "b"]
     assert partitions.schema.names == ["part"]
+    assert answered("SHOW PARTITIONS t PARTITION (PART = 'a')", table) == [("a",)]
+    assert answered("SHOW PARTITIONS t PARTITION (part = NULL)", table) == [(None,)]
+    assert answered("SHOW PARTITIONS t PARTITION (part = 'none')", table) == []
+    with pytest.raises(SchemaMismatchError, match="PARTITION takes partition columns"):
+        answered("SHOW PARTITIONS t PARTITION (id = 1)", table)
     properties = dict(answered("SHOW TBLPROPERTIES t", table))
     assert properties["delta.enableDeletionVectors"] == "true"
     assert (properties["delta.minReaderVersion"], properties["delta.feature.deletionVectors"]) == ("3", "supported")

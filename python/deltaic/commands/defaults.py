@@ -3,12 +3,14 @@ Columns": CURRENT_DEFAULT)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from deltaic.commands.store_assignment import Casting, assigned
+from deltaic.errors import DeltaError
 from deltaic.plan.expression import Expression, columns_of, null
 from deltaic.plan.nodes import Data, Plan, Project
 
@@ -28,11 +30,21 @@ def value_of(engine: Engine, column: Field, casting: Casting = "strict") -> Expr
 
 def check(engine: Engine, schema: Iterable[Field]) -> None:
     """Computes every default of these columns once, so that its errors are raised when it is set, not when
-    rows are written."""
-    values = [(column.name, value) for column in schema if (value := value_of(engine, column)) is not None]
-    if values:
-        one = engine.source(pa.table({"__deltaic_one": [1]}), "d")
-        engine.to_arrow(engine.run(Project(one, tuple(values), "d"))).read_all()
+    rows are written. Such an error has `where="default of column x"`."""
+    for column in schema:
+        with _of_default(column):
+            if (value := value_of(engine, column)) is not None:
+                one = engine.source(pa.table({"__deltaic_one": [1]}), "d")
+                engine.to_arrow(engine.run(Project(one, ((column.name, value),), "d"))).read_all()
+
+
+@contextmanager
+def _of_default(column: Field) -> Iterator[None]:
+    try:
+        yield
+    except DeltaError as error:
+        place = "default" if error.where == f"column {column.name}" else f"default of column {column.name}"
+        raise error.within(place) from error.__cause__
 
 
 def filled(source: Data, schema: Schema, engine: Engine) -> Plan:

@@ -94,10 +94,12 @@ def drop_feature(
 
 def _checked(snapshot: Snapshot, name: str) -> Droppable:
     listed = supported(snapshot.protocol)
-    if name not in listed:
-        raise InvalidArgumentError("the table does not have this feature", found=repr(name), expected=", ".join(sorted(listed)) or None)
+    if name not in FEATURES:
+        raise InvalidArgumentError("no feature to drop has this name", found=repr(name), expected=", ".join(sorted(listed)) or None)
     if name not in DROPPABLE:
         raise UnsupportedFeatureError("this feature cannot be dropped", found=name, expected=", ".join(sorted(DROPPABLE)))
+    if name not in listed:
+        raise InvalidArgumentError("the table does not have this feature", found=repr(name), expected=", ".join(sorted(listed)) or None)
     if dependent := sorted(other for other in listed if other in FEATURES and name in FEATURES[other].requires):
         raise InvalidArgumentError("another feature needs this one", found=f"{dependent[0]} needs {name}")
     return DROPPABLE[name]

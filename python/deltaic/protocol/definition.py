@@ -243,9 +243,11 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
     new table, which get a type from the first data that has one. Such a column is not in Parquet files, so
     the table needs another column, too. `known`: the schema of an existing table."""
     current = {path for path, _ in walk(known or ())}
+    if known is None and len(schema) and all(item.type == "void" for item in schema):
+        raise InvalidArgumentError("every column holds nothing but nulls, so that no type is known", found=", ".join(schema.names))
     for path, item in walk(schema):
         untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1 or known is not None)
-        if path not in current and (untyped or all(each.type == "void" for each in schema)):
+        if path not in current and untyped:
             raise InvalidArgumentError("a column holds nothing but nulls, so that its type is not known", where=path_text(path))
 
 

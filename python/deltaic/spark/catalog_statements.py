@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from deltaic.engine.spark import settings
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, quote_name
 from deltaic.spark.frame_writes import FORMATS
-from deltaic.spark.named_tables import drop, enter_view, named_table, query_of_view, rename
+from deltaic.spark.named_tables import drop, enter_view, named_table, path_at, path_in_catalog, query_of_view, relocate, rename
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.references import references
 from deltaic.spark.views import path_of
@@ -20,9 +21,9 @@ from deltaic.table import DeltaTable
 def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
     """True if the statement is one of these; it has been run then. `query`: the DataFrame of a query.
 
-    DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name · REFRESH TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE
-    name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(columns)] AS query · ALTER VIEW name AS query · CREATE TABLE name LIKE name USING
-    another format
+    DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name | SET LOCATION 'path' · REFRESH TABLE name · CACHE [LAZY] TABLE
+    name · UNCACHE TABLE name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(columns)] AS query · ALTER VIEW name AS query · CREATE TABLE
+    name LIKE name USING another format
     """
     reader = Reader(text)
     if reader.at("CREATE", "TABLE"):
@@ -49,13 +50,36 @@ def _drop(spark: Any, name: Name, reader: Reader) -> bool:
     return True
 
 
-def _rename(spark: Any, name: Name, reader: Reader) -> bool:
+def _alter(spark: Any, name: Name, reader: Reader) -> bool:
+    if reader.accept("SET", "LOCATION"):
+        location = path_at(reader.string())
+        reader.end()
+        _check_location(spark, path_in_catalog(spark, name.parts) or "", location)
+        relocate(spark, name, location)
+        return True
     if not reader.accept("RENAME", "TO"):
         return False
     new = read_name(reader)
     reader.end()
     rename(spark, name, new)
     return True
+
+
+def _check_location(spark: Any, path: str, location: str) -> None:
+    """Raises InvalidArgumentError if there is no table at a location, or one with another schema or other partition columns than the table
+    at `path` has."""
+    if not DeltaTable.exists(location):
+        raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=location, expected="the location of a table")
+    old, new = DeltaTable(path, spark=spark), DeltaTable(location, spark=spark)
+    if settings.is_on(spark, settings.BYPASS_LOCATION_CHECK):
+        return
+    if (old.schema, old.metadata.partition_columns) != (new.schema, new.metadata.partition_columns):
+        raise InvalidArgumentError(
+            "[DELTA_SET_LOCATION_SCHEMA_MISMATCH] the table at the new location has another schema or other partition columns",
+            where=location,
+            found=f"({new.schema.to_ddl()}), partitioned by {list(new.metadata.partition_columns)}",
+            expected=f"({old.schema.to_ddl()}), partitioned by {list(old.metadata.partition_columns)}",
+        )
 
 
 def _refresh(spark: Any, name: Name, reader: Reader) -> bool:
@@ -87,7 +111,7 @@ def _uncache(spark: Any, name: Name, reader: Reader) -> bool:
 
 _STATEMENTS: dict[tuple[str, ...], Callable[[Any, Name, Reader], bool]] = {
     ("DROP", "TABLE"): _drop,
-    ("ALTER", "TABLE"): _rename,
+    ("ALTER", "TABLE"): _alter,
     ("REFRESH", "TABLE"): _refresh,
     ("CACHE", "TABLE"): _cache,
     ("CACHE", "LAZY", "TABLE"): _cache_later,

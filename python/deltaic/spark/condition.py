@@ -22,9 +22,9 @@ class Condition:
 
     `kind`: the class of `pyspark.errors`. `error`, `pattern`: errors of this class whose message the pattern finds are of the condition; an
     empty pattern takes every message, None only one that begins with `[name]`. `details`: a pattern for the whole text of the error, with
-    what it found and expected, where that decides. `parameters`: names of message parameters -> the attribute of the error, or the group of
-    the pattern, that has the value; "`found`" puts the value into backticks, as Spark does with column names, and a name in double quotes
-    is a type, written as SQL does.
+    what it found and expected, where that decides. `parameters`: names of message parameters -> the attribute of the error that has the
+    value, or a group of one of the patterns; "`found`" puts the value into backticks, as Spark does with column names, and a name in double
+    quotes is a type, written as SQL does.
     """
 
     name: str

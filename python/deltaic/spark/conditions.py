@@ -68,8 +68,8 @@ def _sql_type(name: str) -> str:
 
 def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[str, str]]:
     """Message parameters of the condition that the error knows."""
-    groups = re.search(condition.pattern or "", error.message)
-    named = {} if groups is None else groups.groupdict()
+    searched = re.search(condition.pattern or "", error.message), re.search(condition.details, str(error.args[0]))
+    named = {name: text for groups in searched if groups is not None for name, text in groups.groupdict().items()}
     for name, source in condition.parameters.items():
         attribute = source.strip('`"')
         value = named.get(attribute, getattr(error, attribute, None))

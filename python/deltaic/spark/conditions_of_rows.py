@@ -47,6 +47,23 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_REPLACE_WHERE_MISMATCH", "44000", ANALYSIS, _ROW, "where=|overwrite", {"replaceWhere": "expected"}),
     Condition("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME, _ROW, "", {"values": "found"}),
+    # Defaults of columns
+    *(
+        Condition(
+            f"INVALID_DEFAULT_VALUE.{kind}",
+            "42623",
+            ANALYSIS,
+            error,
+            pattern,
+            {"colName": "`column`"},
+            details=r"^default(?:,| of) column (?P<column>[^,:]+)",
+        )
+        for kind, error, pattern in (
+            ("SUBQUERY_EXPRESSION", e.UnsupportedFeatureError, "^a subquery"),
+            ("NOT_CONSTANT", e.InvalidArgumentError, r"^no such column|^\[UNRESOLVED_COLUMN\] |^A column, .* cannot be resolved"),
+            ("DATA_TYPE", _SCHEMA, ""),
+        )
+    ),
     # Values that are cast to the type of their column
     *(
         Condition(

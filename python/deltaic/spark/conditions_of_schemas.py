@@ -103,7 +103,18 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"),
     Condition("DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", ANALYSIS, _ARGUMENT, "columns? of the data (comes twice|differ only in case)"),
-    Condition("COLUMN_ALREADY_EXISTS", "42711", ANALYSIS, _ARGUMENT, "^a column comes twice|^two columns differ only in case"),
+    Condition(
+        "COLUMN_ALREADY_EXISTS",
+        "42711",
+        ANALYSIS,
+        e.DeltaError,
+        "^a column comes twice|^two columns differ only in case",
+        {"columnName": "`column`"},
+        details="found '?(?P<column>[^']+)",
+    ),
+    Condition(
+        "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", ANALYSIS, _ARGUMENT, "^every column holds nothing but nulls"
+    ),
     Condition(
         "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
         "42K05",
@@ -122,6 +133,8 @@ CONDITIONS: tuple[Condition, ...] = (
         )
     ),
     Condition("DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION", "428FT", ANALYSIS, _ARGUMENT, "not every column can be a partition"),
+    Condition("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", ANALYSIS),
+    Condition("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", ANALYSIS),
     Condition("DELTA_INVALID_PARTITION_COLUMN_TYPE", "42996", ANALYSIS, _ARGUMENT, "cannot be partitioned by this column"),
     Condition("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "42613", ANALYSIS, _ARGUMENT, "partitioned or clustered, not both"),
     Condition("DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS", "54000", ANALYSIS, _ARGUMENT, "clustered by at most"),

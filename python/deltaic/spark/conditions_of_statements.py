@@ -85,6 +85,9 @@ CONDITIONS: tuple[Condition, ...] = (
         "txnAppId and txnVersion|application transaction",
     ),
     Condition(
+        "DELTA_VERSION_NOT_FOUND", "22003", ANALYSIS, _ARGUMENT, "^the option versionAsOf", {"userVersion": "found"}, details="found '-"
+    ),
+    Condition(
         "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
         "42604",
         ARGUMENT,

@@ -31,6 +31,8 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition(
         "DELTA_TABLE_LOCATION_MISMATCH", "42613", ANALYSIS, parameters={"tableLocation": "found", "existingTableLocation": "expected"}
     ),
+    Condition("DELTA_SET_LOCATION_SCHEMA_MISMATCH", "42KD7", ANALYSIS, parameters={"original": "expected", "destination": "found"}),
+    Condition("DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER", "42613", ANALYSIS, _UNSUPPORTED, "^ALTER TABLE SET LOCATION"),
     Condition("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", ANALYSIS, parameters={"version": "found"}),
     Condition(
         "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER",
@@ -94,8 +96,11 @@ CONDITIONS: tuple[Condition, ...] = (
         "no feature of this name is known|cannot be turned on by this release",
         {"configs": "found"},
     ),
+    Condition("DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE", "0AKDC", RUNTIME, _ARGUMENT, "^no feature to drop", {"feature": "found"}),
     Condition("DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "55000", RUNTIME, _ARGUMENT, "does not have this feature"),
-    Condition("DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", "0AKDC", RUNTIME, _UNSUPPORTED, "this feature cannot be dropped"),
+    Condition(
+        "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", "0AKDC", RUNTIME, _UNSUPPORTED, "this feature cannot be dropped", {"feature": "found"}
+    ),
     Condition("DELTA_FEATURE_DROP_DEPENDENT_FEATURE", "55000", RUNTIME, _ARGUMENT, "another feature needs this one"),
     Condition("DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST", "22KD0", RUNTIME, _ARGUMENT, "older versions of the table"),
     Condition("DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED", "42000", RUNTIME, _ARGUMENT, "needs the history to be truncated"),
@@ -118,6 +123,15 @@ CONDITIONS: tuple[Condition, ...] = (
         "^not a valid value",
         {"isolationLevel": "found"},
         details="^property delta.isolationLevel",
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_FEATURE_STATUS",
+        "0AKDE",
+        RUNTIME,
+        _ARGUMENT,
+        "^not a valid value",
+        {"feature": "feature", "status": "found"},
+        details=r"^property delta\.feature\.(?P<feature>\w[^:]*)",
     ),
     Condition("DELTA_ADD_CONSTRAINTS", "0A000", ANALYSIS, _ARGUMENT, "a constraint is not set as a property"),
     Condition(

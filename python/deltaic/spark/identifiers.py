@@ -20,14 +20,13 @@ _BETWEEN_STATEMENTS = re.compile(r";|\b(?:BEGIN|THEN|ELSE|DO|LOOP|REPEAT)\b", re
 _BY_PATH = re.compile(r"\bdelta(ic)?\s*\.\s*`", re.IGNORECASE)
 
 
-def refuse_script(text: str, names_table: Callable[[str], bool]) -> None:
-    """UnsupportedFeatureError for BEGIN … END over Delta tables: Spark runs the statements of a script by itself. `names_table`: True for
-    a statement that names one in another way than by its path."""
+def is_script(text: str, names_table: Callable[[str], bool]) -> bool:
+    """True for BEGIN … END over Delta tables; Spark itself runs any other script. `names_table`: True for a statement that names one in
+    another way than by its path."""
     if _SCRIPT.match(text) is None:
-        return
+        return False
     statements = (piece for piece in _BETWEEN_STATEMENTS.split(text) if piece.strip())
-    if _BY_PATH.search(text) or any(map(names_table, statements)):
-        raise UnsupportedFeatureError("a script (BEGIN … END) over Delta tables", expected="its statements, one after the other")
+    return _BY_PATH.search(text) is not None or any(map(names_table, statements))
 
 
 def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:

@@ -228,6 +228,20 @@ def rename(spark: Any, name: Name, new: Name) -> None:
         names.rename(spark, known.parts, parts)
 
 
+def relocate(spark: Any, name: Name, path: str) -> None:
+    """Lets a name stand for the table at another path. On Spark Connect, UnsupportedFeatureError for a managed table: only DROP takes its
+    name away there, and its files too."""
+    known = named_table(spark, name.parts)
+    assert known is not None
+    if has_jvm(spark):
+        catalog.relocate(spark, known.parts, path)
+    elif known.managed:
+        raise UnsupportedFeatureError("SET LOCATION of a managed table on Spark Connect", found=str(name), expected="an external table")
+    else:
+        names.drop(spark, known.parts, purges=False)
+        names.enter(spark, known.parts, path)
+
+
 def _is_taken(spark: Any, place: tuple[str, str]) -> bool:
     """True if a table of any format, or a lasting view, has the name."""
     return catalog.is_taken(spark, place) if has_jvm(spark) else names.entry_of(spark, place) is not None

@@ -93,7 +93,7 @@ def _next(values: Any) -> Any:
 
 
 def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[[], Any] | None) -> str:
-    reader = Reader(text)
+    reader = Reader(text, several=True)
     pieces: list[str] = []
     copied = 0
     for index, token in enumerate(reader.tokens):

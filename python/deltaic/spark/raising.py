@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from types import FunctionType
+from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
 from deltaic.engine.spark.errors import describe_by
@@ -23,9 +23,12 @@ _OF_ROWS_OF_OURS = "USER_RAISED_EXCEPTION"
 """Spark's condition of `raise_error`, by which our own checks of rows end a query."""
 
 
-def raises_as_spark(preferred: Mapping[type[DeltaError], str] | None = None) -> Callable[[_F], _F]:
+def raises_as_spark(
+    preferred: Mapping[type[DeltaError], str] | None = None, instead: Mapping[str, str] | None = None
+) -> Callable[[_F], _F]:
     """A decorator of a function that Spark's users call: a DeltaError leaves it as one of `pyspark.errors` too, with delta-spark's
-    condition. `preferred`: the condition of an error of a class, where the function decides it."""
+    condition. `preferred`: the condition of an error of a class, where the function decides it. `instead`: condition -> the one that
+    Spark itself has for the mistake, where it sees the statement before delta-spark does."""
 
     def decorated(function: _F) -> _F:
         @functools.wraps(function)
@@ -33,7 +36,8 @@ def raises_as_spark(preferred: Mapping[type[DeltaError], str] | None = None) -> 
             try:
                 return function(*args, **named)
             except DeltaError as error:
-                make_of_spark(error, next((name for kind, name in (preferred or {}).items() if isinstance(error, kind)), None))
+                name = next((name for kind, name in (preferred or {}).items() if isinstance(error, kind)), None)
+                make_of_spark(error, name, instead or {})
                 raise
 
         return cast(_F, call)
@@ -63,12 +67,12 @@ class _ErrorDescription:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_of_spark(error: DeltaError, preferred: str | None = None) -> None:
+def make_of_spark(error: DeltaError, preferred: str | None = None, instead: Mapping[str, str] = MappingProxyType({})) -> None:
     """Makes an error one of `pyspark.errors` too: the same object, so that its traceback and attributes stay. `preferred`: the name of its
-    condition."""
+    condition. `instead`: as for `raises_as_spark`."""
     if hasattr(error, "getCondition"):
         return
-    described, kind = _described(error, preferred)
+    described, kind = _described(error, preferred, instead)
     error.__dict__[_DESCRIBED] = described
     error.__class__ = _class_of(type(error), kind)
 
@@ -149,7 +153,7 @@ def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
     return _classes.setdefault((plain, kind), cast("type[DeltaError]", made))
 
 
-def _described(error: DeltaError, preferred: str | None) -> tuple[_ErrorDescription, str]:
+def _described(error: DeltaError, preferred: str | None, instead: Mapping[str, str]) -> tuple[_ErrorDescription, str]:
     """Returns the error's condition and the name of its class in `pyspark.errors`. They come from the condition in its message, from the
     table of conditions, from Spark's own exception, or from its class, in this order."""
     name = tag_of(error)
@@ -164,11 +168,12 @@ def _described(error: DeltaError, preferred: str | None) -> tuple[_ErrorDescript
         return _ErrorDescription(name, state[1] if state else None), RUNTIME if state else _kind_of(error)
     if known is None and (known := fitting(error, REST)) is None:
         return _ErrorDescription(), _kind_of(error)
+    known = condition_named(instead.get(known.name, "")) or known
     return _ErrorDescription(known.name, known.sql_state, dict(parameters_of(error, known))), known.kind
 
 
 def _condition(error: DeltaError) -> tuple[str | None, str | None]:
-    described, _ = _described(error, None)
+    described, _ = _described(error, None, {})
     return described.condition, described.sql_state
 
 

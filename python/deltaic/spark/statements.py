@@ -19,13 +19,15 @@ from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.plan.literal import col
 from deltaic.planning.columns import check_has_columns
 from deltaic.protocol.schema import Schema, quote_name
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
-from deltaic.spark.identifiers import identified, immediate, refuse_script
+from deltaic.spark.heads import BY_PATH, by_name, passes_head, provider_of, target_of
+from deltaic.spark.identifiers import identified, immediate, is_script
 from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
@@ -33,9 +35,10 @@ from deltaic.spark.patches import ORIGINAL, original, spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
+from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, moment_of
-from deltaic.spark.view_statements import view_statement, whole_table
-from deltaic.spark.views import path_of, path_of_view, path_or_named
+from deltaic.spark.view_statements import Projection, projection, view_statement
+from deltaic.spark.views import path_of, path_of_projection, path_of_view, path_or_named, projected
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.statement import run
@@ -53,46 +56,10 @@ _MAY_BE_OURS = re.compile(
 """Texts without any of these, and of those that name tables, are never read by us."""
 _NAMES_A_TABLE = re.compile(r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE)
 
-_EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
-_INTO = (("INTO", "TABLE"), ("OVERWRITE", "TABLE"), ("INTO",), ("OVERWRITE",))
-# Words before the name of the table that a statement is about, the longer ones first.
-_HEADS: tuple[tuple[str, ...], ...] = (
-    ("DELETE", "FROM"),
-    ("UPDATE",),
-    ("MERGE", *_EVOLUTION, "INTO"),
-    ("MERGE", "INTO"),
-    *(("INSERT", *evolves, *into) for evolves in ((), _EVOLUTION) for into in _INTO),
-    ("TRUNCATE", "TABLE"),
-    ("ALTER", "TABLE"),
-    ("CREATE", "OR", "REPLACE", "TABLE"),
-    *(("CREATE", *external, "TABLE", *exists) for external in ((), ("EXTERNAL",)) for exists in (("IF", "NOT", "EXISTS"), ())),
-    ("REPLACE", "TABLE"),
-    ("DROP", "TABLE", "IF", "EXISTS"),
-    ("DROP", "TABLE"),
-    ("OPTIMIZE",),
-    ("REORG", "TABLE"),
-    ("VACUUM",),
-    ("RESTORE", "TABLE"),
-    ("RESTORE",),
-    ("FSCK", "REPAIR", "TABLE"),
-    *((word, "TABLE", what) for word in ("DESCRIBE", "DESC") for what in ("EXTENDED", "FORMATTED")),
-    *((word, what) for word in ("DESCRIBE", "DESC") for what in ("HISTORY", "DETAIL", "TABLE", "EXTENDED", "FORMATTED")),
-    ("DESCRIBE",),
-    ("DESC",),
-    ("SHOW", "COLUMNS", "IN"),
-    ("SHOW", "COLUMNS", "FROM"),
-    ("SHOW", "PARTITIONS"),
-    ("SHOW", "TBLPROPERTIES"),
-    ("SHOW", "CREATE", "TABLE"),
-    ("ANALYZE", "TABLE"),
-    ("COMMENT", "ON", "TABLE"),
-)
 _OF_THE_CATALOG = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
 _CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE", "ALTER"}
 _ONLY_OURS = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
 """Statements that Spark does not have."""
-_BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
-"""Statements that take a path in quotes as well."""
 
 
 @raises_as_spark()
@@ -112,7 +79,8 @@ def sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Data
 
 
 def queried(spark: Any, text: str, given: Mapping[str, Any]) -> DataFrame:
-    """A query within a statement. `given`: DataFrames by their names in the text, of which the session knows nothing."""
+    """A query within a statement, or a statement of a script. `given`: DataFrames by their names in the text, of which the session knows
+    nothing."""
     return _dispatched(spark, text, None, given) if given or _may_be_ours(spark, text) else spark_sql(spark, text)
 
 
@@ -191,7 +159,8 @@ def _table(spark: Any, name: str) -> DataFrame:
 def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> DataFrame:
     """`given`: DataFrames by their names in the text, of which the session knows nothing."""
     names_table = functools.partial(_names_table, spark)
-    refuse_script(text, names_table)
+    if is_script(text, names_table):
+        return run_script(spark, with_arguments(text, args), raises_as_spark()(functools.partial(queried, spark, given=given)))
     try:
         inner = immediate(spark, text, args, names_table)
         text, args = identified(spark, text, args)
@@ -202,21 +171,23 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
         return sql(spark, inner.text, inner.args)
     if reader.at("FROM"):
         inserting = Reader(insert_first(text))
-        if (target := _target(inserting)) is not None and _is_ours(spark, inserting, target):
+        if (target := target_of(inserting)) is not None and _is_ours(spark, inserting, target):
             return _dispatched(spark, inserting.text, args, given)
     if reader.tokens[0].keyword in _OF_THE_CATALOG and run_in_catalog(
         spark, with_arguments(text, args), lambda query: _dispatched(spark, query, None, given)
     ):
         return frame_of(spark, nothing())
     definitions = _definitions(reader)
-    target = _target(reader)
+    target = target_of(reader)
+    if target is not None and reader.tokens[reader.position].keyword in ("DELETE", "UPDATE"):
+        reader, target = _through_projection(spark, reader, target)
     if target is not None and _is_ours(spark, reader, target):
-        whole = with_arguments(text, args)
+        whole = with_arguments(reader.text, args)
         reader = Reader(whole)
         before, names = _definitions(reader) or ("", [])
         with opening(spark), SparkTables(spark, before, names, given) as tables:
             runs = run if reader.tokens[reader.position].keyword in _CHANGES_ROWS else _runs
-            done = frame_of(spark, runs(_by_name(whole[reader.tokens[reader.position].start :]), tables))
+            done = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
         if reader.tokens[reader.position].keyword in _CHANGES and target.path is None and (path := path_of_view(spark, target)) is not None:
             newest(spark, path).createOrReplaceTempView(target.parts[0])  # by public interfaces a view shows one version
         return done
@@ -230,15 +201,22 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
 
 
 _CHANGES_ROWS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
-_runs = raises_as_spark({TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"})(run)
-"""Like `run`. Spark looks for the path of a table whose rows change by itself, and then has another condition."""
+_runs = raises_as_spark(
+    {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"},
+    {
+        "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
+        "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
+    },
+)(run)
+"""Like `run`, for statements that do not change rows. Where rows change, Spark looks for the path of the table by itself, and then has
+another condition."""
 
 
 def _names_table(spark: Any, text: str) -> bool:
     """True if a statement reads or changes a Delta table."""
     try:
         reader = Reader(text)
-        target = _target(reader)
+        target = target_of(reader)
         return (target is not None and _is_ours(spark, reader, target)) or bool(references(reader, spark))
     except InvalidArgumentError:
         return False
@@ -283,7 +261,7 @@ def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Itera
     except Exception as error:
         first = reader.tokens[0].keyword
         only_ours = first in _ONLY_OURS or (
-            len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in _BY_PATH
+            len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in BY_PATH
         )
         if target is not None and only_ours and type(error).__name__ in ("ParseException", "AnalysisException"):
             if not _is_known(spark, target):
@@ -310,7 +288,7 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
     that of a table that is replaced."""
     if target is None or target.path is not None or reader.tokens[0].keyword not in ("CREATE", "REPLACE"):
         return False
-    provider = _provider(reader)
+    provider = provider_of(reader)
     if provider is None and (source := _like(reader)) is not None:
         provider = "delta" if path_of(spark, source) is not None else "another"
     if provider is None:
@@ -322,25 +300,11 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
     return ours and here and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
 
 
-def _provider(reader: Reader) -> str | None:
-    """Returns the provider after USING in a CREATE TABLE; "delta" for a clone."""
-    depth = 0
-    for token, after in zip(reader.tokens, reader.tokens[1:], strict=False):
-        depth += {"(": 1, ")": -1}.get(token.text, 0)
-        if depth == 0 and token.keyword == "AS":
-            return None
-        if depth == 0 and token.keyword == "CLONE":
-            return "delta"
-        if depth == 0 and token.keyword == "USING":
-            return after.text.strip("`")
-    return None
-
-
 def _like(reader: Reader) -> Name | None:
     """The table whose definition CREATE TABLE name LIKE source takes. Leaves the cursor where it was."""
     start = reader.position
     try:
-        if _passes_head(reader):
+        if passes_head(reader):
             read_name(reader)
             return read_name(reader) if reader.accept("LIKE") else None
     except InvalidArgumentError:
@@ -350,27 +314,22 @@ def _like(reader: Reader) -> Name | None:
     return None
 
 
-def _passes_head(reader: Reader) -> bool:
-    """Passes the words before the name of the statement's table. GENERATE has its mode among them, which may be any."""
-    if reader.accept("GENERATE"):
-        reader.name()
-        return reader.accept("FOR", "TABLE")
-    return any(reader.accept(*words) for words in _HEADS)
-
-
-def _target(reader: Reader) -> Name | None:
-    """The table that a statement of ours is about; None for a query, and for what has no table there. Leaves the cursor where it was."""
-    start = reader.position
-    try:
-        if _passes_head(reader):
-            if reader.tokens[0].keyword in _BY_PATH and not reader.done and reader.tokens[reader.position].kind == "string":
-                return Name(("delta", reader.string()))
-            return read_name(reader)
-    except InvalidArgumentError:
-        return None
-    finally:
-        reader.position = start
-    return None
+def _through_projection(spark: Any, reader: Reader, target: Name) -> tuple[Reader, Name]:
+    """The statement with the table in the place of a view that shows some of its columns, under the view's name."""
+    path = path_of_projection(spark, target)
+    if path is None:
+        return reader, target
+    named = Reader(reader.text)
+    named.position = reader.position
+    passes_head(named)
+    start = named.tokens[named.position].start
+    read_name(named)
+    end = named.tokens[named.position - 1].end
+    has_alias = not named.done and (named.at("AS") or not (named.at("SET") or named.at("WHERE")))
+    table = f"delta.{col(path)}{'' if has_alias else f' AS {target}'}"
+    changed = Reader(f"{reader.text[:start]}{table}{reader.text[end:]}")
+    changed.position = reader.position
+    return changed, Name(("delta", path))
 
 
 def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
@@ -389,18 +348,6 @@ def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
     return (path_in_catalog(spark, target.parts) if as_spark else path_of(spark, target)) is not None
 
 
-def _by_name(text: str) -> str:
-    """VACUUM '/path' -> VACUUM delta.`/path`."""
-    reader = Reader(text)
-    if reader.tokens[0].keyword not in _BY_PATH:
-        return text
-    _passes_head(reader)
-    if reader.done or (token := reader.tokens[reader.position]).kind != "string":
-        return text
-    path = reader.string().replace("`", "``")
-    return f"{text[: token.start]}delta.`{path}`{text[token.end :]}"
-
-
 # --- queries
 
 
@@ -412,8 +359,8 @@ def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) ->
     if args and any(each.is_marked for each in found):  # Spark sees nothing of a moment, nor of what is to be filled in there
         return _queried(spark, Reader(with_arguments(reader.text, args)), None, given)
     if (view := view_statement(reader.text)) is not None:
-        path = None if view.columns else whole_table(spark, view.query)
-        view.make(_dispatched(spark, view.query, args, given) if path is None else newest(spark, path))
+        shown = None if view.columns else projection(spark, view.query)
+        view.make(_dispatched(spark, view.query, args, given) if shown is None else _shown(spark, shown))
         if view.cached is None:
             return frame_of(spark, nothing())
         return spark_sql(spark, f"{view.cached} `{view.name.replace('`', '``')}`")
@@ -424,6 +371,11 @@ def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) ->
     named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in found}
     frames = {name: referred(spark, reference) for reference, name in named.items()}
     return over_frames(spark, spliced(reader.text, named), args, {**given, **frames})
+
+
+def _shown(spark: Any, shown: Projection) -> DataFrame:
+    frame = newest(spark, shown.path)
+    return frame if shown.columns is None else projected(spark, frame.select(*map(quote_name, shown.columns)), shown.path)
 
 
 _numbers = itertools.count()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from deltaic.errors import InvalidArgumentError
 from deltaic.spark.references import references
 from deltaic.sql.tokens import Reader
 
@@ -49,11 +50,25 @@ def view_statement(text: str) -> ViewStatement | None:
     return ViewStatement(name, reader.rest("a query"), replaces, is_global, columns) if reader.accept("AS") else None
 
 
-def whole_table(spark: Any, query: str) -> str | None:
-    """The path in SELECT * FROM delta.`path`, which shows the table as it is; None for any other query."""
+@dataclass(frozen=True)
+class Projection:
+    """SELECT column, … FROM a table, without other names for the columns. `columns`: None for `*`."""
+
+    path: str
+    columns: tuple[str, ...] | None
+
+
+def projection(spark: Any, query: str) -> Projection | None:
+    """The table of which a query shows columns of all rows at the newest version; None for any other query."""
     reader = Reader(query)
-    if not reader.accept("SELECT", "*", "FROM"):
+    if not reader.accept("SELECT"):
         return None
-    found = references(reader, spark)
-    is_all = len(found) == 1 and found[0].end == reader.tokens[-1].end and found[0].start == reader.tokens[3].start
-    return found[0].path if is_all and found[0].version is None and found[0].moment is None else None
+    try:
+        columns = None if reader.accept("*") else tuple(reader.listed(reader.name))
+    except InvalidArgumentError:
+        return None
+    if not reader.accept("FROM") or reader.done:
+        return None
+    found = references(Reader(query), spark)
+    is_all = len(found) == 1 and found[0].end == reader.tokens[-1].end and found[0].start == reader.tokens[reader.position].start
+    return Projection(found[0].path, columns) if is_all and found[0].version is None and found[0].moment is None else None

@@ -10,7 +10,7 @@ from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
 
-_VIEWS = "_deltaic_views"
+_VIEWS, _PROJECTIONS = "_deltaic_views", "_deltaic_projections"
 _MAKERS = ("createTempView", "createOrReplaceTempView")
 
 
@@ -49,31 +49,52 @@ def path_of_view(spark: Any, name: Name) -> str | None:
     return _path_of_view(spark, name.parts[0]) if len(name.parts) == 1 else None
 
 
+def path_of_projection(spark: Any, name: Name) -> str | None:
+    """The path of the table of which a temporary view shows some columns of all rows, by their own names: DELETE and UPDATE may change
+    it by the view's name."""
+    return _noted(spark, _PROJECTIONS, name.parts[0]) if len(name.parts) == 1 else None
+
+
 def watched(spark: Any, frame: Any, path: str) -> Any:
     """The DataFrame of a whole table, whose temporary views from now on stand for the table: statements may change it by their name."""
+    return _watched(spark, frame, path, _VIEWS)
+
+
+def projected(spark: Any, frame: Any, path: str) -> Any:
+    """The DataFrame of columns of a table, whose temporary views from now on are those of `path_of_projection`."""
+    return _watched(spark, frame, path, _PROJECTIONS)
+
+
+def _watched(spark: Any, frame: Any, path: str, kind: str) -> Any:
     for maker in _MAKERS:
-        setattr(frame, maker, _ViewMaker(spark, frame, path, getattr(frame, maker)))
+        setattr(frame, maker, _ViewMaker(spark, frame, path, getattr(frame, maker), kind))
     return frame
 
 
 class _ViewMaker:
-    """`createTempView` of one DataFrame, which also notes whose rows the view shows."""
+    """`createTempView` of one DataFrame, which also notes whose rows the view shows. `kind`: _VIEWS or _PROJECTIONS."""
 
-    def __init__(self, spark: Any, frame: Any, path: str, make: Any) -> None:
-        self._spark, self._frame, self._path, self._make = spark, frame, path, make
+    def __init__(self, spark: Any, frame: Any, path: str, make: Any, kind: str) -> None:
+        self._spark, self._frame, self._path, self._make, self._kind = spark, frame, path, make, kind
 
     def __call__(self, name: str) -> None:
         self._make(name)
-        self._spark.__dict__.setdefault(_VIEWS, {})[name.lower()] = (self._path, self._frame)
+        self._spark.__dict__.setdefault(self._kind, {})[name.lower()] = (self._path, self._frame)
 
 
 def _path_of_view(spark: Any, view: str) -> str | None:
-    """Another DataFrame may have got the name since: the view must still show the same plan."""
-    noted = spark.__dict__.get(_VIEWS, {}).get(view.lower())
-    if noted is not None and spark.catalog.tableExists(view):
-        path, frame = noted
-        return path if _table(spark, view).sameSemantics(frame) else None
+    if view.lower() in spark.__dict__.get(_VIEWS, {}) and spark.catalog.tableExists(view):
+        return _noted(spark, _VIEWS, view)
     return _path_in_source(spark, view)
+
+
+def _noted(spark: Any, kind: str, view: str) -> str | None:
+    """Another DataFrame may have got the name since: the view must still show the same plan."""
+    noted = spark.__dict__.get(kind, {}).get(view.lower())
+    if noted is None or not spark.catalog.tableExists(view):
+        return None
+    path: str = noted[0]
+    return path if _table(spark, view).sameSemantics(noted[1]) else None
 
 
 def _table(spark: Any, view: str) -> Any:

@@ -29,8 +29,10 @@ def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
     path = next((value for each, value in asked.options.items() if each.lower() == "path"), None)
     new = place_of(spark, name, path)
     asked.put({"path": new.path})
+    with opening(spark):
+        makes = new.enters and new.managed and not DeltaTable.exists(new.path)
     with entering(spark, new):
-        write_frame(df, asked, mode, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
+        write_frame(df, asked, mode, defines=makes, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
 
 
 def insert_into(df: Any, asked: BuilderState, path: str) -> None:

@@ -53,9 +53,14 @@ class ExpressionError(InvalidArgumentError):
     """Raised for an expression that fails on a row, as in Spark. `condition`: Spark's error condition, such
     as DIVIDE_BY_ZERO."""
 
-    def __init__(self, message: str, *, condition: str, found: str | None = None) -> None:
+    def __init__(self, message: str, *, condition: str, where: str | None = None, found: object = None) -> None:
         self.condition = condition
-        super().__init__(f"[{condition}] {message}", found=found)
+        super().__init__(f"[{condition}] {message}", where=where, found=found)
+
+    def within(self, place: str) -> ExpressionError:
+        where = f"{place}, {self.where}" if self.where else place
+        message = self.message.removeprefix(f"[{self.condition}] ")
+        return ExpressionError(message, condition=self.condition, where=where, found=self.found)
 
 
 def translate(

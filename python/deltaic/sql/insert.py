@@ -44,7 +44,7 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         reader.expect("INTO")
     reader.accept("TABLE")
     name = read_name(reader)
-    partition = reader.bracketed(lambda: _partition(reader)) if reader.accept("PARTITION") else []
+    partition = reader.bracketed(lambda: partition_value(reader)) if reader.accept("PARTITION") else []
     listed = tuple(reader.bracketed(reader.name)) if _lists_columns(reader) else None
     by_name = reader.accept("BY", "NAME")
     where = None
@@ -54,7 +54,7 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         reader.expect("WHERE")
         where = without_qualifiers(reader.slice(*_QUERY_STARTS, expected="a condition"), name.qualifiers)
     table = tables.table(name)
-    fixed = _fixed(partition, table)
+    fixed = fixed_values(partition, table)
     filled = _filled(table.schema, listed)
     target = _Target(tuple(name for name in filled if listed is not None or name not in fixed), by_name, fixed, listed is not None)
     if both := set(target.columns) & set(fixed):
@@ -72,13 +72,13 @@ def insert(reader: Reader, tables: Tables) -> Rows:
     return nothing()
 
 
-def _partition(reader: Reader) -> tuple[str, str | None]:
+def partition_value(reader: Reader) -> tuple[str, str | None]:
     """column [= value]"""
     name = reader.name()
     return name, reader.slice(",", expected="a value") if reader.accept("=") else None
 
 
-def _fixed(partition: list[tuple[str, str | None]], table: DeltaTable) -> dict[str, str]:
+def fixed_values(partition: list[tuple[str, str | None]], table: DeltaTable) -> dict[str, str]:
     """Returns the columns for which PARTITION has a value, as the schema spells them, with SQL that casts the
     value to their type."""
     columns = {name.lower(): name for name in table.metadata.partition_columns}

@@ -10,6 +10,7 @@ from deltaic.protocol.properties import REGISTRY, Status
 from deltaic.protocol.schema import Schema, quote_name
 from deltaic.rows.rows import Rows
 from deltaic.sql.create import read_property_name
+from deltaic.sql.insert import fixed_values, partition_value
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing, rows_of
 from deltaic.sql.tokens import Reader
@@ -17,14 +18,15 @@ from deltaic.table import DeltaTable
 
 
 def show(reader: Reader, tables: Tables) -> Rows:
-    """SHOW COLUMNS IN | FROM name · SHOW PARTITIONS name · SHOW TBLPROPERTIES name [(key)] · SHOW CREATE TABLE name"""
+    """SHOW COLUMNS IN | FROM name · SHOW PARTITIONS name [PARTITION (column = value, …)] · SHOW TBLPROPERTIES name [(key)] ·
+    SHOW CREATE TABLE name"""
     reader.expect("SHOW")
     if reader.accept("COLUMNS"):
         if not reader.accept("IN"):
             reader.expect("FROM")
         return _columns(_named(reader, tables))
     if reader.accept("PARTITIONS"):
-        return _partitions(_named(reader, tables))
+        return _partitions(reader, tables)
     if reader.accept("CREATE", "TABLE"):
         name = read_name(reader)
         if reader.accept("AS", "SERDE"):
@@ -38,7 +40,8 @@ def show(reader: Reader, tables: Tables) -> Rows:
     name = read_name(reader)
     (key,) = reader.bracketed(lambda: read_property_name(reader)) if reader.at("(") else (None,)
     reader.end()
-    return _properties(tables.table(name), key)
+    table = tables.table(name)
+    return _properties(table, key, tables.created_as(name, table)[0])
 
 
 def comment(reader: Reader, tables: Tables) -> Rows:
@@ -106,16 +109,22 @@ def _columns(table: DeltaTable) -> Rows:
     return rows_of(pa.table({"col_name": pa.array(table.schema.names, pa.string())}))
 
 
-def _partitions(table: DeltaTable) -> Rows:
+def _partitions(reader: Reader, tables: Tables) -> Rows:
+    name = read_name(reader)
+    given = reader.bracketed(lambda: partition_value(reader)) if reader.accept("PARTITION") else []
+    reader.end()
+    table = tables.table(name)
     names = table.metadata.partition_columns
     if not names:
         raise InvalidArgumentError("the table is not partitioned, so it has no partitions to show", where=table.location)
-    partitions = table.partitions().to_arrow()
+    where = " AND ".join(f"{quote_name(column)} <=> {value}" for column, value in fixed_values(given, table).items())
+    partitions = table.partitions(where=where or None).to_arrow()
     return rows_of(partitions.select(list(range(len(names)))))
 
 
-def _properties(table: DeltaTable, key: str | None) -> Rows:
+def _properties(table: DeltaTable, key: str | None, name: str) -> Rows:
+    """`name`: of the table, in the message about a property that it does not have."""
     shown = shown_properties(table)
     if key is not None:
-        shown = {key: shown.get(key, f"Table delta.`{table.location}` does not have property: {key}")}
+        shown = {key: shown.get(key, f"Table {name} does not have property: {key}")}
     return rows_of(pa.table({"key": pa.array(shown.keys(), pa.string()), "value": pa.array(shown.values(), pa.string())}))

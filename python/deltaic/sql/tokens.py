@@ -75,15 +75,16 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 class Reader:
-    """The cursor. `accept` advances if the words come next; `expect` raises an error if they do not."""
+    """The cursor. `accept` advances if the words come next; `expect` raises an error if they do not.
+    `several`: semicolons may divide the text."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, *, several: bool = False) -> None:
         self.text = text
         self.tokens = list(_tokens(text))
         while self.tokens and self.tokens[-1].text == ";":
             self.tokens.pop()
         self.position = 0
-        if any(token.text == ";" for token in self.tokens):
+        if not several and any(token.text == ";" for token in self.tokens):
             raise InvalidArgumentError("one statement at a time", found="several, divided by ';'")
         if not self.tokens:
             raise InvalidArgumentError("an empty statement", expected="a SQL statement")

@@ -26,6 +26,8 @@ PROPERTIES = "spark.databricks.delta.properties.defaults."
 default of `delta.appendOnly`."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 RECORDS = "spark.sql.files.maxRecordsPerFile"
+BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
+"""Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition columns."""
 
 
 def said(spark: Any, name: str) -> str | None:

@@ -77,6 +77,15 @@ def rename(spark: Any, name: tuple[str, str], new: tuple[str, str]) -> None:
     session_catalog(spark).renameTable(identifier(spark, name), identifier(spark, new))
 
 
+def relocate(spark: Any, name: tuple[str, str], location: str) -> None:
+    """Gives the entry of a table another location. No file moves."""
+    entry = entry_of(spark, name)
+    assert entry is not None
+    uri = spark._jvm.org.apache.hadoop.fs.Path(location).toUri()
+    storage = _copied(entry.storage(), locationUri=spark._jvm.scala.Option.apply(uri))
+    session_catalog(spark).alterTable(_copied(entry, storage=storage))
+
+
 def _new_entry(spark: Any, name: tuple[str, str], kind: str, schema: Any, location: Any) -> Any:
     """A CatalogTable. `location`: a Scala Option of a URI."""
     jvm = spark._jvm

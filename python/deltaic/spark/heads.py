@@ -1,0 +1,93 @@
+"""The head of a statement: its first words, and the table that it is about."""
+
+from __future__ import annotations
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.sql.names import Name, read_name
+from deltaic.sql.tokens import Reader
+
+_EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
+_INTO = (("INTO", "TABLE"), ("OVERWRITE", "TABLE"), ("INTO",), ("OVERWRITE",))
+# Words before the name of the table that a statement is about, the longer ones first.
+_HEADS: tuple[tuple[str, ...], ...] = (
+    ("DELETE", "FROM"),
+    ("UPDATE",),
+    ("MERGE", *_EVOLUTION, "INTO"),
+    ("MERGE", "INTO"),
+    *(("INSERT", *evolves, *into) for evolves in ((), _EVOLUTION) for into in _INTO),
+    ("TRUNCATE", "TABLE"),
+    ("ALTER", "TABLE"),
+    ("CREATE", "OR", "REPLACE", "TABLE"),
+    *(("CREATE", *external, "TABLE", *exists) for external in ((), ("EXTERNAL",)) for exists in (("IF", "NOT", "EXISTS"), ())),
+    ("REPLACE", "TABLE"),
+    ("DROP", "TABLE", "IF", "EXISTS"),
+    ("DROP", "TABLE"),
+    ("OPTIMIZE",),
+    ("REORG", "TABLE"),
+    ("VACUUM",),
+    ("RESTORE", "TABLE"),
+    ("RESTORE",),
+    ("FSCK", "REPAIR", "TABLE"),
+    *((word, "TABLE", what) for word in ("DESCRIBE", "DESC") for what in ("EXTENDED", "FORMATTED")),
+    *((word, what) for word in ("DESCRIBE", "DESC") for what in ("HISTORY", "DETAIL", "TABLE", "EXTENDED", "FORMATTED")),
+    ("DESCRIBE",),
+    ("DESC",),
+    ("SHOW", "COLUMNS", "IN"),
+    ("SHOW", "COLUMNS", "FROM"),
+    ("SHOW", "PARTITIONS"),
+    ("SHOW", "TBLPROPERTIES"),
+    ("SHOW", "CREATE", "TABLE"),
+    ("ANALYZE", "TABLE"),
+    ("COMMENT", "ON", "TABLE"),
+)
+BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
+"""Statements that take a path in quotes as well."""
+
+
+def passes_head(reader: Reader) -> bool:
+    """Passes the words before the name of the statement's table. GENERATE has its mode among them, which may be any."""
+    if reader.accept("GENERATE"):
+        reader.name()
+        return reader.accept("FOR", "TABLE")
+    return any(reader.accept(*words) for words in _HEADS)
+
+
+def target_of(reader: Reader) -> Name | None:
+    """The table that a statement of ours is about; None for a query, and for what has no table there. Leaves the cursor where it was."""
+    start = reader.position
+    try:
+        if passes_head(reader):
+            if reader.tokens[0].keyword in BY_PATH and not reader.done and reader.tokens[reader.position].kind == "string":
+                return Name(("delta", reader.string()))
+            return read_name(reader)
+    except InvalidArgumentError:
+        return None
+    finally:
+        reader.position = start
+    return None
+
+
+def provider_of(reader: Reader) -> str | None:
+    """Returns the provider after USING in a CREATE TABLE; "delta" for a clone."""
+    depth = 0
+    for token, after in zip(reader.tokens, reader.tokens[1:], strict=False):
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth == 0 and token.keyword == "AS":
+            return None
+        if depth == 0 and token.keyword == "CLONE":
+            return "delta"
+        if depth == 0 and token.keyword == "USING":
+            return after.text.strip("`")
+    return None
+
+
+def by_name(text: str) -> str:
+    """VACUUM '/path' -> VACUUM delta.`/path`."""
+    reader = Reader(text)
+    if reader.tokens[0].keyword not in BY_PATH:
+        return text
+    passes_head(reader)
+    if reader.done or (token := reader.tokens[reader.position]).kind != "string":
+        return text
+    path = reader.string().replace("`", "``")
+    return f"{text[: token.start]}delta.`{path}`{text[token.end :]}"

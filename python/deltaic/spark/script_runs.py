@@ -1,0 +1,187 @@
+"""Runs SQL scripts (`BEGIN … END`) that name Delta tables, statement by statement, as Spark runs its own.
+
+The variables of a script are session variables while their block runs, so that Spark resolves their names; a
+session variable of the same name has its value back afterwards. A query's rows are collected when it runs, and
+those of the last one are the script's result.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.schema import quote_name
+from deltaic.spark.patches import spark_sql
+from deltaic.spark.scripts import Block, Choice, Declaration, ForLoop, Handler, Loop, Node, Sql, parse_script
+from deltaic.sql.subqueries import QUERY_STARTS
+from deltaic.sql.tokens import Reader
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_numbers = itertools.count()
+
+
+def run_script(spark: Any, text: str, run: Callable[[str], DataFrame]) -> DataFrame:
+    """Runs a script. Returns the rows of its last query, or an empty DataFrame without columns. `run`: runs one statement."""
+    script = _Run(spark, run)
+    script.do(parse_script(text))
+    return script.answer if script.answer is not None else spark.createDataFrame([], "")
+
+
+class _Left(Exception):
+    """A LEAVE or ITERATE on the way to its label, or an EXIT handler on the way to the end of its block."""
+
+    def __init__(self, label: str | Block, *, again: bool = False) -> None:
+        super().__init__(f"no such label: {label if isinstance(label, str) else 'of a handler'}")
+        self.label, self.again = label, again
+
+
+class _Run:
+    """`answer`: the rows of the last query. `_blocks`: those that are running, the innermost one last, each with what its end undoes."""
+
+    def __init__(self, spark: Any, run: Callable[[str], DataFrame]) -> None:
+        self._spark, self._run = spark, run
+        self._blocks: list[tuple[Block, ExitStack]] = []
+        self.answer: DataFrame | None = None
+
+    def do(self, node: Node) -> None:
+        """Runs one statement. An error goes to the handler of the innermost block that has one for it."""
+        try:
+            self._do(node)
+        except _Left:
+            raise
+        except Exception as error:
+            depth, handler = self._handler_of(error)
+            if handler is None:
+                raise
+            inner, self._blocks = self._blocks[depth:], self._blocks[:depth]
+            try:
+                self.do(handler.body)
+            finally:
+                self._blocks = [*self._blocks, *inner]
+            if handler.exits:
+                raise _Left(self._blocks[depth][0]) from None
+
+    def _do(self, node: Node) -> None:
+        if isinstance(node, Sql):
+            self._statement(node.text)
+        elif isinstance(node, Declaration):
+            for name in node.names:
+                self._declare(self._blocks[-1][1], name, node.definition)
+        elif isinstance(node, Block):
+            self._block(node)
+        elif isinstance(node, Choice):
+            self._choose(node)
+        elif isinstance(node, Loop):
+            self._loop(node)
+        elif isinstance(node, ForLoop):
+            self._for(node)
+        else:
+            raise _Left(node.label, again=node.again)
+
+    def _statement(self, text: str) -> None:
+        frame = self._run(text)
+        if frame.columns and Reader(text).tokens[0].keyword in QUERY_STARTS | {"("}:
+            self.answer = self._spark.createDataFrame(frame.collect(), frame.schema)
+
+    def _block(self, block: Block) -> None:
+        with ExitStack() as scope:
+            self._blocks.append((block, scope))
+            try:
+                self._all(block.body)
+            except _Left as left:
+                if left.label not in (block, block.label) or left.again:
+                    raise
+            finally:
+                self._blocks.pop()
+
+    def _all(self, nodes: Sequence[Node]) -> None:
+        for node in nodes:
+            self.do(node)
+
+    def _choose(self, choice: Choice) -> None:
+        for condition, body in choice.branches:
+            if self._holds(condition):
+                self._all(body)
+                return
+        if choice.otherwise is None:
+            raise InvalidArgumentError("[CASE_NOT_FOUND] no WHEN of CASE is true, and there is no ELSE", expected="ELSE")
+        self._all(choice.otherwise)
+
+    def _loop(self, loop: Loop) -> None:
+        while loop.before is None or self._holds(loop.before):
+            if not self._turn(loop) or (loop.until is not None and self._holds(loop.until)):
+                return
+
+    def _turn(self, loop: Loop | ForLoop) -> bool:
+        """Runs the body of a loop once; False if the body left the loop."""
+        try:
+            self._all(loop.body)
+        except _Left as left:
+            if loop.label is None or left.label != loop.label:
+                raise
+            return left.again
+        return True
+
+    def _for(self, loop: ForLoop) -> None:
+        frame = self._run(loop.query)
+        types = {item.name: item.dataType.simpleString() for item in frame.schema.fields}
+        row_type = f"STRUCT<{', '.join(f'{quote_name(name)}: {kind}' for name, kind in types.items())}>"
+        kinds = {**types, **({} if loop.variable is None else {loop.variable: row_type})}
+        with ExitStack() as scope:
+            for name, kind in kinds.items():
+                self._declare(scope, name, kind)
+            for row in frame.collect():
+                values = {**row.asDict(recursive=False), **({} if loop.variable is None else {loop.variable: row})}
+                for name, value in values.items():
+                    spark_sql(self._spark, f"SET VAR {quote_name(name)} = CAST(:value AS {kinds[name]})", {"value": _column(value)})
+                if not self._turn(loop):
+                    return
+
+    def _holds(self, condition: str) -> bool:
+        return bool(self._run(f"SELECT ({condition}\n)").collect()[0][0])
+
+    def _declare(self, scope: ExitStack, name: str, definition: str) -> None:
+        """Declares a variable until the end of `scope`."""
+        scope.enter_context(self._kept(quote_name(name)))
+        self._run(f"DECLARE OR REPLACE VARIABLE {quote_name(name)} {definition}")
+
+    @contextmanager
+    def _kept(self, name: str) -> Iterator[None]:
+        """A session variable of this name, or none, is as before afterwards."""
+        kept = f"__deltaic_variable_{next(_numbers)}"
+        try:
+            spark_sql(self._spark, f"DECLARE VARIABLE {kept} = system.session.{name}")
+        except Exception:  # there is no such variable
+            kept = ""
+        yield
+        if kept:
+            spark_sql(self._spark, f"DECLARE OR REPLACE VARIABLE {name} = {kept}")
+        spark_sql(self._spark, f"DROP TEMPORARY VARIABLE IF EXISTS {kept or name}")
+
+    def _handler_of(self, error: Exception) -> tuple[int, Handler | None]:
+        """The handler of an error, with the number of blocks outside of its block."""
+        condition, state = (_told(error, method) for method in ("getCondition", "getSqlState"))
+        for depth in range(len(self._blocks) - 1, -1, -1):
+            block = self._blocks[depth][0]
+            for handler in block.handlers:
+                states = {block.states.get(name, name) for name in handler.conditions}
+                broad = "SQLEXCEPTION" if state[:2] not in ("02", "01") else "NOT FOUND"
+                if {condition, condition.partition(".")[0], state, broad} - {""} & states:
+                    return depth, handler
+        return 0, None
+
+
+def _told(error: Exception, method: str) -> str:
+    return str(getattr(error, method, lambda: None)() or "").upper()
+
+
+def _column(value: Any) -> Any:
+    from pyspark.sql import Row
+    from pyspark.sql import functions as F
+
+    return F.struct(*(_column(each) for each in value)) if isinstance(value, Row) else F.lit(value)
