@@ -195,6 +195,12 @@ CHARTS = (
         },
     ),
     Chart(
+        "spark_features",
+        "Change feed and constraints on Spark",
+        "A warm session; the feed has 100 commits and 3,600,000 changes, the table three constraints.",
+        {"changes": "read the change feed", "append": "append 4,000,000 rows"},
+    ),
+    Chart(
         "spark_plans",
         "A log of a million files on Spark",
         "Until the first query is planned, in a new session, in a warm one, and once more.",

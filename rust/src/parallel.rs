@@ -17,10 +17,19 @@ pub fn cut(batch: &RecordBatch) -> Vec<RecordBatch> {
     (0..batch.num_rows()).step_by(PIECE).map(|from| batch.slice(from, PIECE.min(batch.num_rows() - from))).collect()
 }
 
+/// Maximum number of threads of one call.
+const MOST_THREADS: usize = 8;
+
+/// Returns the number of threads that share so many pieces of work. For one piece the system is not asked: to
+/// find the limits of a container it reads files, which takes 40 µs.
+pub fn threads_for(pieces: usize) -> usize {
+    if pieces <= 1 { pieces } else { std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(pieces) }
+}
+
 /// Calls `work` for each piece on several threads, and returns the results in the order of the pieces. A
 /// single piece runs on the caller's thread. The first error ends the work.
 pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(pieces.len());
+    let threads = threads_for(pieces.len());
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(pieces.len()));
     let run = || {

@@ -10,7 +10,7 @@ from deltaic.commands import generated
 from deltaic.commands.invariants import Rule, broken_rows, rows_text, rules_of
 from deltaic.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError, check_instance
 from deltaic.log.snapshot import table_schema
-from deltaic.plan.nodes import Scan
+from deltaic.plan.nodes import STORED_ALIAS, Scan
 from deltaic.planning.planned import ScanPlan, column_names, resolve_condition
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.properties import constraint_names
@@ -51,7 +51,7 @@ def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dic
         if not name.strip() or name.lower() in added:
             raise InvalidArgumentError("a constraint's name", found=repr(name), expected="text that is not empty, each name once")
         try:
-            resolve_condition(engine, condition, schema)
+            resolve_condition(engine, condition, schema, STORED_ALIAS)
         except SchemaMismatchError as error:
             raise SchemaMismatchError(f"the CHECK constraint {name} must be a boolean", where=error.where, found=error.found) from None
         added[name.lower()] = condition
@@ -89,6 +89,7 @@ def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
         table_schema=table_schema(snapshot.protocol, metadata),
         files=adds,
         columns=(),
+        alias=STORED_ALIAS,
     )
     for rule, count in _broken(scan, engine, rules):
         raise ConstraintViolationError(rule.message, where=snapshot.location, found=rows_text(count), expected=rule.expected)

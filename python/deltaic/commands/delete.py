@@ -52,9 +52,9 @@ def delete(
     *,
     parquet: ParquetOptions | None = None,
     commit: CommitOptions | None = None,
-    alias: str = "t",
+    alias: str | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Deletes the rows for which `where`, a condition on the relation `alias`, is true; without it all rows.
+    """Deletes the rows for which `where`, a condition on the relation `alias` (None: `own_alias`), is true; without it all rows.
     If no row matches, nothing is committed.
 
     Whole partitions and whole tables are deleted without reading rows. An append-only table raises

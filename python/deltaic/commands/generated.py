@@ -13,13 +13,13 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from deltaic.commands.data_files import hidden_field
-from deltaic.commands.invariants import Rule
+from deltaic.commands.invariants import Rule, under_stored_alias
 from deltaic.commands.store_assignment import assigned, same_type
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan import expression as expressions
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import col, enclosed
-from deltaic.plan.nodes import Plan, Project
+from deltaic.plan.nodes import STORED_ALIAS, Plan, Project
 from deltaic.planning.planned import check_deterministic
 from deltaic.protocol.features import supported
 from deltaic.protocol.schema import Schema, type_name, walk
@@ -96,7 +96,7 @@ def check(engine: Engine, schema: Schema) -> None:
             raise InvalidArgumentError("a generated column has no default", where=where, found=item.metadata["CURRENT_DEFAULT"])
         _check_functions(text, readable.names, where)
         try:
-            resolved = engine.resolve(text, {"t": readable})
+            resolved = engine.resolve(text, {STORED_ALIAS: readable})
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
                 error.message, where=f"{where}: {text}", found=error.found, expected=error.expected or "columns that are not computed"
@@ -126,7 +126,7 @@ def _check_functions(text: str, columns: Iterable[str], where: str) -> None:
 
 def reads(engine: Engine, schema: Schema, text: str) -> frozenset[str]:
     """Returns the columns that an expression reads."""
-    return frozenset(path[0] for _, path in engine.resolve(text, {"t": schema}).columns)
+    return frozenset(path[0] for _, path in engine.resolve(text, {STORED_ALIAS: schema}).columns)
 
 
 def changed_by(engine: Engine, schema: Schema, generated: Mapping[str, str], assigned_columns: Collection[str]) -> list[str]:
@@ -139,9 +139,9 @@ def changed_by(engine: Engine, schema: Schema, generated: Mapping[str, str], ass
     ]
 
 
-def expression(engine: Engine, schema: Schema, name: str, text: str, alias: str) -> Expression:
-    """Returns the value of a generated column as an expression over the relation `alias`."""
-    return assigned(engine, text, schema.field(name).type, (name,), {alias: schema}, "strict")
+def expression(engine: Engine, schema: Schema, name: str, text: str) -> Expression:
+    """Returns the value of a generated column as an expression over the relation STORED_ALIAS."""
+    return assigned(engine, text, schema.field(name).type, (name,), {STORED_ALIAS: schema}, "strict")
 
 
 def computed(plan: Plan, schema: Schema, texts: Mapping[str, str], engine: Engine, *, hidden: Iterable[str] = ()) -> Plan:
@@ -149,12 +149,12 @@ def computed(plan: Plan, schema: Schema, texts: Mapping[str, str], engine: Engin
     then `hidden`."""
     if not texts:
         return plan
-    alias = getattr(plan, "alias", "u")
-    kept = expressions.columns_of(alias, (*schema, *(hidden_field(name) for name in hidden)))
+    fields = (*schema, *(hidden_field(name) for name in hidden))
+    kept = expressions.columns_of(STORED_ALIAS, fields)
     return Project(
-        plan,
-        tuple((name, expression(engine, schema, name, texts[name], alias) if name in texts else value) for name, value in kept),
-        alias,
+        under_stored_alias(plan, fields),
+        tuple((name, expression(engine, schema, name, texts[name]) if name in texts else value) for name, value in kept),
+        getattr(plan, "alias", "u"),
     )
 
 

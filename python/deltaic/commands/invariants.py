@@ -9,16 +9,16 @@ delta-spark (CheckDeltaInvariant), a row for which a condition is null violates 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deltaic.commands.data_files import hidden_field
 from deltaic.errors import ConstraintViolationError, DeltaError, ProtocolError
-from deltaic.plan.expression import COUNT, Expression, Pieces, column, column_at
+from deltaic.plan.expression import COUNT, Expression, Pieces, column_at, columns_of
 from deltaic.plan.failures import failing_with
-from deltaic.plan.nodes import Aggregate, Plan, Project
+from deltaic.plan.nodes import STORED_ALIAS, Aggregate, Data, Plan, Project
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, is_shape, path_text, walk
 from deltaic.spark_sql.char_types import length_conditions
@@ -98,23 +98,30 @@ def checked(
     false) THEN raise_error(...) ELSE id END`."""
     if not rules:
         return plan
-    inner = getattr(plan, "alias", "u")
+    fields = (*schema, *(hidden_field(name) for name in hidden))
     # The check is added to a column of a primitive type if there is one, as nested values are faster if they
     # are only copied. Columns of type void are not written, so they are not used.
     typed = [number for number, field in enumerate(schema) if field.type != "void"]
     place = next((number for number in typed if isinstance(schema[number].type, str)), typed[0] if typed else 0)
     whens: list[str | Expression] = []
     for rule in rules:
-        resolved = engine.resolve(rule.condition, {inner: schema})
-        shown = _shown(sorted(path for _, path in resolved.columns), schema, inner)
+        resolved = engine.resolve(rule.condition, {STORED_ALIAS: schema})
+        shown = _shown(sorted(path for _, path in resolved.columns), schema)
         failure = failing_with(shown, ConstraintViolationError, rule.message, expected=rule.expected)
         whens += [" WHEN ", *_broken(resolved), " THEN ", *failure]
-    columns = [(item.name, column(inner, item)) for item in (*schema, *(hidden_field(name) for name in hidden))]
+    columns = list(columns_of(STORED_ALIAS, fields))
     name, value = columns[place]
     # The value must be part of the expression: an optimizer could replace a column that is always null, and
     # skip the check.
     columns[place] = (name, engine.compose(("CASE", *whens, " ELSE ", value, " END"), value.type))
-    return Project(plan, tuple(columns), alias)
+    return Project(under_stored_alias(plan, fields), tuple(columns), alias)
+
+
+def under_stored_alias(plan: Plan, fields: Iterable[Field]) -> Plan:
+    """Returns the rows of `plan`, which has the columns `fields`, under the alias STORED_ALIAS."""
+    if isinstance(plan, (Data, Project)):
+        return replace(plan, alias=STORED_ALIAS)
+    return Project(plan, columns_of(getattr(plan, "alias", "u"), fields), STORED_ALIAS)
 
 
 def _broken(condition: Expression) -> Pieces:
@@ -122,14 +129,14 @@ def _broken(condition: Expression) -> Pieces:
     return ("NOT coalesce(", condition, ", false)")
 
 
-def _shown(paths: Sequence[tuple[str, ...]], schema: Schema, alias: str) -> list[tuple[str, Pieces]]:
+def _shown(paths: Sequence[tuple[str, ...]], schema: Schema) -> list[tuple[str, Pieces]]:
     """Returns (name, SQL text) of the values that an error shows, which are those of primitive types."""
     shown: list[tuple[str, Pieces]] = []
     for path in paths:
         data_type = schema.find(path)[1].type
         if not isinstance(data_type, str) or data_type in ("variant", "void") or is_shape(data_type):
             continue
-        value = column_at(alias, path, data_type)
+        value = column_at(STORED_ALIAS, path, data_type)
         text: Pieces = ("hex(", value, ")") if data_type == "binary" else ("CAST(", value, " AS STRING)")
         shown.append((path_text(path), ("substring(", *text, f", 1, {SHOWN_CHARACTERS})")))
     return shown
@@ -148,8 +155,8 @@ def counting(engine: Engine, plans: Sequence[Plan], schema: Schema, rules: Seque
         try:
             count = 0
             for plan in plans:
-                condition = engine.resolve(rule.condition, {getattr(plan, "alias", "u"): schema})
-                count += broken_rows(engine, plan, [condition])[0]
+                condition = engine.resolve(rule.condition, {STORED_ALIAS: schema})
+                count += broken_rows(engine, under_stored_alias(plan, schema), [condition])[0]
         except DeltaError:  # counting failed because of another row, so the first error is raised without the number
             raise error from None
         found = rows_text(count) if error.found is None else f"{rows_text(count)}, {'' if count == 1 else 'one '}with {error.found}"

@@ -9,7 +9,7 @@ from deltaic.commands import generated
 from deltaic.commands.data_files import hidden_field
 from deltaic.commands.invariants import Rule
 from deltaic.plan.expression import Expression, column
-from deltaic.plan.nodes import Plan, Project
+from deltaic.plan.nodes import STORED_ALIAS, Plan, Project
 from deltaic.protocol.schema import Field, Schema
 
 if TYPE_CHECKING:
@@ -60,16 +60,16 @@ class GeneratedValues:
         if not any(self._computing.values()):
             return Project(rows, (*columns, *tracked), "u")
         number = (CLAUSE, column(alias, Field(CLAUSE, "integer")))
-        plan = Project(rows, (*columns, *tracked, number), "u")
+        plan = Project(rows, (*columns, *tracked, number), STORED_ALIAS)
         fields = [*self._schema, *(hidden_field(name) for name, _ in tracked)]
         return Project(plan, tuple((item.name, self._value(item)) for item in fields), "u")
 
     def _value(self, item: Field) -> Expression:
-        kept = column("u", item)
+        kept = column(STORED_ALIAS, item)
         if not (clauses := self._computing.get(item.name)):
             return kept
-        value = generated.expression(self._engine, self._schema, item.name, self._texts[item.name], "u")
+        value = generated.expression(self._engine, self._schema, item.name, self._texts[item.name])
         if item.name not in self._kept_or_given:
             return value
-        number, listed = column("u", Field(CLAUSE, "integer")), ", ".join(map(str, clauses))
+        number, listed = column(STORED_ALIAS, Field(CLAUSE, "integer")), ", ".join(map(str, clauses))
         return self._engine.compose(("CASE WHEN ", number, f" IN ({listed}) THEN ", value, " ELSE ", kept, " END"), item.type)

@@ -26,7 +26,7 @@ from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import Expression, column, columns_of
 from deltaic.plan.nodes import Plan, Project, Scan
 from deltaic.planning.opening import ROW_ID_FIELDS
-from deltaic.planning.planned import check_deterministic, plan, reads_table
+from deltaic.planning.planned import check_deterministic, own_alias, plan, reads_table
 from deltaic.protocol import change_feed
 from deltaic.protocol.features import Change
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -47,7 +47,7 @@ def update(
     casting: Casting = "strict",
     parquet: ParquetOptions | None = None,
     commit: CommitOptions | None = None,
-    alias: str = "t",
+    alias: str | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
     """Updates the rows for which `where` is true; without it all rows. Expressions read the old row, under
     `alias`. If no row matches, nothing is committed. A value that does not fit its column is a
@@ -56,6 +56,7 @@ def update(
     if already_committed(snapshot, commit):
         return snapshot, dict(NOTHING)
     times = PhaseTimes()
+    alias = own_alias(snapshot.schema) if alias is None else alias
     assignments = Assignments(snapshot.schema, set, alias)
     identity.check_updated(identity.columns_of(snapshot.protocol, snapshot.schema), assignments.columns)
     planned = plan(snapshot, engine, where, alias=alias, changes=True)

@@ -28,6 +28,10 @@ name, its value is the ordinal."""
 ROW_COLUMN = "__deltaic_row"
 """int64: index of a row in its data file, from 0. Rows that were deleted or pruned count, too."""
 
+STORED_ALIAS = "__deltaic_rows"
+"""Alias of rows over which expressions in a table's metadata are evaluated. No column has this name, so `s.v` is
+always the field v of the column s; under the alias `s` it would be the column v."""
+
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
 

@@ -8,9 +8,10 @@ largest offset from UTC. A partition whose value is null is always read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from itertools import takewhile
 from typing import Any, TypeAlias
 
 from sqlglot import exp
@@ -41,6 +42,7 @@ _TRUNCATED = {
     **dict.fromkeys(("DAY", "DD"), timedelta(days=1)),
     "HOUR": timedelta(hours=1),
 }
+_PARTS = ("year", "month", "day", "hour")
 _MOST_VALUES = 100
 """Maximum values of an IN list that are translated one by one; a longer list is treated as the range of its values."""
 
@@ -61,12 +63,14 @@ class Interval:
 class Rule:
     """A partition column that is generated from one other column, `base`.
 
-    `span`: converts an interval of `base` to predicates on the partition column."""
+    `span`: converts an interval of `base` to predicates on the partition column.
+    `part`: the part of the calendar that the column is, one of _PARTS; None for any other column."""
 
     column: str
     base: str
     base_type: DataType
     span: Callable[[Interval], list[Json]]
+    part: str | None = None
 
     def of(self, interval: Interval) -> list[Json]:
         """Returns predicates on the partition column that hold for every row whose base is in `interval`."""
@@ -97,9 +101,10 @@ class GenerationRules:
         derived = [part for node in args if (part := self._special(node)) is not None]
         for base, base_type in dict.fromkeys((rule.base, rule.base_type) for rule in self.rules):
             interval = _interval([node for node in args if node.get("column") == [base]], base_type)
-            for rule in self.rules if interval else ():
-                if rule.base == base:
-                    derived += rule.of(interval)
+            if interval:
+                rules = [rule for rule in self.rules if rule.base == base]
+                derived += [predicate for rule in rules for predicate in rule.of(interval)]
+                derived += _calendar({rule.part: rule.column for rule in rules if rule.part}, interval, base_type)
         return derived[0] if len(derived) == 1 else {"op": "and", "args": derived} if derived else None
 
     def _special(self, node: Json) -> Json | None:
@@ -168,7 +173,32 @@ def _rule(field: Field, schema: Schema) -> Rule | None:
     if base is None:
         return None
     span = _text_span(tree, field) if base.type == "string" else _time_span(tree, field, base.type)
-    return None if span is None else Rule(field.name, base.name, base.type, span)
+    unit = found[0] if (found := function_of(tree)) is not None else None
+    part = "day" if unit == "dayofmonth" else unit if unit != "day" else None  # the unit "day" is a whole date
+    return None if span is None else Rule(field.name, base.name, base.type, span, part)
+
+
+def _calendar(columns: Mapping[str, str], interval: Interval, base_type: DataType) -> list[Json]:
+    """Compares columns of the year, month, day and hour together: from 2024-03-10 on, `year > 2024 OR year = 2024
+    AND (month > 3 OR month = 3 AND day >= 10)`. `columns`: name of the column of each part."""
+    chain = [(part, columns[part]) for part in takewhile(columns.__contains__, _PARTS)]
+    if len(chain) < 2:
+        return []
+    try:
+        ends = zip((">", "<"), _clock(interval, base_type), strict=True)
+        sides = [_ordered(op, chain, moment) for op, moment in ends if moment is not None]
+    except OverflowError:
+        return []
+    nulls: list[Json] = [{"op": "is_null", "column": [column]} for _, column in chain]
+    return [{"op": "or", "args": [side, *nulls]} for side in sides]
+
+
+def _ordered(op: str, chain: Sequence[tuple[str, str]], moment: datetime) -> Json:
+    (part, column), *rest = chain
+    compared: Json = {"op": op if rest else f"{op}=", "column": [column], "literal": str(getattr(moment, part))}
+    if not rest:
+        return compared
+    return {"op": "or", "args": [compared, {"op": "and", "args": [{**compared, "op": "="}, _ordered(op, rest, moment)]}]}
 
 
 def _between(column: str, low: str | None, high: str | None) -> list[Json]:
@@ -193,17 +223,18 @@ def _text_span(tree: exp.Expr, field: Field) -> Callable[[Interval], list[Json]]
     return lambda at: _between(field.name, at.low if at.low is None else at.low[cut], at.high if at.high is None else at.high[cut])
 
 
+def _clock(at: Interval, base_type: DataType) -> tuple[datetime | None, datetime | None]:
+    """Returns the earliest and the latest local time that the writer's session may have computed with."""
+    blur = FURTHEST_ZONE if base_type == "timestamp" else timedelta()
+    return (None if at.low is None else _moment(at.low) - blur, None if at.high is None else _moment(at.high) + blur)
+
+
 def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[Interval], list[Json]] | None:
     if base_type not in ("date", "timestamp", "timestamp_ntz"):
         return None
-    blur = FURTHEST_ZONE if base_type == "timestamp" else timedelta()
-
-    def clock(at: Interval) -> tuple[datetime | None, datetime | None]:
-        """Returns the earliest and the latest local time that the writer's session may have computed with."""
-        return (None if at.low is None else _moment(at.low) - blur, None if at.high is None else _moment(at.high) + blur)
 
     def texts(write: Callable[[datetime], str]) -> Callable[[Interval], list[Json]]:
-        return lambda at: _between(field.name, *(None if moment is None else write(moment) for moment in clock(at)))
+        return lambda at: _between(field.name, *(None if moment is None else write(moment) for moment in _clock(at, base_type)))
 
     if isinstance(tree, exp.Column):
         return (lambda at: _between(field.name, at.low, at.high)) if field.type == base_type else None
@@ -215,7 +246,7 @@ def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[I
             return None
         if unit == "year":
             return texts(lambda moment: str(moment.year))
-        return lambda at: _part(field.name, unit, *clock(at))
+        return lambda at: _part(field.name, unit, *_clock(at, base_type))
     if isinstance(tree, exp.Anonymous) and len(tree.expressions) == 2:
         return _two_arguments(tree, field, base_type, texts)
     return None
@@ -224,11 +255,10 @@ def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[I
 def _part(column: str, unit: str, low: datetime | None, high: datetime | None) -> list[Json]:
     """Returns bounds of a month, day or hour, if all larger units of both ends are equal: from 2024-03-05 to
     2024-05-01 the month is between 3 and 5, and the day has no bounds."""
-    parts = ("year", "month", "day", "hour")
-    index = parts.index("day" if unit == "dayofmonth" else unit)
-    if low is None or high is None or any(getattr(low, part) != getattr(high, part) for part in parts[:index]):
+    index = _PARTS.index("day" if unit == "dayofmonth" else unit)
+    if low is None or high is None or any(getattr(low, part) != getattr(high, part) for part in _PARTS[:index]):
         return []
-    return _between(column, str(getattr(low, parts[index])), str(getattr(high, parts[index])))
+    return _between(column, str(getattr(low, _PARTS[index])), str(getattr(high, _PARTS[index])))
 
 
 def _two_arguments(

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError, UnsupportedFeatureError, shown
-from deltaic.plan.nodes import UNKNOWN, Scan
+from deltaic.plan.nodes import STORED_ALIAS, UNKNOWN, Scan
 from deltaic.planning import simple
 from deltaic.planning.opening import numbered
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.schema import Schema, Struct
 from deltaic.spark_sql.char_types import has_char
 
 if TYPE_CHECKING:
@@ -153,17 +153,19 @@ def plan(
     engine: Engine,
     where: str | None,
     *,
-    alias: str = "t",
+    alias: str | None = None,
     skipping: bool = True,
     changes: bool = False,
     as_stored: bool = False,
 ) -> ScanPlan:
     """Resolves the condition `where` against the table and divides it.
 
+    `alias`: the table's name in the condition; None for `own_alias`.
     `changes`: True for a command that changes rows. It evaluates the condition more than once, so the
         condition must be deterministic; it may contain subqueries.
     `as_stored`: True to compare CHAR(n) without padding on every engine.
     A text that is no condition over the table's columns is an InvalidArgumentError."""
+    alias = own_alias(snapshot.schema) if alias is None else alias
     if where is None:
         return ScanPlan(snapshot, skipping=skipping, alias=alias)
     if engine.plain_sql and (conjuncts := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
@@ -192,6 +194,12 @@ def plan(
         else:
             left.append(conjunct)
     return ScanPlan(snapshot, pushed.predicate, among, tuple(left), column_names(left, snapshot.schema, alias), skipping, alias)
+
+
+def own_alias(schema: Schema) -> str:
+    """Returns the alias of a table that a caller did not name: `t`, unless a struct has this name, because
+    `t.v` would be the column v then, and not the field v of the column t."""
+    return STORED_ALIAS if any(item.name.lower() == "t" and isinstance(item.type, Struct) for item in schema) else "t"
 
 
 def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:

@@ -12,7 +12,7 @@ from deltaic.log import changes as log_changes
 from deltaic.log.changes import Range
 from deltaic.plan.nodes import Scan
 from deltaic.planning.columns import resolve_columns
-from deltaic.planning.planned import resolve_condition
+from deltaic.planning.planned import own_alias, resolve_condition
 from deltaic.protocol import change_feed
 from deltaic.protocol.features import column_mapping_mode
 from deltaic.rows.files import FileRows
@@ -43,7 +43,7 @@ def changes(
     names = tuple(resolve_columns(schema, columns, branches=True))
     if not names:
         raise InvalidArgumentError("no column of the changes is asked for", found="columns=[]", expected="at least one")
-    condition = None if where is None else resolve_condition(engine, where, schema)
+    condition = None if where is None else resolve_condition(engine, where, schema, own_alias(schema))
     return FileRows(change_scans(feed.snapshot, names, feed.derived, feed.recorded), engine, condition)
 
 
@@ -61,6 +61,7 @@ def change_scans(snapshot: Snapshot, names: tuple[str, ...] | None, derived: pa.
             table_schema=_core.TableSchema(schema.to_json(), partitions, _mapping(snapshot)),
             files=_core.empty_adds() if files is None else files,
             columns=tuple(schema.names) if names is None else names,
+            alias=own_alias(schema),
         )
 
     in_files = [item for item in change_feed.COLUMNS if item.name != change_feed.CHANGE_TYPE]

@@ -15,6 +15,7 @@ use super::segment::Segment;
 use crate::error::{Error, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
+use crate::parallel::threads_for;
 use crate::store::Store;
 
 /// Maximum number of bytes of a line; a longer line is an error.
@@ -172,7 +173,7 @@ impl Commit {
             return Err(error.found("a byte order mark").expected(AN_ACTION));
         }
         let place = |fault: Fault| fault.locate(data, path, before);
-        let chunks = cut(data, std::thread::available_parallelism().map_or(1, usize::from).min(8));
+        let chunks = cut(data);
         let mut parsed: Vec<Result<Chunk, Fault>> = Vec::new();
         if let [only] = chunks.as_slice() {
             parsed.push(Chunk::parse(&data[only.clone()], only.start, interrupt));
@@ -320,8 +321,8 @@ impl Fault {
 }
 
 /// Divides the text into ranges of whole lines of about equal size.
-fn cut(data: &[u8], most: usize) -> Vec<std::ops::Range<usize>> {
-    let count = (data.len() / MIN_CHUNK).clamp(1, most);
+fn cut(data: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let count = threads_for(data.len() / MIN_CHUNK).max(1);
     let mut chunks = Vec::with_capacity(count);
     let mut start = 0;
     for index in 1..=count {
