@@ -201,7 +201,8 @@ class GroupedTranslator(QueryTranslator):
             for place, (label, value) in enumerate(self._labels)
         ]
         # Without rows, Spark returns no group, not even for the set without keys.
-        rows.replace(f"SELECT {', '.join([*listed, *computed])}{rows.clause} GROUP BY GROUPING SETS ({sets}) HAVING count(*) > 0")
+        filled = "" if self._sets == [()] else " HAVING count(*) > 0"  # without rows, only the empty set alone has a group
+        rows.replace(f"SELECT {', '.join([*listed, *computed])}{rows.clause} GROUP BY GROUPING SETS ({sets}){filled}")
 
     # --- expressions above
 
