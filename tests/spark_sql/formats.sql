@@ -104,3 +104,5 @@ SELECT count(*) AS n FROM nothing GROUP BY GROUPING SETS ((), ());
 SELECT dept, count(*) AS n FROM nothing GROUP BY ROLLUP (dept);
 -- a range of no rows
 SELECT id, sum(id) OVER (ORDER BY id RANGE BETWEEN CURRENT ROW AND 2 PRECEDING) AS a, first_value(id) OVER (ORDER BY id ROWS BETWEEN 2 FOLLOWING AND CURRENT ROW) AS f FROM emp ORDER BY id;
+-- a subquery in a key of groups
+SELECT sal > (SELECT avg(sal) FROM emp) AS hi, count(*) AS n FROM emp GROUP BY sal > (SELECT avg(sal) FROM emp) ORDER BY hi;

@@ -314,6 +314,8 @@ class GroupedTranslator(QueryTranslator):
                 return _path_text(located[0].column.label, located[1])
         if isinstance(node, exp.Literal):
             return node.sql(dialect="databricks")
+        if isinstance(node, exp.Table) and (source := node.meta.get("source")) is not None:
+            return f"table {source} {node.alias}"  # two mentions of a table have two names in the tree
         parts = []
         for key, item in sorted(node.args.items()):
             for each in item if isinstance(item, list) else [item]:
