@@ -221,9 +221,11 @@ literal.
 Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
 
 A pattern for dates and times is a literal. Writing knows the fields
-`yyyy yy y Q MM M MMM MMMM LL dd d HH H hh h mm m ss s SSS SSSSSS a E EEE EEEE D DDD X XX XXX x xx xxx Z O VV`, and
-`z zzzz` in UTC, reading knows
-`yyyy yy MM M MMM MMMM dd d HH H hh h mm m ss s SSS SSSSSS a X XX XXX Z`.
+`G GG GGG GGGG yyyy yy y` and `Q` to `QQQQ`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DD DDD E EE EEE EEEE F a h hh H HH k kk K KK m mm s ss`,
+`S` to `SSSSSSSSS`, `X XX XXX x xx xxx Z ZZ ZZZ ZZZZ O OOOO VV z zz zzz zzzz`, reading knows
+`yyyy yy y`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DDD a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, `X XX XXX Z`,
+and optional parts in brackets. A name of a zone (`z`) is refused in the years in which daylight saving time is
+not told by the offsets of January and July, and in the few zones that have no such years.
 """
 
 

@@ -42,6 +42,24 @@ def test_a_line_for_each_mention_of_a_table(table: deltaic.DeltaTable) -> None:
     assert report.columns == ("part", "c")
 
 
+@pytest.mark.parametrize("mode", ["EXTENDED", "FORMATTED", "COST", "CODEGEN"])
+def test_the_modes_of_spark_show_the_same_plan(mode: str, table: deltaic.DeltaTable) -> None:
+    plain, of_mode = (query(f"EXPLAIN {each} SELECT id FROM t WHERE part = 1", table).to_pylist() for each in ("", mode))
+    assert of_mode == plain
+
+
+def test_a_query_without_tables_has_a_plan_alone(table: deltaic.DeltaTable) -> None:
+    assert "pushed" not in query("EXPLAIN SELECT 1", table).to_pylist()[0]["plan"]
+
+
+def test_pushed_conditions_are_shown_as_sql(table: deltaic.DeltaTable) -> None:
+    keys = ", ".join(map(str, range(40)))
+    plan = query(f"EXPLAIN SELECT id FROM t WHERE id IN ({keys}) AND name LIKE '<1%' AND name IS NOT NULL", table).to_pylist()[0]["plan"]
+    line = plan.splitlines()[-1]
+    assert line.endswith("id in (0, 1, 2, … 40 values) and name is not null and name >= '<1' and name < '<2'")
+    assert "pushed      id in (1, 2) or id > 5" in str(table.scan(where="id IN (1, 2) OR id > 5").explain())
+
+
 def test_explain_as_text_and_as_html(table: deltaic.DeltaTable) -> None:
     text = "SELECT id FROM t WHERE part = 1 AND upper(name) = '<7>'"
     ((plan,),) = (row.values() for row in query(f"EXPLAIN {text}", table).to_pylist())
@@ -75,7 +93,7 @@ def test_queries_that_read_less(table: deltaic.DeltaTable, text: str, read: int 
     assert rows is None or report.rows == rows
 
 
-@pytest.mark.parametrize("text", ["EXPLAIN DELETE FROM t", "EXPLAIN FORMATTED SELECT 1"])
+@pytest.mark.parametrize("text", ["EXPLAIN DELETE FROM t", "EXPLAIN FORMATTED DELETE FROM t"])
 def test_other_forms_are_refused_by_name(table: deltaic.DeltaTable, text: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match="EXPLAIN"):
         query(text, table)

@@ -46,6 +46,15 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 DataType: TypeAlias = Union[str, "Struct", "Array", "Map"]
 
 
+class ResultType(str):
+    """The name of a type that the result of a query can have and no column of a table: `interval day`."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return self  # `str(kind)` stays a ResultType
+
+
 @dataclass(frozen=True)
 class Field:
     """A column or a field of a struct.
@@ -124,7 +133,7 @@ def check_type(data_type: DataType) -> DataType:
         return data_type
     if not isinstance(data_type, str):
         raise InvalidTypeError("a type is Delta's name as text, Struct, Array or Map", found=repr(data_type))
-    if data_type in PRIMITIVES:
+    if data_type in PRIMITIVES or isinstance(data_type, ResultType):
         return data_type
     if data_type == "decimal":
         return "decimal(10,0)"
@@ -432,6 +441,8 @@ def type_to_json(data_type: DataType) -> Any:
     if isinstance(data_type, Map):
         sides = {"keyType": type_to_json(data_type.key), "valueType": type_to_json(data_type.value)}
         return {"type": "map", **sides, "valueContainsNull": data_type.value_contains_null}
+    if isinstance(data_type, ResultType):
+        raise InvalidArgumentError("a column of a table cannot have this type", found=data_type, expected="a type of Delta")
     return data_type
 
 

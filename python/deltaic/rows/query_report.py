@@ -10,10 +10,11 @@ from typing import Any
 
 from deltaic.html_tables import html_table
 from deltaic.rows.rows import ScanReport
+from deltaic.rows.shown_predicates import shown_predicate
 
 SHOWN = 160
 """Maximum characters of a condition in the steps of a plan; a longer one is cut."""
-_HEADINGS = ("table", "files", "by partition", "by statistics", "read", "bytes", "read", "rows", "pushed")
+_HEADINGS = ("table", "files", "by partition", "by statistics", "files read", "bytes", "bytes read", "rows", "pushed")
 _DETAILS = ("Join Type", "Conditions", "Groups", "Aggregates", "Expression", "Filters", "Order By", "Top")
 _SUMMED = tuple(item.name for item in fields(ScanReport) if item.name not in ("columns", "pushed", "evaluated"))
 
@@ -35,6 +36,8 @@ class QueryReport(ScanReport):
         return QueryReport(columns=tuple(columns), plan=plan, scans=scans, **totals)
 
     def __str__(self) -> str:
+        if not self.scans:
+            return self.plan
         rows = [_HEADINGS, *self._cells]
         widths = [max(len(row[index]) for row in rows) for index in range(len(_HEADINGS))]
         last = len(_HEADINGS) - 1
@@ -53,7 +56,7 @@ class QueryReport(ScanReport):
         for name, scan in self.scans.items():
             counts = (scan.files, scan.files_skipped_by_partition, scan.files_skipped_by_statistics, scan.files_read)
             sizes = (scan.bytes, scan.bytes_read, scan.rows)
-            cells.append((name, *map(str, counts), *(f"{size:,}" for size in sizes), scan.pushed or ""))
+            cells.append((name, *map(str, counts), *(f"{size:,}" for size in sizes), shown_predicate(scan.pushed)))
         return cells
 
     def _repr_html_(self) -> str:

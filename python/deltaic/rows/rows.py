@@ -12,6 +12,7 @@ from deltaic.deltalake_names import ROWS, unknown
 from deltaic.engine.engine import Replayable
 from deltaic.html_tables import html_facts, html_table
 from deltaic.protocol.schema import Schema
+from deltaic.rows.shown_predicates import shown_predicate
 
 if TYPE_CHECKING:
     import duckdb
@@ -52,7 +53,7 @@ class ScanReport:
     def __str__(self) -> str:
         lines = [
             f"columns     {', '.join(self.columns) or '(none)'}",
-            f"pushed      {self.pushed or '(nothing)'}",
+            f"pushed      {shown_predicate(self.pushed) or '(nothing)'}",
             f"evaluated   {' and '.join(self.evaluated) or '(nothing)'}",
             f"files       {self.files} in the table, {self.files_skipped_by_partition} skipped by partition, "
             f"{self.files_skipped_by_statistics} by statistics, {self.files_read} read",

@@ -117,6 +117,8 @@ register("isnull", "any", "boolean", lambda arguments, zone: operators.is_null(a
 register("isnotnull", "any", "boolean", lambda arguments, zone: operators.negate(operators.is_null(arguments[0])))
 register("equal_null", "any, any", "boolean", lambda arguments, zone: operators.compare("<=>", arguments[0], arguments[1], zone))
 register("zeroifnull", "numeric", "T", lambda arguments, zone: coalesce([arguments[0], literal(0, "integer")], zone))
+register("zeroifnull", "=void", "integer", lambda arguments, zone: literal(0, "integer"))
+register("nullifzero", "=void", "void", lambda arguments, zone: arguments[0])
 register("nullifzero", "numeric", "T", lambda arguments, zone: _nullif([arguments[0], literal(0, "integer")], zone))
 form("isnan", "float", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 form("isnan", "double", "boolean", "coalesce(isnan({0}), false)", nullable=False)

@@ -7,10 +7,9 @@ months, days and microseconds.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from deltaic.protocol.schema import Field
+from deltaic.protocol.schema import ResultType
 
 DAY_TIME_FIELDS = ("day", "hour", "minute", "second")
 YEAR_MONTH_FIELDS = ("year", "month")
@@ -19,7 +18,7 @@ CALENDAR = "interval"
 
 def interval(first: str, last: str) -> str:
     """The type of intervals whose greatest field is `first` and whose least is `last`."""
-    return f"interval {first}" if first == last else f"interval {first} to {last}"
+    return ResultType(f"interval {first}" if first == last else f"interval {first} to {last}")
 
 
 def _types(fields: tuple[str, ...]) -> dict[str, tuple[str, str]]:
@@ -47,15 +46,6 @@ def is_year_month(data_type: Any) -> bool:
 
 def is_interval(data_type: Any) -> bool:
     return isinstance(data_type, str) and data_type in DUCKDB_TYPES
-
-
-@dataclass(frozen=True)
-class ResultField(Field):
-    """A column of a query, which can be an interval."""
-
-    def __post_init__(self) -> None:
-        if not is_interval(self.type):
-            super().__post_init__()
 
 
 def fields_of(data_type: str) -> tuple[str, ...]:

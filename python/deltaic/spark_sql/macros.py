@@ -108,5 +108,26 @@ MACROS: dict[str, str] = {
         ELSE floor((CAST((year(a) - year(b)) * 12 + month(a) - month(b) AS DOUBLE)
             + CAST((day(a) - day(b)) * 86400 + sa - sb AS DOUBLE) / 2678400.0::DOUBLE) * 100000000.0::DOUBLE + 0.5::DOUBLE) /
                 100000000.0::DOUBLE END""",
+    # The first n digits of a number other than zero, rounded half up from its shortest digits as Java does, and the exponent of
+    # the first: 12345.0 and 3 are 123 and 4.
+    "deltaic_significant(a, n)": """CASE WHEN a = 0 THEN struct_pack(d := repeat('0', n), x := 0)
+        ELSE list_extract(list_transform(list_transform(list_transform(list_transform([deltaic_double_to_string(abs(a))],
+        lambda s: struct_pack(m := split_part(s, 'E', 1), e := coalesce(TRY_CAST(split_part(s, 'E', 2) AS INTEGER), 0))),
+        lambda p: struct_pack(d := ltrim(replace(p.m, '.', ''), '0'), x := CAST(p.e + strpos(p.m, '.') - 1 - length(p.m)
+            + length(ltrim(replace(p.m, '.', ''), '0')) AS INTEGER))),
+        lambda q: struct_pack(d := CASE WHEN length(q.d) > n THEN CAST((CAST(left(q.d, n + 1) AS HUGEINT) + 5) // 10 AS VARCHAR)
+            ELSE rpad(q.d, n, '0') END, x := q.x)),
+        lambda r: struct_pack(d := left(r.d, n), x := CAST(r.x + length(r.d) - n AS INTEGER))), 1) END""",
+    "deltaic_with_exponent(d, x)": """left(d, 1) || CASE WHEN length(d) > 1 THEN '.' || substring(d, 2) ELSE '' END
+        || CASE WHEN x < 0 THEN 'e-' ELSE 'e+' END || printf('%02d', abs(x))""",
+    "deltaic_with_point(d, x)": """CASE WHEN x < 0 THEN '0.' || repeat('0', -x - 1) || d
+        ELSE left(d, x + 1) || CASE WHEN length(d) > x + 1 THEN '.' || substring(d, x + 2) ELSE '' END END""",
+    "deltaic_scientific(a, places)": """CASE WHEN isnan(a) OR isinf(a) THEN deltaic_double_to_string(a) WHEN a IS NOT NULL THEN
+        CASE WHEN signbit(a) THEN '-' ELSE '' END || list_extract(list_transform([deltaic_significant(a, places + 1)],
+        lambda t: deltaic_with_exponent(t.d, t.x)), 1) END""",
+    "deltaic_general(a, n)": """CASE WHEN isnan(a) OR isinf(a) THEN deltaic_double_to_string(a) WHEN a IS NOT NULL THEN
+        CASE WHEN signbit(a) THEN '-' ELSE '' END || list_extract(list_transform([deltaic_significant(a, n)],
+        lambda t: CASE WHEN t.x BETWEEN -4 AND n - 1 THEN deltaic_with_point(t.d, t.x) ELSE deltaic_with_exponent(t.d, t.x) END), 1)
+        END""",
     "deltaic_divide(a, b)": "(a + sign(a) * (abs(b) // 2)) // b",
 }

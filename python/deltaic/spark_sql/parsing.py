@@ -239,9 +239,11 @@ class _Parser(DatabricksParser):
                 if found.meta.get("operators") is None:
                     self.raise_error("Expected SELECT after FROM")
                 found.args["from_"].this.this.meta["bare"] = True
+        if isinstance(found, exp.Values) and kwargs.get("consume_pipe", True) and self._match(TokenType.PIPE_GT, advance=False):
+            return self._parse_pipe_syntax_query(found)
         return found
 
-    def _parse_pipe_syntax_query(self, query: exp.Query) -> exp.Query | None:
+    def _parse_pipe_syntax_query(self, query: exp.Query | exp.Values) -> exp.Query | None:
         """Parses `query |> operator |> operator`: returns a SELECT from the query, with the operators in its
         `meta`."""
         operators = []

@@ -8,7 +8,7 @@ table can have.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any, NamedTuple
@@ -376,15 +376,20 @@ def tightest(left: DataType, right: DataType) -> DataType | None:
     return None if any(decimal_of(side) and common != side for side in (left, right)) else common
 
 
+def holds(data_type: DataType, is_wanted: Callable[[DataType], bool]) -> bool:
+    """True if `is_wanted` is true for a type, or for a type that it contains at any depth."""
+    if isinstance(data_type, Array):
+        return holds(data_type.element, is_wanted)
+    if isinstance(data_type, Map):
+        return holds(data_type.key, is_wanted) or holds(data_type.value, is_wanted)
+    if isinstance(data_type, Struct):
+        return any(holds(field.type, is_wanted) for field in data_type.fields)
+    return is_wanted(data_type)
+
+
 def holds_fraction(data_type: DataType) -> bool:
     """True if a type is, or contains at any depth, a float or double."""
-    if isinstance(data_type, Array):
-        return holds_fraction(data_type.element)
-    if isinstance(data_type, Map):
-        return holds_fraction(data_type.key) or holds_fraction(data_type.value)
-    if isinstance(data_type, Struct):
-        return any(holds_fraction(field.type) for field in data_type.fields)
-    return data_type in FRACTIONAL
+    return holds(data_type, lambda kind: kind in FRACTIONAL)
 
 
 def sought(what: str, left: DataType, right: DataType) -> DataType:
@@ -457,9 +462,9 @@ def is_orderable(data_type: DataType) -> bool:
 
 
 def check_storable(what: str, parts: Iterable[Value]) -> None:
-    """Raises UnsupportedFeatureError if a part of an array, map or struct is an interval."""
+    """Raises UnsupportedFeatureError if a part of an array, map or struct is an interval of months and days."""
     for part in parts:
-        if is_interval(part.type):
+        if part.type == CALENDAR:
             raise unsupported(what, part.type)
 
 

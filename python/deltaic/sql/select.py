@@ -172,8 +172,11 @@ def _paths_and_sizes(scan: Scan) -> tuple[list[str], list[int]]:
 
 
 def explain(reader: Reader, tables: Tables) -> Rows:
-    """EXPLAIN query"""
+    """EXPLAIN [EXTENDED | FORMATTED | COST | CODEGEN] query; the plan is the same with each of these words."""
     reader.expect("EXPLAIN")
+    for mode in ("EXTENDED", "FORMATTED", "COST", "CODEGEN"):
+        if reader.accept(mode):
+            break
     word = reader.tokens[reader.position].keyword
     if word not in ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "("):
         raise UnsupportedFeatureError("EXPLAIN of anything but a query", found=word, expected="EXPLAIN SELECT ...")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from deltaic.protocol.schema import DataType, Field, Schema
+from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct
 from deltaic.spark_sql.interval_types import is_day_time, is_year_month
+from deltaic.spark_sql.values import holds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -18,10 +19,12 @@ def held_types(schema: Schema, *, keep_nulls: bool = False) -> Schema:
     types = [_held(field.type, keep_nulls) for field in schema]
     if all(one is field.type for one, field in zip(types, schema, strict=True)):
         return schema
-    return Schema([Field(field.name, one, field.nullable, field.metadata) for field, one in zip(schema, types, strict=True)])
+    return Schema([field.with_(type=one) for field, one in zip(schema, types, strict=True)])
 
 
 def _held(data_type: DataType, keep_nulls: bool) -> DataType:
+    if isinstance(data_type, (Array, Map, Struct)):
+        return _nested(data_type) if holds(data_type, is_day_time) else data_type
     if is_day_time(data_type):
         return "long"
     if is_year_month(data_type) or (data_type == "void" and not keep_nulls):
@@ -29,10 +32,28 @@ def _held(data_type: DataType, keep_nulls: bool) -> DataType:
     return data_type
 
 
+def _nested(data_type: DataType) -> DataType:
+    """A nested type with numbers in place of intervals."""
+    if isinstance(data_type, Array):
+        return Array(_nested(data_type.element), data_type.contains_null)
+    if isinstance(data_type, Map):
+        return Map(_nested(data_type.key), _nested(data_type.value), data_type.value_contains_null)
+    if isinstance(data_type, Struct):
+        return Struct(field.with_(type=_nested(field.type)) for field in data_type.fields)
+    return "long" if is_day_time(data_type) else data_type
+
+
 def shown_type(data_type: DataType, held: pa.DataType) -> pa.DataType:
     """The type of a result in Arrow. pyarrow has no interval of months alone."""
     if is_day_time(data_type):
         return pa.duration("us")
+    if isinstance(data_type, Array):
+        return pa.list_(held.value_field.with_type(shown_type(data_type.element, held.value_type)))
+    if isinstance(data_type, Map):
+        key, item = held.key_field, held.item_field
+        return pa.map_(key.with_type(shown_type(data_type.key, key.type)), item.with_type(shown_type(data_type.value, item.type)))
+    if isinstance(data_type, Struct):
+        return pa.struct([held[place].with_type(shown_type(field.type, held[place].type)) for place, field in enumerate(data_type.fields)])
     return pa.month_day_nano_interval() if is_year_month(data_type) else held
 
 
@@ -40,8 +61,8 @@ def shown_values(column: pa.Array, data_type: DataType) -> pa.Array:
     """A column of the engine in its type in Arrow."""
     if data_type == "void":
         return pa.nulls(len(column))
-    if is_day_time(data_type):
-        return column.cast(pa.duration("us"))
+    if holds(data_type, is_day_time):
+        return column.cast(shown_type(data_type, column.type))
     if not is_year_month(data_type):
         return column
     # An interval has 16 bytes: months in the first four, then days and nanoseconds, both 0. A decimal of 128 bits has the same bytes.

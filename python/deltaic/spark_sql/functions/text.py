@@ -6,6 +6,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, or_fail
+from deltaic.spark_sql.casts import literal as constant_value
 from deltaic.spark_sql.functions.kernels import kernel_sql
 from deltaic.spark_sql.functions.registry import Build, constant_text, form, literal, register
 from deltaic.spark_sql.values import Value
@@ -112,6 +113,8 @@ def _concat(arguments: list[Value], zone: Zone) -> Value:
     if not arguments or any(not isinstance(argument.type, str) for argument in arguments):
         raise v.unsupported("function concat", *(argument.type for argument in arguments))
     parts = [cast(argument, "string", zone) for argument in arguments]
+    if all(isinstance(part.constant, str) for part in parts):
+        return constant_value("".join(part.constant for part in parts), "string")
     return v.combine("(" + " || ".join(part.sql for part in parts) + ")", "string", parts)
 
 

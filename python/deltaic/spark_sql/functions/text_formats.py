@@ -31,8 +31,10 @@ class _Directive:
 
 
 def _format_string(arguments: list[Value], zone: Zone) -> Value:
-    """Builds `format_string(format, …)` with the directives %s %b %c %d %x %o %f %% %n of
+    """Builds `format_string(format, …)` with the directives %s %b %c %d %x %o %f %e %g %% %n of
     `java.util.Formatter`. A null is formatted as `null`."""
+    if arguments[0].is_constant and arguments[0].constant is None:
+        return literal(None, "string")
     pattern, values = constant_text(arguments[0], "a format"), arguments[1:]
     parts, end, following = [], 0, 0
     for match in _DIRECTIVE.finditer(pattern):
@@ -71,12 +73,18 @@ def _formatted(directive: _Directive, value: Value, zone: Zone) -> str:
         shown = _signed(f"CAST({value.sql} AS VARCHAR)", flags, width)
     elif letter in ("x", "o") and places is None and value.type in v.INTEGRAL and flags <= {"-", "0"}:
         shown = _unsigned(value, letter, width if "0" in flags else 0, refused)
+    elif letter in "dxofeg" and value.type == "void" and directive.letter != "F":
+        shown = "CAST(NULL AS VARCHAR)"
+    elif letter in ("e", "g") and value.type in v.FRACTIONAL and "," not in flags:
+        digits = 6 if places is None else places if letter == "e" else max(places, 1)
+        macro = "deltaic_scientific" if letter == "e" else "deltaic_general"
+        shown = _signed(f"{macro}(CAST({value.sql} AS DOUBLE), {digits})", flags, width)
     elif letter == "f" and directive.letter == "f" and value.type in v.FRACTIONAL:
         digits = 6 if places is None else places
         shown = _signed(kernel_sql("fixed", "string", f"CAST({value.sql} AS DOUBLE)", str(digits), "'half_up'"), flags, width)
     else:
         raise refused
-    # The places of %f are also the most characters of a null.
+    # The places of %f, %e and %g are also the most characters of a null.
     text = f"coalesce({shown}, {v.text('null' if places is None else 'null'[:places])})"
     if places is not None and letter in ("s", "b"):
         text = f"substring({text}, 1, {places})"

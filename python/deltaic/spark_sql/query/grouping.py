@@ -201,7 +201,8 @@ class GroupedTranslator(QueryTranslator):
             for place, (label, value) in enumerate(self._labels)
         ]
         # Without rows, Spark returns no group, not even for the set without keys.
-        rows.replace(f"SELECT {', '.join([*listed, *computed])}{rows.clause} GROUP BY GROUPING SETS ({sets}) HAVING count(*) > 0")
+        filled = "" if self._sets == [()] else " HAVING count(*) > 0"  # without rows, only the empty set alone has a group
+        rows.replace(f"SELECT {', '.join([*listed, *computed])}{rows.clause} GROUP BY GROUPING SETS ({sets}){filled}")
 
     # --- expressions above
 
@@ -313,6 +314,8 @@ class GroupedTranslator(QueryTranslator):
                 return _path_text(located[0].column.label, located[1])
         if isinstance(node, exp.Literal):
             return node.sql(dialect="databricks")
+        if isinstance(node, exp.Table) and (source := node.meta.get("source")) is not None:
+            return f"table {source} {node.alias}"  # two mentions of a table have two names in the tree
         parts = []
         for key, item in sorted(node.args.items()):
             for each in item if isinstance(item, list) else [item]:

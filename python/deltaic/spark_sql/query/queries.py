@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from sqlglot import exp
 
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast
-from deltaic.spark_sql.interval_types import ResultField
 from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.ordering import Ordering
 from deltaic.spark_sql.query.pipes import Pipe
@@ -104,9 +103,10 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
     for column in query.columns:
         if column.type == v.CALENDAR:
             raise unsupported(f"a column of type {column.type}")
-    schema = Schema.of_query(
-        [(ResultField if v.is_interval(column.type) else Field)(column.name, column.type, column.nullable) for column in query.columns]
-    )
+        if not isinstance(column.type, str) and v.holds(column.type, v.is_year_month):
+            message = "[UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION] Arrow has no type for months within a nested value"
+            raise UnsupportedFeatureError(message, found=v.type_text(column.type))
+    schema = Schema.of_query([Field(column.name, column.type, column.nullable) for column in query.columns])
     # Only the outermost SELECT has the users' names: within it, columns have labels, which are unique in the
     # statement.
     names = zip(query.columns, schema.distinct().names, strict=True)
@@ -200,6 +200,9 @@ class Queries:
         if with_ is None:
             return self._body(node, context)
         definitions = []
+        names = [item.alias for item in with_.expressions]
+        if repeated := [name for name in names if names.count(name) > 1]:
+            raise InvalidArgumentError("[DUPLICATED_CTE_NAMES] two queries of WITH have one name", found=repeated[0])
         for item in with_.expressions:
             name = self.fresh(item.alias)
             if with_.args.get("recursive") and isinstance(item.this, exp.Union) and _reads(item.this, item.alias):

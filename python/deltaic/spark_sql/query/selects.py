@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Struct
+from deltaic.protocol.schema import DataType, Struct
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.column_names import column_name
 from deltaic.spark_sql.nested_values import normalized
@@ -21,7 +21,7 @@ from deltaic.spark_sql.query import generators
 from deltaic.spark_sql.query.aggregate_calls import holds_aggregate
 from deltaic.spark_sql.query.grouping import GroupedTranslator
 from deltaic.spark_sql.query.ordering import Ordering
-from deltaic.spark_sql.query.scopes import Column, QueryScope, dotted
+from deltaic.spark_sql.query.scopes import Attribute, Column, QueryScope, dotted
 from deltaic.spark_sql.query.sources import Rows, Sources
 from deltaic.spark_sql.query.subqueries import QueryTranslator, boolean, where
 from deltaic.spark_sql.query.time_windows import with_windows
@@ -211,13 +211,33 @@ def _star(scope: QueryScope, tree: exp.Expr) -> list[Item]:
     found = scope.star(tree.table if isinstance(tree, exp.Column) else None)
     if not scope.attributes:
         raise InvalidArgumentError("a star needs a table", expected="FROM")
+    paths: dict[Attribute, list[Sequence[str]]] = {}
     for left_out in star.args.get("except_") or ():
-        parts = [part.name for part in left_out.parts] if isinstance(left_out, exp.Column) else [left_out.name]
+        parts = [part.name for part in left_out.parts] if isinstance(left_out, (exp.Column, exp.Dot)) else [left_out.name]
         located = scope.locate(parts)
-        if located is None or located[1] or located[0] not in found:
+        if located is None or located[0] not in found:
             raise InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {'.'.join(parts)} to leave out", found=".".join(parts))
-        found = [each for each in found if each is not located[0]]
-    return [(each.name, known(each.column, each.name)) for each in found]
+        if located[1]:
+            paths.setdefault(located[0], []).append(located[1])
+        else:
+            found = [each for each in found if each is not located[0]]
+    return [(each.name, _without(known(each.column, each.name), each.column.type, paths.get(each, ()))) for each in found]
+
+
+def _without(tree: exp.Expr, kind: DataType, paths: Sequence[Sequence[str]]) -> exp.Expr:
+    """Returns a struct without the fields at these paths; without paths, any value as it is. As in Spark, of a
+    struct that is null a struct of nulls is left."""
+    if not paths:
+        return tree
+    if not isinstance(kind, Struct):
+        raise InvalidArgumentError("[UNRESOLVED_COLUMN] no field to leave out", found=".".join(paths[0]))
+    parts: list[exp.Expr] = []
+    for field in kind.fields:
+        inner = [path[1:] for path in paths if path[0].lower() == field.name.lower()]
+        if () not in map(tuple, inner):
+            value = exp.Dot(this=tree.copy(), expression=exp.to_identifier(field.name, quoted=True))
+            parts += [exp.Literal.string(field.name), _without(value, field.type, inner)]
+    return exp.Anonymous(this="named_struct", expressions=parts)
 
 
 def _with_stars_in_calls(node: exp.Select, scope: QueryScope) -> exp.Select:

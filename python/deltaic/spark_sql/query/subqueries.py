@@ -199,8 +199,13 @@ class QueryTranslator(Translator):
 
     def _as_spark(self, node: exp.Expr, value: Value) -> Value:
         """Returns IN (query) as Spark computes it: within a condition that filters rows it may be null;
-        anywhere else it is false instead."""
-        return value if id(node) in self._conjuncts else value.like(f"coalesce({value.sql}, false)", "boolean", nullable=False)
+        anywhere else it is false instead, unless it is a literal NULL that is searched for."""
+        is_null_of_rows = (_negated(node) or node).meta.get("null_of_rows")
+        return (
+            value
+            if is_null_of_rows or id(node) in self._conjuncts
+            else value.like(f"coalesce({value.sql}, false)", "boolean", nullable=False)
+        )
 
     def _among(self, node: exp.In) -> Value:
         """Returns `value IN (query)`. Values are compared as by `=`, also floats and values of different
@@ -221,7 +226,11 @@ class QueryTranslator(Translator):
         sides = [side for pair in pairs for side in pair]
         if len(pairs) == 1:
             ((left, right),) = pairs
-            sql = f"({left.sql} IN (SELECT {right.sql} FROM ({inner.sql})))"
+            if _is_null_of_rows(left, node):
+                node.meta["null_of_rows"] = True
+                sql = f"(CASE WHEN EXISTS ({inner.sql}) THEN CAST(NULL AS BOOLEAN) ELSE false END)"
+            else:
+                sql = f"({left.sql} IN (SELECT {right.sql} FROM ({inner.sql})))"
         else:
             # Compared column by column: as structs, rows with nulls would be equal in DuckDB.
             equal = " AND ".join(f"({left.sql} = {right.sql})" for left, right in pairs)
@@ -241,6 +250,12 @@ class QueryTranslator(Translator):
         if isinstance(node, (exp.Any, exp.All)):
             return unsupported("a comparison with ANY or ALL")
         return super().refused(node)
+
+
+def _is_null_of_rows(value: Value, node: exp.In) -> bool:
+    """True for `NULL IN (query)` where the query reads no column of an outer one: Spark's optimizer replaces
+    it by null, or by false if the query has no rows."""
+    return value.is_constant and value.constant is None and not node.args["query"].meta.get("outer")
 
 
 def _around(node: exp.Subquery) -> bool:

@@ -66,6 +66,7 @@ def bind(
         for part in ("db", "catalog", "version", "when"):
             node.set(part, None)
         node.set("this", exp.to_identifier(leaf_name, quoted=True))
+        node.meta["source"] = repr(name)
     return leaves
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
+from math import inf
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -139,21 +141,41 @@ def _frame(frame: exp.Expr | None, items: Sequence[tuple[exp.Expr, Value]], tran
     kind = str(frame.args.get("kind") or "ROWS").upper()
     if kind not in ("ROWS", "RANGE") or frame.args.get("exclude"):
         raise unsupported(f"a frame of {kind}")
-    bounds, types = [], list[DataType]()
+    bounds, types, places = [], list[DataType](), list[float]()
     for key in ("start", "end"):
         bound = frame.args.get(key)
         side = str(frame.args.get(f"{key}_side") or "").upper()
         if bound is None or bound == "CURRENT ROW":
             bounds.append("CURRENT ROW")
+            places.append(0)
         elif bound == "UNBOUNDED":
             bounds.append(f"UNBOUNDED {side}")
+            places.append(-inf if side == "PRECEDING" else inf)
         else:
             bounds.append(_bound(kind, bound, side, items, translator))
-            types.append(translator.value(bound).type)
+            value = translator.value(bound)
+            types.append(value.type)
+            places.append(_place(value, side))
     if kind == "RANGE" and len(types) == 2 and any(map(v.is_interval, types)) and types[0] != types[1]:
         message = "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_DIFF_TYPES] the intervals of a frame have two types"
         raise InvalidArgumentError(message, found=" and ".join(map(v.type_text, types)))
-    return f"{kind} BETWEEN {bounds[0]} AND {bounds[1]}"
+    if places[0] == inf or places[1] == -inf:
+        message = "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND] a frame starts at the end or ends at the start"
+        raise InvalidArgumentError(message, found=frame.sql(dialect="databricks"))
+    if places[0] <= places[1]:
+        return f"{kind} BETWEEN {bounds[0]} AND {bounds[1]}"
+    if len(types) == len(places):
+        message = "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON] a frame starts after its end"
+        raise InvalidArgumentError(message, found=frame.sql(dialect="databricks"))
+    return "ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING"  # `CURRENT ROW AND 1 PRECEDING` has no rows, and DuckDB does not parse it
+
+
+def _place(value: Value, side: str) -> float:
+    """Returns the distance of a bound from the current row, negative before it; for a bound that is no literal
+    number, only its sign is right."""
+    is_number = isinstance(value.constant, (int, float, Decimal)) and not isinstance(value.constant, bool)
+    amount = float(value.constant) if is_number else 1
+    return -amount if side == "PRECEDING" else amount
 
 
 def _bound(kind: str, bound: exp.Expr, side: str, items: Sequence[tuple[exp.Expr, Value]], translator: QueryTranslator) -> str:
