@@ -64,6 +64,10 @@ _context: ContextVar[tuple[_Layer, ...]] = ContextVar("deltaic configuration", d
 """Changes of the `with` blocks around the running code, the innermost one last."""
 
 
+_computed: tuple[Any, Any, Configuration] = (None, None, Configuration())
+"""The last result of `current`, with the `_process` and the blocks that it was computed from."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Layer:
     """The settings that one call of `configure` changes, and the object that it gave to the caller."""
@@ -74,9 +78,15 @@ class _Layer:
 
 def current() -> Configuration:
     """The configuration of the running code: that of the process, with the changes of the `with` blocks around it."""
-    configuration, layers = _process
-    for layer in (*layers, *_context.get()):
+    global _computed
+    process, blocks = _process, _context.get()
+    computed = _computed  # one read, as another thread may replace it
+    if computed[0] is process and computed[1] is blocks:
+        return computed[2]
+    configuration, layers = process
+    for layer in (*layers, *blocks):
         configuration = replace(configuration, **layer.changes)
+    _computed = process, blocks, configuration
     return configuration
 
 

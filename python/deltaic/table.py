@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 from deltaic import configuration
 from deltaic.deltalake_names import TABLE, TABLE_OF_FRAMES, ExplainedNames, Version, renamed, unknown
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.log import recent
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store, options_of, public_options
 from deltaic.session import commit_of, committing, engine_of, refresh_cached, session_of, stores_of, with_default_properties
@@ -977,7 +978,7 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
     with stores_of(spark):
         store = open_store(locate(table), storage_options)
     store.expect_commit()
-    before = create.existing(store)
+    before = (recent.newest(store) if job.mode == "append" else None) or create.existing(store)
     wanted = with_default_properties(spark, job.wanted) if before is None else job.wanted
     engine = engine_of(spark)
     with committing(spark, job.commit) as options, engine.working_on("WRITE", store.location), _writing(before, job) as current:

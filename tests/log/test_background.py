@@ -56,6 +56,25 @@ def test_what_fails_is_told(later: None, monkeypatch: pytest.MonkeyPatch, caplog
     assert "the checkpoint of version 1 failed: no room" in caplog.text
 
 
+def test_a_thread_pauses_between_two_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Versions that come in the pause need one work; whoever waits for the end ends the pause."""
+    monkeypatch.setattr(background, "_PAUSE", 60)
+    queue, begun, done = Queue(), threading.Event(), []
+
+    def work(number: int) -> None:
+        done.append(number)
+        begun.set()
+
+    queue.submit("a", lambda: work(0))
+    assert begun.wait(10)
+    for number in (1, 2, 3):
+        queue.submit("a", lambda number=number: work(number))
+    assert queue.wait(10)
+    assert done[0] == 0
+    assert done[-1] == 3
+    assert len(done) == 2
+
+
 def test_tables_do_not_wait_for_each_other() -> None:
     queue, release, done = Queue(), threading.Event(), threading.Event()
     queue.submit("a", lambda: release.wait(10) and None)

@@ -48,7 +48,7 @@ from deltaic.transaction.transaction import Transaction, already_committed, is_c
 from deltaic.worker import Worker
 
 if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine
+    from deltaic.engine.engine import Engine, WriteTarget
     from deltaic.plan.nodes import Data, Plan
 
 log = logging.getLogger("deltaic.commands")
@@ -159,8 +159,7 @@ class _Source:
         return needed_definition(snapshot, self._source.schema, job)
 
     def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
-        target = write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size, **job.more)
-        engine = self._engine
+        target, engine = _target(transaction, protocol, metadata, job), self._engine
         rows, schema, rules = _new_rows(engine, self._source, protocol, metadata, job)
         checked = invariants.checked(rows, schema, rules, engine)
         with invariants.counting(engine, [rows], schema, rules) if self._replayable else nullcontext():
@@ -187,6 +186,21 @@ class TaskFiles:
     def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
         transaction.written(self.adds["path"].to_pylist())
         return self.adds
+
+
+def _target(transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> WriteTarget:
+    """Returns the target of new rows. That of a write without options of its own is made once for a table's
+    definition."""
+
+    def make() -> WriteTarget:
+        return write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size, **job.more)
+
+    snapshot, current = transaction.snapshot, configuration.current()
+    is_own = snapshot is not None and metadata is snapshot.metadata and protocol is snapshot.protocol
+    if snapshot is None or not is_own or job.parquet is not None or job.target_file_size is not None or job.more:
+        return make()
+    made_with, target = snapshot.keep_of_definition("write target", lambda: (current, make()))
+    return replace(target, store=transaction.store) if made_with is current else make()
 
 
 def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: Any, job: Write) -> tuple[Snapshot, dict[str, int]]:
@@ -216,8 +230,10 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
     if not transaction.changes_table and not job.defines:
         return snapshot, {}
 
+    written = _written(adds, job)
+
     def metrics() -> dict[str, int]:
-        return {**_written(adds, job), **removed(), **inserts}
+        return {**written, **removed(), **inserts}
 
     committed = transaction.commit(metrics)
     if committed is not snapshot:  # otherwise the write is staged for a commit over several tables
@@ -364,8 +380,12 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)
         return definition.evolve(snapshot.protocol, snapshot.metadata, schema=merged)
-    evolution.check_fits(snapshot.schema, data)
-    evolution.check_nullability(snapshot.schema, data)
+
+    def check() -> None:
+        evolution.check_fits(snapshot.schema, data)
+        evolution.check_nullability(snapshot.schema, data)
+
+    snapshot.keep_of_definition(("fits", data), check)
     return snapshot.protocol, snapshot.metadata
 
 
@@ -457,8 +477,10 @@ def _onto_winner(
         inserts = change_files.write_inserts(transaction, engine, winner.protocol, winner.metadata, adds, removed(), job.parquet)
         transaction.add(adds)
 
+    written = _written(adds, job)
+
     def metrics() -> dict[str, int]:
-        return {**_written(adds, job), **removed(), **inserts}
+        return {**written, **removed(), **inserts}
 
     return transaction.commit(metrics), metrics()
 

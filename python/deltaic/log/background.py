@@ -1,9 +1,9 @@
 """Background work on a table's log after a commit returned, such as a checkpoint: one thread for each table
 with pending work.
 
-A thread ends when its table has no more work. The interpreter waits for the threads, so submitted work is
-done before the process ends. If two works wait for one table, only the later one is done, as it is for a
-newer version.
+A thread pauses after each work, and ends if its table has no more work then. The interpreter waits for the
+threads, so submitted work is done before the process ends. If two works wait for one table, only the later one
+is done, as it is for a newer version.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from collections.abc import Callable
 from contextvars import copy_context
 
 Work = Callable[[], None]
+# Seconds between two works of a table. Writers that commit faster need one checksum and no further thread for
+# all their versions in this time.
+_PAUSE = 0.02
 
 
 class Queue:
@@ -27,6 +30,7 @@ class Queue:
         self._changed = threading.Condition()
         self._waiting: dict[str, Work] = {}
         self._busy: set[str] = set()
+        self._waiters = 0
 
     def submit(self, table: str, work: Work) -> None:
         """Runs `work` in the background, after the work that is running for the same table."""
@@ -44,7 +48,12 @@ class Queue:
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until no work is pending or running; False if that takes longer than `timeout` seconds."""
         with self._changed:
-            return self._changed.wait_for(lambda: not self._busy, timeout)
+            self._waiters += 1
+            self._changed.notify_all()
+            try:
+                return self._changed.wait_for(lambda: not self._busy, timeout)
+            finally:
+                self._waiters -= 1
 
     def _run(self, table: str) -> None:
         while True:
@@ -62,6 +71,8 @@ class Queue:
                     self._busy.discard(table)
                     self._changed.notify_all()
                 raise
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiters, _PAUSE)
 
 
 _QUEUE = Queue()

@@ -179,11 +179,14 @@ def after_commit(snapshot: Snapshot, commit_info: str) -> None:
     """Writes the checksum of a version that was just committed; in the background if the store is remote or
     `configure(background_checkpoints=)` is True. In the background, versions that are superseded while they
     wait get no checksum. `commit_info`: the first line of the commit."""
-    info = history.parse_commit_info(commit_info)
+
+    def work() -> None:
+        write(snapshot, history.parse_commit_info(commit_info))
+
     if snapshot.store.is_remote or configuration.current().background_checkpoints:
-        background.submit(f"{snapshot.location}, checksums", lambda: write(snapshot, info))
+        background.submit(f"{snapshot.location}, checksums", work)
     else:
-        write(snapshot, info)
+        work()
 
 
 def write(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> None:

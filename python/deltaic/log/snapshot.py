@@ -9,7 +9,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
@@ -33,7 +33,9 @@ from deltaic.protocol.schema import Schema
 # needed part.
 READ_AT_ONCE = 4 * 1024**2
 # Cached properties of a snapshot that follow from its protocol and metadata.
-_OF_THE_DEFINITION = ("protocol", "metadata", "schema", "properties", "table_schema")
+_OF_THE_DEFINITION = ("protocol", "metadata", "schema", "properties", "table_schema", "_of_definition")
+# Maximum number of commits that `Snapshot.with_appends` leaves unread
+_MOST_UNREAD = 100
 log = logging.getLogger("deltaic.log")
 T = TypeVar("T")
 _MOST_KEPT = 100
@@ -75,6 +77,7 @@ class Snapshot:
         self.pending = segment.pending if segment is not None else pending
         self.is_unwritten = segment is not None and segment.is_unwritten
         self.is_staged = False
+        self._unread: tuple[_core.Snapshot, tuple[tuple[int, str], ...]] | None = None
         if core is not None:
             self._check(core)
             if before is not None and before._defined_as(core):
@@ -133,6 +136,10 @@ class Snapshot:
         if name != "core":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._lock:
+            if self._loaded is None and self._unread is not None:
+                base, commits = self._unread
+                with suppress(ProtocolError, FileNotFoundError):  # the log may have been cleaned up to here
+                    self._loaded = base.refresh(self.store, commits)
             if self._loaded is None:
                 again = partial(segments, self.store, self.version)
                 candidates = chain((self._segment,) if self._segment is not None else (), again())
@@ -170,6 +177,40 @@ class Snapshot:
             return self
         versions = range(self.version + 1, version + 1)
         return self._advance(list(zip(versions, catalog.commit_files(self.store, versions), strict=True)), modified)
+
+    def with_appends(self, version: int, modified: int) -> Snapshot:
+        """Returns a later version whose commits are known to exist and to only add files. They are read when
+        the file actions are first needed. `modified`: time (ms) at which the last of the commits was
+        written."""
+        core, unread = self._read_files()
+        commits = (*unread, *((each, commit_path(each)) for each in range(self.version + 1, version + 1)))
+        if core is None or len(commits) > _MOST_UNREAD:
+            return self.advance(version, modified)
+        later = self.through(self.store)
+        for name in ("core", "_kept"):
+            later.__dict__.pop(name, None)
+        later._loaded = later._checksum = later._segment = later.pending = None
+        later._definition, later._unread, later.modified = Definition(version, self.protocol, self.metadata), (core, commits), modified
+        later._lock, later.is_unwritten = threading.Lock(), False
+        return later
+
+    def through(self, store: _core.Store) -> Snapshot:
+        """Returns the same version, of which `store` reads what is not read yet."""
+        twin = object.__new__(Snapshot)
+        twin.__dict__.update(self.__dict__)
+        twin.store = store
+        return twin
+
+    @property
+    def file_count_if_read(self) -> int | None:
+        """Number of files, without those of commits that are not read yet; None if no file actions were
+        read."""
+        core, _ = self._read_files()
+        return None if core is None else core.file_count
+
+    def _read_files(self) -> tuple[_core.Snapshot | None, tuple[tuple[int, str], ...]]:
+        """Returns the file actions that were read, and the commits after them."""
+        return (self._loaded, ()) if self._loaded is not None else self._unread or (None, ())
 
     def _advance(self, commits: Sequence[tuple[int, str]], modified: int | None, pending: tuple[str, ...] | None = None) -> Snapshot:
         return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified, pending=pending)
@@ -234,14 +275,16 @@ class Snapshot:
 
     def keep(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Returns the cached result of `compute()` for `key`, computed on the first call. The cache is emptied after a hundred results."""
-        kept = self._kept
-        value: T | object = kept.get(key, _NOTHING)
-        if value is _NOTHING:
-            value = compute()
-            if len(kept) >= _MOST_KEPT:  # another thread may do the same
-                kept.clear()
-            kept[key] = value
-        return cast("T", value)
+        return _keep(self._kept, key, compute)
+
+    def keep_of_definition(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Like `keep`, but for results that follow from protocol and metadata only. Later versions with the
+        same definition have them, too."""
+        return _keep(self._of_definition, key, compute)
+
+    @cached_property
+    def _of_definition(self) -> dict[Hashable, Any]:
+        return {}
 
     @cached_property
     def _kept(self) -> dict[Hashable, Any]:
@@ -289,6 +332,16 @@ class Snapshot:
 
     def __repr__(self) -> str:
         return f"Snapshot({self.location!r}, version={self.version})"
+
+
+def _keep(kept: dict[Hashable, Any], key: Hashable, compute: Callable[[], T]) -> T:
+    value: T | object = kept.get(key, _NOTHING)
+    if value is _NOTHING:
+        value = compute()
+        if len(kept) >= _MOST_KEPT:  # another thread may do the same
+            kept.clear()
+        kept[key] = value
+    return cast("T", value)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from deltaic.protocol import features, row_tracking
 from deltaic.transaction import timestamps
 from deltaic.transaction.body import Base, commit_body
 from deltaic.transaction.turns import turns_of
-from deltaic.transaction.winners import Winners, concat
+from deltaic.transaction.winners import Winners, concat, empty_removes
 
 if TYPE_CHECKING:
     from deltaic.transaction.conflicts import Current
@@ -46,7 +46,7 @@ class Attempts:
         self.rules = Winners(
             self.snapshot,
             transaction.reads,
-            concat(transaction.removes, _core.empty_removes),
+            concat(transaction.removes, empty_removes),
             transaction.marks,
             self.store,
             transaction.sleep,
@@ -131,6 +131,8 @@ class Attempts:
                 known = self._newest()
             version = self.base + 1
             self.turns.committed(version, size=len(body), append=True)
+            assert self.snapshot is not None
+            self.transaction.only_appends = self.turns.appended_since <= self.snapshot.version
         try:
             staged.settle()
         except Exception as error:  # other processes see the commit, so an error of the disk does not undo it

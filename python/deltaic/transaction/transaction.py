@@ -31,7 +31,7 @@ from deltaic.errors import (
     add_note,
     check_instance,
 )
-from deltaic.log import catalog, checkpoint, checksum, manifests
+from deltaic.log import catalog, checkpoint, checksum, manifests, recent
 from deltaic.log import iceberg as iceberg_metadata
 from deltaic.log.segment import Sleep
 from deltaic.log.snapshot import Snapshot
@@ -43,7 +43,7 @@ from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.conflicts import Current, Isolation
 from deltaic.transaction.giving_way import Gate
 from deltaic.transaction.marks import Marks
-from deltaic.transaction.winners import concat
+from deltaic.transaction.winners import concat, empty_adds, empty_removes
 from deltaic.worker import Worker
 
 log = logging.getLogger("deltaic.transaction")
@@ -153,11 +153,12 @@ class Transaction:
         self.in_doubt = False
         """True from the first put of a commit until the log shows that the commit does not exist. It stays
         True if the commit exists or the outcome is unknown."""
+        self.only_appends = False
+        """True if all commits after `snapshot`, up to this one, are blind appends of this process."""
         self.committed: int | None = None
         """The version of the commit; None before it."""
         if snapshot is not None:
-            managed = partial(catalog.has_coordinator, place)
-            features.check_writable(snapshot.protocol, snapshot.metadata, domains=snapshot.domains, catalog=managed)
+            self._check_definition(snapshot.protocol, snapshot.metadata, Change.DEFINITION, snapshot.domains)
 
     def read(self, predicate: _core.Predicate | None = None, *, rows_only: bool = False) -> None:
         """Records that files that may match a predicate were read (None: the whole table). Several calls add
@@ -346,6 +347,10 @@ class Transaction:
     def _read_back(self, version: int) -> Snapshot:
         """Loads the version that was just committed. If the store fails now, CommitUnknownError is raised, as
         the commit itself succeeded."""
+        if self.snapshot is not None and self.only_appends:
+            committed = self.snapshot.with_appends(version, self.clock())
+            recent.remember(committed)
+            return committed
         failure: Exception | None = None
         for wait in (*READ_WAITS, None):
             try:
@@ -373,8 +378,18 @@ class Transaction:
                 where=f"{self.store.location}, {self.operation}",
                 found=f"a protocol without {features.MANAGED}",
             )
-        managed = partial(catalog.has_coordinator, self.store) if self.snapshot else None
-        features.check_writable(self._new_protocol, self.new_metadata, change, domains=domains, catalog=managed)
+        self._check_definition(self._new_protocol, self.new_metadata, change, domains)
+
+    def _check_definition(self, protocol: Protocol, metadata: Metadata, change: Change, domains: Mapping[str, str]) -> None:
+        """Raises an exception if a table with this definition does not allow a change. A table's own
+        definition is checked once for each kind of change, unless a catalog decides."""
+        snapshot = self.snapshot
+        managed = partial(catalog.has_coordinator, self.store) if snapshot else None
+        check = partial(features.check_writable, protocol, metadata, change, domains=domains, catalog=managed)
+        if snapshot is None or protocol is not snapshot.protocol or metadata is not snapshot.metadata or features.is_managed(protocol):
+            check()
+        else:
+            snapshot.keep_of_definition(("writable", change, domains.get(clustering.DOMAIN)), check)
 
     def _check_append_only(self) -> None:
         if self.snapshot is not None and self.snapshot.properties.append_only:
@@ -439,7 +454,7 @@ class Transaction:
         adds, removes = self.adds, self.removes
         if self.marks is not None:
             adds, removes = [*adds, self.marks.marked.adds], [*removes, self.marks.marked.removes]
-        return concat(adds, _core.empty_adds), concat(removes, _core.empty_removes)
+        return concat(adds, empty_adds), concat(removes, empty_removes)
 
     def _commit_loop(self, metrics: Callable[[], Mapping[str, int]], worker: Worker[Snapshot]) -> int:
         def stop() -> None:

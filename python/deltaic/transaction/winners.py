@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import timedelta
-from functools import partial
+from functools import cache, partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -207,4 +207,16 @@ def _first_paths(actions: pa.Table) -> tuple[str, ...]:
 
 
 def concat(tables: list[pa.Table], empty: Callable[[], pa.Table]) -> pa.Table:
+    if len(tables) == 1:
+        return tables[0]
     return pa.concat_tables(tables, promote_options="permissive") if tables else empty()
+
+
+@cache
+def empty_adds() -> pa.Table:
+    return _core.empty_adds()
+
+
+@cache
+def empty_removes() -> pa.Table:
+    return _core.empty_removes()

@@ -1,0 +1,180 @@
+"""Appends by path start from the version that this process committed last, and give what they give without that."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltaic
+from deltaic.commands import create
+from deltaic.log import recent
+from deltaic.log.segment import commit_path
+from deltaic.log.snapshot import Snapshot
+from deltaic.log.store import open_store
+
+
+def ids(*values: int) -> pa.Table:
+    return pa.table({"id": pa.array(values, pa.int64())})
+
+
+def rows(path: Path) -> list[int]:
+    return sorted(deltaic.DeltaTable(path).scan().to_arrow()["id"].to_pylist())
+
+
+def refuse(*_: Any) -> None:
+    raise AssertionError("the log was read")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """A table to which this process has appended."""
+    path = tmp_path / "t"
+    deltaic.write(path, ids(0))
+    deltaic.write(path, ids(1), mode="append")
+    return path
+
+
+def test_an_append_reads_no_log(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(create, "existing", refuse)
+        assert [deltaic.write(table, ids(number), mode="append").version for number in (2, 3, 4)] == [2, 3, 4]
+        with pytest.raises(AssertionError, match="the log was read"):
+            deltaic.write(table, ids(5), mode="overwrite")
+    assert rows(table) == [0, 1, 2, 3, 4]
+
+
+def test_commits_of_others_are_seen(table: Path) -> None:
+    deltaic.DeltaTable(table).alter.add_columns("x string")
+    later = deltaic.write(table, ids(2).append_column("x", pa.array(["a"])), mode="append")
+    assert later.version == 3
+    deltaic.DeltaTable(table).delete("id = 1")
+    assert deltaic.write(table, ids(3), mode="append").version == 5
+    assert rows(table) == [0, 2, 3]
+
+
+def test_a_table_in_the_place_of_another_is_its_own(table: Path) -> None:
+    former = deltaic.DeltaTable(table).metadata.id
+    shutil.rmtree(table)
+    deltaic.write(table, pa.table({"name": ["a"]}))
+    deltaic.write(table, pa.table({"name": ["b"]}), mode="append")
+    with pytest.raises(deltaic.errors.SchemaMismatchError):
+        deltaic.write(table, ids(1), mode="append")
+    assert deltaic.DeltaTable(table).metadata.id != former
+
+
+def test_a_log_that_went_back_is_read_again(table: Path) -> None:
+    (table / commit_path(1)).unlink()
+    (table / "_delta_log" / f"{1:020}.crc").unlink()
+    assert deltaic.write(table, ids(7), mode="append").version == 1
+    assert rows(table) == [0, 7]
+
+
+def test_a_table_that_is_gone_is_made_anew(table: Path) -> None:
+    shutil.rmtree(table)
+    assert deltaic.write(table, ids(9), mode="append").version == 0
+    assert rows(table) == [9]
+
+
+def test_settings_of_the_store_are_those_of_the_call(table: Path) -> None:
+    store = open_store(table)
+    known = recent.newest(store)
+    assert known is not None
+    assert known.store is store
+
+
+def test_few_and_small_tables_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "_MOST_FILES", 2)
+    for number in range(recent._MOST_TABLES + 1):
+        deltaic.write(tmp_path / str(number), ids(0))
+        deltaic.write(tmp_path / str(number), ids(1), mode="append")
+    assert recent.newest(open_store(tmp_path / "0")) is None
+    last = tmp_path / str(recent._MOST_TABLES)
+    assert recent.newest(open_store(last)) is not None
+    for number in range(3):
+        deltaic.write(last, ids(number), mode="append")
+    known = recent.newest(open_store(last))
+    assert known is not None
+    assert known.core.file_count == 5  # an older version is a start, too, as newer commits are found from it
+
+
+def test_unread_appends_are_read_when_they_are_needed(table: Path) -> None:
+    known = recent.newest(open_store(table))
+    assert known is not None
+    assert known.core.file_count == 2
+    for number in (2, 3):
+        deltaic.write(table, ids(number), mode="append")
+    later = known.with_appends(3, 0)
+    assert later._loaded is None
+    assert (later.version, later.file_count_if_read) == (3, 2)
+    read = Snapshot.load(open_store(table))
+    assert later.core.file_count == read.core.file_count == 4
+    assert later.domains == read.domains
+    # Without the commits, the checkpoint has them.
+    deltaic.DeltaTable(table).checkpoint()
+    cleaned = known.with_appends(3, 0)
+    for version in (2, 3):
+        (table / commit_path(version)).rename(table / f"{version}.kept")
+    assert cleaned.core.file_count == 4
+
+
+def test_not_too_many_commits_are_left_unread(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("deltaic.log.snapshot._MOST_UNREAD", 2)
+    with deltaic.configure(background_checkpoints=True):
+        known = recent.newest(open_store(table))
+        assert known is not None
+        assert known.core.file_count == 2
+        for number in range(2, 5):
+            deltaic.write(table, ids(number), mode="append")
+    assert known.with_appends(3, 0)._loaded is None
+    assert known.with_appends(4, 0)._loaded is not None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_commands_give_the_same_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Random commands of four threads, then of one, with the versions that this process knows and without."""
+    outcomes = []
+    for name in ("with", "without"):
+        if name == "without":
+            monkeypatch.setattr(recent, "newest", lambda store: None)
+            monkeypatch.setattr(Snapshot, "with_appends", lambda self, version, modified: self.advance(version, modified))
+        outcomes.append(_walk(tmp_path / name, seed))
+    assert outcomes[0] == outcomes[1]
+
+
+def _walk(path: Path, seed: int) -> tuple[list[int], list[Any]]:
+    with deltaic.configure(background_checkpoints=seed % 2 == 0):
+        deltaic.write(path, ids(0), properties={"delta.checkpointInterval": "4"})
+        threads = [
+            threading.Thread(target=lambda n=n: [deltaic.write(path, ids(100 * n + k), mode="append") for k in range(5)])
+            for n in range(1, 5)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        chance = random.Random(seed)
+        for number in range(12):
+            match chance.randrange(6):
+                case 0:
+                    deltaic.DeltaTable(path).delete(f"id = {chance.choice(rows(path))}")
+                case 1:
+                    deltaic.DeltaTable(path).alter.set_properties({"delta.checkpointInterval": str(chance.randrange(2, 6))})
+                case 2:
+                    deltaic.DeltaTable(path).optimize.compact()
+                case _:
+                    deltaic.write(path, ids(1000 + number), mode="append")
+    assert deltaic.log.background.wait(30)
+    history = [
+        json.loads((path / commit_path(version)).read_text().splitlines()[0])["commitInfo"]
+        for version in range(21, len(list(path.glob("_delta_log/0*.json"))))
+    ]
+    return rows(path), [
+        (info["operation"], info["readVersion"], info["isBlindAppend"], info["operationMetrics"].get("numOutputRows")) for info in history
+    ]
