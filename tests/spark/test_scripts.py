@@ -82,7 +82,7 @@ def test_an_inner_variable_hides_an_outer_one(session: Any, table: str) -> None:
         session.sql("DROP TEMPORARY VARIABLE x")
     session.sql(f"BEGIN DECLARE x = 3L; DELETE FROM {table} WHERE v = x; END")
     with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
-        session.sql("SELECT x")
+        session.sql("SELECT x").collect()
 
 
 def test_handlers(session: Any, table: str) -> None:
@@ -111,11 +111,14 @@ def test_an_error_without_a_handler_ends_the_script(session: Any, table: str) ->
         session.sql(f"""
             BEGIN
               DECLARE EXIT HANDLER FOR DIVIDE_BY_ZERO SELECT 1;
+              DECLARE left_over = 1;
               INSERT INTO {table} VALUES (1, 1);
               INSERT INTO {table} VALUES (1, 1, 1);
               INSERT INTO {table} VALUES (2, 2);
             END""")
     assert caught.value.getCondition() == "DELTA_METADATA_MISMATCH"
+    with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+        session.sql("SELECT left_over").collect()
     assert ids(session, table) == [1]
 
 

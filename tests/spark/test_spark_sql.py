@@ -293,6 +293,7 @@ def test_views_of_columns(spark: Any, sql: Any, path: str) -> None:
         assert sql("UPDATE some AS s SET amount = s.amount + 1 WHERE id = 2").first().num_affected_rows == 1
         assert [row[0] for row in rows_at(path)] == [2, 3, 4, 5]
         assert sql(f"SELECT amount FROM delta.`{path}` WHERE id = 2").first().amount == 3.0
+        assert sorted(row.id for row in spark.table("some").collect()) == [2, 3, 4, 5]
         for query in (
             f"SELECT id AS k FROM delta.`{path}`",
             f"SELECT id FROM delta.`{path}` WHERE id > 3",

@@ -158,10 +158,12 @@ class _Run:
             spark_sql(self._spark, f"DECLARE VARIABLE {kept} = system.session.{name}")
         except Exception:  # there is no such variable
             kept = ""
-        yield
-        if kept:
-            spark_sql(self._spark, f"DECLARE OR REPLACE VARIABLE {name} = {kept}")
-        spark_sql(self._spark, f"DROP TEMPORARY VARIABLE IF EXISTS {kept or name}")
+        try:
+            yield
+        finally:
+            if kept:
+                spark_sql(self._spark, f"DECLARE OR REPLACE VARIABLE {name} = {kept}")
+            spark_sql(self._spark, f"DROP TEMPORARY VARIABLE IF EXISTS {kept or name}")
 
     def _handler_of(self, error: Exception) -> tuple[int, Handler | None]:
         """The handler of an error, with the number of blocks outside of its block."""

@@ -178,7 +178,7 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
     ):
         return frame_of(spark, nothing())
     definitions = _definitions(reader)
-    target = target_of(reader)
+    named = target = target_of(reader)
     if target is not None and reader.tokens[reader.position].keyword in ("DELETE", "UPDATE"):
         reader, target = _through_projection(spark, reader, target)
     if target is not None and _is_ours(spark, reader, target):
@@ -188,8 +188,8 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
         with opening(spark), SparkTables(spark, before, names, given) as tables:
             runs = run if reader.tokens[reader.position].keyword in _CHANGES_ROWS else _runs
             done = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
-        if reader.tokens[reader.position].keyword in _CHANGES and target.path is None and (path := path_of_view(spark, target)) is not None:
-            newest(spark, path).createOrReplaceTempView(target.parts[0])  # by public interfaces a view shows one version
+        if reader.tokens[reader.position].keyword in _CHANGES and named is not None and named.path is None:
+            _show_again(spark, named)
         return done
     if definitions is not None:
         reader.position = 0
@@ -371,6 +371,14 @@ def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) ->
     named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in found}
     frames = {name: referred(spark, reference) for reference, name in named.items()}
     return over_frames(spark, spliced(reader.text, named), args, {**given, **frames})
+
+
+def _show_again(spark: Any, view: Name) -> None:
+    """Makes a temporary view of a table that has changed anew: by public interfaces a view shows one version."""
+    if (path := path_of_view(spark, view)) is not None:
+        _shown(spark, Projection(path, None)).createOrReplaceTempView(view.parts[0])
+    elif (path := path_of_projection(spark, view)) is not None:
+        _shown(spark, Projection(path, tuple(spark.table(str(view)).columns))).createOrReplaceTempView(view.parts[0])
 
 
 def _shown(spark: Any, shown: Projection) -> DataFrame:
