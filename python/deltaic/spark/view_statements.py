@@ -11,7 +11,8 @@ from deltaic.sql.tokens import Reader
 
 @dataclass(frozen=True)
 class ViewStatement:
-    """CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`, or with `cached` (lazily or at once) CACHE TABLE."""
+    """CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`; with `cached`, CACHE
+    TABLE or CACHE LAZY TABLE `name` AS `query`."""
 
     name: str
     query: str
@@ -21,7 +22,7 @@ class ViewStatement:
     cached: str | None = None
 
     def make(self, frame: Any) -> None:
-        """Gives the view of a DataFrame its name."""
+        """Makes the temporary view of a DataFrame, which is the query's result."""
         if self.columns:
             frame = frame.toDF(*self.columns)
         maker = f"create{'OrReplace' if self.replaces or self.cached else ''}{'Global' if self.is_global else ''}TempView"
@@ -29,7 +30,8 @@ class ViewStatement:
 
 
 def view_statement(text: str) -> ViewStatement | None:
-    """Parses CREATE TEMPORARY VIEW or CACHE TABLE; None for another statement, or one with clauses that Spark runs itself."""
+    """Parses CREATE TEMPORARY VIEW or CACHE TABLE; None for another statement, or one with clauses that
+    Spark runs itself."""
     reader = Reader(text)
     if reader.accept("CACHE"):
         cached = "CACHE LAZY TABLE" if reader.accept("LAZY") else "CACHE TABLE"
@@ -50,10 +52,11 @@ def view_statement(text: str) -> ViewStatement | None:
 
 
 def whole_table(spark: Any, query: str) -> str | None:
-    """The path in SELECT * FROM delta.`path`, which shows the table as it is; None for any other query."""
+    """Returns the path of a query that selects a whole table at its newest version, SELECT * FROM
+    delta.`path`; None for any other query."""
     reader = Reader(query)
     if not reader.accept("SELECT", "*", "FROM"):
         return None
-    found = references(reader, spark)
-    is_all = len(found) == 1 and found[0].end == reader.tokens[-1].end and found[0].start == reader.tokens[3].start
-    return found[0].path if is_all and found[0].version is None and found[0].moment is None else None
+    tables = references(reader, spark)
+    is_all = len(tables) == 1 and tables[0].end == reader.tokens[-1].end and tables[0].start == reader.tokens[3].start
+    return tables[0].path if is_all and tables[0].version is None and tables[0].moment is None else None
