@@ -1,4 +1,5 @@
-"""`DeltaTable` and `write`, the public API of tables: each method forwards to the module that does the work."""
+"""`DeltaTable` and `write`, the public API of tables: each method forwards to the module that does the
+work."""
 
 from __future__ import annotations
 
@@ -44,16 +45,20 @@ T = TypeVar("T")
 
 
 class DeltaTable(metaclass=ExplainedNames):
-    """One snapshot of a table. Reads see `version`. A command starts from it, commits on top of the newest version if the
-    conflict rules allow that, and moves the object to its own commit. Threads may share it: each call keeps the snapshot
-    that it starts with.
+    """One version (snapshot) of a Delta table, opened for reading and changing.
 
-    `path` (str or os.PathLike): a local folder, `file://` or another URL. `version` (int) or `timestamp` (datetime, or text
-    in ISO 8601; UTC without a zone): an older version; the newest by default. `storage_options`: keys of the store, see
-    docs/stores.md. `spark`: a SparkSession, which then does the work of the embedded engine.
+    Reads see `version`. A command starts from this version, commits on top of the newest one if the conflict
+    rules allow that, and moves the object to its own commit. Threads may share the object: each call keeps
+    the snapshot with which it started.
 
-    Raises TableNotFoundError (it says what is there instead), VersionNotFoundError, ProtocolError (a log that cannot be
-    read), UnsupportedFeatureError (a table feature of this name), InvalidArgumentError.
+    `path` (str or os.PathLike): a local folder, a `file://` URL or the URL of an object store.
+    `version` (int) or `timestamp` (datetime, or text in ISO 8601; UTC without a zone): an older version.
+    Default: the newest.
+    `storage_options`: options of the store, see docs/stores.md.
+    `spark`: a SparkSession, which then does the work instead of the embedded engine.
+
+    Raises TableNotFoundError (the message says what is there instead), VersionNotFoundError, ProtocolError
+    (the log cannot be read), UnsupportedFeatureError (it names the table feature) and InvalidArgumentError.
 
     >>> table = deltaic.DeltaTable("flights")
     >>> older = deltaic.DeltaTable("flights", version=0)
@@ -92,9 +97,9 @@ class DeltaTable(metaclass=ExplainedNames):
 
     @staticmethod
     def exists(path: Path, *, storage_options: Mapping[str, str] | None = None) -> bool:
-        """True where a Delta table is. No folder is made, and no data is read.
+        """True if there is a Delta table at `path`. Creates no folder and reads no data.
 
-        `path`, `storage_options`: as for DeltaTable. Raises InvalidArgumentError (a URL that has no store).
+        `path`, `storage_options`: as for DeltaTable. Raises InvalidArgumentError for a URL without a store.
 
         >>> deltaic.DeltaTable.exists("flights")
         True
@@ -119,22 +124,26 @@ class DeltaTable(metaclass=ExplainedNames):
         commit: CommitOptions | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Makes a table without rows, in one commit.
+        """Creates an empty table in one commit, and returns it.
 
-        `schema`: DDL text (`"id long NOT NULL, day date"`), a `Schema`, or anything with `__arrow_c_schema__` (pyarrow, pandas,
-        Polars). `mode` where a table is already: "error" (the default: TableAlreadyExistsError), "ignore", or "overwrite", which
-        replaces definition and rows in one commit. `partition_by`, `cluster_by`: names of columns, one or the other.
-        `properties`: table properties by name (str, bool, int, timedelta). `commit`: CommitOptions.
+        `schema`: DDL text (`"id long NOT NULL, day date"`), a `Schema`, or an object with
+        `__arrow_c_schema__` (of pyarrow, pandas, Polars).
+        `mode`, if there is a table already: "error" (the default) raises TableAlreadyExistsError, "ignore"
+        returns that table, "overwrite" replaces its definition and its rows.
+        `partition_by`, `cluster_by`: names of columns; one of the two.
+        `name`, `description`: text of the table's metadata.
+        `properties`: table properties by name; values are str, bool, int or timedelta.
+        `commit`: CommitOptions. `storage_options`: options of the store.
 
-        Returns the table. Raises InvalidArgumentError (an unknown column or property, text that is no DDL),
+        Raises InvalidArgumentError (an unknown column or property, DDL that does not parse) and
         UnsupportedFeatureError.
 
         >>> made = deltaic.DeltaTable.create("trips", "id long NOT NULL, day date, km double", partition_by="day")
         """
         from deltaic.commands import create
 
-        wanted = create.TableOptions.of(partition_by, cluster_by, name, description, properties)
-        snapshot = create.create(open_store(path, storage_options), schema, mode=mode, wanted=wanted, commit=commit)
+        definition = create.TableOptions.of(partition_by, cluster_by, name, description, properties)
+        snapshot = create.create(open_store(path, storage_options), schema, mode=mode, wanted=definition, commit=commit)
         return cls._of(snapshot, storage_options or {})
 
     @classmethod
@@ -152,17 +161,26 @@ class DeltaTable(metaclass=ExplainedNames):
         commit: CommitOptions | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Makes a Delta table of the Parquet files below `path`, in place: a log is written beside them, and no file is touched.
+        """Makes a Delta table of the Parquet files below `path`: writes a log beside them, and touches no
+        file.
 
-        The columns are those of all files, each of one type in all of them. `partitioning`: how folders say partition values, "hive"
-        (`year=2026/month=9/`) or "directory" (`2026/09/`). `partition_schema`: names and types of the partition columns (DDL text or
-        Arrow), for "directory" in the order of the folders; without it types are inferred: whole numbers, doubles, dates, else text.
-        `statistics`: from the footers, so that conditions skip files. `mode` where there is a Delta table: "error"
-        (TableAlreadyExistsError) or "ignore". Names that begin with `_` or `.` are left out. Progress is logged to `deltaic.commands`.
-        Column names with spaces or any of `,;{}()=` need the property `delta.columnMapping.mode = name`.
+        The table has the columns of all files; a column must have one type in all of them. Names that begin
+        with `_` or `.` are skipped. Column names with spaces or any of `,;{}()=` need the property
+        `delta.columnMapping.mode = name`. Progress is logged to `deltaic.commands`.
 
-        Raises InvalidArgumentError (no file, folders that do not fit), SchemaMismatchError (a column of two types), ProtocolError (a file
-        that is not Parquet).
+        `partitioning`: how folders name partition values: "hive" (`year=2026/month=9/`, the default) or
+        "directory" (`2026/09/`).
+        `partition_schema`: names and types of the partition columns (DDL text or an Arrow schema), for
+        "directory" in the order of the folders. Without it, types are inferred: whole numbers, doubles,
+        dates, else text.
+        `statistics`: True (the default) reads minima, maxima and null counts from the footers, so that
+        conditions skip files.
+        `mode`, if there is a Delta table already: "error" (the default) raises TableAlreadyExistsError,
+        "ignore" returns it.
+        `name`, `description`, `properties`, `commit`, `storage_options`: as for `create`.
+
+        Raises InvalidArgumentError (no file, or folders that do not fit), SchemaMismatchError (a column of
+        two types), ProtocolError (a file that is not Parquet).
 
         >>> table = deltaic.DeltaTable.convert("events", partition_schema="day date")
         """
@@ -192,25 +210,32 @@ class DeltaTable(metaclass=ExplainedNames):
         commit: CommitOptions | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Makes a Delta table of an Iceberg table's current snapshot, in place: a log is written beside its data files, and no data file is
-        changed. Needs PyIceberg: `pip install 'deltaic[iceberg]'`.
+        """Makes a Delta table of the current snapshot of an Iceberg table: writes a log beside its data
+        files, and changes none of them. Needs PyIceberg: `pip install 'deltaic[iceberg]'`.
 
-        `source`: the path of the table's folder, whose newest file in `metadata/` counts; the path of one such `.metadata.json` file; or a
-        `pyiceberg.table.Table` from its catalog, which is the only sure way to know the newest metadata. `statistics`: minima, maxima and
-        null counts from the footers, so that conditions skip files (default True). `mode` where there is a Delta table: "error"
-        (TableAlreadyExistsError, the default) or "ignore". `name`, `description`, `properties`: of the new table; the Iceberg table's
-        properties become its own.
+        `source`: the path of the table's folder, whose newest file in `metadata/` is read; the path of one
+        such `.metadata.json` file; or a `pyiceberg.table.Table` from its catalog, which is the only sure way
+        to know the newest metadata.
+        `statistics`: True (the default) reads minima, maxima and null counts from the footers, so that
+        conditions skip files.
+        `mode`, if there is a Delta table already: "error" (the default) raises TableAlreadyExistsError,
+        "ignore" returns it.
+        `name`, `description`, `properties`: of the new table; properties of the Iceberg table are kept.
+        `commit`, `storage_options`: as for `create`.
 
-        Iceberg versions 1 to 3 are read. Columns keep their ids (column mapping mode `id`, or `name` if data files have no ids and the
-        table has a name mapping), so renamed and dropped columns read right; promoted types are recorded as type widening, and a
-        `write-default` is the column's default. A partition field `identity` is the column itself; `year`, `month`, `day`, `hour` and
-        `truncate` become generated columns, as in delta-spark. The table is not partitioned by other fields (`bucket`, ...) and by fields
-        that some files were written without. Position deletes and deletion vectors become deletion vectors.
+        Iceberg versions 1 to 3 are read. Columns keep their ids (column mapping mode `id`, or `name` if data
+        files have no ids and the table has a name mapping), so renamed and dropped columns are read
+        correctly. Promoted types are recorded as type widening; a `write-default` becomes the column's
+        default. A partition field `identity` is the column itself; `year`, `month`, `day`, `hour` and
+        `truncate` become generated columns, as in delta-spark. The table is not partitioned by other fields
+        (`bucket`, ...), nor by fields that some files were written without. Position deletes and deletion
+        vectors become deletion vectors.
 
-        Raises ModuleNotFoundError (PyIceberg is not installed), TableNotFoundError, InvalidArgumentError (two metadata files are the
-        newest), ProtocolError (metadata that cannot be read), PathOutsideTableError (a file outside the folder), and
-        UnsupportedFeatureError, which names it: equality deletes, ORC and Avro files, files without a column that has an
-        `initial-default`, and the types time, uuid, timestamp_ns, variant and geometry.
+        Raises ModuleNotFoundError (PyIceberg is not installed), TableNotFoundError, InvalidArgumentError
+        (two metadata files are the newest), ProtocolError (metadata that cannot be read),
+        PathOutsideTableError (a file outside the folder), and UnsupportedFeatureError, which names the
+        feature: equality deletes, ORC and Avro files, files without a column that has an `initial-default`,
+        and the types time, uuid, timestamp_ns, variant and geometry.
 
         >>> table = deltaic.DeltaTable.convert_iceberg("/lake/iceberg/events")
 
@@ -218,10 +243,10 @@ class DeltaTable(metaclass=ExplainedNames):
         """
         from deltaic.commands import convert_iceberg, create
 
-        path, found = _iceberg_place(source)
+        path, iceberg = _iceberg_place(source)
         snapshot = convert_iceberg.convert_iceberg(
             open_store(path, storage_options),
-            found,
+            iceberg,
             statistics=statistics,
             mode=mode,
             wanted=create.TableOptions.of(None, None, name, description, properties),
@@ -253,7 +278,8 @@ class DeltaTable(metaclass=ExplainedNames):
 
     @property
     def metadata(self) -> Metadata:
-        """The `metaData` action of this snapshot: id, name, description, schema, partition columns, properties."""
+        """The `metaData` action of this snapshot: id, name, description, schema, partition columns,
+        properties."""
         return self._snapshot.metadata
 
     @property
@@ -262,19 +288,20 @@ class DeltaTable(metaclass=ExplainedNames):
         return self._snapshot.protocol
 
     def refresh(self) -> None:
-        """Moves this object to the newest version; reads only the commits since its own.
+        """Moves this object to the newest version. Reads only the commits since its own version.
 
-        Raises TableNotFoundError where the table is gone.
+        Raises TableNotFoundError if the table no longer exists.
 
         >>> table.refresh()
         """
         self._snapshot = self._snapshot.refresh()
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> DeltaTable:
-        """This table at another version, as another object; the newest version when neither argument is given.
+        """Returns another object of this table at a version or time; without an argument, at the newest
+        version.
 
-        `version`: int. `timestamp`: datetime, or text in ISO 8601; the version that was the newest then. Raises
-        VersionNotFoundError, with the versions that the log has.
+        `version`: int. `timestamp` (datetime, or text in ISO 8601): the version that was the newest at that
+        time. Raises VersionNotFoundError; the message has the versions of the log.
 
         >>> table.at(0).scan().count()
         3
@@ -283,8 +310,8 @@ class DeltaTable(metaclass=ExplainedNames):
         return self._of(self._snapshot.at(version, timestamp=timestamp), self._options, self._spark)
 
     def detail(self) -> Detail:
-        """DESCRIBE DETAIL of this version, as a `Detail`: name, location, columns of partitions and clustering,
-        number and bytes of live files, properties, protocol. No data file is read.
+        """Returns a `Detail` of this version, like DESCRIBE DETAIL: name, location, partition and clustering
+        columns, number and bytes of live files, properties, protocol. Reads no data file.
 
         >>> table.detail().num_files > 0
         True
@@ -294,11 +321,12 @@ class DeltaTable(metaclass=ExplainedNames):
         return describe.detail(self._snapshot)
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """The commits as their commitInfo describes them, this version first: a dict for each.
+        """Returns a dict for each commit, from this version to older ones.
 
-        `limit` (int): how many at most; all that the log still has by default. Keys: `version` (int), `timestamp` (datetime,
-        UTC), and those of `commitInfo`: `operation`, `operationParameters`, `operationMetrics` (text by name), `userMetadata`,
-        `engineInfo`, ...; a commit without commitInfo has the first two alone. Raises InvalidArgumentError (`limit`).
+        `limit` (int): maximum number of commits; by default all that are still in the log. Keys: `version`
+        (int), `timestamp` (datetime, UTC), and those of the commit's `commitInfo`: `operation`,
+        `operationParameters`, `operationMetrics` (text by name), `userMetadata`, `engineInfo`, ... A commit
+        without commitInfo has only the first two. Raises InvalidArgumentError for an invalid `limit`.
 
         >>> [entry["operation"] for entry in table.history(limit=2)]
         ['DELETE', 'WRITE']
@@ -308,18 +336,19 @@ class DeltaTable(metaclass=ExplainedNames):
         return describe.history(self._snapshot, limit)
 
     def transaction_version(self, app_id: str) -> int | None:
-        """The last version number that an application has written with `CommitOptions(transactions={app_id: version})`;
-        None where it has written none. Who writes batches asks here which of them are in the table.
+        """Returns the last version number that an application has written with
+        `CommitOptions(transactions={app_id: version})`, or None. A job that writes numbered batches finds
+        out here which batches are in the table.
 
         >>> table.transaction_version("loader") is None
         True
         """
-        found = self._snapshot.core.transactions.get(app_id)
-        return None if found is None else found[0]
+        transaction = self._snapshot.core.transactions.get(app_id)
+        return None if transaction is None else transaction[0]
 
     def transaction_state(self, txn_id: str) -> int | None:
-        """The version of the table that carries this `commitInfo.txnId`; None where none does. Ask this after a
-        CommitUnknownError, whose text has the id.
+        """Returns the version of the commit whose `commitInfo.txnId` is `txn_id`, or None if there is no
+        such commit. Use it after a CommitUnknownError, whose message has the id.
 
         >>> table.transaction_state("no such id") is None
         True
@@ -336,12 +365,18 @@ class DeltaTable(metaclass=ExplainedNames):
 
     @renamed(filters="where", filter="where", predicate="where", partitions="where")
     def scan(self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None) -> Rows:
-        """Rows of this version, read when an exit of `Rows` asks for them: `to_pandas()`, `to_arrow()`, `to_polars()`, ...
+        """Returns the rows of this version as lazy `Rows`: they are read by `to_pandas()`, `to_arrow()`,
+        `to_polars()`, ...
 
-        `columns` (list of str): all by default; fields of structs are dotted and stay in their struct (`["st.a", "st.b"]` gives
-        a column `st`). `where` (str): a condition in Spark's SQL; files, row groups and pages that cannot match are not read.
-        `limit` (int): how many rows at most, of any. Raises InvalidArgumentError (an unknown column, text that does not parse),
-        InvalidTypeError, SchemaMismatchError (`where` is no condition), UnsupportedFeatureError (SQL without an answer here).
+        `columns` (list of str): all by default. Fields of structs are dotted and stay in their struct:
+        `["st.a", "st.b"]` gives a column `st`.
+        `where` (str): a condition in Spark's SQL dialect. Files, row groups and pages that cannot match are
+        not read.
+        `limit` (int): maximum number of rows; any rows.
+
+        Raises InvalidArgumentError (an unknown column, text that does not parse), InvalidTypeError,
+        SchemaMismatchError (`where` is no boolean) and UnsupportedFeatureError (SQL that deltaic cannot
+        run).
 
         >>> table.scan(["id", "delay"], where="origin = 'JFK'").to_pylist()
         [{'id': 1, 'delay': 5}]
@@ -352,12 +387,12 @@ class DeltaTable(metaclass=ExplainedNames):
 
     @renamed(partition_filters="where")
     def files(self, where: str | None = None, *, deleted_rows: bool = False) -> Rows:
-        """The live data files of this version that may hold a matching row, a row for each, ordered by path.
+        """Returns the live data files of this version that may have a matching row, as rows ordered by path.
 
-        `where` (str): a condition in Spark's SQL; all files by default. `deleted_rows=True` adds the column `deleted_rows`, the
-        row indexes that the file's deletion vector marks. Columns: `path`, `location` (absolute), `size` (bytes),
-        `modification_time`, `partition_values`, `num_records`, `null_count`, `min_values`, `max_values`, `deletion_vector`,
-        `tags`. Raises InvalidArgumentError.
+        `where` (str): a condition in Spark's SQL dialect; all files by default. `deleted_rows=True` adds the
+        column `deleted_rows` with the row indexes in the file's deletion vector. Columns: `path`, `location`
+        (absolute), `size` (bytes), `modification_time`, `partition_values`, `num_records`, `null_count`,
+        `min_values`, `max_values`, `deletion_vector`, `tags`. Raises InvalidArgumentError.
 
         >>> table.files(where="id > 100").count()
         0
@@ -367,7 +402,8 @@ class DeltaTable(metaclass=ExplainedNames):
         return scan.files(self._snapshot, self._engine, where, deleted_rows=deleted_rows)
 
     def partitions(self, where: str | None = None) -> Rows:
-        """The partitions of this version: the partition columns, `num_files` and `size` (bytes), a row for each.
+        """Returns the partitions of this version as rows: the partition columns, `num_files` and `size`
+        (bytes).
 
         `where` (str): a condition on partition columns. Raises InvalidArgumentError.
 
@@ -389,15 +425,21 @@ class DeltaTable(metaclass=ExplainedNames):
         where: str | None = None,
         allow_out_of_range: bool = False,
     ) -> Rows:
-        """The change data feed: the rows that a range of versions inserted, updated (before and after) and deleted, lazily, in no order.
+        """Returns the change data feed: the rows that a range of versions inserted, updated (before and
+        after) and deleted, lazily and in no order.
 
-        The range has a start, a version or a time, and both its ends count; without an end it goes up to this version. `columns` and
-        `where` (a condition in Spark's SQL dialect) are as for `scan`; beside the table's columns there are `_change_type` (`insert`,
-        `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`. Columns are those of the last version.
+        `starting_version` or `starting_timestamp`: the start of the range; one of them is required.
+        `ending_version` or
+        `ending_timestamp`: its end; by default this version. Both ends are part of the range.
+        `columns`, `where`: as for `scan`. Beside the table's columns there are `_change_type` (`insert`,
+        `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`. The
+        columns are those of the last version.
+        `allow_out_of_range`: True ends the range with the log; a range that begins after the log has no
+        rows.
 
-        VersionNotFoundError for an end that is not in the log; with `allow_out_of_range` the range ends with the log, and one that begins
-        after it has no rows. InvalidArgumentError for a version that was written without the feed (`delta.enableChangeDataFeed`),
-        SchemaMismatchError where a column was dropped, renamed or changed within the range.
+        Raises VersionNotFoundError for an end that is not in the log, InvalidArgumentError for a version
+        that was written without the feed (`delta.enableChangeDataFeed`), SchemaMismatchError if a column was
+        dropped, renamed or changed within the range.
 
         >>> table.changes(1, where="_change_type = 'delete'").to_arrow()["id"].to_pylist()
         [5]
@@ -405,8 +447,8 @@ class DeltaTable(metaclass=ExplainedNames):
         from deltaic.log.changes import Range
         from deltaic.rows import changes
 
-        wanted = Range(starting_version, ending_version, starting_timestamp, ending_timestamp)
-        return changes.changes(self._snapshot, self._engine, wanted, columns=columns, where=where, allow_out_of_range=allow_out_of_range)
+        versions = Range(starting_version, ending_version, starting_timestamp, ending_timestamp)
+        return changes.changes(self._snapshot, self._engine, versions, columns=columns, where=where, allow_out_of_range=allow_out_of_range)
 
     def tail(
         self,
@@ -423,21 +465,30 @@ class DeltaTable(metaclass=ExplainedNames):
         exclude_regex: str | None = None,
         fail_on_data_loss: bool = True,
     ) -> Tail:
-        """Follows the table: an iterator of `TailBatch` (`rows`: Rows; `offset`: JSON) that gives the rows of commits as they come, those
-        of a commit in its order of files. Offsets are those that delta-spark's streams keep; whoever stores each one together with what
-        became of the rows goes on by `offset=` and gets each row once.
+        """Follows the table: returns an iterator of `TailBatch` (`rows`: Rows; `offset`: JSON) with the rows
+        of commits as they come.
 
-        `start`: "latest", the commits after this snapshot; "earliest", the rows of this snapshot, from the oldest file on, and then the
-        commits; a version (int) or time (datetime), the commits from there on. `offset`: where an earlier iterator was; `start` is not
-        heeded then. `changes`: the change data feed, with its columns, instead of rows. `max_files` and `max_bytes`: of a batch, of which
-        one file is always there; 1,000 files where neither is given. `poll`: seconds between two looks at the log; None: end where there
-        is nothing new.
+        Offsets have the format of delta-spark's streams. A program that stores each offset together with its
+        results, and starts again with `offset=`, gets each row once. The rows of a commit come in its order
+        of files.
 
-        A commit that removes rows is an InvalidArgumentError: with `ignore_deletes` commits that only remove files are passed over, with
-        `skip_change_commits` all that remove some; `ignore_changes` gives all rows of the files that they add, changed or not.
-        `exclude_regex`: files whose path has a match are left out. `fail_on_data_loss=False` goes on where commits are gone.
-        VersionNotFoundError where commits are gone, SchemaMismatchError where rows do not fit this snapshot's schema any more: a new
-        iterator of a refreshed table goes on from the same offset.
+        `start`: "latest" (the default), the commits after this snapshot; "earliest", the rows of this
+        snapshot, oldest file first, and then the commits; a version (int) or time (datetime), the commits
+        from there on.
+        `offset`: the offset of an earlier batch; `start` is ignored then.
+        `changes`: True gives the change data feed, with its columns, instead of rows.
+        `max_files`, `max_bytes`: maximum of one batch, which always has at least one file. Default: 1,000
+        files if neither is given.
+        `poll`: seconds between two looks at the log; None ends the iterator when there is nothing new.
+        `ignore_deletes`: skips commits that only remove files. `skip_change_commits`: skips all commits that
+        remove files.
+        `ignore_changes`: gives all rows of the files that such commits add, changed or not. Without one of
+        these, a commit that removes rows raises InvalidArgumentError.
+        `exclude_regex`: skips files whose path matches. `fail_on_data_loss=False`: goes on if commits are
+        missing.
+
+        Raises VersionNotFoundError if commits are missing, and SchemaMismatchError if rows no longer fit
+        this snapshot's schema: a new iterator of a refreshed table then goes on from the same offset.
 
         >>> for batch in table.tail(start="earliest", poll=None):
         ...     done = batch.rows.to_arrow(), batch.offset
@@ -464,18 +515,22 @@ class DeltaTable(metaclass=ExplainedNames):
     def delete(
         self, where: str | None = None, *, parquet: ParquetOptions | None = None, commit: CommitOptions | None = None
     ) -> dict[str, int]:
-        """Deletes the rows for which `where` is true, in one commit; all rows without it. Files of which no row is left are
-        removed, others get a deletion vector (or are written again, where the table has deletion vectors turned off).
+        """Deletes the rows for which `where` is true, in one commit. Without `where`, deletes all rows.
 
-        `where` (str): a condition in Spark's SQL. On the embedded engine it may have subqueries over tables by path:
-        ``table.delete("id IN (SELECT id FROM delta.`/data/gone`)")``. `parquet`: ParquetOptions of files written again.
-        `commit`: CommitOptions.
+        Files without remaining rows are removed; others get a deletion vector, or are rewritten if deletion
+        vectors are turned off for the table.
 
-        Returns `num_deleted_rows`, `num_copied_rows`, `num_removed_files`, `num_added_files`, `num_removed_bytes`,
-        `num_added_bytes`, `num_deletion_vectors_added`, `..._updated`, `..._removed`, and `num_added_change_files`, files of the
-        change data feed. Where no row matches, nothing is committed. Raises InvalidArgumentError (an unknown column, SQL that
-        does not parse), AppendOnlyError, the conflicts (subclasses of DeltaConcurrentModificationException),
-        CommitUnknownError.
+        `where` (str): a condition in Spark's SQL dialect. On the embedded engine it may have subqueries over
+        tables by path: ``table.delete("id IN (SELECT id FROM delta.`/data/gone`)")``.
+        `parquet`: ParquetOptions of rewritten files. `commit`: CommitOptions.
+
+        Returns a dict: `num_deleted_rows`, `num_copied_rows`, `num_removed_files`, `num_added_files`,
+        `num_removed_bytes`, `num_added_bytes`, `num_deletion_vectors_added`, `num_deletion_vectors_updated`,
+        `num_deletion_vectors_removed`, and `num_added_change_files` (files of the change data feed). If no
+        row matches, nothing is committed.
+
+        Raises InvalidArgumentError (an unknown column, SQL that does not parse), AppendOnlyError, conflicts
+        with concurrent commits (subclasses of DeltaConcurrentModificationException) and CommitUnknownError.
 
         >>> table.delete("delay > 60")["num_deleted_rows"]
         1
@@ -502,16 +557,20 @@ class DeltaTable(metaclass=ExplainedNames):
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Sets columns in the rows for which `where` is true, in one commit; in all rows without it.
+        """Sets columns in the rows for which `where` is true, in one commit. Without `where`, updates all
+        rows.
 
-        `set`: column (fields of structs dotted) to its new value. Text is SQL over the old row, anything else a literal; text
-        itself is quoted as SQL, `"'Oslo'"`, or `deltaic.lit("Oslo")`. `where` (str): a condition in Spark's SQL. Subqueries may
-        stand in both, as in `delete`. `casting`: "strict" fails where a value does not fit the column's type, "try" makes it null.
+        `set`: a dict from column (fields of structs dotted) to its new value. A string is an SQL expression
+        over the old row, any other value a literal. A literal string is quoted as in SQL, `"'Oslo'"`, or is
+        `deltaic.lit("Oslo")`.
+        `where` (str): a condition in Spark's SQL dialect. Both may have subqueries, as in `delete`.
+        `casting`: "strict" (the default) fails if a value does not fit the column's type, "try" makes it
+        null.
         `parquet`, `commit`: as for `delete`.
 
-        Returns `num_updated_rows` and the other keys of `delete`. Raises InvalidArgumentError (an unknown column),
-        SchemaMismatchError (a type that does not fit), ConstraintViolationError, AppendOnlyError, the conflicts,
-        CommitUnknownError.
+        Returns a dict: `num_updated_rows` and the other keys of `delete`. Raises InvalidArgumentError (an
+        unknown column), SchemaMismatchError (a type that does not fit), ConstraintViolationError,
+        AppendOnlyError, conflicts with concurrent commits and CommitUnknownError.
 
         >>> table.update({"delay": "delay + 1", "origin": deltaic.lit("EWR")}, where="id = 3")["num_updated_rows"]
         1
@@ -543,19 +602,26 @@ class DeltaTable(metaclass=ExplainedNames):
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> Merge:
-        """MERGE INTO this table: add clauses to the `Merge` that this returns, then call its `execute()`, which commits once.
+        """Begins a MERGE INTO this table: add clauses to the `Merge` that is returned, then call its
+        `execute()`, which commits once.
 
-        `source`: rows of anything that `deltaic.write` takes (pandas, Arrow, Polars, a DeltaTable, `Rows`, ...). `on` (str): the
-        condition by which a source row matches a target row, in Spark's SQL; columns have the aliases `s` (source) and `t`
-        (target) in front, or those that `source_alias=` and `target_alias=` give. `schema_mode="merge"`: columns that only the
-        source has are added to the table. `casting`: "strict" (the default) fails where a value does not fit its column, "try"
-        makes it null. `parquet`, `commit`: as for `delete`.
+        `source`: rows of anything that `deltaic.write` takes (pandas, Arrow, Polars, a DeltaTable, `Rows`,
+        ...).
+        `on` (str): the condition that matches a source row with a target row, in Spark's SQL dialect.
+        Columns are qualified by the aliases `s` (source) and `t` (target), or by `source_alias=` and
+        `target_alias=`.
+        `schema_mode="merge"`: adds columns that only the source has to the table.
+        `casting`: "strict" (the default) fails if a value does not fit its column, "try" makes it null.
+        `parquet`, `commit`: as for `delete`.
 
         Clauses: `when_matched_update_all()`, `when_matched_update(set)`, `when_matched_delete()`,
-        `when_not_matched_insert_all()`, `when_not_matched_insert(values)`, `when_not_matched_by_source_update(set)`,
-        `when_not_matched_by_source_delete()`, each with a further condition `where=`. Of several clauses for one row the first
-        one counts. The keys of the result and the errors stand at `Merge.execute`. Raises InvalidTypeError (`on`, `source`),
-        InvalidArgumentError (two equal aliases).
+        `when_not_matched_insert_all()`, `when_not_matched_insert(values)`,
+        `when_not_matched_by_source_update(set)`, `when_not_matched_by_source_delete()`, each with an
+        optional further condition `where=`. Of several clauses for one row, the first one applies.
+        `execute()` returns a dict, with `num_target_rows_inserted`, `num_target_rows_updated`,
+        `num_target_rows_deleted` and others; `help(deltaic.Merge.execute)` has all keys and errors.
+
+        Raises InvalidTypeError (`on`, `source`) and InvalidArgumentError (two equal aliases).
 
         >>> news = pa.table({"id": [1, 9], "origin": ["JFK", "LGA"], "delay": [7, 0]})
         >>> merge = table.merge(news, "t.id = s.id").when_matched_update({"delay": "s.delay"}).when_not_matched_insert_all()
@@ -567,7 +633,7 @@ class DeltaTable(metaclass=ExplainedNames):
         from deltaic.engine.source import buffered
 
         spec = MergeSpec(
-            source=buffered(source),  # a merge that met a conflict may be executed again
+            source=buffered(source),  # a merge that failed with a conflict may be executed again
             on=on,
             source_alias=source_alias,
             target_alias=target_alias,
@@ -598,15 +664,20 @@ class DeltaTable(metaclass=ExplainedNames):
         check_rows: bool = True,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Takes in Parquet files that another engine has written into the table's folder, in one commit; no file is copied.
+        """Adds Parquet files that another engine has written into the table's folder, in one commit. Copies
+        no file.
 
-        `files`: paths relative to the table, or `AddFile`. `mode`: "append" (the default) or "overwrite", which removes the
-        files before; with `where` only those of matching partitions. `remove`: paths of files to take out of the table.
-        `check_rows` (bool, True): their rows are read and checked where the table has constraints, NOT NULL columns or other
-        rules. `commit`: CommitOptions.
+        `files`: paths relative to the table, or `AddFile`.
+        `mode`: "append" (the default) or "overwrite", which removes the present files; with `where`, only
+        those of matching partitions.
+        `remove`: paths of files to remove from the table.
+        `check_rows`: True (the default) reads and checks the rows if the table has constraints, NOT NULL
+        columns or other rules.
+        `commit`: CommitOptions.
 
-        Returns `num_files` and `num_output_bytes`. Raises InvalidArgumentError (a file twice, or one that is not there),
-        SchemaMismatchError, ConstraintViolationError, the conflicts, CommitUnknownError.
+        Returns a dict: `num_files` and `num_output_bytes`. Raises InvalidArgumentError (a file that comes
+        twice, or does not exist), SchemaMismatchError, ConstraintViolationError, conflicts with concurrent
+        commits and CommitUnknownError.
 
         >>> pq.write_table(pa.table({"id": [7], "origin": ["LGA"], "delay": [3]}), f"{plain.location}/new.parquet")
         >>> plain.add_files(["new.parquet"])["num_files"]
@@ -626,7 +697,8 @@ class DeltaTable(metaclass=ExplainedNames):
 
     @property
     def alter(self) -> Alter:
-        """Changes of the definition: columns, properties, constraints, features. Each method of `Alter` makes one commit.
+        """Changes to the table's definition: columns, properties, constraints, features. Each method of
+        `Alter` makes one commit.
 
         >>> table.alter.add_columns("carrier string")
         """
@@ -637,19 +709,20 @@ class DeltaTable(metaclass=ExplainedNames):
             lambda: giving_way.command(self._snapshot),
             self._move,
             lambda: self._engine,
-            lambda given: commit_of(self._spark, given),
+            lambda options: commit_of(self._spark, options),
         )
 
     @property
     def optimize(self) -> Optimize:
-        """Changes of the layout of files: `compact`, `z_order`, `cluster`, `purge`, `statistics`; and `picture`, which draws it.
+        """Changes to the layout of files: `compact`, `z_order`, `cluster`, `purge`, `statistics`; and
+        `picture`, which draws it.
 
         >>> table.optimize.z_order("delay")["num_files_added"]
         1
         """
         from deltaic.commands.optimize import Optimize
 
-        return Optimize(lambda: self._snapshot, self._move, self._engine, lambda given: commit_of(self._spark, given))
+        return Optimize(lambda: self._snapshot, self._move, self._engine, lambda options: commit_of(self._spark, options))
 
     @renamed(
         retention_hours="retention",
@@ -669,23 +742,27 @@ class DeltaTable(metaclass=ExplainedNames):
         inventory: Any = None,
         commit: CommitOptions | None = None,
     ) -> Rows:
-        """Deletes files below the table's folder that no version within the retention needs. After that, older versions can
-        be read no more. On a full disk it deletes without its two commits, and logs a warning. Files of the log that a killed
-        writer left half written go after a day.
+        """Deletes files below the table's folder that no version within the retention needs. Older versions
+        cannot be read afterwards.
 
-        `retention` (timedelta): default is the table's `delta.deletedFileRetentionDuration`, a week; a shorter one needs
-        `enforce_retention=False`. `mode`: "full" lists the folder; "lite" takes the removed files from the log alone. `dry_run`
-        (bool): deletes nothing. `keep_versions`: versions whose files stay whatever their age. `commit`: CommitOptions.
+        On a full disk it deletes without its two commits, and logs a warning. Files in the log that a killed
+        writer left incomplete are deleted after a day.
 
-        `inventory`: a list of what lies in the table's folder, instead of a listing of it (delta-spark: VACUUM USING INVENTORY):
-        anything that `deltaic.write` takes, the path or URL of a Parquet file or of a folder of them, on Spark also a DataFrame.
-        Columns: path (string: full paths, not percent-encoded), length (long, bytes), isDir (boolean), modificationTime (long, ms
-        since 1970). Entries outside of the table are passed over. Of folders only those go that the inventory names and that are
-        empty. Memory grows by 8 bytes for each file that stays and by a row for each that goes.
+        `retention` (timedelta): by default the table's `delta.deletedFileRetentionDuration`, a week. A
+        shorter one needs `enforce_retention=False`.
+        `mode`: "full" (the default) lists the folder; "lite" takes removed files from the log alone.
+        `dry_run`: True deletes nothing.
+        `keep_versions`: versions whose files are kept at any age. `commit`: CommitOptions.
+        `inventory`: a list of the files in the table's folder, which is then not listed (delta-spark: VACUUM
+        USING INVENTORY): anything that `deltaic.write` takes, the path or URL of a Parquet file or of a
+        folder of them, on Spark also a DataFrame. Columns: path (string: full paths, not percent-encoded),
+        length (long, bytes), isDir (boolean), modificationTime (long, ms since 1970). Entries outside the
+        table are ignored. Only folders that the inventory names and that are empty are deleted. Memory grows
+        by 8 bytes for each file that is kept and by a row for each that is deleted.
 
-        Returns a row for each file that went (or would, with `dry_run`): `path`, `size` (bytes), `modification_time`. Raises
-        InvalidArgumentError (a short retention, an unknown mode), InvalidTypeError, SchemaMismatchError (other columns of the
-        inventory).
+        Returns a row for each file that is deleted (with `dry_run`: would be): `path`, `size` (bytes),
+        `modification_time`. Raises InvalidArgumentError (a short retention, an unknown mode),
+        InvalidTypeError, SchemaMismatchError (other columns of the inventory).
 
         >>> table.vacuum(dry_run=True).count()
         0
@@ -718,15 +795,17 @@ class DeltaTable(metaclass=ExplainedNames):
         allow_protocol_downgrade: bool = False,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Makes the table what it was at a version or a time, as a new commit; the versions in between stay.
+        """Restores the table to a version or a time, in a new commit; the versions in between are kept.
 
-        `version` (int) or `timestamp` (datetime, or text in ISO 8601): one of them. `ignore_missing_files` (bool): goes on where
-        files of that version have been deleted. `allow_protocol_downgrade` (bool): the protocol becomes that of then, too.
+        `version` (int) or `timestamp` (datetime, or text in ISO 8601): one of them.
+        `ignore_missing_files`: True goes on if files of that version have been deleted.
+        `allow_protocol_downgrade`: True restores the protocol of that version, too.
         `commit`: CommitOptions.
 
-        Returns `num_restored_files`, `num_removed_files`, `restored_files_size`, `removed_files_size` (bytes),
-        `num_of_files_after_restore`, `table_size_after_restore`. Raises VersionNotFoundError, InvalidArgumentError (neither, both,
-        or files that are gone), AppendOnlyError, the conflicts.
+        Returns a dict: `num_restored_files`, `num_removed_files`, `restored_files_size`,
+        `removed_files_size` (bytes), `num_of_files_after_restore`, `table_size_after_restore`. Raises
+        VersionNotFoundError, InvalidArgumentError (neither or both arguments, or deleted files),
+        AppendOnlyError and conflicts with concurrent commits.
 
         >>> table.restore(0)["num_of_files_after_restore"]
         1
@@ -747,10 +826,12 @@ class DeltaTable(metaclass=ExplainedNames):
         )
 
     def repair(self, *, dry_run: bool = False, commit: CommitOptions | None = None) -> Rows:
-        """Takes files out of the log that the store has no more, in one commit; their rows are lost, the rest can be read.
+        """Removes files from the log that no longer exist in the store, in one commit. Their rows are lost;
+        the rest can be read.
 
-        `dry_run` (bool): commits nothing. `commit`: CommitOptions. Returns a row for each such file: `path`,
-        `data_file_missing`, `deletion_vector`, `deletion_vector_missing`. Raises the conflicts, CommitUnknownError.
+        `dry_run`: True commits nothing. `commit`: CommitOptions. Returns a row for each such file: `path`,
+        `data_file_missing`, `deletion_vector`, `deletion_vector_missing`. Raises conflicts with concurrent
+        commits and CommitUnknownError.
 
         >>> table.repair(dry_run=True).count()
         0
@@ -764,8 +845,8 @@ class DeltaTable(metaclass=ExplainedNames):
         return Rows.of(gone)
 
     def checkpoint(self) -> None:
-        """Writes a checkpoint of this version into the log, so that readers need only the commits after it. Commits do so by
-        themselves, each tenth (`delta.checkpointInterval`).
+        """Writes a checkpoint of this version, so that readers need only the commits after it. Every tenth
+        commit (`delta.checkpointInterval`) writes one by itself.
 
         >>> table.checkpoint()
         """
@@ -775,8 +856,9 @@ class DeltaTable(metaclass=ExplainedNames):
         checkpoint.write(self._snapshot, now=now_ms())
 
     def clean_log(self) -> None:
-        """Deletes expired commits (`delta.logRetentionDuration`, 30 days) that neither this version nor an unexpired one
-        needs, and files that a killed writer left half written in the log a day ago or longer.
+        """Deletes expired commits (older than `delta.logRetentionDuration`, 30 days) that neither this
+        version nor an unexpired one needs, and files in the log that a killed writer left incomplete a day
+        ago or earlier.
 
         >>> table.clean_log()
         """
@@ -795,16 +877,22 @@ class DeltaTable(metaclass=ExplainedNames):
         commit: CommitOptions | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> DeltaTable:
-        """Makes another table of this version: its rows, definition and properties, with a history of its own.
+        """Creates another table with the rows, definition and properties of this version, and a history of
+        its own. Returns it.
 
-        `shallow`: the new table names the files of this one and copies none. Its readers must be allowed to look here
-        (`deltaic.configure(allowed_roots=[...])`), and it cannot be read any more when a vacuum of this table deletes files that it still
-        names; a vacuum of the new table touches no file of this one. Deep: files are copied, by the store itself where it can; repeated
-        with `replace=True` only those that are new. `replace`: a table that is there gets the rows and the definition of this one, as a
-        new version. `properties` replace those of this table. `storage_options`: of the target; those of this table by default.
+        `target`: path or URL of the new table.
+        `shallow`: True refers to this table's files instead of copying them. Readers of the clone need
+        `deltaic.configure(allowed_roots=[...])` with this table's location, and cannot read it after a
+        vacuum of this table has deleted its files; a vacuum of the clone deletes no file of this table.
+        False (the default) copies files, by the store itself if it can; repeated with `replace=True`, only
+        new ones.
+        `replace`: True gives an existing table at `target` the rows and the definition of this one, as a new
+        version.
+        `properties`: table properties that replace those of this table.
+        `commit`: CommitOptions. `storage_options`: of the target; by default those of this table.
 
-        History: CLONE with `source`, `sourceVersion`, `isShallow` and delta-spark's metrics. Raises TableAlreadyExistsError,
-        InvalidArgumentError where the target is this table.
+        The history has the operation CLONE with `source`, `sourceVersion`, `isShallow` and delta-spark's
+        metrics. Raises TableAlreadyExistsError, and InvalidArgumentError if the target is this table.
 
         >>> backup = table.clone("backup", replace=True)
         """
@@ -819,25 +907,25 @@ class DeltaTable(metaclass=ExplainedNames):
         commit: CommitOptions | None,
         storage_options: Mapping[str, str] | None,
     ) -> tuple[DeltaTable, dict[str, int]]:
-        """The clone and its metrics."""
+        """Clones, and returns the new table and the metrics."""
         from deltaic.commands import clone
 
         options = self._options if storage_options is None else storage_options
-        with stores_of(self._spark), committing(self._spark, commit) as wanted:
+        with stores_of(self._spark), committing(self._spark, commit) as commit_options:
             store = open_store(target, options)
             source = clone.CloneSource.of(self._snapshot)
-            snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
+            snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=commit_options)
         refresh_cached(self._spark, snapshot)
         return self._of(snapshot, options, self._spark), metrics
 
     def generate(self, mode: str = "symlink_format_manifest") -> None:
-        """Writes symlink manifests of the newest version: lists of its files, for engines that read these and no Delta (Presto,
-        Athena).
+        """Writes symlink manifests of the newest version: lists of its files, for engines that read
+        manifests but not Delta (Presto, Athena).
 
-        They lie below `_symlink_format_manifest`, one for each partition. With
-        `delta.compatibility.symlinkFormatManifest.enabled` every commit brings them up to date. Raises UnsupportedFeatureError
-        where files have deletion vectors, as readers of a manifest would see deleted rows, and where columns are mapped;
-        InvalidArgumentError (another `mode`).
+        They are written below `_symlink_format_manifest`, one for each partition. With
+        `delta.compatibility.symlinkFormatManifest.enabled` every commit updates them. Raises
+        UnsupportedFeatureError if files have deletion vectors, because readers of a manifest would see
+        deleted rows, or if columns are mapped; InvalidArgumentError for another `mode`.
 
         >>> plain.generate()
         """
@@ -848,8 +936,11 @@ class DeltaTable(metaclass=ExplainedNames):
         manifests.generate(self._snapshot.refresh())
 
     def compact_log(self, starting_version: int, ending_version: int) -> None:
-        """Writes what the commits from one version to another (both count) say together, as one file that readers may take
-        instead of them. `starting_version`, `ending_version`: int. Raises VersionNotFoundError (a commit that is gone).
+        """Writes the combined actions of a range of commits to one file, which readers may read instead of
+        the commits.
+
+        `starting_version`, `ending_version` (int): the range, both included. Raises VersionNotFoundError (a
+        commit is missing).
 
         >>> table.compact_log(0, 1)
         """
@@ -858,7 +949,7 @@ class DeltaTable(metaclass=ExplainedNames):
         compaction.compact(self._snapshot, starting_version, ending_version)
 
     def _run(self, operation: str, command: Callable[[Snapshot], tuple[Snapshot, T]]) -> T:
-        """Runs a command on the snapshot of this moment, and moves to its commit."""
+        """Runs a command on the current snapshot, and moves to its commit."""
         with self._engine.working_on(operation, self.location), giving_way.command(self._snapshot) as current:
             snapshot, answer = command(current)
         self._move(snapshot)
@@ -874,8 +965,8 @@ class DeltaTable(metaclass=ExplainedNames):
         raise unknown(name, type(self).__name__, TABLE, TABLE_OF_FRAMES)
 
     def __getstate__(self) -> dict[str, Any]:
-        carried = self._options if configuration.current().pickle_credentials else public_options(self._options)
-        return {"path": self.location, "version": self._snapshot.version, "storage_options": carried}
+        options = self._options if configuration.current().pickle_credentials else public_options(self._options)
+        return {"path": self.location, "version": self._snapshot.version, "storage_options": options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         DeltaTable.__init__(self, state["path"], version=state["version"], storage_options=state["storage_options"])
@@ -884,7 +975,7 @@ class DeltaTable(metaclass=ExplainedNames):
         return f"DeltaTable({self.location!r}, version={self.version})"
 
     def _repr_html_(self) -> str:
-        """Summary and columns of this version, for a notebook; no data file is read."""
+        """Returns summary and columns of this version as HTML, for a notebook. Reads no data file."""
         from deltaic.commands import describe
 
         return describe.html(self._snapshot)
@@ -917,25 +1008,33 @@ def write(
     commit: CommitOptions | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> DeltaTable:
-    """Writes rows, and makes the table where there is none; one commit, or none where nothing changes (no new rows that replace none).
+    """Writes rows in one commit, and creates the table if there is none. Commits nothing if nothing changes
+    (no new rows that replace none).
 
-    `data`: anything with `__arrow_c_stream__` or `__arrow_c_array__`, a pyarrow dataset, pandas (named levels of the index become
-    columns), Polars, a DuckDB relation, a list of dicts, a dict of columns, an iterable of record batches (larger than memory if
-    need be; a reader or generator that has been read before is an error), a Spark DataFrame (its session writes it). `mode` for a
-    table that is there: "error", "ignore", "append", "overwrite" (with `where` only the matching rows, and every new row must
-    match), "overwrite_partitions" (those that the data touches). `schema_mode`: "merge" adds columns, "overwrite" replaces the
-    definition; what is said of an existing table's definition must agree with it otherwise. A column that the data lacks becomes null,
-    or its default; a partition column without a default must be there.
-    `casting`: what becomes of values of another type than their column's. None: only those are taken that stay the same (1.5 of a
-    double column goes into a float column, 0.1 does not); "strict": a cast as in UPDATE and MERGE, which may round and fails where a value
-    is out of range; "try": null there. `target_file_size`: bytes.
+    `data`: an object with `__arrow_c_stream__` or `__arrow_c_array__`, a pyarrow dataset, pandas (named
+    levels of the index become columns), Polars, a DuckDB relation, a list of dicts, a dict of columns, an
+    iterable of record batches (may be larger than memory; a reader or generator that was read before is an
+    error), or a Spark DataFrame (its session writes it). A column that the data lacks becomes null, or its
+    default; a partition column without a default is required.
 
-    `partition_by`, `cluster_by` (names of columns), `name`, `description`, `properties`: of a new table, as for `DeltaTable.create`.
-    `parquet`: ParquetOptions of the files. `commit`: CommitOptions. `storage_options`: where `table` is a path.
+    `mode`, if the table exists: "error" (the default), "ignore", "append", "overwrite" (with `where` only
+    the matching rows, and every new row must match), "overwrite_partitions" (the partitions of the new
+    rows).
+    `where` (str): a condition in Spark's SQL dialect, with "overwrite".
+    `schema_mode`: "merge" adds columns, "overwrite" replaces the definition. Without it, arguments about the
+    definition must agree with the existing table.
+    `casting`: conversion of values of another type than their column's. None (the default) accepts only
+    values that stay the same (a double 1.5 fits a float column, 0.1 does not). "strict" casts as UPDATE and
+    MERGE do: it may round, and fails if a value is out of range. "try" makes such a value null.
+    `target_file_size`: bytes of a data file. `partition_by`, `cluster_by` (names of columns), `name`,
+    `description`, `properties`: of a new table, as for `DeltaTable.create`.
+    `parquet`: ParquetOptions of the files. `commit`: CommitOptions. `storage_options`: options of the store,
+    if `table` is a path.
 
-    Returns the table at the new version: the object itself where `table` is one. Raises TableAlreadyExistsError (mode "error"),
-    SchemaMismatchError (a type that does not fit, a column that the table has not), ConstraintViolationError, InvalidArgumentError,
-    the conflicts, CommitUnknownError.
+    Returns the table at the new version; the object itself if `table` is a DeltaTable. Raises
+    TableAlreadyExistsError (mode "error"), SchemaMismatchError (a type that does not fit, or a column that
+    the table does not have), ConstraintViolationError, InvalidArgumentError, conflicts with concurrent
+    commits and CommitUnknownError.
 
     >>> table = deltaic.write("visits", {"day": ["2026-01-31"], "visitors": [12]})
     >>> deltaic.write(table, [{"day": "2026-02-01", "visitors": 9}], mode="append").version
@@ -958,7 +1057,7 @@ def write(
 
 
 def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None = None) -> DeltaTable:
-    """`write`, said as a job. A Spark DataFrame is written by its own session."""
+    """Runs `write` with a `Write` job. The session of a Spark DataFrame writes it."""
     from deltaic.commands import create
     from deltaic.commands import write as writing
 
@@ -979,16 +1078,17 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
         store = open_store(locate(table), storage_options)
     store.expect_commit()
     before = (recent.newest(store) if job.mode == "append" else None) or create.existing(store)
-    wanted = with_default_properties(spark, job.wanted) if before is None else job.wanted
+    definition = with_default_properties(spark, job.wanted) if before is None else job.wanted
     engine = engine_of(spark)
     with committing(spark, job.commit) as options, engine.working_on("WRITE", store.location), _writing(before, job) as current:
-        snapshot, _ = writing.write(store, current, engine, data, replace(job, wanted=wanted, commit=options))
+        snapshot, _ = writing.write(store, current, engine, data, replace(job, wanted=definition, commit=options))
     refresh_cached(spark, snapshot)
     return DeltaTable._of(snapshot, storage_options or {}, spark)
 
 
 def _writing(snapshot: Snapshot | None, job: Write) -> AbstractContextManager[Snapshot | None]:
-    """While a write runs; -> the version that it starts from. An append is none of a compaction's business."""
+    """Yields the version from which a write starts; all writes but appends make a running compaction give
+    way."""
     return nullcontext(snapshot) if snapshot is None or job.mode == "append" else giving_way.command(snapshot)
 
 
@@ -1004,23 +1104,24 @@ def clone_files(
     storage_options: Mapping[str, str] | None,
     spark: Any = None,
 ) -> dict[str, int]:
-    """Clones Parquet files or an Iceberg table into a Delta table; -> the metrics of the clone. The source stays as it is."""
+    """Clones Parquet files or an Iceberg table into a Delta table, and returns the metrics. The source stays
+    as it is."""
     from deltaic.commands import clone, convert, convert_iceberg
 
-    with stores_of(spark), committing(spark, commit) as wanted:
+    with stores_of(spark), committing(spark, commit) as commit_options:
         store = open_store(target, storage_options)
         if source_format == "parquet":
             source = convert.clone_source(open_store(path, storage_options))
         else:
-            place, found = _iceberg_place(path)
-            source = convert_iceberg.clone_source(open_store(place, storage_options), found)
-        snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=wanted)
+            location, iceberg = _iceberg_place(path)
+            source = convert_iceberg.clone_source(open_store(location, storage_options), iceberg)
+        snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=commit_options)
     refresh_cached(spark, snapshot)
     return metrics
 
 
 def _iceberg_place(source: Any) -> tuple[str, Any]:
-    """The location of an Iceberg table's folder, and what `read_iceberg` takes as its source."""
+    """Returns the location of an Iceberg table's folder, and the source that `read_iceberg` takes."""
     if hasattr(source, "metadata_location") and hasattr(source, "location"):
         return locate(source.location()), source
     location = locate(source)
@@ -1041,7 +1142,7 @@ def _check_version(version: int | None) -> None:
 
 
 def _read_by_query(storage_options: Mapping[str, str], name: TableName, alias: str) -> Scan:
-    """The rows of a table that a subquery names by its path."""
+    """Returns the scan of a table that a subquery names by its path."""
     from deltaic.planning.planned import ScanPlan
 
     if len(name.parts) != 2 or name.parts[0].lower() not in ("delta", "deltaic"):

@@ -1,4 +1,4 @@
-"""The examples in the docstrings of `deltaic.spark.tables` run, and every public method has one. `/data` is a new folder for each."""
+"""The examples in the docstrings of `deltaic.spark` run, and every public method has one. `/data` is a new folder for each."""
 
 from __future__ import annotations
 
@@ -13,11 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaic
+import deltaic.spark
 from deltaic.spark.merge_builder import DeltaMergeBuilder
 from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator
 from deltaic.spark.tables import DeltaOptimizeBuilder, DeltaTable
 
 CLASSES = (DeltaTable, DeltaMergeBuilder, DeltaOptimizeBuilder, DeltaTableBuilder)
+# `session` and `disable` have examples that would change the session of the other tests.
+FUNCTIONS = (deltaic.spark.read, deltaic.spark.write, deltaic.spark.sql, deltaic.spark.enable)
 
 
 def documented() -> Iterator[tuple[str, str]]:
@@ -27,6 +30,8 @@ def documented() -> Iterator[tuple[str, str]]:
         for name in vars(owner):
             if not name.startswith("_"):
                 yield f"{owner.__name__}.{name}", inspect.getdoc(getattr(owner, name)) or ""
+    for function in FUNCTIONS:
+        yield f"spark.{function.__name__}", inspect.getdoc(function) or ""
 
 
 TEXTS = dict(documented())
@@ -53,7 +58,14 @@ def names(spark: Any, tmp_path: Path) -> dict[str, Any]:
     table, plain, by_day = (DeltaTable.forPath(spark, str(tmp_path / name)) for name in ("flights", "plain", "by_day"))
     news = spark.createDataFrame([(1, "JFK", 6), (9, "LGA", 0)], "id BIGINT, origin STRING, delay BIGINT").alias("s")
     return {
-        **{"spark": spark, "DeltaTable": DeltaTable, "IdentityGenerator": IdentityGenerator, "table": table, "plain": plain},
+        **{
+            "deltaic": deltaic,
+            "spark": spark,
+            "DeltaTable": DeltaTable,
+            "IdentityGenerator": IdentityGenerator,
+            "table": table,
+            "plain": plain,
+        },
         **{"by_day": by_day, "news": news, "merge": table.alias("t").merge(news, "t.id = s.id")},
         "builder": DeltaTable.create(spark),
     }

@@ -1,7 +1,7 @@
 """Delta tables on a Spark cluster, by plain PySpark and without a jar.
 
-`enable` gives a session the formats "delta" and "deltaic" and SQL by path; `disable` takes them back. `read`, `write`, `sql`, `tables` and
-`functions` need no enabling.
+`enable` gives a session the formats "delta" and "deltaic" and SQL on delta.`path`; `disable` undoes it.
+`read`, `write`, `sql`, `tables` and `functions` also work in a session that is not enabled.
 """
 
 from __future__ import annotations

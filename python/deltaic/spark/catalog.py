@@ -1,5 +1,6 @@
-"""`spark.catalog` on delta.`path`, and on Delta tables of the session catalog: making a table, whether one is there, its columns, and what
-is cached of it. Every other name is left as it is."""
+"""Methods of `spark.catalog` for delta.`path` and for Delta tables of the session catalog: createTable,
+tableExists, getTable, listColumns, cacheTable, isCached, uncacheTable, refreshTable. Names of anything else
+go to Spark's own methods."""
 
 from __future__ import annotations
 
@@ -65,13 +66,13 @@ def _columns(spark: Any, path: str) -> list[Any]:
     ]
 
 
-def _table_named(spark: Any, found: NamedTable) -> Any:
+def _table_named(spark: Any, entry: NamedTable) -> Any:
     from pyspark.sql.catalog import Table
 
     with opening(spark):
-        description = DeltaTable(found.path).metadata.description
-    kind = "MANAGED" if found.managed else "EXTERNAL"
-    return Table(found.parts[1], SESSION_CATALOG, [found.parts[0]], description, kind, isTemporary=False)
+        description = DeltaTable(entry.path).metadata.description
+    kind = "MANAGED" if entry.managed else "EXTERNAL"
+    return Table(entry.parts[1], SESSION_CATALOG, [entry.parts[0]], description, kind, isTemporary=False)
 
 
 def _refresh(spark: Any, path: str) -> None:
@@ -86,7 +87,7 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "listColumns": _columns,
     "refreshTable": _refresh,
 }
-_OF_A_NAME: dict[str, Callable[[Any, NamedTable], Any]] = {"tableExists": lambda spark, found: True, "getTable": _table_named}
+_BY_NAME: dict[str, Callable[[Any, NamedTable], Any]] = {"tableExists": lambda spark, entry: True, "getTable": _table_named}
 _REFUSED = {"getTable": "DESCRIBE DETAIL delta.`path`"}
 
 
@@ -98,21 +99,22 @@ def _create(
     description: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """A DataFrame of the new table. Without a schema the table at `path` gets the name."""
+    """Creates a table and returns its DataFrame. Without `schema`, an existing table at `path` gets the
+    name."""
     from deltaic.spark.statements import sql
     from deltaic.spark.tables import DeltaTable as TableOnSpark
 
-    given = {key.lower(): value for key, value in (options or {}).items()}
-    place = given.pop("path", path)
-    if given:
-        raise UnsupportedFeatureError("options of a Delta table in the catalog", found=", ".join(given), expected="path alone")
+    left = {key.lower(): value for key, value in (options or {}).items()}
+    location = left.pop("path", path)
+    if left:
+        raise UnsupportedFeatureError("options of a Delta table in the catalog", found=", ".join(left), expected="path alone")
     if schema is None:
-        texts = [f"LOCATION {lit(place)}"] if place is not None else []
+        texts = [f"LOCATION {lit(location)}"] if location is not None else []
         texts += [f"COMMENT {lit(description)}"] if description is not None else []
         sql(spark, " ".join([f"CREATE TABLE {name} USING delta", *texts]))
         return spark.table(name)
     builder = TableOnSpark.create(spark).tableName(name).addColumns(schema)
-    builder = builder if place is None else builder.location(place)
+    builder = builder if location is None else builder.location(location)
     (builder if description is None else builder.comment(description)).execute()
     return spark.table(name)
 
@@ -144,7 +146,7 @@ def _wrap_create(catalogs: Any) -> None:
 
 
 def wrap(catalogs: Any) -> None:
-    """`catalogs`: the class of a session's catalog. Idempotent."""
+    """Replaces the methods of a session's catalog class, `catalogs`. A second call changes nothing."""
     _wrap_create(catalogs)
     for name, call in _CALLS.items():
         _wrap(catalogs, name, call)
@@ -170,11 +172,13 @@ def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
         path = path_named(tableName) if database is None else None
         if path is None:
             text = tableName if database is None else f"{col(database)}.{col(tableName)}"
-            wanted = parsed(text)
-            found = None if wanted is None or wanted.path is not None else named_table(self._sparkSession, wanted.parts)
-            if found is not None and name in _OF_A_NAME:
-                return _OF_A_NAME[name](self._sparkSession, found)
-            path = None if found is None else found.path
+            table_name = parsed(text)
+            entry = None
+            if table_name is not None and table_name.path is None:
+                entry = named_table(self._sparkSession, table_name.parts)
+            if entry is not None and name in _BY_NAME:
+                return _BY_NAME[name](self._sparkSession, entry)
+            path = None if entry is None else entry.path
             args, named = (args[1:] if args and isinstance(args[0], str) else args), {k: v for k, v in named.items() if k != "dbName"}
         if path is None:
             return own(self, tableName, *args, **named) if database is None else own(self, tableName, database)

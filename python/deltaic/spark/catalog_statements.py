@@ -1,4 +1,5 @@
-"""Statements about names of the session catalog that Spark would ask a data source about, and lasting views over Delta tables."""
+"""Statements about Delta tables by name for which Spark would load the table's data source, such as DROP
+TABLE and RENAME, and persistent views over Delta tables."""
 
 from __future__ import annotations
 
@@ -19,11 +20,12 @@ from deltaic.table import DeltaTable
 
 
 def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
-    """True if the statement is one of these; it has been run then. `query`: the DataFrame of a query.
+    """Runs a statement of the list below and returns True; returns False, and runs nothing, for any other
+    statement. `query`: a function that returns the DataFrame of a query.
 
-    DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name | SET LOCATION 'path' · REFRESH TABLE name · CACHE [LAZY] TABLE
-    name · UNCACHE TABLE name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name [(columns)] AS query · ALTER VIEW name AS query · CREATE TABLE
-    name LIKE name USING another format
+    DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name | SET LOCATION 'path' · REFRESH
+    TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name
+    [(columns)] AS query · ALTER VIEW name AS query · CREATE TABLE name LIKE name USING another format
     """
     reader = Reader(text)
     if reader.at("CREATE", "TABLE"):
@@ -145,17 +147,18 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
 def _enter(
     spark: Any, name: Name, text: str, columns: tuple[str, ...], comment: str | None, query: Callable[[str], Any], *, replaces: bool
 ) -> None:
-    found = references(Reader(text), spark)
-    if any(each.by_path for each in found):
-        raise UnsupportedFeatureError("a lasting view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW")
+    occurrences = references(Reader(text), spark)
+    if any(each.by_path for each in occurrences):
+        raise UnsupportedFeatureError("a persistent view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW")
     frame = query(text)
-    tables = [(each.parts, each.path) for each in found if each.view is None and each.parts]
+    tables = [(each.parts, each.path) for each in occurrences if each.view is None and each.parts]
     schema = (frame.toDF(*columns) if columns else frame).schema
     enter_view(spark, name, text, frame.columns, schema, comment, tables, replaces=replaces)
 
 
 def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool:
-    """ALTER VIEW name AS query, of a temporary or lasting view; all else about views is Spark's."""
+    """Runs ALTER VIEW name AS query for a temporary or persistent view. Spark runs all other ALTER VIEW
+    statements."""
     name = read_name(reader)
     if not reader.accept("AS"):
         return False
@@ -175,7 +178,8 @@ def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bo
 
 
 def _makes_table_like(spark: Any, reader: Reader) -> bool:
-    """CREATE TABLE [IF NOT EXISTS] name LIKE a Delta table USING another format: Spark's table with its columns and partitions."""
+    """Runs CREATE TABLE [IF NOT EXISTS] name LIKE a Delta table USING another format: Spark creates a table
+    with the same columns and partition columns."""
     reader.expect("CREATE", "TABLE")
     if_missing = "IF NOT EXISTS " if reader.accept("IF", "NOT", "EXISTS") else ""
     try:
@@ -199,6 +203,7 @@ def _makes_table_like(spark: Any, reader: Reader) -> bool:
 
 
 def _plain(field: Field) -> Field:
-    """A column without what only a Delta table keeps: NOT NULL, defaults, generated and identity values."""
+    """Returns a column without what only a Delta table keeps: NOT NULL, default, generated and identity
+    values."""
     metadata = {key: field.metadata[key] for key in ("comment", CHAR_TYPES) if key in field.metadata}
     return field.with_(nullable=True, metadata=metadata)

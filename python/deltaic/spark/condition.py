@@ -1,7 +1,8 @@
-"""A condition of delta-spark or Spark, and which errors of deltaic are of it.
+"""`Condition`: an error condition of delta-spark or Spark, and which errors of deltaic get it.
 
-Sources: delta-io/delta, spark/src/main/resources/error/delta-error-classes.json (names and SQLSTATEs) and DeltaErrors.scala (classes);
-apache/spark, error-conditions.json, QueryCompilationErrors.scala, QueryParsingErrors.scala and QueryExecutionErrors.scala.
+Sources: delta-io/delta, spark/src/main/resources/error/delta-error-classes.json (names and SQLSTATEs) and
+DeltaErrors.scala (classes); apache/spark, error-conditions.json, QueryCompilationErrors.scala,
+QueryParsingErrors.scala and QueryExecutionErrors.scala.
 """
 
 from __future__ import annotations
@@ -18,13 +19,16 @@ ARITHMETIC, NUMBER, TIME = "ArithmeticException", "NumberFormatException", "Date
 
 @dataclass(frozen=True)
 class Condition:
-    """One of delta-spark's conditions.
+    """An error condition of delta-spark or Spark.
 
-    `kind`: the class of `pyspark.errors`. `error`, `pattern`: errors of this class whose message the pattern finds are of the condition; an
-    empty pattern takes every message, None only one that begins with `[name]`. `details`: a pattern for the whole text of the error, with
-    what it found and expected, where that decides. `parameters`: names of message parameters -> the attribute of the error that has the
-    value, or a group of one of the patterns; "`found`" puts the value into backticks, as Spark does with column names, and a name in double
-    quotes is a type, written as SQL does.
+    `kind`: the class of `pyspark.errors`.
+    `error`, `pattern`: an error of this class gets the condition if the pattern is found in its message. An
+    empty pattern is found in every message. With None, only a message that begins with `[name]` counts.
+    `details`: a second pattern, for the whole text of the error ("message; found …; expected …").
+    Its groups are values of parameters, too.
+    `parameters`: maps each message parameter to the error's attribute, or the group of `pattern`, that has
+    the value. In "`found`" the value is put in backticks, as Spark writes column names; in '"found"' it is a
+    type, written in SQL.
     """
 
     name: str

@@ -1,4 +1,5 @@
-"""Which of the conditions of delta-spark and Spark an error of ours is: its name, SQLSTATE and class of `pyspark.errors`."""
+"""Finds the condition of delta-spark or Spark that fits an error of deltaic: its name, SQLSTATE and class of
+`pyspark.errors`."""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_schemas.CONDITIONS,
     *conditions_of_statements.CONDITIONS,
 )
-"""The first that fits counts."""
+"""All conditions, the more specific ones first: the first that fits an error is its condition."""
 
-# What is left of a class, where Spark has no condition for it either.
+# Conditions for errors that fit none of CONDITIONS, and whose cause is no error of Spark with a condition.
 REST: tuple[Condition, ...] = (
     Condition("DELTA_OPERATION_NOT_ALLOWED", "0AKDC", ANALYSIS, e.UnsupportedFeatureError, "", {"operation": "message"}),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, e.SchemaMismatchError, ""),
@@ -33,25 +34,26 @@ KINDS: tuple[tuple[type[e.DeltaError], str], ...] = (
 """The class of `pyspark.errors` for errors without a condition."""
 
 _TYPE = re.compile(r"\b\w+\b(?!:)")
-"""A word of a type that is no name of a field."""
+"""Matches a type's name within a type, but not a field's name: in `struct<a: long>` it matches `struct` and
+`long`."""
 _TAG = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
 _QUOTED = re.compile(r"\A'([^']*)'\Z")
 _BY_NAME = {each.name: each for each in reversed((*CONDITIONS, *REST))}
 
 
 def condition_named(name: str) -> Condition | None:
-    """The condition of a name; None where it is none of ours."""
+    """Returns the condition with this name, or None if the lists have none."""
     return _BY_NAME.get(name)
 
 
 def tag_of(error: e.DeltaError) -> str | None:
-    """The name of a condition with which a message begins."""
+    """Returns the condition named at the start of an error's message: `[NAME] text` has NAME."""
     found = _TAG.match(error.message)
     return None if found is None else found[1]
 
 
 def fitting(error: e.DeltaError, conditions: tuple[Condition, ...]) -> Condition | None:
-    """The first of the conditions that an error is of."""
+    """Returns the first of the conditions that fits an error, or None."""
     return next((each for each in conditions if _fits(error, each)), None)
 
 
@@ -62,12 +64,12 @@ def _fits(error: e.DeltaError, condition: Condition) -> bool:
 
 
 def _sql_type(name: str) -> str:
-    """A type in SQL, of its name in a message: `struct<a: long>` is `STRUCT<a: BIGINT>`."""
+    """Writes a type of a message in SQL: `struct<a: long>` becomes `STRUCT<a: BIGINT>`."""
     return _TYPE.sub(lambda word: format_type(word[0]).upper(), name)
 
 
 def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[str, str]]:
-    """Message parameters of the condition that the error knows."""
+    """Yields name and value of those message parameters of the condition whose values the error has."""
     searched = re.search(condition.pattern or "", error.message), re.search(condition.details, str(error.args[0]))
     named = {name: text for groups in searched if groups is not None for name, text in groups.groupdict().items()}
     for name, source in condition.parameters.items():

@@ -1,4 +1,5 @@
-"""Conditions of conflicts, of rows that break a rule, and of values that do not fit their columns. The first that fits an error counts."""
+"""Conditions of conflicting commits, of rows that violate a constraint, and of values that do not fit their
+columns. The first that fits an error is its condition."""
 
 from __future__ import annotations
 

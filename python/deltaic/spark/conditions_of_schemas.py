@@ -1,4 +1,5 @@
-"""Conditions of columns: of the data, of definitions and of changes of them. The first that fits an error counts."""
+"""Conditions about columns: of data, of table definitions, and of changes to these. The first that fits an
+error is its condition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Conditions of statements, options and streams, and Spark's own of what is read here. The first that fits an error counts."""
+"""Conditions of statements, options and streams, and Spark's own conditions for statements that deltaic
+parses. The first that fits an error is its condition."""
 
 from __future__ import annotations
 
@@ -167,7 +168,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", ANALYSIS, _UNSUPPORTED, "^a table constraint", {"operation": "message"}),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _ARGUMENT, "^partition_by differs"),
     Condition("DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10", ANALYSIS, _ARGUMENT, "^cluster_by differs"),
-    # Spark's own, of statements that are read here
+    # Spark's own conditions, for statements that deltaic parses
     Condition("UNSUPPORTED_DATATYPE", "0A000", PARSE, _ARGUMENT, "^no such type", {"typeName": "found"}),
     Condition("PARSE_SYNTAX_ERROR", "42601", PARSE, _ARGUMENT, "does not parse", {"error": "found"}),
     Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "found"}),

@@ -1,4 +1,5 @@
-"""Conditions of tables and their versions, of protocols and properties. The first that fits an error counts."""
+"""Conditions about tables and versions, protocols and properties. The first that fits an error is its
+condition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""delta-spark's `delta.exceptions`, name by name: deltaic's own classes of the same names, for jobs that change their import."""
+"""The exception classes of delta-spark's `delta.exceptions`, under the same names. They are the classes of
+`deltaic.errors`: a job replaces `from delta.exceptions import …` by `from deltaic.spark.exceptions import
+…`."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""Columns of PySpark as the SQL text that commands take: what delta-spark's API accepts in place of text.
+"""Converts PySpark Columns to the SQL text that commands take; delta-spark's API accepts both.
 
-Spark itself writes the text and reads it back. Where the two are not the same expression (Python functions, lambdas, columns of a
-DataFrame), `column_text` makes a text that is, or the column is refused by name, never run as something else. Operators, which Spark
-writes as functions, are put between their operands.
+Spark writes the text and parses it again. If that does not give the same expression (Python functions,
+lambdas, columns of a DataFrame), `column_text` finds a text that does, or raises UnsupportedFeatureError.
+Spark writes operators as function calls; `infix` puts them between their operands, so `=(a, 1)` becomes `(a
+= 1)`.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ _AFTER = {"isNull": "IS NULL", "isNotNull": "IS NOT NULL"}
 
 
 def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
-    """Text as it is, a Column as Spark writes it. `origins`: the DataFrames whose columns it may hold. InvalidTypeError for anything else,
-    UnsupportedFeatureError for what has no text."""
+    """Returns a string as it is, and a Column as SQL text. `origins`: the DataFrames whose columns the
+    Column may refer to. Raises InvalidTypeError for anything else, and UnsupportedFeatureError for a Column
+    without SQL text."""
     if isinstance(value, str):
         return value
     if not is_classic_column(value):
@@ -37,13 +39,14 @@ def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
 
 
 def condition_text(value: Any, what: str = "condition", origins: Origins | None = None) -> str | None:
-    """`sql_text`, None for none."""
+    """Like `sql_text`, but returns None for None."""
     return None if value is None else sql_text(value, what, origins)
 
 
 def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[str, str]:
-    """A mapping of columns to expressions as text. InvalidArgumentError (a ValueError) for none, InvalidTypeError (a TypeError) for what is
-    no dictionary of text to text or Columns."""
+    """Returns a dict from column to expression with each expression as SQL text. Raises InvalidArgumentError
+    (a ValueError) for None, and InvalidTypeError (a TypeError) for anything but a dict from string to string
+    or Column."""
     if values is None:
         raise InvalidArgumentError(f"{what} cannot be None", expected="a dictionary of columns to expressions")
     if not isinstance(values, Mapping):
@@ -55,7 +58,7 @@ def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[
 
 
 def infix(text: str) -> str:
-    """The expression with operators between their operands: `=`(a, 1) -> (a = 1)."""
+    """Puts operators that are written as functions between their operands: "`=`(a, 1)" becomes "(a = 1)"."""
     if "`" not in text and "(" not in text:
         return text
     reader = Reader(text)
@@ -63,17 +66,17 @@ def infix(text: str) -> str:
 
 
 def _rewritten(reader: Reader) -> str:
-    """The text of the tokens up to one that closes a bracket, or to the last, operators put where they belong."""
+    """Returns the text up to the next closing bracket of this level, or to the end, with infix operators."""
     pieces: list[str] = []
     copied = reader.tokens[reader.position].start
     while not reader.done and not reader.at(")"):
         token = reader.tokens[reader.position]
-        name = _called(reader)
+        name = _function_name(reader)
         reader.position += 1
         if name is not None:
             operands = _operands(reader)
-            if (said := _said(name, operands)) is not None:
-                pieces.append(reader.text[copied : token.start] + said)
+            if (replacement := _infix_call(name, operands)) is not None:
+                pieces.append(reader.text[copied : token.start] + replacement)
             else:
                 pieces.append(reader.text[copied : token.end] + f"({', '.join(operands)})")
             copied = reader.tokens[reader.position - 1].end
@@ -85,8 +88,9 @@ def _rewritten(reader: Reader) -> str:
     return "".join(pieces) + reader.text[copied:stop]
 
 
-def _called(reader: Reader) -> str | None:
-    """The name of the function that is called here; None where none is."""
+def _function_name(reader: Reader) -> str | None:
+    """Returns the function that is called at the cursor, if its name is quoted or an operator's; else
+    None."""
     token = reader.tokens[reader.position]
     behind = reader.tokens[reader.position + 1 : reader.position + 2]
     before = reader.tokens[reader.position - 1].text if reader.position else ""
@@ -97,19 +101,19 @@ def _called(reader: Reader) -> str | None:
 
 
 def _operands(reader: Reader) -> list[str]:
-    """(a, b, ...) -> each, rewritten."""
+    """Reads `(a, b, …)` and returns the operands with infix operators."""
     reader.expect("(")
-    found: list[str] = []
+    operands: list[str] = []
     while not reader.at(")"):
         start = reader.position
         reader.slice(",")
-        found.append(_rewritten(reader.part(start, reader.position)))
+        operands.append(_rewritten(reader.part(start, reader.position)))
         reader.accept(",")
     reader.expect(")")
-    return found
+    return operands
 
 
-def _said(name: str, operands: list[str]) -> str | None:
+def _infix_call(name: str, operands: list[str]) -> str | None:
     if name in _BETWEEN and len(operands) == 2:
         return f"({operands[0]} {name.upper()} {operands[1]})"
     if name in _BEFORE and len(operands) == 1:

@@ -1,5 +1,8 @@
-"""`spark.read.format("delta")` and `df.write.format("delta")`: Spark's own reader and writer objects, which in the sessions
-of an application that has enabled one hand over to deltaic what is asked of these formats. Every other format is left as it is.
+"""`spark.read.format("delta")` and `df.write.format("delta")` in an enabled session.
+
+`enable` replaces methods of PySpark's reader and writer classes. In the sessions of an application that has
+enabled one, they read and write the formats "delta" and "deltaic" with deltaic. Other formats get Spark's
+own methods.
 """
 
 from __future__ import annotations
@@ -26,14 +29,15 @@ from deltaic.spark.views import path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
 from deltaic.table import DeltaTable
 
-_ASKED = "_deltaic_asked"
+_STATE = "_deltaic_state"
 _OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 _FRAME = "_deltaic_frame"
 """Attribute of a writer: the DataFrame that it writes."""
 
 
 def enable(spark: Any, native: Literal["auto", "never"]) -> None:
-    """Makes the formats known to the sessions of an application; idempotent. Spark Connect has classes of its own for all of them."""
+    """Replaces the reader, writer, catalog and stream methods of the session's PySpark classes, which all
+    sessions of a process share (Spark Connect has classes of its own). A second call changes nothing."""
     note_enabled(spark, native)
     frame = spark.range(1)
     _wrap_reader(type(spark.read))
@@ -44,47 +48,47 @@ def enable(spark: Any, native: Literal["auto", "never"]) -> None:
     streams.wrap(type(frame), type(spark.readStream))
 
 
-def _asked(of: Any) -> BuilderState:
-    asked: BuilderState = of.__dict__.setdefault(_ASKED, BuilderState())
-    return asked
+def _state_of(of: Any) -> BuilderState:
+    state: BuilderState = of.__dict__.setdefault(_STATE, BuilderState())
+    return state
 
 
 def _is_ours(of: Any, format: str | None) -> bool:
     spark = session_of(of)
     if enabled_as(spark) is None:
         return False
-    name = format or _asked(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
+    name = format or _state_of(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
     return str(name).lower() in FORMATS
 
 
 def _noting(method: Callable[..., Any], note: Callable[..., None]) -> Callable[..., Any]:
     @functools.wraps(method)
     def call(self: Any, *args: Any, **named: Any) -> Any:
-        note(_asked(self), *args, **named)
+        note(_state_of(self), *args, **named)
         return method(self, *args, **named)
 
-    call.__dict__[_ASKED] = True
+    call.__dict__[_STATE] = True
     return call
 
 
-def _format(asked: BuilderState, source: str) -> None:
-    asked.format = source
+def _format(state: BuilderState, source: str) -> None:
+    state.format = source
 
 
-def _option(asked: BuilderState, key: str, value: Any) -> None:
-    asked.put({key: value})
+def _option(state: BuilderState, key: str, value: Any) -> None:
+    state.put({key: value})
 
 
-def _options(asked: BuilderState, **named: Any) -> None:
-    asked.put(named)
+def _options(state: BuilderState, **named: Any) -> None:
+    state.put(named)
 
 
 def _wrap_reader(readers: Any) -> None:
-    if _ASKED in readers.load.__dict__:
+    if _STATE in readers.load.__dict__:
         return
 
-    def schema(asked: BuilderState, schema: Any) -> None:
-        asked.schema = schema
+    def schema(state: BuilderState, schema: Any) -> None:
+        state.schema = schema
 
     for name, note in (("format", _format), ("option", _option), ("options", _options), ("schema", schema)):
         patches.replace(readers, name, _noting(getattr(readers, name), note))
@@ -95,15 +99,15 @@ def _wrap_reader(readers: Any) -> None:
     def loaded(self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
         if not _is_ours(self, format):
             return load(self, path, format, schema, **options)
-        asked = _asked(self)
-        asked.put({**options, **({} if path is None else {"path": _path(path)})})
-        if schema is not None or asked.schema is not None:
+        state = _state_of(self)
+        state.put({**options, **({} if path is None else {"path": _path(path)})})
+        if schema is not None or state.schema is not None:
             raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select() or the option columns")
         with opening(session_of(self)):
-            wanted = ReadOptions.of(asked.options)
-        return _read(session_of(self), wanted)
+            read_options = ReadOptions.of(state.options)
+        return _read(session_of(self), read_options)
 
-    loaded.__dict__[_ASKED] = True
+    loaded.__dict__[_STATE] = True
     patches.replace(readers, "load", loaded)
     table = readers.table
 
@@ -119,39 +123,42 @@ def _wrap_reader(readers: Any) -> None:
     patches.replace(readers, "table", tabled)
 
 
-def _read(spark: Any, wanted: ReadOptions) -> Any:
-    options = dict(wanted.storage_options)
-    if wanted.changes is not None:
-        return _read_changes(spark, wanted, wanted.changes)
-    path, partition = partition_of(spark, wanted.path, options)
+def _read(spark: Any, read_options: ReadOptions) -> Any:
+    options = dict(read_options.storage_options)
+    if read_options.changes is not None:
+        return _read_changes(spark, read_options, read_options.changes)
+    path, partition = partition_of(spark, read_options.path, options)
     if partition is not None:
-        rows = _read(spark, replace(wanted, path=path, columns=None)).where(partition)
-        return rows if wanted.columns is None else rows.select(*wanted.columns)
-    if wanted.version is None and wanted.timestamp is None:
-        return newest(spark, wanted.path, wanted.columns, options)
-    if wanted.version is not None and wanted.timestamp is not None:
-        raise InvalidArgumentError("versionAsOf and timestampAsOf: one of them", found=f"{wanted.version} and {wanted.timestamp}")
-    version = wanted.version
-    if wanted.timestamp is not None:
-        version = version_at(spark, wanted.path, moment_of(spark, lit(wanted.timestamp)), options)
-    opened = DeltaTable(wanted.path, version=version, storage_options=options, spark=spark)
-    return opened.scan(wanted.columns).to_spark()
+        rows = _read(spark, replace(read_options, path=path, columns=None)).where(partition)
+        return rows if read_options.columns is None else rows.select(*read_options.columns)
+    if read_options.version is None and read_options.timestamp is None:
+        return newest(spark, read_options.path, read_options.columns, options)
+    if read_options.version is not None and read_options.timestamp is not None:
+        raise InvalidArgumentError(
+            "versionAsOf and timestampAsOf: one of them", found=f"{read_options.version} and {read_options.timestamp}"
+        )
+    version = read_options.version
+    if read_options.timestamp is not None:
+        version = version_at(spark, read_options.path, moment_of(spark, lit(read_options.timestamp)), options)
+    opened = DeltaTable(read_options.path, version=version, storage_options=options, spark=spark)
+    return opened.scan(read_options.columns).to_spark()
 
 
-def _read_changes(spark: Any, wanted: ReadOptions, changes: ChangeOptions) -> Any:
-    """Reads a change feed. Like in delta-spark, a range that ends after the newest version ends with the newest."""
-    table = DeltaTable(wanted.path, storage_options=dict(wanted.storage_options), spark=spark)
+def _read_changes(spark: Any, read_options: ReadOptions, changes: ChangeOptions) -> Any:
+    """Reads a change feed. As in delta-spark, a range that ends after the newest version ends with the
+    newest version."""
+    table = DeltaTable(read_options.path, storage_options=dict(read_options.storage_options), spark=spark)
     start, end = (None if text is None else moment_of(spark, lit(text)) for text in (changes.starting_timestamp, changes.ending_timestamp))
     last = None if changes.ending_version is None else min(changes.ending_version, table.version)
     allowed = str(spark.conf.get(_OUT_OF_RANGE, "false")).lower() == "true"
     if last is not None and changes.starting_version is not None and changes.starting_version > table.version:
-        last = None  # the start is what is wrong
+        last = None  # so that the error is about the start
     rows = table.changes(
         changes.starting_version,
         last,
         starting_timestamp=start,
         ending_timestamp=end,
-        columns=wanted.columns,
+        columns=read_options.columns,
         allow_out_of_range=allowed,
     )
     return rows.to_spark()
@@ -166,7 +173,7 @@ def _path(path: Any) -> str:
 
 
 def _wrap_writer(frames: Any, writers: Any) -> None:
-    if _ASKED in writers.save.__dict__:
+    if _STATE in writers.save.__dict__:
         return
     write = frames.write
 
@@ -177,20 +184,20 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
 
     patches.replace(frames, "write", property(writer, doc=write.__doc__))
 
-    def mode(asked: BuilderState, saveMode: str | None) -> None:
-        asked.mode = saveMode or asked.mode
+    def mode(state: BuilderState, saveMode: str | None) -> None:
+        state.mode = saveMode or state.mode
 
-    def partition_by(asked: BuilderState, *columns: Any) -> None:
-        asked.partition_by = _names(columns)
+    def partition_by(state: BuilderState, *columns: Any) -> None:
+        state.partition_by = _names(columns)
 
-    def cluster_by(asked: BuilderState, *columns: Any) -> None:
-        asked.cluster_by = _names(columns)
+    def cluster_by(state: BuilderState, *columns: Any) -> None:
+        state.cluster_by = _names(columns)
 
-    def bucket_by(asked: BuilderState, *columns: Any) -> None:
-        asked.refused = "bucketBy"
+    def bucket_by(state: BuilderState, *columns: Any) -> None:
+        state.refused = "bucketBy"
 
-    def sort_by(asked: BuilderState, *columns: Any) -> None:
-        asked.refused = asked.refused or "sortBy"
+    def sort_by(state: BuilderState, *columns: Any) -> None:
+        state.refused = state.refused or "sortBy"
 
     notes: dict[str, Callable[..., None]] = {
         "format": _format,
@@ -214,13 +221,13 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
         if not _is_ours(self, format):
             save(self, path, format, mode, partitionBy, **options)
             return
-        asked = _asked(self)
-        asked.put({**options, **({} if path is None else {"path": _path(path)})})
+        state = _state_of(self)
+        state.put({**options, **({} if path is None else {"path": _path(path)})})
         if partitionBy is not None:
-            asked.partition_by = _names((partitionBy,))
-        write_frame(_frame_of(self), asked, mode or asked.mode)
+            state.partition_by = _names((partitionBy,))
+        write_frame(_frame_of(self), state, mode or state.mode)
 
-    saved.__dict__[_ASKED] = True
+    saved.__dict__[_STATE] = True
     patches.replace(writers, "save", saved)
 
 
@@ -229,26 +236,27 @@ def _frame_of(writer: Any) -> Any:
 
 
 def _wrap_named_writes(frames: Any, writers: Any) -> None:
-    """The calls that name a table. `frames`, `writers`: the session's classes of DataFrames and of what writes them."""
+    """Replaces the methods that name a table: writeTo, saveAsTable and insertInto. `frames`, `writers`: the
+    session's classes of DataFrames and of DataFrame writers."""
     _wrap_write_to(frames)
-    if _ASKED in writers.saveAsTable.__dict__:
+    if _STATE in writers.saveAsTable.__dict__:
         return
     save_as_table, insert_into_table = writers.saveAsTable, writers.insertInto
 
     @raises_as_spark()
     @functools.wraps(save_as_table)
     def saved_as(self: Any, name: str, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any) -> None:
-        told, spark = format or _asked(self).format or "delta", session_of(self)
-        if enabled_as(spark) is not None and told.lower() in FORMATS and (wanted := parsed(name)) is not None:
-            if wanted.path is not None:
-                self.save(wanted.path, told, mode, partitionBy, **options)
+        format_name, spark = format or _state_of(self).format or "delta", session_of(self)
+        if enabled_as(spark) is not None and format_name.lower() in FORMATS and (target := parsed(name)) is not None:
+            if target.path is not None:
+                self.save(target.path, format_name, mode, partitionBy, **options)
                 return
-            if _is_ours(self, format) or path_in_catalog(spark, wanted.parts) is not None:
-                asked = _asked(self)
-                asked.put(options)
+            if _is_ours(self, format) or path_in_catalog(spark, target.parts) is not None:
+                state = _state_of(self)
+                state.put(options)
                 if partitionBy is not None:
-                    asked.partition_by = _names((partitionBy,))
-                save_as(_frame_of(self), asked, wanted, mode or asked.mode)
+                    state.partition_by = _names((partitionBy,))
+                save_as(_frame_of(self), state, target, mode or state.mode)
                 return
         save_as_table(self, name, format, mode, partitionBy, **options)
 
@@ -262,17 +270,17 @@ def _wrap_named_writes(frames: Any, writers: Any) -> None:
             return
         if overwrite is not None:
             self.mode("overwrite" if overwrite else "append")
-        insert_into(_frame_of(self), _asked(self), path)
+        insert_into(_frame_of(self), _state_of(self), path)
 
     for wrapped in (saved_as, inserted):
-        wrapped.__dict__[_ASKED] = True
+        wrapped.__dict__[_STATE] = True
     patches.replace(writers, "saveAsTable", saved_as)
     patches.replace(writers, "insertInto", inserted)
 
 
 def _wrap_write_to(frames: Any) -> None:
     write_to = frames.writeTo
-    if _ASKED in write_to.__dict__:
+    if _STATE in write_to.__dict__:
         return
 
     @raises_as_spark()
@@ -283,7 +291,7 @@ def _wrap_write_to(frames: Any) -> None:
             return write_to(self, table)
         return NamedWriter(self, write_to(self, table), name) if name.path is None else PathWriter(self, name.path)
 
-    written_to.__dict__[_ASKED] = True
+    written_to.__dict__[_STATE] = True
     patches.replace(frames, "writeTo", written_to)
 
 

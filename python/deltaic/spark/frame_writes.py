@@ -26,7 +26,8 @@ _MODES: dict[str, Mode] = {
 
 
 class BuilderState:
-    """The format, options, mode and columns that were set on a DataFrame reader or writer before `load` or `save`."""
+    """The format, options, mode and columns that were set on a DataFrame reader or writer before `load` or
+    `save`."""
 
     def __init__(self) -> None:
         self.format: str | None = None
@@ -40,7 +41,8 @@ class BuilderState:
         self.streaming: dict[str, Any] | None = None
 
     def put(self, more: Mapping[str, Any]) -> None:
-        """Options match without regard to case; the last one holds, None takes one away."""
+        """Adds options. Names are case-insensitive, a later value replaces an earlier one, and None removes
+        the option."""
         for name, value in more.items():
             for known in [each for each in self.options if each.lower() == name.lower()]:
                 del self.options[known]
@@ -52,83 +54,88 @@ class BuilderState:
 
 
 def write_frame(
-    df: Any, asked: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False, by_name: bool = False
+    df: Any, state: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False, by_name: bool = False
 ) -> None:
-    """Writes a DataFrame. `defines`: it makes or replaces the table, as CREATE TABLE AS SELECT does. `casts`: by store assignment.
-    `by_name`: the call names the table, as INSERT BY NAME does: columns and fields match by name, and fields and partition columns that
-    it lacks become null."""
-    chosen = _MODES.get((mode or "error").lower())
-    if chosen is None:
+    """Writes a DataFrame.
+
+    `defines`: the write creates or replaces the table, like CREATE TABLE AS SELECT.
+    `casts`: values are cast to the table's types by the rules of store assignment.
+    `by_name`: columns and fields match by name, like INSERT BY NAME; those that the DataFrame lacks become
+    null, partition columns too.
+    """
+    save_mode = _MODES.get((mode or "error").lower())
+    if save_mode is None:
         raise InvalidArgumentError("unknown save mode", found=repr(mode), expected=", ".join(sorted(_MODES)))
-    if asked.refused is not None:
+    if state.refused is not None:
         expected = "partitionBy, clusterBy, or OPTIMIZE ZORDER"
-        if asked.refused == "sortBy":
+        if state.refused == "sortBy":
             raise InvalidArgumentError("[SORT_BY_WITHOUT_BUCKETING] sortBy goes with bucketBy", found="sortBy alone", expected=expected)
-        raise UnsupportedFeatureError("buckets of a Delta table", found=asked.refused, expected=expected)
+        raise UnsupportedFeatureError("buckets of a Delta table", found=state.refused, expected=expected)
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession
-    told = _with_settings(spark, asked, chosen)
-    for name, columns in (("partitionBy", asked.partition_by), ("clusterBy", asked.cluster_by)):
+    settled = _with_settings(spark, state, save_mode)
+    for name, columns in (("partitionBy", state.partition_by), ("clusterBy", state.cluster_by)):
         if columns:
-            told.put({name: ",".join(map(col, columns))})
-    optimize = _is_set(told.options, "optimizeWrite")
-    wanted = WriteOptions.of(told.options, chosen)
-    if wanted.by_partition:
-        wanted = wanted.into(_metadata(spark, wanted))
+            settled.put({name: ",".join(map(col, columns))})
+    optimize = _taken_flag(settled.options, "optimizeWrite")
+    write_options = WriteOptions.of(settled.options, save_mode)
+    if write_options.by_partition:
+        write_options = write_options.into(_metadata(spark, write_options))
     job = replace(
-        wanted.job,
-        more=wanted.more if optimize is None else {**wanted.more, "optimize_write": optimize},
+        write_options.job,
+        more=write_options.more if optimize is None else {**write_options.more, "optimize_write": optimize},
         defines=defines,
         casting="strict" if casts else None,
         fills=by_name,
-        streaming=asked.streaming,
+        streaming=state.streaming,
         fills_partitions=by_name,
     )
-    if asked.properties:
-        job = replace(job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **asked.properties}))
-    run_write(wanted.path, df, job, dict(wanted.storage_options) or None)
+    if state.properties:
+        job = replace(job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **state.properties}))
+    run_write(write_options.path, df, job, dict(write_options.storage_options) or None)
 
 
-def _with_settings(spark: Any, asked: BuilderState, mode: Mode) -> BuilderState:
-    """The options, and what the session says where they say nothing."""
-    told = BuilderState()
-    told.put(asked.options)
-    if mode == "overwrite" and not told.has("replaceWhere") and not told.has("partitionOverwriteMode"):
-        is_dynamic = settings.overwrites_partitions(spark) and not _says_true(told, "overwriteSchema")
-        told.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
-    if merges_schema(spark, told):
-        told.put({"mergeSchema": "true"})
-    if not told.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
-        told.put({"optimizeWrite": "true"})
-    if not told.has("maxRecordsPerFile"):
-        told.put({"maxRecordsPerFile": settings.said(spark, settings.RECORDS)})
-    return told
+def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
+    """Returns the options, completed with the session's settings for options that are not set."""
+    settled = BuilderState()
+    settled.put(state.options)
+    if mode == "overwrite" and not settled.has("replaceWhere") and not settled.has("partitionOverwriteMode"):
+        is_dynamic = settings.overwrites_partitions(spark) and not _says_true(settled, "overwriteSchema")
+        settled.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
+    if merges_schema(spark, settled):
+        settled.put({"mergeSchema": "true"})
+    if not settled.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
+        settled.put({"optimizeWrite": "true"})
+    if not settled.has("maxRecordsPerFile"):
+        settled.put({"maxRecordsPerFile": settings.said(spark, settings.RECORDS)})
+    return settled
 
 
-def merges_schema(spark: Any, asked: BuilderState) -> bool:
-    """True if a write adds the columns that the table lacks, by its option or else by the setting of the session."""
-    if asked.has("mergeSchema"):
-        return _says_true(asked, "mergeSchema")
-    return not _says_true(asked, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA)
+def merges_schema(spark: Any, state: BuilderState) -> bool:
+    """True if a write adds new columns to the table: by the option mergeSchema, or by the session's setting
+    if neither mergeSchema is set nor overwriteSchema is true."""
+    if state.has("mergeSchema"):
+        return _says_true(state, "mergeSchema")
+    return not _says_true(state, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA)
 
 
-def _says_true(asked: BuilderState, name: str) -> bool:
-    return any(each.lower() == name.lower() and str(value).lower() == "true" for each, value in asked.options.items())
+def _says_true(state: BuilderState, name: str) -> bool:
+    return any(each.lower() == name.lower() and str(value).lower() == "true" for each, value in state.options.items())
 
 
-def _metadata(spark: Any, wanted: WriteOptions) -> Any:
-    """The metadata of the table that is there, None where there is none."""
-    options = dict(wanted.storage_options) or None
+def _metadata(spark: Any, write_options: WriteOptions) -> Any:
+    """Returns the metadata of the existing table, or None if there is no table."""
+    options = dict(write_options.storage_options) or None
     with opening(spark):
-        if not DeltaTable.exists(wanted.path, storage_options=options):
+        if not DeltaTable.exists(write_options.path, storage_options=options):
             return None
-        return DeltaTable(wanted.path, storage_options=options).metadata
+        return DeltaTable(write_options.path, storage_options=options).metadata
 
 
-def _is_set(options: dict[str, Any], name: str) -> bool | None:
-    """Takes an option that is true or false out; None where it is not given."""
-    found = [options.pop(each) for each in list(options) if each.lower() == name.lower()]
-    if found and found[0].lower() not in ("true", "false"):
-        raise InvalidArgumentError(f"the option {name}", found=repr(found[0]), expected="true or false")
-    return found[0].lower() == "true" if found else None
+def _taken_flag(options: dict[str, Any], name: str) -> bool | None:
+    """Removes a boolean option and returns its value, or None if it is not set."""
+    values = [options.pop(each) for each in list(options) if each.lower() == name.lower()]
+    if values and values[0].lower() not in ("true", "false"):
+        raise InvalidArgumentError(f"the option {name}", found=repr(values[0]), expected="true or false")
+    return values[0].lower() == "true" if values else None

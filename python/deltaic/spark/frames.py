@@ -1,4 +1,4 @@
-"""DataFrames of tables, and tables of DataFrames."""
+"""`deltaic.spark.read` and `deltaic.spark.write`: DataFrames of tables, and writes of DataFrames."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from deltaic.planning.columns import resolve_columns
 from deltaic.spark.options import travelled
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.session_tables import moment_of
-from deltaic.spark.views import watched
+from deltaic.spark.views import with_view_names
 
 Path = str | os.PathLike[str]
 
@@ -36,24 +36,37 @@ def read(
     where: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Any:
-    """A lazy DataFrame of the table as it is now, or was at a version or time: later commits do not change it. A temporary
-    view of a whole table, at its newest version, stands for the table: statements may change it by that name.
+    """Returns a lazy DataFrame of one version of a table; later commits do not change it.
 
-    `path` may say the version or time itself, as `path@v3` or `path@yyyyMMddHHmmssSSS` (in the time zone of the session).
+    `path`: path or URL; it may name a version or time, as `path@v3` or `path@yyyyMMddHHmmssSSS` (in the time
+    zone of the session).
+    `version`, `timestamp`: the version to read, or the time at which it was the newest; by default the
+    newest version.
+    `columns`: names, with dots for nested columns; None is all.
+    `where`: a condition in Spark's SQL dialect, as text. It also selects files before Spark plans the query.
+    `storage_options`: options of the object store.
 
-    `columns`: names, nested ones dotted. `where`: a condition in Spark's SQL. Raises as `deltaic.DeltaTable` and its `scan`.
+    A temporary view of the DataFrame of a whole table at its newest version stands for the table: `INSERT
+    INTO view` and other statements change the table.
+
+    Raises TableNotFoundError, VersionNotFoundError and InvalidArgumentError, like `deltaic.DeltaTable` and
+    `scan`.
+
+    >>> deltaic.spark.read(spark, "/data/flights", columns=["id"], where="delay > 60").count()
+    1
     """
     path, version, timestamp = _pinned(spark, path, version, timestamp, storage_options or {})
     opened = table.DeltaTable(path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark)
     frame = opened.scan(columns, where).to_spark()
     whole = version is None and timestamp is None and columns is None and where is None
-    return watched(spark, frame, opened.location) if whole else frame
+    return with_view_names(spark, frame, opened.location) if whole else frame
 
 
 def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage_options: Mapping[str, str] | None = None) -> Any:
-    """A DataFrame that follows the table, as one of delta-spark does: each query over it sees the version that is the newest when the query
-    is planned. Columns are those of the version at which it is made; a query fails where the table no longer has them. By Spark's public
-    interfaces alone the DataFrame stays at that version, as it does where `path` names one (`path@v3`)."""
+    """Returns a DataFrame that follows the table, as in delta-spark: each query reads the version that is
+    the newest when the query is planned. The columns are those of the version at which the DataFrame was
+    made; a query fails if the table no longer has them. On the public path, or if `path` names a version
+    (`path@v3`), the DataFrame stays at one version."""
     engine, options = engine_of(spark), dict(storage_options or {})
     path, version, _ = _pinned(spark, path, None, None, options)
     if version is not None:
@@ -63,17 +76,18 @@ def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage
     def newer(last: Snapshot) -> Snapshot:
         return engine.last_snapshot.open(spark, path, options, known=last)
 
-    # Plans show the place: no key of a store must stand in it.
+    # The location appears in query plans, so it has a hash of the store's options instead of their secrets.
     rights = hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""
     place = f"{snapshot.location} {rights}".rstrip()
     frame = engine.following(snapshot, resolve_columns(snapshot.schema, columns), newer, place)
-    return watched(spark, frame, snapshot.location) if columns is None else frame
+    return with_view_names(spark, frame, snapshot.location) if columns is None else frame
 
 
 def _pinned(
     spark: Any, path: Path, version: int | None, timestamp: datetime | str | None, storage_options: Mapping[str, str]
 ) -> tuple[Path, int | None, datetime | str | None]:
-    """The path without the version or time that it names, and these two."""
+    """Splits a path that names a version or time (`path@v3`): returns path, version and time. A time in the
+    path becomes a version."""
     if not isinstance(path, (str, os.PathLike)) or "@" not in (text := os.fspath(path)):
         return path, version, timestamp
     with opening(spark):
@@ -88,14 +102,16 @@ def _pinned(
 
 
 def version_at(spark: Any, path: Path, moment: datetime, storage_options: Mapping[str, str] | None = None) -> int:
-    """The version that `timestampAsOf`, TIMESTAMP AS OF and `path@yyyyMMddHHmmssSSS` mean. VersionNotFoundError for a time after the last
-    version, as with delta-spark: what is committed until then would change the rows."""
+    """Returns the version for `timestampAsOf`, TIMESTAMP AS OF and `path@yyyyMMddHHmmssSSS`. Raises
+    VersionNotFoundError for a time after the last version, as delta-spark does: a commit before that time
+    would change the answer."""
     with opening(spark):
         return history.version_at(open_store(path, storage_options), moment, after_last=False)
 
 
 def check_restorable(spark: Any, path: Path, moment: datetime) -> None:
-    """VersionNotFoundError for a time that RESTORE does not take: one before the first version, or after the last."""
+    """Raises VersionNotFoundError, with RESTORE's conditions, for a time before the first or after the last
+    version."""
     try:
         version_at(spark, path, moment)
     except VersionNotFoundError as error:
@@ -107,7 +123,15 @@ def check_restorable(spark: Any, path: Path, moment: datetime) -> None:
 
 @raises_as_spark()
 def write(df: Any, path: Path | table.DeltaTable, **options: Any) -> None:
-    """Writes a DataFrame by its session, as one commit. `options`: those of `deltaic.write`."""
+    """Writes a DataFrame to a table in one commit, with Spark tasks.
+
+    `path`: path or URL, or an open DeltaTable. `options`: arguments of `deltaic.write`, such as `mode`,
+    `partition_by` and `where`.
+
+    Raises InvalidTypeError if `df` is no Spark DataFrame, and the errors of `deltaic.write`.
+
+    >>> deltaic.spark.write(spark.range(3), "/data/numbers", mode="overwrite")
+    """
     if not hasattr(df, "sparkSession"):
         raise InvalidTypeError("a DataFrame of Spark is expected", found=type(df).__name__)
     table.write(path, df, **options)

@@ -1,7 +1,8 @@
-"""Functions of Delta over Spark's columns: keys of space-filling curves, Z85, and whether a row is deleted.
+"""Functions over Spark columns: keys of space-filling curves, Z85 text, and lookups in deletion vectors.
 
-Each is made by `_core` a batch at a time, as an Arrow UDF, or with `form="pandas"` as a vectorised pandas_udf. `register` gives them to SQL
-under the same names. Executors need the deltaic wheel.
+`_core` computes each function a batch at a time, in an Arrow UDF or, with `form="pandas"`, in a vectorised
+pandas UDF. `register` makes the functions known to the session's SQL under the same names. Executors need
+the deltaic wheel.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from deltaic.errors import InvalidArgumentError
 
 Form = Literal["arrow", "pandas"]
 ColumnOrName = Any
-"""A Column, or a column's name."""
+"""A Column or the name of a column."""
 
 __all__ = [
     "hilbert_index",
@@ -30,8 +31,9 @@ __all__ = [
 
 
 def range_partition_id(column: ColumnOrName, bounds: Sequence[Any], *, form: Form = "arrow") -> Any:
-    """int: how many of the ascending `bounds` are less than the value; null is in range 0. In SQL the bounds are an array, the same one in
-    every row: `range_partition_id(x, array(10, 20))`."""
+    """Returns the number of the value's range as an int column: how many of the ascending `bounds` are less
+    than the value. With bounds [10, 20], 10 is in range 0 and 15 in range 1; null is in range 0. In SQL the
+    bounds are a constant array: `range_partition_id(x, array(10, 20))`."""
     limits = list(bounds)
 
     def ids(values: pa.Array) -> pa.Array:
@@ -41,12 +43,14 @@ def range_partition_id(column: ColumnOrName, bounds: Sequence[Any], *, form: For
 
 
 def interleave_bits(*columns: ColumnOrName, form: Form = "arrow") -> Any:
-    """binary: the bits of int columns in turn, most significant first, 4 bytes a column; null counts as 0."""
+    """Returns the Z-order key of int columns as a binary column of 4 bytes for each: their bits in turn,
+    most significant first. Null counts as 0."""
     return _udf(_interleaved, "binary", form)(*_some(columns))
 
 
 def hilbert_index(bits: int, *columns: ColumnOrName, form: Form = "arrow") -> Any:
-    """binary that sorts along Hilbert's curve: the place of a point whose coordinates are int columns of `bits` bits (1 to 32) each."""
+    """Returns the position along the Hilbert curve of the point with int columns as coordinates, as a binary
+    column that sorts along the curve. `bits`: bits of each coordinate, 1 to 32."""
 
     def index(*values: pa.Array) -> pa.Array:
         return _core.hilbert_index([value.cast(pa.int32()) for value in values], bits)
@@ -55,29 +59,29 @@ def hilbert_index(bits: int, *columns: ColumnOrName, form: Form = "arrow") -> An
 
 
 def z85_encode(column: ColumnOrName, *, form: Form = "arrow") -> Any:
-    """string: binary as Z85, padded with zeros to a multiple of 4 bytes."""
+    """Returns a binary column as Z85 text, padded with zero bytes to a multiple of 4."""
     return _udf(_core_function("z85_encode_values"), "string", form)(column)
 
 
 def z85_decode(column: ColumnOrName, *, form: Form = "arrow") -> Any:
-    """binary: what Z85 text says."""
+    """Returns the bytes of a column of Z85 text."""
     return _udf(_core_function("z85_decode_values"), "binary", form)(column)
 
 
 def row_is_deleted(vector: ColumnOrName, row_index: ColumnOrName, *, form: Form = "arrow") -> Any:
-    """boolean: whether the row at an absolute index (integer) is in a deletion vector (binary, PROTOCOL.md's portable format). A null
-    vector deletes nothing; a null index is null."""
+    """Returns a boolean column: True if a deletion vector (binary, in PROTOCOL.md's portable format) has the
+    row index (an integer). A null vector has no rows; the result is null for a null index."""
     return _udf(_deleted, "boolean", form)(vector, row_index)
 
 
 def register(spark: Any, *, form: Form = "arrow") -> None:
-    """Makes all of them known to SQL of the session."""
+    """Makes all functions of this module known to the session's SQL."""
     for name, (function, kind) in _in_sql().items():
         spark.udf.register(name, _udf(function, kind, form))
 
 
 def unregister(spark: Any) -> None:
-    """Takes them out of SQL of the session again."""
+    """Removes the functions of this module from the session's SQL."""
     from deltaic.spark.patches import spark_sql
 
     for name in _in_sql():
@@ -102,7 +106,8 @@ def _some(columns: tuple[ColumnOrName, ...]) -> tuple[ColumnOrName, ...]:
 
 
 def _core_function(name: str) -> Callable[..., pa.Array]:
-    """By name, as a function of the compiled module cannot be pickled."""
+    """Returns a function that looks `_core`'s up by name when it is called: functions of a compiled module
+    cannot be pickled."""
 
     def call(*values: pa.Array) -> pa.Array:
         return getattr(_core, name)(*values)
@@ -133,11 +138,12 @@ def _index_in_rows(bits: pa.Array, *values: pa.Array) -> pa.Array:
 
 
 def _constant(values: pa.Array, what: str) -> Any:
-    """The one value of a column; InvalidArgumentError where it has several."""
+    """Returns the one value of a constant column, None for a batch without rows. Raises InvalidArgumentError
+    if the values differ."""
     if not len(values):
         return None
     first = values[0]
-    # Whole columns are compared, not rows: a constant of Spark's comes as itself, repeated.
+    # One comparison of two columns instead of one for each row. Spark repeats a constant in each row.
     repeated = pa.repeat(first, len(values))
     if not repeated.equals(values.cast(repeated.type)):
         raise InvalidArgumentError(f"{what} differ from row to row", expected="one constant")
@@ -145,7 +151,8 @@ def _constant(values: pa.Array, what: str) -> Any:
 
 
 def _udf(function: Callable[..., pa.Array], kind: str, form: Form) -> Any:
-    """A deterministic UDF of Arrow arrays. `kind`: Spark's name of its result's type."""
+    """Makes a deterministic UDF of a function over Arrow arrays. `kind`: Spark's name of the result's
+    type."""
     if form == "arrow":
         from pyspark.sql.functions import arrow_udf
 
@@ -169,13 +176,14 @@ def _pandas(function: Callable[..., pa.Array]) -> Callable[..., Any]:
 
     def call(*columns: Any) -> Any:
         answer = function(*(pa.Array.from_pandas(column) for column in columns))
-        # Objects, with None for null: what every type of the functions survives.
+        # A column of objects with None for null: pandas' own number types would turn integers with nulls
+        # into floats.
         return answer.to_pandas(integer_object_nulls=True).astype(object)
 
     return _annotated(call, pandas.Series)
 
 
 def _annotated(call: Callable[..., Any], kind: type) -> Callable[..., Any]:
-    """PySpark tells a function's form by its annotations."""
+    """Sets the annotations by which PySpark finds out a UDF's form."""
     call.__annotations__ = {"columns": kind, "return": kind}
     return call

@@ -1,4 +1,5 @@
-"""IDENTIFIER(text) where a statement names a table, and EXECUTE IMMEDIATE: statements whose text is known when values are filled in."""
+"""IDENTIFIER(text) in place of a table name, and EXECUTE IMMEDIATE: statements whose table is known only
+when parameters are filled in."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ _BY_PATH = re.compile(r"\bdelta(ic)?\s*\.\s*`", re.IGNORECASE)
 
 
 def is_script(text: str, names_table: Callable[[str], bool]) -> bool:
-    """True for BEGIN … END over Delta tables; Spark itself runs any other script. `names_table`: True for a statement that names one in
-    another way than by its path."""
+    """True for a script (BEGIN … END) over Delta tables; Spark itself runs any other script. `names_table`: a
+    function that is True for a statement about a Delta table by name."""
     if _SCRIPT.match(text) is None:
         return False
     statements = (piece for piece in _BETWEEN_STATEMENTS.split(text) if piece.strip())
@@ -30,11 +31,11 @@ def is_script(text: str, names_table: Callable[[str], bool]) -> bool:
 
 
 def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
-    """The text with delta.`path` in the place of each IDENTIFIER(…) that stands for it, and the args that are left to fill in. Other
-    identifiers, and those that depend on columns, are Spark's."""
+    """Replaces each IDENTIFIER(…) that names a Delta table by that name; returns the text and the args that
+    still have to be filled in. Other identifiers are left to Spark, also those that depend on columns."""
     if IDENTIFIER.search(text) is None:
         return text, args
-    if args is not None and not isinstance(args, Mapping):  # by position: a part of the text must not shift the others
+    if args is not None and not isinstance(args, Mapping):  # positional: an IDENTIFIER that goes would shift the others
         text, args = with_arguments(text, args), None
     reader = Reader(text)
     pieces: list[str] = []
@@ -53,25 +54,27 @@ def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
 
 
 def _constant(spark: Any, text: str, args: Any) -> str | None:
-    """The text that a constant expression is; None for another one."""
+    """Evaluates a constant expression; None if it is not constant, or no string."""
     try:
         value = spark_sql(spark, f"SELECT {with_arguments(text, args)}").collect()[0][0]
-    except Exception:  # the statement is for Spark then, which says what is wrong
+    except Exception:  # Spark gets the statement, and reports the error
         return None
     return value if isinstance(value, str) else None
 
 
 @dataclass(frozen=True)
 class ExecuteImmediate:
-    """EXECUTE IMMEDIATE: the statement's `text`, and what its markers stand for, as `SparkSession.sql` takes it."""
+    """The statement of an EXECUTE IMMEDIATE. `args`: values of its parameters, as `SparkSession.sql` takes
+    them."""
 
     text: str
     args: Any
 
 
 def immediate(spark: Any, text: str, args: Any, names_table: Callable[[str], bool]) -> ExecuteImmediate | None:
-    """EXECUTE IMMEDIATE text [INTO variable, …] [USING value [AS name], …]; None for other statements, and for one that names no Delta
-    table. `names_table`: True for a statement that names one in another way than by its path. INTO makes it SET VAR."""
+    """Parses EXECUTE IMMEDIATE text [INTO variable, …] [USING value [AS name], …]; None for other
+    statements, and for one about no Delta table. `INTO v` with `SELECT …` becomes `SET VAR (v) = (SELECT
+    …)`. `names_table`: as for `refuse_script`."""
     if re.match(r"\s*EXECUTE\s+IMMEDIATE\b", text, re.IGNORECASE) is None:
         return None
     reader = Reader(with_arguments(text, args))
@@ -97,17 +100,17 @@ def _using(reader: Reader) -> Any:
         return None
     bracketed = reader.at("(")
     inner = Reader(reader.inside("values")) if bracketed else reader
-    found: list[tuple[str | None, Any]] = []
+    values: list[tuple[str | None, Any]] = []
     while True:
         value = F.expr(inner.slice("AS", ",", expected="a value"))
-        found.append((inner.name() if inner.accept("AS") else None, value))
+        values.append((inner.name() if inner.accept("AS") else None, value))
         if not inner.accept(","):
             break
     inner.end()
     reader.end()
-    named = {name: value for name, value in found if name is not None}
+    named = {name: value for name, value in values if name is not None}
     if not named:
-        return [value for _, value in found]
-    if len(named) != len(found):
-        reader.fail("a name for each value, or for none")  # Spark reads the statement then, and says so
+        return [value for _, value in values]
+    if len(named) != len(values):
+        reader.fail("a name for each value, or for none")  # Spark then parses the statement and reports this error
     return named

@@ -21,7 +21,8 @@ Clause = Callable[[Merge], Merge]
 
 @dataclass(frozen=True)
 class MergeStart:
-    """A merge without clauses: `begin` makes it, with or without schema evolution. `origins`: of columns of the two DataFrames."""
+    """The start of a MERGE and its clauses so far. `begin` makes the merge, with schema evolution if its
+    argument is True. `origins`: the DataFrames whose columns conditions and values may refer to."""
 
     spark: Any
     begin: Callable[[bool], Merge]
@@ -32,8 +33,9 @@ class MergeStart:
 
 @methods_raise_as_spark
 class DeltaMergeBuilder:
-    """The clauses of a MERGE; each method returns a new builder, and `execute` runs it. Of the clauses for a row the first one whose
-    condition is true applies. Conditions and values are text in Spark's SQL dialect or Columns; None as condition is always true.
+    """Builds the clauses of a MERGE; each method returns a new builder, and `execute` runs it. For each row,
+    the first clause of its kind whose condition is true applies. Conditions and values are text in Spark's
+    SQL dialect or Columns; None as condition is always true.
 
     >>> merge = table.alias("t").merge(news, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
     >>> merge.execute().first().asDict()
@@ -44,7 +46,8 @@ class DeltaMergeBuilder:
         self._start = start
 
     def whenMatchedUpdate(self, condition: Any = None, set: Any = None) -> DeltaMergeBuilder:
-        """Updates a matched row of the table. `set`: a dict from column to its value, which may use both rows.
+        """Updates a matched row of the table. `set`: a dict from column to its value, which may use both
+        rows.
 
         >>> done = merge.whenMatchedUpdate("s.delay > t.delay", {"delay": "s.delay"}).execute()
         """
@@ -68,13 +71,13 @@ class DeltaMergeBuilder:
         return self._with(lambda merge: merge.when_matched_delete(where))
 
     def whenNotMatchedInsert(self, condition: Any = None, values: Any = None) -> DeltaMergeBuilder:
-        """Inserts a row for a source row without a match. `values`: a dict from column to its value, which may use the source row; other
-        columns get their default, or null.
+        """Inserts a row for a source row without a match. `values`: a dict from column to its value, which
+        may use the source row; other columns get their default, or null.
 
         >>> done = merge.whenNotMatchedInsert(values={"id": "s.id", "origin": "'JFK'"}).execute()
         """
-        found, where = assignments(values, "'values' in whenNotMatchedInsert", self._start.origins), self._condition(condition)
-        return self._with(lambda merge: merge.when_not_matched_insert(found, where))
+        columns, where = assignments(values, "'values' in whenNotMatchedInsert", self._start.origins), self._condition(condition)
+        return self._with(lambda merge: merge.when_not_matched_insert(columns, where))
 
     def whenNotMatchedInsertAll(self, condition: Any = None) -> DeltaMergeBuilder:
         """Inserts a source row without a match: every column gets the value of the same name.
@@ -108,9 +111,11 @@ class DeltaMergeBuilder:
         return DeltaMergeBuilder(replace(self._start, evolution=True))
 
     def execute(self) -> DataFrame:
-        """Runs the MERGE as one commit, and returns one row: num_affected_rows, num_updated_rows, num_deleted_rows, num_inserted_rows.
+        """Runs the MERGE as one commit, and returns one row: num_affected_rows, num_updated_rows,
+        num_deleted_rows, num_inserted_rows.
 
-        Raises MergeCardinalityError if two source rows match one row of the table, and the errors of concurrent commits.
+        Raises MergeCardinalityError if two source rows match one row of the table, and the errors of
+        concurrent commits.
 
         >>> merge.whenMatchedDelete().execute().first().num_deleted_rows
         1

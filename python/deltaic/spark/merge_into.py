@@ -1,4 +1,5 @@
-"""`df.mergeInto(table, condition)` of a Delta table by path: PySpark's own MERGE of a DataFrame, with the names of `MergeIntoWriter`."""
+"""`df.mergeInto(table, condition)` for Delta tables: PySpark's MERGE API for DataFrames, with the method
+names of `MergeIntoWriter`."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _TARGET = "__deltaic_t"
 
 
 def wrap(frames: Any) -> None:
-    """`frames`: the session's class of DataFrames. Idempotent."""
+    """Replaces `mergeInto` of the session's DataFrame class, `frames`. A second call changes nothing."""
     own = getattr(frames, "mergeInto", None)
     if own is None or hasattr(own, _WRAPPED):
         return
@@ -39,8 +40,8 @@ def wrap(frames: Any) -> None:
 
 @methods_raise_as_spark
 class PathMerge:
-    """A merge in the making; each action gives back the same object. The table's columns may be qualified: delta.`path`.x,
-    `path`.x."""
+    """Builds a MERGE into a Delta table; each action returns this object. Columns of the table may be
+    qualified by its path: delta.`path`.x or `path`.x."""
 
     def __init__(self, frame: Any, path: str, condition: Any) -> None:
         self._names = dict.fromkeys((("delta", path), ("deltaic", path), (path,)), f"{_TARGET}.")
@@ -50,40 +51,41 @@ class PathMerge:
         self._builder: DeltaMergeBuilder = table.merge(frame, self.text(condition))
 
     def text(self, condition: Any) -> str | None:
-        """A condition, with the table's columns under the alias of this merge."""
-        found = condition_text(condition, origins=self._origins)
-        return None if found is None else requalified(found, self._names)
+        """Returns a condition as text in which an alias replaces the table's path: delta.`path`.x becomes
+        __deltaic_t.x."""
+        condition = condition_text(condition, origins=self._origins)
+        return None if condition is None else requalified(condition, self._names)
 
     def values(self, given: Any, what: str) -> dict[str, str]:
-        """Assignments, likewise."""
+        """Returns assignments as text, with paths replaced as by `text`."""
         if not isinstance(given, Mapping) or not given:
             raise InvalidArgumentError(f"{what} needs columns and their values", found=repr(given)[:80])
-        found = assignments(given, what, self._origins)
-        return {requalified(name, self._names): requalified(text, self._names) for name, text in found.items()}
+        texts = assignments(given, what, self._origins)
+        return {requalified(name, self._names): requalified(text, self._names) for name, text in texts.items()}
 
     def add(self, clause: str, *arguments: Any) -> PathMerge:
-        """One more clause: a method of `DeltaMergeBuilder` with its arguments."""
+        """Adds a clause: `clause` is a method of `DeltaMergeBuilder`, called with `arguments`."""
         self._builder = getattr(self._builder, clause)(*arguments)
         return self
 
     def whenMatched(self, condition: Any = None) -> WhenMatched:
-        """Actions for a row of the table that a row of the DataFrame matches."""
+        """Begins a clause for rows of the table that a row of the DataFrame matches."""
         return WhenMatched(self, self.text(condition))
 
     def whenNotMatched(self, condition: Any = None) -> WhenNotMatched:
-        """Actions for a row of the DataFrame that matches none."""
+        """Begins a clause for rows of the DataFrame that match no row of the table."""
         return WhenNotMatched(self, self.text(condition))
 
     def whenNotMatchedBySource(self, condition: Any = None) -> WhenNotMatchedBySource:
-        """Actions for a row of the table that no row of the DataFrame matches."""
+        """Begins a clause for rows of the table that no row of the DataFrame matches."""
         return WhenNotMatchedBySource(self, self.text(condition))
 
     def withSchemaEvolution(self) -> PathMerge:
-        """The DataFrame's new columns become columns of the table."""
+        """Adds the DataFrame's new columns to the table."""
         return self.add("withSchemaEvolution")
 
     def merge(self) -> None:
-        """Runs it, as one commit."""
+        """Runs the MERGE as one commit."""
         self._builder.execute()
 
 
@@ -97,11 +99,11 @@ class WhenMatched(_Actions):
     """Actions for a row of the table that a row of the DataFrame matches."""
 
     def updateAll(self) -> PathMerge:
-        """Sets every column to the DataFrame's of the same name."""
+        """Sets every column to the DataFrame's column of the same name."""
         return self._merge.add("whenMatchedUpdateAll", self._condition)
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Sets these columns."""
+        """Sets columns: a dict from column to its new value."""
         return self._merge.add("whenMatchedUpdate", self._condition, self._merge.values(assignments, "update"))
 
     def delete(self) -> PathMerge:
@@ -118,7 +120,7 @@ class WhenNotMatched(_Actions):
         return self._merge.add("whenNotMatchedInsertAll", self._condition)
 
     def insert(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Inserts a row of these values."""
+        """Inserts a row: a dict from column to its value."""
         return self._merge.add("whenNotMatchedInsert", self._condition, self._merge.values(assignments, "insert"))
 
 
@@ -127,11 +129,11 @@ class WhenNotMatchedBySource(_Actions):
     """Actions for a row of the table that no row of the DataFrame matches."""
 
     def updateAll(self) -> PathMerge:
-        """There is no row to take values from."""
+        """Raises UnsupportedFeatureError: no row of the DataFrame has values for these rows."""
         raise UnsupportedFeatureError("whenNotMatchedBySource().updateAll()", expected="update() with values")
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Sets these columns."""
+        """Sets columns: a dict from column to its new value."""
         return self._merge.add("whenNotMatchedBySourceUpdate", self._condition, self._merge.values(assignments, "update"))
 
     def delete(self) -> PathMerge:

@@ -1,7 +1,8 @@
-"""Delta tables by name in Spark's session catalog (in memory, or a Hive metastore): where each lies, and how one is entered.
+"""Delta tables and views in Spark's session catalog (in memory, or a Hive metastore): finds, adds, renames
+and removes entries.
 
-An entry is what delta-spark makes: the provider `delta` and a location, no columns; all else is in the table's log. So tables that a Delta
-jar has entered are found here, and the other way round.
+An entry has the provider `delta` and a location, but no columns, as delta-spark writes it; the table's log
+has the rest. So deltaic finds tables that a Delta jar has added, and a Delta jar finds those of deltaic.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ SESSION_CATALOG = "spark_catalog"
 
 @dataclass(frozen=True)
 class NamedTable:
-    """An entry of the session catalog. `path`: where the table lies, as `DeltaTable` takes it. `managed`: its files go with its name."""
+    """A Delta table in the session catalog. `path`: its location, as `DeltaTable` takes it. `managed`: DROP
+    TABLE deletes its files."""
 
     parts: tuple[str, str]
     path: str
@@ -34,7 +36,7 @@ class NamedTable:
 
 
 def parsed(identifier: Any) -> Name | None:
-    """The name in a text, None for what is none."""
+    """Parses a table name; None for anything else."""
     if not isinstance(identifier, str):
         return None
     try:
@@ -47,10 +49,11 @@ def parsed(identifier: Any) -> Name | None:
 
 
 def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
-    """The Delta table that goes by a name; None for a temporary view, a table of another format, and for what is not there."""
-    if (found := _located(spark, parts)) is None:
+    """Returns the Delta table with this name; None for a temporary view, a table of another format, and an
+    unknown name."""
+    if (located := _located(spark, parts)) is None:
         return None
-    place, entry = found
+    place, entry = located
     if isinstance(entry, names.Entry):
         is_table = (entry.provider or "").lower() in FORMATS and entry.location is not None
         return NamedTable(place, path_at(str(entry.location)), entry.kind == "MANAGED") if is_table else None
@@ -61,15 +64,15 @@ def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
 
 
 def path_in_catalog(spark: Any, parts: Sequence[str]) -> str | None:
-    """Returns the location of the Delta table with this name."""
-    found = named_table(spark, parts)
-    return None if found is None else found.path
+    """Returns the location of the Delta table with this name, or None."""
+    table = named_table(spark, parts)
+    return None if table is None else table.path
 
 
 @dataclass(frozen=True)
 class ViewQuery:
-    """A lasting view: its query, the schema (database) whose names that means, the names of its columns, and those that they have in the
-    query."""
+    """A persistent view: the text of its query, the schema (database) in which the query's names are
+    resolved, the names of the view's columns, and their names in the query."""
 
     text: str
     schema: str
@@ -78,10 +81,11 @@ class ViewQuery:
 
 
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
-    """The view of the session catalog that goes by a name; None for a temporary one, and for what is none."""
-    if (found := _located(spark, parts)) is None:
+    """Returns the persistent view with this name; None for a temporary view, a table, and an unknown
+    name."""
+    if (located := _located(spark, parts)) is None:
         return None
-    place, entry = found
+    place, entry = located
     if isinstance(entry, names.Entry):
         if entry.view is None:
             return None
@@ -98,14 +102,15 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
 
 
 def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
-    """Schema and name of a table or lasting view of the session catalog, and its CatalogTable, by public interfaces its `names.Entry`. None
-    for a temporary view, which comes before them, for a name of another catalog, and for what is not there."""
+    """Finds a table or persistent view of the session catalog: returns its schema and name, and its entry (a
+    CatalogTable of the JVM; on Connect, a `names.Entry`). None for a temporary view, which hides tables of
+    its name, for a name of another catalog, and for an unknown name."""
     ours = _in_session_catalog(parts)
     if ours is None:
         return None
     if not has_jvm(spark):
-        found = names.entry_of(spark, ours)
-        return None if found is None else ((found.schema, ours[-1]), found)
+        known = names.entry_of(spark, ours)
+        return None if known is None else ((known.schema, ours[-1]), known)
     if len(ours) == 1 and has_temporary_view(spark, ours[0]):
         return None
     place = _qualified(spark, ours)
@@ -115,8 +120,8 @@ def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | 
 
 @dataclass(frozen=True)
 class NewTable:
-    """A name that a statement gives to a table at `path`. `enters`: it is not in the catalog yet. `managed`: at the place of the
-    warehouse."""
+    """A name that a statement gives to a table at `path`. `enters`: the name is not in the catalog yet.
+    `managed`: the path is a folder of the warehouse."""
 
     parts: tuple[str, str]
     path: str
@@ -125,8 +130,8 @@ class NewTable:
 
 
 def place_of(spark: Any, name: Name, location: str | None) -> NewTable:
-    """Returns the location of a named table, existing or new: `location`, else a folder of the warehouse. TableAlreadyExistsError if the
-    name is taken by something else."""
+    """Returns the location of a named table, existing or new: `location`, else a folder of the warehouse.
+    Raises TableAlreadyExistsError if a view or a table of another format has the name."""
     ours = _in_session_catalog(name.parts)
     if ours is None:
         raise UnsupportedFeatureError("tables by name outside of the session catalog", found=str(name), expected="delta.`path`")
@@ -148,7 +153,7 @@ def place_of(spark: Any, name: Name, location: str | None) -> NewTable:
 
 @contextmanager
 def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
-    """Around what makes a table: its name is in the catalog afterwards. Where the table is not made, the name is not there either."""
+    """Adds the name of a table to the catalog if the body, which creates the table, succeeds."""
     with making_managed(new is not None and new.managed), _entering(spark, new):
         yield
 
@@ -180,8 +185,8 @@ def enter_view(
     *,
     replaces: bool,
 ) -> None:
-    """Puts a view into the catalog. `query_columns`: the names of the columns of its query, `schema` (a pyspark StructType) those of the
-    view. `tables`: name and path of those that the query reads."""
+    """Adds a view to the catalog. `query_columns`: the names of the query's columns. `schema`: the view's
+    columns, a pyspark StructType. `tables`: name and path of each table that the query reads."""
     ours = _in_session_catalog(name.parts)
     if ours is None:
         raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
@@ -201,19 +206,20 @@ def enter_view(
 
 
 def drop(spark: Any, name: Name, *, purges: bool) -> None:
-    """Takes the name of a table out of the catalog, and the files of a managed one away."""
+    """Removes a table from the catalog, and deletes its files if it is managed."""
     known = named_table(spark, name.parts)
     assert known is not None
     if not has_jvm(spark):
         names.drop(spark, known.parts, purges=purges)
         return
     catalog.remove(spark, known.parts, purges=purges)
-    if known.managed:  # a catalog in memory leaves the files of a source that it does not know
+    if known.managed:  # an in-memory catalog does not delete the files of a format that it does not know
         delete_folder(spark, known.path)
 
 
 def rename(spark: Any, name: Name, new: Name) -> None:
-    """Gives a table another name; the files of a managed one move with it. TableAlreadyExistsError where the name is taken."""
+    """Renames a table; the files of a managed one move with it. Raises TableAlreadyExistsError if the new
+    name is taken."""
     known = named_table(spark, name.parts)
     assert known is not None
     ours = _in_session_catalog(new.parts)
@@ -243,7 +249,7 @@ def relocate(spark: Any, name: Name, path: str) -> None:
 
 
 def _is_taken(spark: Any, place: tuple[str, str]) -> bool:
-    """True if a table of any format, or a lasting view, has the name."""
+    """True if a table of any format, or a persistent view, has the name."""
     return catalog.is_taken(spark, place) if has_jvm(spark) else names.entry_of(spark, place) is not None
 
 
@@ -252,7 +258,7 @@ def _default_path(spark: Any, place: tuple[str, str]) -> str:
 
 
 def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
-    """The parts within the session catalog; None for a name of another one."""
+    """Returns the parts of a name without the session catalog's; None for a name of another catalog."""
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return tuple(parts[1:])
     return tuple(parts) if len(parts) in (1, 2) else None
@@ -265,6 +271,6 @@ def _qualified(spark: Any, parts: Sequence[str]) -> tuple[str, str]:
 
 
 def path_at(location: str) -> str:
-    """A local path for `file:/a%20b`, other locations as they are."""
+    """Converts a local URI to a path: `file:/a%20b` becomes `/a b`. Other locations stay as they are."""
     split = urlsplit(location)
     return unquote(split.path) if split.scheme == "file" else location

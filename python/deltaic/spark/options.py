@@ -1,7 +1,8 @@
-"""The options of Spark's DataFrameReader and DataFrameWriter, as delta-spark names them, to what deltaic's own calls take.
+"""Parses the options of Spark's DataFrameReader and DataFrameWriter, under delta-spark's names, into
+arguments of deltaic's own calls.
 
-Spark hands options over as text, with names in lower case; they match without regard to case. An option that nothing here knows has no
-effect but a warning in the log, as in delta-spark; a wrong value of a known one is an error.
+Spark passes options as text; names are case-insensitive. An unknown option has no effect, as in delta-spark,
+but a warning is logged. A wrong value of a known option is an error.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from deltaic.protocol.schema import path_text
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
-_OF_A_STORE = re.compile(r"(aws|azure|google|gcs|s3)_\w+|allow_http|allow_invalid_certificates|(connect_)?timeout|proxy_\w+|user_agent")
-_STREAMS = (
+_STORE_OPTION = re.compile(r"(aws|azure|google|gcs|s3)_\w+|allow_http|allow_invalid_certificates|(connect_)?timeout|proxy_\w+|user_agent")
+_STREAM_OPTIONS = (
     "checkpointlocation",
     "excluderegex",
     "failondataloss",
@@ -45,31 +46,32 @@ _STREAMS = (
     "allowsourcecolumntypechange",
     "witheventtimeorder",
 )
-"""Options of streams, which mean nothing where none is read."""
-_LATER = {
+"""Options of streams. They have no effect on a batch read or write."""
+_UNSUPPORTED = {
     "replaceon": "replaceOn",
     "replaceusing": "replaceUsing",
     "writepartitioncolumns": "writePartitionColumns",
 }
-_LATER_FLAGS = {
+_UNSUPPORTED_FLAGS = {
     "ignorecorruptfiles": "ignoreCorruptFiles: reading less than the rows of a table",
     "ignoremissingfiles": "ignoreMissingFiles: reading less than the rows of a table",
 }
 _SCHEMA_LOCATIONS = ("schemaTrackingLocation", "schemaLocation")
 _STREAM_FLAGS = {"ignore_deletes": "ignoreDeletes", "ignore_changes": "ignoreChanges", "skip_change_commits": "skipChangeCommits"}
-_NO_MATTER = ("withEventTimeOrder",)
-"""Options of streams without a meaning here: delta-spark's open source has none for it."""
+_IGNORED_STREAM_OPTIONS = ("withEventTimeOrder",)
+"""Options of streams that are accepted and ignored, as in the open source delta-spark."""
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
 log = logging.getLogger("deltaic.spark")
-_OF_WRITERS = ("mergeSchema", "overwriteSchema")
-"""Options of writers that jobs also set on readers. They have no effect there, as in delta-spark."""
+_WRITER_OPTIONS = ("mergeSchema", "overwriteSchema")
+"""Options of writers that jobs also set on readers. They have no effect on reads, as in delta-spark."""
 _NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`\s*(?:,|$)|([^,]+)(?:,|$))")
 _TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<moment>\d{17}))")
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeOptions:
-    """The range of versions whose changes a reader asks for (readChangeFeed); times are text, in the session's zone."""
+    """The range of versions of a change feed (readChangeFeed). Times are text, in the session's time
+    zone."""
 
     starting_version: int | None = None
     starting_timestamp: str | None = None
@@ -77,25 +79,26 @@ class ChangeOptions:
     ending_timestamp: str | None = None
 
     @staticmethod
-    def of(taken: _OptionReader) -> ChangeOptions | None:
-        """None where a table is asked for: the ends of a range mean nothing then."""
-        wanted = [taken.flag(name) for name in ("readChangeFeed", "readChangeData")]
-        if not any(wanted):
+    def of(reader: _OptionReader) -> ChangeOptions | None:
+        """Reads the options of a change feed. Returns None if neither readChangeFeed nor readChangeData is
+        true; the range's options are ignored then."""
+        flags = [reader.flag(name) for name in ("readChangeFeed", "readChangeData")]
+        if not any(flags):
             for name in ("startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp"):
-                taken.text(name)
+                reader.text(name)
             return None
         return ChangeOptions(
-            starting_version=taken.whole("startingVersion"),
-            starting_timestamp=taken.text("startingTimestamp"),
-            ending_version=taken.whole("endingVersion"),
-            ending_timestamp=taken.text("endingTimestamp"),
+            starting_version=reader.whole("startingVersion"),
+            starting_timestamp=reader.text("startingTimestamp"),
+            ending_version=reader.whole("endingVersion"),
+            ending_timestamp=reader.text("endingTimestamp"),
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """Options of a batch reader. `columns`: names, nested ones dotted; None for all. `partitions`: how many tasks, None for as many as the
-    size of the files suggests."""
+    """Options of a batch reader. `columns`: names, with dots for nested columns; None is all. `partitions`:
+    number of tasks; None lets the size of the files decide."""
 
     path: str
     version: int | None = None
@@ -107,21 +110,22 @@ class ReadOptions:
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> ReadOptions:
-        """InvalidArgumentError names an option whose value is wrong, UnsupportedFeatureError one that comes later."""
-        taken = _OptionReader(options)
-        path = taken.path()
-        version, timestamp = taken.whole("versionAsOf"), taken.text("timestampAsOf")
+        """Parses the options. Raises InvalidArgumentError for a wrong value, and UnsupportedFeatureError for
+        an unsupported option."""
+        reader = _OptionReader(options)
+        path = reader.path()
+        version, timestamp = reader.whole("versionAsOf"), reader.text("timestampAsOf")
         if version is not None and timestamp is not None:
             raise InvalidArgumentError("versionAsOf and timestampAsOf: one of them", found=f"{version} and {timestamp}")
-        columns, partitions = taken.names("columns"), taken.whole("partitions", least=1)
-        changes = ChangeOptions.of(taken)
+        columns, partitions = reader.names("columns"), reader.whole("partitions", least=1)
+        changes = ChangeOptions.of(reader)
         if changes is not None and (version is not None or timestamp is not None):
             raise InvalidArgumentError(
                 "the change data feed of a version in the past", found="versionAsOf or timestampAsOf", expected="endingVersion"
             )
-        for name in _OF_WRITERS:
-            taken.flag(name)
-        storage_options = taken.rest()
+        for name in _WRITER_OPTIONS:
+            reader.flag(name)
+        storage_options = reader.rest()
         if version is None and timestamp is None:
             path, version, timestamp = travelled(path, storage_options)
         elif travelled(path, storage_options)[1:] != (None, None):
@@ -139,9 +143,14 @@ class ReadOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class StreamReadOptions:
-    """Options of a streaming reader. `starting_timestamp`: text, in the session's zone, in the place of `stream.start`.
-    `schema_location`: the folder of logs of schemas, `tracking_id`: of this source among several, `allowed_changes`: the options that let
-    changes of columns pass."""
+    """Options of a streaming reader.
+
+    `starting_timestamp`: text in the session's time zone; replaces `stream.start`.
+    `schema_location`: folder of schema logs (schemaTrackingLocation).
+    `tracking_id`: name of this source's schema log, if one table is a source of the stream several times.
+    `allowed_changes`: the options that let the stream go on after a change of columns, such as
+    allowSourceColumnDrop.
+    """
 
     path: str
     stream: StreamOptions
@@ -153,33 +162,34 @@ class StreamReadOptions:
 
     @staticmethod
     def of(options: Mapping[str, Any]) -> StreamReadOptions:
-        """InvalidArgumentError names an option whose value is wrong, UnsupportedFeatureError one that comes later."""
-        taken = _OptionReader(options)
-        path = taken.path()
+        """Parses the options. Raises InvalidArgumentError for a wrong value, and UnsupportedFeatureError for
+        an unsupported option."""
+        reader = _OptionReader(options)
+        path = reader.path()
         for name in ("versionAsOf", "timestampAsOf"):
-            if taken.text(name) is not None:
+            if reader.text(name) is not None:
                 message = "[DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS] a stream follows a table, not a version of it"
                 raise InvalidArgumentError(message, found=name, expected="startingVersion")
-        locations = [taken.text(name) for name in _SCHEMA_LOCATIONS]
-        tracking_id = taken.text("streamingSourceTrackingId")
-        allowed = {name: text for name in (RENAME, DROP, TYPE) if (text := taken.text(name)) is not None}
-        start, timestamp = _start(taken), taken.text("startingTimestamp")
+        locations = [reader.text(name) for name in _SCHEMA_LOCATIONS]
+        tracking_id = reader.text("streamingSourceTrackingId")
+        allowed = {name: text for name in (RENAME, DROP, TYPE) if (text := reader.text(name)) is not None}
+        start, timestamp = _start(reader), reader.text("startingTimestamp")
         if start is not None and timestamp is not None:
             raise InvalidArgumentError(
                 "[DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET] startingVersion and startingTimestamp: one of them",
                 found=f"{start} and {timestamp}",
             )
-        flags = {ours: taken.flag(theirs) or False for ours, theirs in _STREAM_FLAGS.items()}
-        deletes_files, loses = taken.flag("ignoreFileDeletion") or False, taken.flag("failOnDataLoss") is False
-        changes = [taken.flag(name) for name in ("readChangeFeed", "readChangeData")]
-        for name in _NO_MATTER:
-            taken.text(name)
+        flags = {ours: reader.flag(theirs) or False for ours, theirs in _STREAM_FLAGS.items()}
+        deletes_files, loses = reader.flag("ignoreFileDeletion") or False, reader.flag("failOnDataLoss") is False
+        changes = [reader.flag(name) for name in ("readChangeFeed", "readChangeData")]
+        for name in _IGNORED_STREAM_OPTIONS:
+            reader.text(name)
         stream = StreamOptions(
             start="earliest" if start is None else start,
             changes=any(changes),
-            max_files=taken.whole("maxFilesPerTrigger", least=1),
-            max_bytes=taken.size("maxBytesPerTrigger"),
-            exclude_regex=taken.text("excludeRegex"),
+            max_files=reader.whole("maxFilesPerTrigger", least=1),
+            max_bytes=reader.size("maxBytesPerTrigger"),
+            exclude_regex=reader.text("excludeRegex"),
             fail_on_data_loss=not loses,
             **{**flags, "ignore_changes": flags["ignore_changes"] or deletes_files},
         )
@@ -190,30 +200,31 @@ class StreamReadOptions:
             schema_location=next((each for each in locations if each is not None), None),
             tracking_id=tracking_id,
             allowed_changes=allowed,
-            storage_options=taken.rest(),
+            storage_options=reader.rest(),
         )
 
 
-def schema_log(wanted: StreamReadOptions, table_id: str) -> SchemaLog | None:
-    """The log of schemas of a source, None where none is asked for."""
-    if wanted.schema_location is None:
+def schema_log(options: StreamReadOptions, table_id: str) -> SchemaLog | None:
+    """Opens the schema log of a streaming source; None without schemaTrackingLocation."""
+    if options.schema_location is None:
         return None
-    folder = f"_schema_log_{table_id}" + ("" if wanted.tracking_id is None else f"_{wanted.tracking_id}")
-    log = SchemaLog(open_store(f"{wanted.schema_location.rstrip('/')}/{folder}", dict(wanted.storage_options) or None), table_id)
+    folder = f"_schema_log_{table_id}" + ("" if options.tracking_id is None else f"_{options.tracking_id}")
+    log = SchemaLog(open_store(f"{options.schema_location.rstrip('/')}/{folder}", dict(options.storage_options) or None), table_id)
     version = None if log.current is None else str(log.current.version)
-    log.allowed = frozenset(name for name, text in wanted.allowed_changes.items() if text in ("always", version))
+    log.allowed = frozenset(name for name, text in options.allowed_changes.items() if text in ("always", version))
     return log
 
 
 def is_of_stream(options: Mapping[str, Any]) -> bool:
-    """True if the options ask for what Spark's data source has as a stream alone: changes, or a log of schemas."""
-    taken = _OptionReader(options)
-    flags = [taken.flag(name) for name in ("readChangeFeed", "readChangeData")]
-    return any(flags) or any(taken.text(name) is not None for name in _SCHEMA_LOCATIONS)
+    """True if the options ask for a change feed or a schema log, which the Python data source has for
+    streams only."""
+    reader = _OptionReader(options)
+    flags = [reader.flag(name) for name in ("readChangeFeed", "readChangeData")]
+    return any(flags) or any(reader.text(name) is not None for name in _SCHEMA_LOCATIONS)
 
 
-def _start(taken: _OptionReader) -> Literal["latest"] | int | None:
-    text = taken.text("startingVersion")
+def _start(reader: _OptionReader) -> Literal["latest"] | int | None:
+    text = reader.text("startingVersion")
     if text is None:
         return None
     if text.strip().lower() == "latest":
@@ -225,8 +236,8 @@ def _start(taken: _OptionReader) -> Literal["latest"] | int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions:
-    """Target and command of a DataFrame writer. `more`: options of `_core.write` besides the table's. `by_partition`: an overwrite replaces
-    the partitions that get new rows, if the table has partitions."""
+    """Target and command of a DataFrame writer. `more`: further arguments of `_core.write`. `by_partition`:
+    an overwrite replaces only the partitions that get new rows, if the table has partitions."""
 
     path: str
     job: Write
@@ -236,51 +247,54 @@ class WriteOptions:
 
     @staticmethod
     def of(options: Mapping[str, Any], mode: Mode) -> WriteOptions:
-        """`mode`: Spark's save mode."""
-        taken = _OptionReader(options)
-        path = taken.path()
-        dynamic = taken.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
-        where = taken.text("replaceWhere")
+        """Parses a writer's options. `mode`: the save mode. Raises InvalidArgumentError for a wrong value,
+        and UnsupportedFeatureError for an option that deltaic does not support."""
+        reader = _OptionReader(options)
+        path = reader.path()
+        dynamic = reader.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
+        where = reader.text("replaceWhere")
         if dynamic and where is not None:
             raise InvalidArgumentError("replaceWhere and partitionOverwriteMode=dynamic: one of them", found=where)
-        schema_mode = taken.schema_mode()
+        schema_mode = reader.schema_mode()
         if mode != "overwrite":  # as in delta-spark
             for name, is_given in (("replaceWhere", where is not None), ("overwriteSchema", schema_mode == "overwrite")):
                 if is_given:
                     log.warning("the option %s has no effect on a Delta table: it goes with mode overwrite", name)
             where, schema_mode = None, None if schema_mode == "overwrite" else schema_mode
-        partition_by, cluster_by = taken.top_level("partitionBy"), taken.names("clusterBy")
+        partition_by, cluster_by = reader.top_level("partitionBy"), reader.names("clusterBy")
         if schema_mode == "overwrite" and cluster_by is None:
-            partition_by = partition_by or ()  # the new definition has the partitions that the writer names, as in delta-spark
-        if taken.flag("dataChange") is False:
+            partition_by = partition_by or ()  # the new definition has only the partitions that the writer names, as in delta-spark
+        if reader.flag("dataChange") is False:
             raise UnsupportedFeatureError("dataChange=false of a write", expected="optimize")
-        if taken.flag("optimizeWrite"):
+        if reader.flag("optimizeWrite"):
             raise UnsupportedFeatureError(
                 "optimizeWrite through the data source, which cannot ask for a shuffle", expected="deltaic.spark.enable, or repartition"
             )
-        compression, size = taken.text("compression"), taken.most("maxRecordsPerFile")
+        compression, size = reader.text("compression"), reader.most("maxRecordsPerFile")
         job = Write(
             mode=mode,
             where=where,
             schema_mode=schema_mode,
-            wanted=TableOptions.of(partition_by, cluster_by, None, taken.text("description"), taken.properties()),
-            target_file_size=taken.whole("targetFileSize", least=1),
+            wanted=TableOptions.of(partition_by, cluster_by, None, reader.text("description"), reader.properties()),
+            target_file_size=reader.whole("targetFileSize", least=1),
             parquet=None if compression is None else ParquetOptions(compression=_codec(compression)),
-            commit=taken.commit(),
+            commit=reader.commit(),
         )
         more = {} if size is None else {"max_records_per_file": size}
         by_partition = dynamic and mode == "overwrite"
-        return WriteOptions(path=path, job=job, by_partition=by_partition, more=more, storage_options=taken.rest())
+        return WriteOptions(path=path, job=job, by_partition=by_partition, more=more, storage_options=reader.rest())
 
     def into(self, metadata: Metadata | None) -> WriteOptions:
-        """For the table that is there, None for none: one without partition columns is a single partition, to be overwritten as a whole."""
+        """Returns the options for an existing table with this metadata (None: no table). A dynamic overwrite
+        of a table without partition columns replaces all rows, because the table is a single partition."""
         if not self.by_partition or metadata is None or not metadata.partition_columns:
             return self
         return replace(self, job=replace(self.job, mode="overwrite_partitions"))
 
 
 def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int | None, str | None]:
-    """`path@v3` and `path@yyyyMMddHHmmssSSS` -> path, version, timestamp; a table whose own path looks so is itself."""
+    """Splits `path@v3` or `path@yyyyMMddHHmmssSSS` into path, version and timestamp. A path at which there
+    is a table is not split."""
     match = _TRAVEL.fullmatch(path)
     if match is None or DeltaTable.exists(path, storage_options=storage_options):
         return path, None, None
@@ -292,18 +306,19 @@ def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int |
 
 
 def _codec(name: str) -> str:
-    """Spark's name of a codec -> deltaic's."""
+    """Returns deltaic's name of one of Spark's codecs."""
     return {"none": "uncompressed", "lz4raw": "lz4_raw", "lz4": "lz4_raw"}.get(name.lower(), name.lower())
 
 
 class _OptionReader:
-    """Reads the options of a DataFrame reader or writer by name; `rest` refuses those that nothing has read."""
+    """Reads the options of a DataFrame reader or writer by name. `rest` returns a store's options, and logs
+    a warning for others that nothing has read."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
-        self._left = {name.lower(): str(value) for name, value in options.items()}
+        self._unread = {name.lower(): str(value) for name, value in options.items()}
 
     def text(self, name: str) -> str | None:
-        return self._left.pop(name.lower(), None)
+        return self._unread.pop(name.lower(), None)
 
     def path(self) -> str:
         path = self.text("path")
@@ -328,7 +343,7 @@ class _OptionReader:
         return None if value is None else int(value)
 
     def size(self, name: str) -> int | None:
-        """Bytes, as Spark reads them: `1g` is 1,073,741,824."""
+        """Reads a number of bytes as Spark does: `1g` is 1,073,741,824."""
         value = self.text(name)
         match = None if value is None else _SIZE.fullmatch(value)
         if value is not None and (match is None or int(match[1]) < 1):
@@ -336,7 +351,7 @@ class _OptionReader:
         return None if match is None else int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
 
     def most(self, name: str) -> int | None:
-        """A whole number; none where it is not above 0."""
+        """Reads a maximum: a whole number, or None (no limit) if it is not above 0."""
         value = self.text(name)
         try:
             return None if value is None or int(value) < 1 else int(value)
@@ -344,22 +359,23 @@ class _OptionReader:
             raise InvalidArgumentError(f"the option {name}", found=repr(value), expected="a whole number") from None
 
     def names(self, name: str) -> tuple[str, ...] | None:
-        """Names divided by commas, in backticks where they need them."""
+        """Reads column names, separated by commas; dots name nested columns, backticks quote a name."""
         value = self.text(name)
         if value is None:
             return None
         reader = Reader(value)
-        found = reader.listed(reader.dotted)
+        paths = reader.listed(reader.dotted)
         reader.end()
-        return tuple(path[0] if len(path) == 1 and path[0].isidentifier() else path_text(path) for path in found)
+        return tuple(path[0] if len(path) == 1 and path[0].isidentifier() else path_text(path) for path in paths)
 
     def top_level(self, name: str) -> tuple[str, ...] | None:
-        """Names of top-level columns divided by commas, as they are or, where they have a comma, in backticks."""
+        """Reads names of top-level columns, separated by commas. Only a name with a comma needs
+        backticks."""
         value = self.text(name)
         if value is None:
             return None
-        found = _NAME.findall(value)
-        return tuple(quoted.replace("``", "`") if quoted else plain.strip() for quoted, plain in found)
+        matches = _NAME.findall(value)
+        return tuple(quoted.replace("``", "`") if quoted else plain.strip() for quoted, plain in matches)
 
     def schema_mode(self) -> SchemaMode | None:
         merge, overwrite = self.flag("mergeSchema"), self.flag("overwriteSchema")
@@ -368,10 +384,11 @@ class _OptionReader:
         return "overwrite" if overwrite else "merge" if merge else None
 
     def properties(self) -> dict[str, str] | None:
-        """Options that begin with `delta.`: properties of a table that the write makes, in the case in which they are known."""
+        """Reads the options that begin with `delta.`: properties of a table that the write creates, in the
+        spelling of the registry."""
         known = {name.lower(): name for name in REGISTRY}
-        names = [name for name in self._left if name.startswith("delta.")]
-        return {known.get(name, name): self._left.pop(name) for name in names} or None
+        names = [name for name in self._unread if name.startswith("delta.")]
+        return {known.get(name, name): self._unread.pop(name) for name in names} or None
 
     def commit(self) -> CommitOptions:
         app_id, version = self.text("txnAppId"), self.whole("txnVersion")
@@ -381,17 +398,18 @@ class _OptionReader:
         return CommitOptions(user_metadata=self.text("userMetadata"), transactions=transactions)
 
     def rest(self) -> dict[str, str]:
-        """The options of a store that are left. Any others have no effect: the log says so."""
-        for name, what in _LATER_FLAGS.items():
+        """Returns the options of the store. Logs a warning for each unread option, which has no effect.
+        Raises UnsupportedFeatureError for options that would change the rows, and for Hadoop's."""
+        for name, what in _UNSUPPORTED_FLAGS.items():
             if self.flag(name):
                 raise UnsupportedFeatureError(what, found=f"the option {name}")
-        for name in self._left:
-            if name in _LATER:
-                raise UnsupportedFeatureError(_LATER[name], found=f"the option {name}")
+        for name in self._unread:
+            if name in _UNSUPPORTED:
+                raise UnsupportedFeatureError(_UNSUPPORTED[name], found=f"the option {name}")
             if name.startswith(("fs.", "dfs.")):
                 raise UnsupportedFeatureError("Hadoop's settings of one table", found=name, expected="settings of the Spark session")
-        unknown = sorted(name for name in self._left if not _OF_A_STORE.fullmatch(name))
+        unknown = sorted(name for name in self._unread if not _STORE_OPTION.fullmatch(name))
         for name in unknown:
-            reason = "it is one of streams" if name in _STREAMS else "no such option is known"
+            reason = "it is one of streams" if name in _STREAM_OPTIONS else "no such option is known"
             log.warning("the option %s has no effect on a Delta table: %s", name, reason)
-        return {name: value for name, value in self._left.items() if name not in unknown}
+        return {name: value for name, value in self._unread.items() if name not in unknown}

@@ -1,4 +1,5 @@
-"""Parameters of statements: `:name` and `?` of `args`, and `{name}` as PySpark formats it."""
+"""Fills in the parameters of a statement: `:name` and `?` from `args`, and `{name}` from keyword arguments,
+as `SparkSession.sql` does."""
 
 from __future__ import annotations
 
@@ -19,8 +20,9 @@ Formatted = Callable[[str, Mapping[str, Any]], Any]
 
 
 def with_values(spark: Any, text: str, values: Mapping[str, Any], function: Formatted) -> Any:
-    """Runs `function` on the text with `{name}` filled in as PySpark does it, texts as literals, and on the DataFrames by the names that
-    stand for them in the text. With a JVM these are temporary views, and none is handed over."""
+    """Fills in `{name}` as PySpark does, strings as literals, and calls `function` with the text and with
+    the DataFrames by their names in it. With a JVM, the DataFrames are temporary views during the call, and
+    the second argument is empty."""
     if not has_jvm(spark):
         frames: dict[str, Any] = {}
         return function(_Formatter(frames).format(text, **values), frames)
@@ -37,7 +39,8 @@ _numbers = itertools.count()
 
 
 class _Formatter(string.Formatter):
-    """`frames`: gets the DataFrames of the values, each under the name that stands in the text."""
+    """Formats values into a statement. `frames` collects the DataFrames among them by their names in the
+    text."""
 
     def __init__(self, frames: dict[str, Any]) -> None:
         self._frames = frames
@@ -56,7 +59,8 @@ class _Formatter(string.Formatter):
 
 
 def over_frames(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> Any:
-    """Spark's own statement on DataFrames that go by names in its text: the session gets no views of them."""
+    """Runs Spark's own `sql` on a text that names `frames`, without making temporary views in the
+    session."""
     if not frames:
         return spark_sql(spark, text, args)
     braced = text.replace("{", "{{").replace("}", "}}")
@@ -66,7 +70,8 @@ def over_frames(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
 
 
 def with_arguments(text: str, args: Any) -> str:
-    """The text with its markers replaced by literals. InvalidArgumentError for a marker without a value."""
+    """Replaces the parameter markers of a text by literals. Raises InvalidArgumentError for a marker without
+    a value."""
     if args is None or (isinstance(args, (Mapping, Sequence)) and not args):
         return text
     if isinstance(args, Mapping):

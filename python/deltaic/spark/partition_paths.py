@@ -1,4 +1,5 @@
-"""Paths of partitions: `sales/day=2026-01-01` stands for the rows of the table `sales` in that partition, as in delta-spark."""
+"""Paths of partitions: reading `sales/day=2026-01-01` returns that partition of the table `sales`, as in
+delta-spark."""
 
 from __future__ import annotations
 
@@ -15,10 +16,13 @@ from deltaic.table import DeltaTable
 
 
 def partition_of(spark: Any, path: str, storage_options: Mapping[str, str] | None = None) -> tuple[str, str | None]:
-    """The path of the table in which `path` is a partition, and the condition of its rows: `p=1/q=a` is `p = 1 AND q = 'a'`. The path
-    itself and None if it names no partition of a table.
+    """Splits the path of a partition into the table's path and a condition: `sales/p=1/q=a` becomes `sales`
+    and `p = 1 AND q = 'a'`, with the values cast to the columns' types. Any other path is returned with
+    None.
 
-    InvalidArgumentError for other columns than those of the partitions, TableNotFoundError if the partition has no files."""
+    Raises InvalidArgumentError for a column that is no partition column, TableNotFoundError if the partition
+    has no files.
+    """
     root = path.rstrip("/")
     while "=" in root.rpartition("/")[2] and "/" in root:
         root = root.rpartition("/")[0]

@@ -6,32 +6,33 @@ import threading
 from typing import Any
 
 ORIGINAL = "_deltaic_original"
-"""Attribute of a method that stands in the place of Spark's own, which it names."""
+"""Attribute of a replacement: Spark's own method."""
 _MISSING = object()
 _lock = threading.Lock()
 _originals: dict[tuple[Any, str], Any] = {}
-"""(class, name of an attribute) -> what stood there before; _MISSING where the class had it from a base."""
+"""Maps (class, attribute name) to the attribute before it was replaced; _MISSING if the class inherited
+it."""
 
 
 def replace(owner: Any, name: str, value: Any) -> None:
-    """Puts `value` in the place of an attribute of a class."""
+    """Sets an attribute of a class, and remembers the original for `restore`."""
     with _lock:
         _originals.setdefault((owner, name), vars(owner).get(name, _MISSING))
         setattr(owner, name, value)
 
 
 def original(method: Any) -> Any:
-    """Spark's own method of a class of sessions."""
+    """Returns Spark's own method for a replacement, and any other method as it is."""
     return getattr(method, ORIGINAL, method)
 
 
 def spark_sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Any:
-    """Spark's own `sql`, whatever stands in its place on the class of the session."""
+    """Runs Spark's own `sql`, also in a session whose class has a replacement."""
     return original(type(spark).sql)(spark, statement, args, **parameters)
 
 
 def restore() -> None:
-    """Puts back everything that was replaced."""
+    """Restores all attributes that `replace` has set."""
     with _lock:
         for (owner, name), value in _originals.items():
             if value is _MISSING:

@@ -1,4 +1,5 @@
-"""DataFrames under the names of temporary table functions: `FROM name()` shows the column `_metadata`, which a temporary view hides."""
+"""Temporary table functions for DataFrames. In `FROM name()` the column `_metadata` is visible; a temporary
+view would hide it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ def mentions_metadata(text: str) -> bool:
 
 
 def make(spark: Any, name: str, frame: Any) -> bool:
-    """Makes the function of a DataFrame whose columns are also known as `name`.x; False where only a view can be made."""
+    """Makes a table function that returns a DataFrame, whose columns can be qualified as `name`.x. Returns
+    False on the public path, which can make only views."""
     engine = engine_of(spark)
 
     def native() -> bool:
@@ -29,5 +31,5 @@ def make(spark: Any, name: str, frame: Any) -> bool:
 
 
 def drop(spark: Any, name: str) -> None:
-    """Removes the function, if it is there."""
+    """Removes the function, if it exists."""
     session_catalog(spark).dropTempFunction(name, True)

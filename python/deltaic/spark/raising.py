@@ -1,4 +1,5 @@
-"""Errors as jobs of delta-spark catch them: what leaves a door of Spark is an error of `deltaic.errors` and one of `pyspark.errors` too."""
+"""Makes errors that jobs for delta-spark can catch: an error of a public function on Spark is an instance of
+a class of `deltaic.errors` and of one of `pyspark.errors`."""
 
 from __future__ import annotations
 
@@ -20,15 +21,16 @@ _C = TypeVar("_C", bound=type)
 _BASES = "pyspark.errors.exceptions.base"
 _DESCRIBED = "_deltaic_on_spark"
 _OF_ROWS_OF_OURS = "USER_RAISED_EXCEPTION"
-"""Spark's condition of `raise_error`, by which our own checks of rows end a query."""
+"""Spark's condition for `raise_error`, which deltaic's checks of rows call in a query."""
 
 
 def raises_as_spark(
     preferred: Mapping[type[DeltaError], str] | None = None, instead: Mapping[str, str] | None = None
 ) -> Callable[[_F], _F]:
-    """A decorator of a function that Spark's users call: a DeltaError leaves it as one of `pyspark.errors` too, with delta-spark's
-    condition. `preferred`: the condition of an error of a class, where the function decides it. `instead`: condition -> the one that
-    Spark itself has for the mistake, where it sees the statement before delta-spark does."""
+    """Returns a decorator for public functions on Spark: it makes each DeltaError an error of
+    `pyspark.errors` too, with delta-spark's condition. `preferred`: conditions that this function has for
+    errors of a class. `instead`: conditions of delta-spark -> the conditions of Spark itself for the same
+    mistakes, if Spark sees the statement before delta-spark."""
 
     def decorated(function: _F) -> _F:
         @functools.wraps(function)
@@ -46,7 +48,8 @@ def raises_as_spark(
 
 
 def methods_raise_as_spark(kind: _C) -> _C:
-    """A decorator of a class: `raises_as_spark` of each of its public methods that has none of its own."""
+    """Decorates the public methods of a class with `raises_as_spark`. A method with its own decorator keeps
+    the conditions of that."""
     wrapped = raises_as_spark()
     for name, value in list(vars(kind).items()):
         if name.startswith("_"):
@@ -60,7 +63,8 @@ def methods_raise_as_spark(kind: _C) -> _C:
 
 @dataclass(frozen=True)
 class _ErrorDescription:
-    """Condition, SQL state and message parameters of an error of deltaic, as PySpark's methods return them."""
+    """Condition, SQL state and message parameters of an error of deltaic, as PySpark's methods return
+    them."""
 
     condition: str | None = None
     sql_state: str | None = None
@@ -68,8 +72,9 @@ class _ErrorDescription:
 
 
 def make_of_spark(error: DeltaError, preferred: str | None = None, instead: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Makes an error one of `pyspark.errors` too: the same object, so that its traceback and attributes stay. `preferred`: the name of its
-    condition. `instead`: as for `raises_as_spark`."""
+    """Changes the class of an error to one that also derives from a class of `pyspark.errors`. The object,
+    its traceback and its attributes stay. `preferred`: the name of its condition. `instead`: as for
+    `raises_as_spark`."""
     if hasattr(error, "getCondition"):
         return
     described, kind = _described(error, preferred, instead)
@@ -83,16 +88,16 @@ class _PySparkMethods:
     _plain: type[DeltaError]
 
     def getCondition(self) -> str | None:
-        """The name of the condition, None where delta-spark has none."""
+        """Returns the name of the condition, or None if neither delta-spark nor Spark has one."""
         return self._described.condition
 
     def getErrorClass(self) -> str | None:
-        """The older name of `getCondition`."""
+        """Deprecated name of `getCondition`."""
         warnings.warn("Deprecated in 4.0.0, use getCondition instead.", FutureWarning, stacklevel=2)
         return self.getCondition()
 
     def getSqlState(self) -> str | None:
-        """SQL state of five characters; None for an error without a condition."""
+        """Returns the SQL state of five characters, or None for an error without a condition."""
         return self._described.sql_state
 
     def getMessageParameters(self) -> dict[str, str]:
@@ -100,15 +105,15 @@ class _PySparkMethods:
         return dict(self._described.parameters)
 
     def getQueryContext(self) -> list[Any]:
-        """Empty: the message says where."""
+        """Returns an empty list: the message has the place."""
         return []
 
     def getBreakingChangeInfo(self) -> None:
-        """None: no error tells of a change of Spark."""
+        """Returns None: no error is about a breaking change of Spark."""
         return None
 
     def getMessage(self) -> str:
-        """The text, as `str` gives it."""
+        """Returns the text of the error, like `str`."""
         return str(self)
 
     def within(self, place: str) -> DeltaError:
@@ -132,7 +137,7 @@ class _PySparkMethods:
 
 
 def _unpickled(kind: type[DeltaError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> DeltaError:
-    """Another process gets the error of ours: it may have no PySpark."""
+    """Unpickles the plain error of deltaic: the other process may have no PySpark."""
     made = kind.__new__(kind, *arguments)
     made.args = arguments
     made.__dict__.update({name: value for name, value in attributes.items() if name != _DESCRIBED})
@@ -143,7 +148,8 @@ _classes: dict[tuple[type[DeltaError], str], type[DeltaError]] = {}
 
 
 def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
-    """The class of the errors that are of both, the same one each time."""
+    """Returns the class that derives from `plain` and from `kind` of `pyspark.errors`; one class for each
+    pair."""
     if (known := _classes.get((plain, kind))) is not None:
         return known
     from pyspark import errors
@@ -154,8 +160,9 @@ def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
 
 
 def _described(error: DeltaError, preferred: str | None, instead: Mapping[str, str]) -> tuple[_ErrorDescription, str]:
-    """Returns the error's condition and the name of its class in `pyspark.errors`. They come from the condition in its message, from the
-    table of conditions, from Spark's own exception, or from its class, in this order."""
+    """Returns the error's condition and the name of its class in `pyspark.errors`. They come from the
+    condition in its message, from the table of conditions, from Spark's own exception, or from its class, in
+    this order."""
     name = tag_of(error)
     known = condition_named(name or preferred or "") or fitting(error, CONDITIONS)
     cause: Any = error.__cause__
@@ -163,7 +170,7 @@ def _described(error: DeltaError, preferred: str | None, instead: Mapping[str, s
         condition = cause.getCondition()
         if condition is not None and condition != _OF_ROWS_OF_OURS:
             return _ErrorDescription(condition, cause.getSqlState(), dict(cause.getMessageParameters() or {})), kind
-    if known is None and name is not None:  # an error of a row, of which a task told
+    if known is None and name is not None:  # raised for a row in a task
         state = re.search(rf"\[{re.escape(name)}\].*?SQLSTATE: (\w{{5}})", str(cause), re.DOTALL)
         return _ErrorDescription(name, state[1] if state else None), RUNTIME if state else _kind_of(error)
     if known is None and (known := fitting(error, REST)) is None:
@@ -185,5 +192,6 @@ def _kind_of(error: DeltaError) -> str:
 
 
 def _spark_class(error: BaseException | None) -> str | None:
-    """The class of `pyspark.errors` that an exception of PySpark is of, None for any other."""
+    """Returns the name of an exception's class in `pyspark.errors`, or None if it is no exception of
+    PySpark."""
     return next((each.__name__ for each in type(error).__mro__ if each.__module__ == _BASES), None)

@@ -1,4 +1,5 @@
-"""Finds Delta tables in a query of Spark: delta.`path`, and temporary views with a version or time."""
+"""Finds the Delta tables in a Spark query: delta.`path`, names of the session catalog, temporary views with
+a version or time, persistent views over Delta tables, and table_changes."""
 
 from __future__ import annotations
 
@@ -43,9 +44,10 @@ _NO_ALIAS = _ENDS_FROM | {
     *("ANTI", "ASOF", "CROSS", "FULL", "INNER", "INSERT", "JOIN", "LATERAL", "LEFT", "NATURAL", "ON", "PIVOT", "RIGHT", "SEMI", "UNPIVOT"),
     *("TABLESAMPLE", "USING", "WHEN"),
 }
-"""Words after a table that are no alias of it."""
+"""Words after a table that cannot be its alias."""
 _QUERIES_A_TABLE = _QUERY | {"(", "AS", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "INSERT", ")"}
-"""Words in front of TABLE name where that is a query."""
+"""Words before `TABLE name` if that is a query (`INSERT INTO t TABLE s`) and not part of a statement (`DROP
+TABLE s`)."""
 _OPERATORS = ("+", "-", "*", "/", "%", "DIV", "||")
 _UNITS = frozenset(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND"])
 _KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "moment", "SYSTEM_TIME": "moment"}
@@ -53,9 +55,17 @@ _KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "momen
 
 @dataclass(frozen=True)
 class Reference:
-    """One place in a text, from `start` to `end`, that stands for a table: at a version, at a moment (SQL of a time), or the newest.
-    `is_marked`: markers of arguments stand in the version or moment, which are known when these are filled in. `by_path`: it names the
-    path. `view`: a lasting view over Delta tables, which has no path. `is_sampled`: TABLESAMPLE follows."""
+    """A part of a text, from `start` to `end`, that names a Delta table.
+
+    `version`, `moment`: its time travel; `moment` is a time as SQL. Without them, the newest version.
+    `is_marked`: the version or moment has parameter markers, so it is known only when these are filled in.
+    `by_path`: the text names the table as delta.`path`.
+    `view`: a persistent view over Delta tables; `path` is empty then.
+    `alias`: the name by which the rest of the query qualifies the table's columns, if no alias follows.
+    `parts`: the parts of the table's name.
+    `changes`: arguments of table_changes after the table.
+    `is_sampled`: TABLESAMPLE follows.
+    """
 
     start: int
     end: int
@@ -72,24 +82,25 @@ class Reference:
 
 
 def references(reader: Reader, spark: Any) -> list[Reference]:
-    """All of them, in their order. The cursor stays where it is."""
+    """Returns all references of a text, in order. Does not move the cursor."""
     places = Reader(reader.text)
     clauses, defined = _Clauses(), _defined(places)
-    found: list[Reference] = []
+    result: list[Reference] = []
     while not places.done:
         before = places.tokens[places.position - 1] if places.position else None
         table = clauses.holds_table(before)
         clauses.pass_by(places)
         if table and (reference := _reference(places, spark, defined)) is not None:
-            found.append(replace(reference, is_sampled=places.at("TABLESAMPLE")))
+            result.append(replace(reference, is_sampled=places.at("TABLESAMPLE")))
         else:
             places.position += 1
-    return found
+    return result
 
 
 def spliced(text: str, names: Mapping[Reference, str], functions: Container[str] = ()) -> str:
-    """The text with each reference replaced by a name, and so what qualifies columns by a path: delta.`path`.column, `path`.column.
-    `functions`: names that are table functions without arguments."""
+    """Replaces each reference in the text by a name, and each qualifier of a column that is a path:
+    delta.`path`.x and `path`.x become name.x. `functions`: names that are table functions, which get
+    `()`."""
     edits = {each.start: (each.end, _placed(name, each, name in functions)) for each, name in names.items()}
     edits |= {start: (end, name) for start, end, name in _qualifiers(Reader(text), names)}
     edits |= {start: (end, name) for start, end, name in _long_qualifiers(Reader(text), names)}
@@ -103,11 +114,12 @@ def spliced(text: str, names: Mapping[Reference, str], functions: Container[str]
 
 def _placed(name: str, reference: Reference, is_function: bool) -> str:
     placed = f"{name}{'()' if is_function else ''}{'' if reference.alias is None else f' AS {col(reference.alias)}'}"
-    return f"({placed})" if reference.is_sampled and placed != name else placed  # a sample is of a name or of what stands in brackets
+    return f"({placed})" if reference.is_sampled and placed != name else placed  # TABLESAMPLE takes a name or an expression in brackets
 
 
 def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
-    """Start, end and the name that takes its place, of each qualifier that is a path. One that several references have is left to Spark."""
+    """Yields start, end and replacement of each qualifier that is a path. A path that several references
+    have is ambiguous, and left to Spark."""
     paths = [reference.path for reference in names if reference.by_path]
     known = {reference.path: name for reference, name in names.items() if reference.by_path and paths.count(reference.path) == 1}
     inside = [(reference.start, reference.end) for reference in names]
@@ -124,7 +136,7 @@ def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tupl
 
 
 def _long_qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
-    """Start, end and the alias that takes its place, of each `schema.table` in front of a column."""
+    """Yields start, end and replacement (the alias) of each qualifier `schema.table` of a column."""
     long = {tuple(part.lower() for part in each.parts): each for each in names if each.alias is not None and len(each.parts) > 1}
     inside = [(reference.start, reference.end) for reference in names]
     while long and not reader.done:
@@ -142,7 +154,8 @@ def _long_qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator
 
 
 class _Clauses:
-    """Which clause a token stands in, bracket by bracket: the same words are columns in one and tables in another."""
+    """Tracks the clause of each token, for every level of brackets: `, x` is a table in FROM and a column in
+    SELECT."""
 
     def __init__(self) -> None:
         self._in_from = [False]
@@ -156,7 +169,7 @@ class _Clauses:
         return word == "TABLE" or (self._in_from[-1] and word in _BEFORE_A_TABLE)
 
     def pass_by(self, reader: Reader) -> None:
-        """Takes note of the next token."""
+        """Updates the state with the token at the cursor."""
         token = reader.tokens[reader.position]
         before = reader.tokens[reader.position - 1].keyword if reader.position else ""
         after = reader.tokens[reader.position + 1].keyword if reader.position + 1 < len(reader.tokens) else ""
@@ -175,7 +188,7 @@ class _Clauses:
 
 
 def _defined(reader: Reader) -> frozenset[str]:
-    """Names that WITH gives to queries, in lower case."""
+    """Returns the names that WITH defines, in lower case."""
     triples = zip(reader.tokens, reader.tokens[1:], reader.tokens[2:], strict=False)
     return frozenset(
         name.text.strip("`").replace("``", "`").lower()
@@ -185,8 +198,8 @@ def _defined(reader: Reader) -> frozenset[str]:
 
 
 def _reference(reader: Reader, spark: Any, defined: Container[str]) -> Reference | None:
-    """The table that begins at the cursor, with its moment; the cursor then stands behind it. None where it is Spark's. `defined`: names of
-    queries."""
+    """Reads a reference at the cursor, and moves the cursor behind it; None, without moving, if the table is
+    not a Delta table. `defined`: names that WITH defines."""
     first = reader.position
     token = reader.tokens[first]
     if token.kind not in ("word", "quoted"):
@@ -225,7 +238,8 @@ def _reference(reader: Reader, spark: Any, defined: Container[str]) -> Reference
 
 
 def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Reference | None:
-    """table_changes('name', first[, last]) or table_changes_by_path('path', first[, last]), the cursor in front of the bracket."""
+    """Reads table_changes('name', first[, last]) or table_changes_by_path('path', first[, last]) from the
+    opening bracket."""
     inner = Reader(reader.inside("the table and the range of its changes"))
     end = reader.tokens[reader.position - 1].end
     text = inner.string()
@@ -244,7 +258,7 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
 
 
 def _alias_follows(reader: Reader) -> bool:
-    """True if the table at the cursor has an alias, or stands where it can have none."""
+    """True if an alias follows at the cursor."""
     if reader.done:
         return False
     token = reader.tokens[reader.position]
@@ -252,7 +266,7 @@ def _alias_follows(reader: Reader) -> bool:
 
 
 def _moment(reader: Reader) -> tuple[str, str] | None:
-    """[FOR] VERSION | TIMESTAMP AS OF value, after a table's name: a literal, a call, or a query or expression in brackets."""
+    """Reads [FOR] VERSION | TIMESTAMP AS OF value after a table's name; None if there is none."""
     start = reader.position
     reader.accept("FOR")
     for word, kind in _KINDS.items():
@@ -263,7 +277,8 @@ def _moment(reader: Reader) -> tuple[str, str] | None:
 
 
 def _value(reader: Reader) -> str:
-    """A version or time: operands with Spark's operators between them. What may follow in a query begins with no operator."""
+    """Reads a version or time: operands with operators between them. No clause of a query begins with an
+    operator, so the value ends at the first other token."""
     first = reader.position
     _operand(reader)
     while any(reader.accept(operator) for operator in _OPERATORS):
@@ -272,7 +287,7 @@ def _value(reader: Reader) -> str:
 
 
 def _operand(reader: Reader) -> None:
-    """A literal, a marker, a name or call, or an expression in brackets."""
+    """Reads a literal, a parameter marker, a name, a call, or an expression in brackets."""
     while reader.accept("-") or reader.accept("+"):
         pass
     if reader.at("INTERVAL"):
@@ -300,7 +315,7 @@ def _operand(reader: Reader) -> None:
 
 
 def _interval(reader: Reader) -> None:
-    """INTERVAL 1 DAY 2 HOURS, INTERVAL '1 day', INTERVAL '1:30' HOUR TO MINUTE, INTERVAL (x) DAY."""
+    """Reads INTERVAL 1 DAY 2 HOURS, INTERVAL '1 day', INTERVAL '1:30' HOUR TO MINUTE or INTERVAL (x) DAY."""
     reader.expect("INTERVAL")
     while not reader.done:
         start = reader.position

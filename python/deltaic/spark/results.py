@@ -1,4 +1,4 @@
-"""Makes a DataFrame of a command's result, a few rows on the driver."""
+"""Makes a DataFrame of a command's result, which is a few rows on the driver."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 
 
 def frame_of(spark: Any, rows: Rows) -> DataFrame:
-    """The rows, with their own columns and types; without columns an empty DataFrame, as from what only does something."""
+    """Returns the rows as a DataFrame of the same columns and types. A command without a result has no
+    columns and no rows."""
     from deltaic.spark.portable.arrow_values import spark_schema
 
     table = rows.to_arrow()

@@ -1,4 +1,4 @@
-"""Sessions that know the formats "delta" and "deltaic"."""
+"""`enable`, `disable` and `session`: Spark sessions with the formats "delta" and "deltaic"."""
 
 from __future__ import annotations
 
@@ -9,17 +9,29 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark import formats, functions, patches, statements
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
-"""Setting that gives Python data sources the filters of a query: off in Spark up to 4.3, which tells ours nothing then."""
+"""Setting by which Spark passes a query's filters to Python data sources. It is off by default up to Spark
+4.3."""
 _PUSHDOWN_BEFORE = "_deltaic_pushdown_before"
-"""Attribute of an enabled session: the text of that setting before `enable`, None where it was not set."""
+"""Attribute of an enabled session: the value of PUSHDOWN before `enable`, or None if it was not set."""
 
 
 def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "auto") -> None:
-    """Gives a session the formats "delta" and "deltaic" for `spark.read` and `df.write`, with all that DataFrameReader and
-    DataFrameWriter can say, and the functions of `deltaic.spark.functions` in SQL. Called again, it changes the settings.
+    """Gives a Spark session the formats "delta" and "deltaic": `spark.read`, `df.write`, `readStream` and
+    `writeStream`, `df.writeTo`, `df.mergeInto`, `spark.catalog`, and the functions of
+    `deltaic.spark.functions` in SQL. No jar is needed. A second call changes the arguments.
 
-    `sql`: `spark.sql` knows delta.`path` too, and temporary views of tables: it is then `deltaic.spark.sql`.
-    `native`: "never" reads by public interfaces alone, "auto" through Spark's own where they are there.
+    `sql`: True replaces `spark.sql` by `deltaic.spark.sql`, which also runs statements on delta.`path` and
+    on Delta tables by name.
+    `native`: "auto" reads through Spark's internal Parquet reader if the session has a JVM of a supported
+    version, else through public interfaces of PySpark. "never" always uses the public interfaces, for which
+    executors need the deltaic wheel.
+
+    Raises InvalidTypeError if `spark` is no SparkSession, InvalidArgumentError for another value of
+    `native`.
+
+    >>> deltaic.spark.enable(spark)
+    >>> spark.read.format("delta").load("/data/flights").count()
+    4
     """
     if not hasattr(spark, "createDataFrame"):
         raise InvalidTypeError("a SparkSession is expected", found=type(spark).__name__)
@@ -38,13 +50,14 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
 def disable(spark: Any) -> None:
     """Undoes `enable`: the session is again as plain PySpark makes it.
 
-    The formats "delta" and "deltaic" are then those of Spark's data sources, `spark.sql` knows no delta.`path`, the functions of
-    `deltaic.spark.functions` are taken out of SQL, and the setting `spark.sql.python.filterPushdown.enabled` is what it was before.
-    PySpark's classes, which all sessions of a process share, get their own methods back when no enabled session is left. DataFrames that
-    were made before stay readable. `deltaic.spark.read`, `write` and `sql`, and `deltaic.spark.tables` need no enabling and go on.
-    A session that is not enabled stays as it is.
+    The formats "delta" and "deltaic" become those of Spark's data sources, `spark.sql` no longer knows
+    delta.`path`, the functions of `deltaic.spark.functions` are removed from SQL, and the setting
+    `spark.sql.python.filterPushdown.enabled` gets its former value. PySpark's classes, which all sessions of
+    a process share, get their own methods back when no enabled session is left. Existing DataFrames stay
+    readable. `deltaic.spark.read`, `write`, `sql` and `deltaic.spark.tables` still work. A session that is
+    not enabled stays as it is.
 
-    Raises InvalidTypeError for what is no SparkSession.
+    Raises InvalidTypeError if `spark` is no SparkSession.
 
     >>> deltaic.spark.enable(spark)
     >>> deltaic.spark.disable(spark)
@@ -69,16 +82,20 @@ def disable(spark: Any) -> None:
 
 
 def enable_clone(spark: Any, native: Literal["auto", "never"], *, sql: bool) -> None:
-    """Enables a session that has the settings and functions of an enabled one already."""
+    """Enables a clone of an enabled session, which already has its settings and functions."""
     formats.enable(spark, native)
     if sql:
         statements.install(spark)
 
 
 def session(**conf: Any) -> Any:
-    """A local SparkSession, enabled: as many threads as there are processors, and no web interface unless `conf` says so.
+    """Starts (or returns) a local SparkSession and enables it. By default it has one thread for each
+    processor and no web interface.
 
-    `conf`: Spark's settings with underscores for dots, or as `**{"spark.sql.shuffle.partitions": 2}`.
+    `conf`: settings of Spark, with underscores for dots (`spark_master="local[2]"`) or as
+    `**{"spark.sql.shuffle.partitions": 2}`.
+
+    >>> spark = deltaic.spark.session(spark_sql_shuffle_partitions=2)
     """
     from pyspark.sql import SparkSession
 

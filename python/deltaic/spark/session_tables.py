@@ -1,4 +1,5 @@
-"""Runs the statements of `deltaic.sql` in a Spark session: finds its tables, runs its queries and writes, reads its times."""
+"""`SparkTables`: finds tables, runs queries and reads times for statements of `deltaic.sql` in a Spark
+session."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def moment_of(spark: Any, text: str) -> datetime:
-    """SQL of a time, or of text that says one, as Spark understands it in the zone of the session -> UTC."""
+    """Evaluates SQL of a time, or of its text, in the session's time zone, and returns the time in UTC."""
     with named_errors():
         micros = spark_sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP))").collect()[0][0]
     if micros is None:
@@ -41,21 +42,25 @@ def moment_of(spark: Any, text: str) -> datetime:
 
 
 class SparkTables(Tables):
-    """delta.`path` and temporary views; rows of statements are DataFrames.
+    """The tables of a Spark session: delta.`path`, names of the session catalog, and temporary views. Rows
+    of statements are DataFrames.
 
-    `definitions`: WITH and what follows it before the statement; `defined`: the names that it gives, in lower case. `given`: DataFrames by
-    names that the session does not know."""
+    `definitions`: the text of WITH before the statement.
+    `defined`: the names that it defines, in lower case.
+    `frames`: DataFrames by their names in the statement, which the session does not know.
+    """
 
-    def __init__(self, spark: Any, definitions: str = "", defined: Sequence[str] = (), given: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, spark: Any, definitions: str = "", defined: Sequence[str] = (), frames: Mapping[str, Any] | None = None) -> None:
         super().__init__(None, None)
-        self._spark, self._definitions, self._defined, self._given = spark, definitions, defined, given or {}
+        self._spark, self._definitions, self._defined, self._frames = spark, definitions, defined, frames or {}
         self._entering = ExitStack()
 
     def __enter__(self) -> SparkTables:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """The name of a table that the statement has made is in the catalog now."""
+        """Adds the name of a table that the statement has created to the catalog, and drops temporary
+        views."""
         self._entering.__exit__(*error)
 
     def overwrites_partitions(self) -> bool:
@@ -73,11 +78,12 @@ class SparkTables(Tables):
         return moment_of(self._spark, lit(text))
 
     def rows(self, name: Name) -> Any:
-        """A Delta table by its path or view, or whatever the session or the statement knows under the name."""
+        """Returns the DataFrame of a name: a name of WITH, one of `frames`, a Delta table, or any other
+        table of the session."""
         if len(name.parts) == 1 and name.parts[0].lower() in self._defined:
             return self.query(f"SELECT * FROM {name}")
-        if len(name.parts) == 1 and name.parts[0] in self._given:
-            return self._given[name.parts[0]]
+        if len(name.parts) == 1 and name.parts[0] in self._frames:
+            return self._frames[name.parts[0]]
         path = path_of(self._spark, name)
         travels = name.version is not None or name.timestamp is not None
         if path is not None and (name.path is not None or travels or path_of_view(self._spark, name) is None):
@@ -94,31 +100,34 @@ class SparkTables(Tables):
     def query(self, text: str) -> Any:
         from deltaic.spark.statements import queried
 
-        return queried(self._spark, f"{self._definitions} SELECT * FROM ({text})" if self._definitions else text, self._given)
+        return queried(self._spark, f"{self._definitions} SELECT * FROM ({text})" if self._definitions else text, self._frames)
 
     def engine_with_queries(self, engine: Any) -> Any:
         return engine.with_queries(self._with_views)
 
     def _with_views(self, text: str) -> str:
-        """A condition or value in whose subqueries the tables of the statement are temporary views, which live as long as it runs."""
+        """Replaces the Delta tables in the subqueries of a condition or value by temporary views, which
+        exist until the statement ends."""
         from deltaic.spark.frames import read
         from deltaic.spark.statements import referred
 
         if not hold_queries([text]):
             return text
-        whole = f"SELECT ({defined(text, self._definitions)}\n)"  # FROM at the top is none of a query, as in IS DISTINCT FROM
+        whole = (
+            f"SELECT ({defined(text, self._definitions)}\n)"  # in brackets, so that the FROM of IS DISTINCT FROM does not begin a clause
+        )
         views = {}
         for reference in references(Reader(whole), self._spark):
             pinned = reference.path and not reference.changes and reference.version is None and reference.moment is None
             views[reference] = self._viewed(read(self._spark, reference.path) if pinned else referred(self._spark, reference))
         whole = spliced(whole, views)
-        for name, frame in self._given.items():
+        for name, frame in self._frames.items():
             if name in whole:
                 whole = whole.replace(name, self._viewed(frame))
         return whole[len("SELECT (") : -len("\n)")]
 
     def _viewed(self, frame: Any) -> str:
-        """The name of a temporary view of the rows."""
+        """Makes a temporary view of a DataFrame, and returns its name."""
         name = f"__deltaic_rows_{next(_numbers)}"
         frame.createOrReplaceTempView(name)
         self._entering.callback(self._spark.catalog.dropTempView, name)
@@ -133,7 +142,8 @@ class SparkTables(Tables):
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
 
     def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
-        """VersionNotFoundError for a time after the last version, as for every other time on Spark."""
+        """Restores a version or time. Raises VersionNotFoundError for a time after the last version, like
+        other time travel on Spark."""
         if moment.timestamp is None:
             return raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})(super().restore)(table, moment)
         from deltaic.spark.frames import check_restorable
@@ -160,13 +170,13 @@ class SparkTables(Tables):
 
         frame = rows.toDF(*(name if column is None else column.name for name, column in zip(rows.columns, columns, strict=True)))
         matches = zip(of_frame(frame), columns, strict=True)
-        pairs = [(given, given if wanted is None else named(given, wanted)) for given, wanted in matches]
+        pairs = [(column, column if target is None else named(column, target)) for column, target in matches]
         return frame.select(
             *(
-                F.col(quote_name(given.name))
-                if given == wanted
-                else F.col(quote_name(given.name)).cast(format_type(wanted.type)).alias(wanted.name)
-                for given, wanted in pairs
+                F.col(quote_name(column.name))
+                if column == target
+                else F.col(quote_name(column.name)).cast(format_type(target.type)).alias(target.name)
+                for column, target in pairs
             )
         )
 

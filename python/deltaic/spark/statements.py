@@ -1,8 +1,8 @@
-"""SQL on Delta tables by path, on a Spark session: `deltaic.spark.sql`, and `spark.sql` after `deltaic.spark.enable`.
+"""`deltaic.spark.sql`, and `spark.sql` after `deltaic.spark.enable`: SQL on Delta tables in a Spark session.
 
-The first words of a statement and the table that it names decide whose it is. Statements that change or describe a Delta table are those of
-`deltaic.sql`, run on the cluster; queries are Spark's own, in which tables by path are put under the names of temporary views. Everything
-else goes to Spark as it came.
+The first words of a statement and the table that it names decide who runs it. `deltaic.sql` runs statements
+that change or describe a Delta table, on the cluster. Spark runs queries; their Delta tables are replaced by
+temporary views. Everything else goes to Spark unchanged.
 """
 
 from __future__ import annotations
@@ -53,35 +53,43 @@ _MAY_BE_OURS = re.compile(
     r"\bdelta(ic)?\s*\.\s*`|\bIDENTIFIER\s*\(|\bEXECUTE\s+IMMEDIATE\b|\bUSING\s+`?delta|\bAS\s+OF\b|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT|GENERATE|FSCK)\b",
     re.IGNORECASE,
 )
-"""Texts without any of these, and of those that name tables, are never read by us."""
+"""A text that matches neither this nor _NAMES_A_TABLE goes to Spark without being parsed."""
 _NAMES_A_TABLE = re.compile(r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE)
 
 _OF_THE_CATALOG = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
 _CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE", "ALTER"}
 _ONLY_OURS = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
-"""Statements that Spark does not have."""
+"""First words of statements that Spark does not have."""
 
 
 @raises_as_spark()
 def sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> DataFrame:
-    """One statement on a Spark session: Spark's own, and besides on delta.`path` and temporary views of Delta tables SELECT with VERSION or
-    TIMESTAMP AS OF, INSERT (INTO, OVERWRITE, REPLACE WHERE), DELETE, UPDATE, MERGE, CREATE, CTAS, CLONE, ALTER, TRUNCATE, OPTIMIZE, REORG,
-    VACUUM, RESTORE, FSCK, GENERATE, CONVERT, DESCRIBE, SHOW COLUMNS, PARTITIONS and TBLPROPERTIES, COMMENT ON TABLE, which return what
-    delta-spark returns.
+    """Runs one statement in a Spark session, and returns a DataFrame with delta-spark's columns.
 
-    `args` (values of `:name` and `?`) and `parameters` (of `{name}`, DataFrames too) as in `SparkSession.sql`.
+    `statement`: any statement of Spark. On delta.`path`, on Delta tables of the session catalog and on
+    temporary views of Delta tables also SELECT with VERSION or TIMESTAMP AS OF, INSERT (INTO, OVERWRITE,
+    REPLACE WHERE), DELETE, UPDATE, MERGE, CREATE, CTAS, CLONE, ALTER, TRUNCATE, OPTIMIZE, REORG, VACUUM,
+    RESTORE, FSCK, GENERATE, CONVERT, DESCRIBE, SHOW COLUMNS, PARTITIONS and TBLPROPERTIES, COMMENT ON TABLE.
+    `args`: values of the markers `:name` (a dict) or `?` (a list).
+    `parameters`: values of `{name}`, which may be DataFrames; both as in `SparkSession.sql`.
+
+    Raises InvalidArgumentError for a statement that does not parse, the errors of the command that it runs,
+    and Spark's own.
+
+    >>> deltaic.spark.sql(spark, "SELECT count(*) FROM delta.`/data/flights` VERSION AS OF :v", {"v": 0}).first()[0]
+    3
     """
     if not isinstance(statement, str) or not _may_be_ours(spark, statement):
         return spark_sql(spark, statement, args, **parameters)
     if parameters:
-        return with_values(spark, statement, parameters, lambda text, given: _dispatched(spark, text, args, given))
+        return with_values(spark, statement, parameters, lambda text, frames: _dispatched(spark, text, args, frames))
     return _dispatched(spark, statement, args, {})
 
 
-def queried(spark: Any, text: str, given: Mapping[str, Any]) -> DataFrame:
-    """A query within a statement, or a statement of a script. `given`: DataFrames by their names in the text, of which the session knows
-    nothing."""
-    return _dispatched(spark, text, None, given) if given or _may_be_ours(spark, text) else spark_sql(spark, text)
+def queried(spark: Any, text: str, frames: Mapping[str, Any]) -> DataFrame:
+    """Runs a query that is part of a statement, or a statement of a script. `frames`: DataFrames by their
+    names in the text, which the session does not know."""
+    return _dispatched(spark, text, None, frames) if frames or _may_be_ours(spark, text) else spark_sql(spark, text)
 
 
 def _may_be_ours(spark: Any, text: str) -> bool:
@@ -92,8 +100,8 @@ _SQL = "_deltaic_sql"
 
 
 def install(spark: Any) -> None:
-    """Makes `spark.sql` of this session, and of the other enabled ones of its application, the `sql` above, and lets `spark.table` know
-    delta.`path`. Once or several times is the same."""
+    """Replaces `spark.sql` by `sql`, and `spark.table` by one that knows delta.`path`, in this session and
+    the other enabled ones of its application. A second call changes nothing."""
     _wrap(type(spark))
     setattr(application_of(spark), _SQL, True)
 
@@ -111,13 +119,13 @@ def install(spark: Any) -> None:
 
 
 def uninstall(spark: Any) -> None:
-    """Spark's own `sql` and `table` again."""
+    """Restores Spark's own `sql` and `table` in all sessions of the application."""
     setattr(application_of(spark), _SQL, False)
     forget(spark)
 
 
 def forget(spark: Any) -> None:
-    """Takes the `sql` and `table` of this one session away, not those of others of its application."""
+    """Removes the `sql` and `table` of this session alone; other sessions of its application keep theirs."""
     for name in ("sql", "table"):
         spark.__dict__.pop(name, None)
 
@@ -152,29 +160,30 @@ def _table(spark: Any, name: str) -> DataFrame:
         return spark.read.format("delta").table(name)
     view = parsed(name)
     if view is not None and (query := query_of_view(spark, view.parts)) is not None:
-        return _of_view(spark, query)
+        return _view_rows(spark, query)
     return original(type(spark).table)(spark, name)
 
 
-def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> DataFrame:
-    """`given`: DataFrames by their names in the text, of which the session knows nothing."""
+def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> DataFrame:
+    """Decides who runs a statement, and runs it. `frames`: DataFrames by their names in the text, which the
+    session does not know."""
     names_table = functools.partial(_names_table, spark)
     if is_script(text, names_table):
-        return run_script(spark, with_arguments(text, args), raises_as_spark()(functools.partial(queried, spark, given=given)))
+        return run_script(spark, with_arguments(text, args), raises_as_spark()(functools.partial(queried, spark, frames=frames)))
     try:
         inner = immediate(spark, text, args, names_table)
         text, args = identified(spark, text, args)
         reader = Reader(text)
     except InvalidArgumentError:  # several statements, or what only Spark can read
-        return over_frames(spark, text, args, given)
+        return over_frames(spark, text, args, frames)
     if inner is not None:
         return sql(spark, inner.text, inner.args)
     if reader.at("FROM"):
         inserting = Reader(insert_first(text))
         if (target := target_of(inserting)) is not None and _is_ours(spark, inserting, target):
-            return _dispatched(spark, inserting.text, args, given)
+            return _dispatched(spark, inserting.text, args, frames)
     if reader.tokens[0].keyword in _OF_THE_CATALOG and run_in_catalog(
-        spark, with_arguments(text, args), lambda query: _dispatched(spark, query, None, given)
+        spark, with_arguments(text, args), lambda query: _dispatched(spark, query, None, frames)
     ):
         return frame_of(spark, nothing())
     definitions = _definitions(reader)
@@ -185,7 +194,7 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
         whole = with_arguments(reader.text, args)
         reader = Reader(whole)
         before, names = _definitions(reader) or ("", [])
-        with opening(spark), SparkTables(spark, before, names, given) as tables:
+        with opening(spark), SparkTables(spark, before, names, frames) as tables:
             runs = run if reader.tokens[reader.position].keyword in _CHANGES_ROWS else _runs
             done = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
         if reader.tokens[reader.position].keyword in _CHANGES and named is not None and named.path is None:
@@ -196,8 +205,8 @@ def _dispatched(spark: Any, text: str, args: Any, given: Mapping[str, Any]) -> D
     if reader.at("CONVERT", "TO", "DELTA"):
         with opening(spark):
             return frame_of(spark, run(text, SparkTables(spark)))
-    with _of_tables_by_name(spark, reader, target):
-        return _queried(spark, reader, args, given)
+    with _delta_errors(spark, reader, target):
+        return _queried(spark, reader, args, frames)
 
 
 _CHANGES_ROWS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
@@ -208,8 +217,8 @@ _runs = raises_as_spark(
         "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
     },
 )(run)
-"""Like `run`, for statements that do not change rows. Where rows change, Spark looks for the path of the table by itself, and then has
-another condition."""
+"""Like `run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. For statements that change
+rows Spark looks the path up itself, and has another condition."""
 
 
 def _names_table(spark: Any, text: str) -> bool:
@@ -223,8 +232,8 @@ def _names_table(spark: Any, text: str) -> bool:
 
 
 def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
-    """WITH name AS (query), ... in front of a statement that changes a table -> its text and the names, the cursor behind it. None where
-    there is none: the cursor then stays."""
+    """Reads WITH name AS (query), … before a statement that changes a table: returns its text and the names,
+    and moves the cursor behind it. None, without moving the cursor, if there is none."""
     start = reader.position
     if not reader.accept("WITH"):
         return None
@@ -250,12 +259,13 @@ def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
 _NO_TABLE = re.compile(
     r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+: delta(ic)?\b"
 )
-"""Messages of Spark about a statement that changes a view, and about a table of a Python data source."""
+"""Messages of Spark for a statement that changes a view or a table of a Python data source."""
 
 
 @contextmanager
-def _of_tables_by_name(spark: Any, reader: Reader, target: Name | None) -> Iterator[None]:
-    """Replaces Spark's errors about a statement that needs a Delta table, if the name is no Delta table or a view of a query."""
+def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[None]:
+    """Replaces Spark's error for a statement that needs a Delta table, if its table is unknown, of another
+    format, or a view of a query."""
     try:
         yield
     except Exception as error:
@@ -279,13 +289,13 @@ def _is_known(spark: Any, name: Name) -> bool:
     """True if a table or view of any format has the name."""
     try:
         return bool(spark.catalog.tableExists(str(name)))
-    except Exception:  # a name that Spark does not take, or of a catalog that is not there
+    except Exception:  # not a valid name for Spark, or of an unknown catalog
         return False
 
 
 def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> bool:
-    """CREATE TABLE name USING delta, where no catalog of another Delta is there. Without USING, the session's default format counts, and
-    that of a table that is replaced."""
+    """True for CREATE TABLE name USING delta in the session catalog, unless a Delta jar has replaced that
+    catalog. Without USING, the format is that of the replaced table, or the session's default."""
     if target is None or target.path is not None or reader.tokens[0].keyword not in ("CREATE", "REPLACE"):
         return False
     provider = provider_of(reader)
@@ -301,7 +311,7 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
 
 
 def _like(reader: Reader) -> Name | None:
-    """The table whose definition CREATE TABLE name LIKE source takes. Leaves the cursor where it was."""
+    """Returns the source of CREATE TABLE name LIKE source, or None. Does not move the cursor."""
     start = reader.position
     try:
         if passes_head(reader):
@@ -315,7 +325,8 @@ def _like(reader: Reader) -> Name | None:
 
 
 def _through_projection(spark: Any, reader: Reader, target: Name) -> tuple[Reader, Name]:
-    """The statement with the table in the place of a view that shows some of its columns, under the view's name."""
+    """Replaces a view of some columns by its table, under the view's name as alias. Returns the changed
+    statement and its table, or both unchanged if the target is no such view."""
     path = path_of_projection(spark, target)
     if path is None:
         return reader, target
@@ -333,8 +344,8 @@ def _through_projection(spark: Any, reader: Reader, target: Name) -> tuple[Reade
 
 
 def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
-    """True if the statement is about a Delta table. What makes tables, and Spark's own DESCRIBE, SHOW and COMMENT, mean views
-    only as Spark does."""
+    """True if the statement is about a Delta table. For statements that Spark has too (DESCRIBE TABLE, SHOW,
+    COMMENT), a temporary view of a table does not count."""
     word = reader.tokens[reader.position].keyword
     if target.path is not None:
         return True
@@ -351,30 +362,32 @@ def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
 # --- queries
 
 
-def _queried(spark: Any, reader: Reader, args: Any, given: Mapping[str, Any]) -> DataFrame:
-    """Spark's own statement, its tables by path under the names of views."""
-    found = references(reader, spark)
-    if not found:
-        return over_frames(spark, reader.text, args, given)
-    if args and any(each.is_marked for each in found):  # Spark sees nothing of a moment, nor of what is to be filled in there
-        return _queried(spark, Reader(with_arguments(reader.text, args)), None, given)
+def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -> DataFrame:
+    """Runs Spark's own `sql` on a text whose Delta tables are replaced by views."""
+    occurrences = references(reader, spark)
+    if not occurrences:
+        return over_frames(spark, reader.text, args, frames)
+    if args and any(
+        each.is_marked for each in occurrences
+    ):  # the text that Spark gets has no time travel, so its parameters are filled in here
+        return _queried(spark, Reader(with_arguments(reader.text, args)), None, frames)
     if (view := view_statement(reader.text)) is not None:
         shown = None if view.columns else projection(spark, view.query)
-        view.make(_dispatched(spark, view.query, args, given) if shown is None else _shown(spark, shown))
+        view.make(_dispatched(spark, view.query, args, frames) if shown is None else _shown(spark, shown))
         if view.cached is None:
             return frame_of(spark, nothing())
         return spark_sql(spark, f"{view.cached} `{view.name.replace('`', '``')}`")
     if reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW"):
-        raise UnsupportedFeatureError("a lasting view of a table by path", expected="CREATE TEMPORARY VIEW")
+        raise UnsupportedFeatureError("a persistent view of a table by path", expected="CREATE TEMPORARY VIEW")
     if has_jvm(spark):
-        return _with_views(spark, reader.text, found, lambda text: spark_sql(spark, text, args))
-    named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in found}
-    frames = {name: referred(spark, reference) for reference, name in named.items()}
-    return over_frames(spark, spliced(reader.text, named), args, {**given, **frames})
+        return _with_views(spark, reader.text, occurrences, lambda text: spark_sql(spark, text, args))
+    named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in occurrences}
+    more = {name: referred(spark, reference) for reference, name in named.items()}
+    return over_frames(spark, spliced(reader.text, named), args, {**frames, **more})
 
 
 def _show_again(spark: Any, view: Name) -> None:
-    """Makes a temporary view of a table that has changed anew: by public interfaces a view shows one version."""
+    """Creates a temporary view of a changed table again: on the public path a view shows one version."""
     if (path := path_of_view(spark, view)) is not None:
         _shown(spark, Projection(path, None)).createOrReplaceTempView(view.parts[0])
     elif (path := path_of_projection(spark, view)) is not None:
@@ -389,26 +402,27 @@ def _shown(spark: Any, shown: Projection) -> DataFrame:
 _numbers = itertools.count()
 
 
-def _with_views(spark: Any, text: str, found: list[Reference], function: Callable[[str], DataFrame]) -> DataFrame:
-    """Runs `function` on the text in which each reference is a view, or a table function where the text may read `_metadata`. The answer's
-    plan is settled at once, so these go again."""
-    made: dict[Reference, str] = {}
+def _with_views(spark: Any, text: str, occurrences: list[Reference], function: Callable[[str], DataFrame]) -> DataFrame:
+    """Runs `function` on the text in which each reference is a temporary view, or a table function if the
+    text may read `_metadata`. They are dropped at once: the result's plan is analysed already and no longer
+    needs them."""
+    names: dict[Reference, str] = {}
     functions: set[str] = set()
     shows_metadata = plan_functions.mentions_metadata(text)
     try:
-        for reference in found:
+        for reference in occurrences:
             name = f"__deltaic_view_{next(_numbers)}"
             frame = referred(spark, reference)
             if shows_metadata and plan_functions.make(spark, name, frame):
                 functions.add(name)
             else:
                 frame.createOrReplaceTempView(name)
-            made[reference] = name
-        return function(spliced(text, made, functions))
+            names[reference] = name
+        return function(spliced(text, names, functions))
     finally:
         catalog = session_catalog(spark)
-        for name in made.values():
-            # Not by `spark.catalog`: that one also throws away what a user has cached of the same table.
+        for name in names.values():
+            # `spark.catalog.dropTempView` would also drop what the user has cached of the same table.
             if name in functions:
                 plan_functions.drop(spark, name)
             else:
@@ -416,23 +430,23 @@ def _with_views(spark: Any, text: str, found: list[Reference], function: Callabl
 
 
 def referred(spark: Any, reference: Reference) -> DataFrame:
-    """The rows that a reference stands for."""
+    """Returns the DataFrame of a reference."""
     version = reference.version
     if reference.changes:
-        return _changes_of(spark, reference)
+        return _change_rows(spark, reference)
     if reference.view is not None:
-        return _of_view(spark, reference.view)
+        return _view_rows(spark, reference.view)
     path, partition = partition_of(spark, reference.path)
     if reference.moment is not None:
-        version = version_at(spark, path, _travelled_to(spark, reference.moment))
+        version = version_at(spark, path, _time_of(spark, reference.moment))
     frame = newest(spark, path) if version is None else read(spark, path, version=version)
     if not frame.columns:
         check_has_columns(Schema(()), path)
     return frame if partition is None else frame.where(partition)
 
 
-def _travelled_to(spark: Any, text: str) -> datetime:
-    """The time of TIMESTAMP AS OF."""
+def _time_of(spark: Any, text: str) -> datetime:
+    """Evaluates the time of TIMESTAMP AS OF."""
     try:
         return moment_of(spark, text)
     except InvalidArgumentError as error:
@@ -440,7 +454,7 @@ def _travelled_to(spark: Any, text: str) -> datetime:
         raise InvalidArgumentError(f"[{condition}] {error.message}", found=text, expected=error.expected) from None
 
 
-def _changes_of(spark: Any, reference: Reference) -> DataFrame:
+def _change_rows(spark: Any, reference: Reference) -> DataFrame:
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     for end, text in zip(("starting", "ending"), reference.changes, strict=False):
         value = spark_sql(spark, f"SELECT {text}").collect()[0][0]
@@ -451,8 +465,9 @@ def _changes_of(spark: Any, reference: Reference) -> DataFrame:
     return reader.load(reference.path)
 
 
-def _of_view(spark: Any, view: ViewQuery) -> DataFrame:
-    """The rows of a lasting view, whose names are those of its own schema."""
+def _view_rows(spark: Any, view: ViewQuery) -> DataFrame:
+    """Returns the rows of a persistent view. The names in its query are resolved in the view's own
+    schema."""
     before = spark.catalog.currentDatabase()
     if before == view.schema:
         return _columns_of(view, _dispatched(spark, view.text, None, {}))
@@ -464,6 +479,7 @@ def _of_view(spark: Any, view: ViewQuery) -> DataFrame:
 
 
 def _columns_of(view: ViewQuery, rows: DataFrame) -> DataFrame:
-    """The columns that the query had when the view was made: `SELECT *` may have more since."""
+    """Selects the columns that the view's query had when the view was made: `SELECT *` may return more
+    since."""
     chosen = rows if list(view.query_columns) == rows.columns else rows.select(*map(quote_name, view.query_columns))
     return chosen.toDF(*view.columns)

@@ -1,4 +1,4 @@
-"""`spark.readStream.format("delta")`: a table as a streaming DataFrame."""
+"""`spark.readStream.format("delta")` on the native path: a table as a streaming DataFrame."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ from deltaic.spark.session_tables import moment_of
 
 
 def allowed_by_settings(spark: Any) -> dict[str, str]:
-    """The options that let changes of columns pass, where settings of the session do so for all its streams."""
+    """Returns the options that let a stream go on after a change of columns, if the session's settings allow
+    this for all its streams."""
     both = said(spark, f"{SETTINGS}allowSourceColumnRenameAndDrop") == "always"
     names = (RENAME, DROP, TYPE)
     return {name: "always" for name in names if said(spark, SETTINGS + name) == "always" or (both and name != TYPE)}
 
 
-def read_stream(spark: Any, wanted: StreamReadOptions) -> Any:
-    """A streaming DataFrame with the columns that the table has now. Errors of a table that is no table are raised here, others end a
-    query."""
-    engine, options = engine_of(spark), wanted.stream
-    if wanted.starting_timestamp is not None:
-        options = replace(options, start=moment_of(spark, lit(wanted.starting_timestamp)))
-    snapshot = engine.last_snapshot.open(spark, wanted.path, dict(wanted.storage_options))
+def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
+    """Returns a streaming DataFrame with the table's present columns, or those of its schema log. Raises
+    TableNotFoundError if there is no table; later errors end the query."""
+    engine, options = engine_of(spark), read_options.stream
+    if read_options.starting_timestamp is not None:
+        options = replace(options, start=moment_of(spark, lit(read_options.starting_timestamp)))
+    snapshot = engine.last_snapshot.open(spark, read_options.path, dict(read_options.storage_options))
     with opening(spark):
-        log = schema_log(wanted, snapshot.metadata.id)
+        log = schema_log(read_options, snapshot.metadata.id)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
-        snapshot = engine.last_snapshot.open(spark, wanted.path, dict(wanted.storage_options), log.current.version)
+        snapshot = engine.last_snapshot.open(spark, read_options.path, dict(read_options.storage_options), log.current.version)
     stream = TableStream(snapshot, options, log)
     schema = change_feed.with_changes(snapshot.schema) if options.changes else snapshot.schema
 

@@ -1,5 +1,6 @@
-"""`df.writeStream.format("delta")`: each batch of a query is one commit, which carries the query's id and the batch's number as an
-application transaction, so that a batch that runs again after a crash is passed over."""
+"""`df.writeStream.format("delta")`: each batch of a query is one commit. The commit has the query's id and
+the batch's number as an application transaction, so a batch that runs again after a crash is not written
+twice."""
 
 from __future__ import annotations
 
@@ -22,44 +23,47 @@ from deltaic.sql.names import Name
 from deltaic.table import DeltaTable
 
 _QUERY_ID = "sql.streaming.queryId"
-"""Local property of the thread that runs a batch."""
+"""Local property of the thread that runs a batch: the id of its query."""
 _METADATA_BYTES = 1 << 16
-"""Most bytes of a checkpoint's file `metadata`, which has the query's id alone; a larger one is an error."""
+"""Maximum bytes of a checkpoint's file `metadata`, which has only the query's id; a larger file is an
+error."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _MODES = {"append": "append", "complete": "overwrite"}
 
 
-def batch_writer(spark: Any, asked: BuilderState, name: str | None) -> tuple[Callable[[Any, int], None], dict[str, str]]:
-    """The function that writes a batch, and the options of the query's own. `name`: of the query. InvalidArgumentError for an output mode,
-    or options, that a table does not take, and for a query without a checkpoint."""
-    output = (asked.mode or "append").lower()
+def batch_writer(spark: Any, state: BuilderState, name: str | None) -> tuple[Callable[[Any, int], None], dict[str, str]]:
+    """The function that writes a batch, and the options of the query's own. `name`: of the query.
+    InvalidArgumentError for an output mode, or options, that a table does not take, and for a query without
+    a checkpoint."""
+    output = (state.mode or "append").lower()
     if output not in _MODES:
-        raise InvalidArgumentError("the output mode of a stream into a Delta table", found=asked.mode, expected="append or complete")
-    kept = {name: str(value) for name, value in asked.options.items() if name.lower() == "checkpointlocation"}
+        raise InvalidArgumentError("the output mode of a stream into a Delta table", found=state.mode, expected="append or complete")
+    checkpoint = {name: str(value) for name, value in state.options.items() if name.lower() == "checkpointlocation"}
     folder = spark.conf.get(_CHECKPOINTS, None)
-    if not kept and folder is None:
+    if not checkpoint and folder is None:
         raise InvalidArgumentError(
             "a stream into a Delta table needs a checkpoint: it says which batches are done",
             found="no checkpointLocation",
             expected=f'option("checkpointLocation", path), or the setting {_CHECKPOINTS}',
         )
-    told = BuilderState()
-    told.put({name: value for name, value in asked.options.items() if name not in kept})
-    told.partition_by, told.cluster_by = asked.partition_by, asked.cluster_by
-    if not told.has("path"):
+    batch_state = BuilderState()
+    batch_state.put({name: value for name, value in state.options.items() if name not in checkpoint})
+    batch_state.partition_by, batch_state.cluster_by = state.partition_by, state.cluster_by
+    if not batch_state.has("path"):
         raise InvalidArgumentError("a Delta table is one path", found="none", expected="start(path)")
     if has_jvm(spark):
-        return BatchWriter(told, output), kept
-    place = next(iter(kept.values()), None) or f"{folder}/{name or uuid.uuid4()}"
-    return BatchWriter(told, output, place), {"checkpointLocation": place}
+        return BatchWriter(batch_state, output), checkpoint
+    place = next(iter(checkpoint.values()), None) or f"{folder}/{name or uuid.uuid4()}"
+    return BatchWriter(batch_state, output, place), {"checkpointLocation": place}
 
 
 @dataclass(frozen=True)
 class BatchWriter:
-    """Writes batches of one query. `output`: append or complete. `checkpoint`: the query's, which has its id, where the thread that runs a
-    batch does not know it: Spark Connect runs the function in a process of its own."""
+    """Writes batches of one query. `output`: append or complete. `checkpoint`: the query's, which has its
+    id, where the thread that runs a batch does not know it: Spark Connect runs the function in a process of
+    its own."""
 
-    asked: BuilderState
+    state: BuilderState
     output: str
     checkpoint: str | None = None
 
@@ -68,10 +72,10 @@ class BatchWriter:
         query = self._query(batch)
         _check_types(batch.schema)
         job = BuilderState()
-        job.put({**self.asked.options, "txnAppId": query, "txnVersion": number})
+        job.put({**self.state.options, "txnAppId": query, "txnVersion": number})
         if self.output == "complete":
             job.put({"partitionOverwriteMode": "static"})
-        job.partition_by, job.cluster_by = self.asked.partition_by, self.asked.cluster_by
+        job.partition_by, job.cluster_by = self.state.partition_by, self.state.cluster_by
         job.streaming = {"outputMode": self.output.capitalize(), "queryId": query, "epochId": str(number)}
         write_frame(batch, job, _MODES[self.output])
 
@@ -84,7 +88,8 @@ class BatchWriter:
 
 
 def named_place(df: Any, name: Name, location: str | None, partition_by: tuple[str, ...]) -> str:
-    """The path of the table of a name, which is made, with the columns of the stream, where it is not there yet."""
+    """Returns the path of a named table. Creates the table, with the columns of the stream, if it does not
+    exist."""
     spark = df.sparkSession
     new = place_of(spark, name, location)
     with opening(spark), entering(spark, new):

@@ -1,5 +1,6 @@
-"""Structured streaming in an enabled session: what starts streams of the formats "delta" and "deltaic", or of tables by path. What
-`foreachBatch` runs elsewhere, as Spark Connect does, finds an enabled session there."""
+"""Structured streaming in an enabled session: replaces the methods of PySpark's stream readers and writers
+that start streams of the formats "delta" and "deltaic". On Spark Connect, the function of `foreachBatch`
+gets an enabled session in the server's process."""
 
 from __future__ import annotations
 
@@ -22,15 +23,17 @@ from deltaic.spark.stream_read import allowed_by_settings, read_stream
 from deltaic.spark.views import path_or_named
 
 _WRAPPED = "_deltaic_wrapped"
-_ASKED = "_deltaic_stream"
+_STATE = "_deltaic_stream"
 _FRAME = "_deltaic_frame"
 """Attribute of a writer: the DataFrame that it writes."""
 _CALLS = "_deltaic_calls"
-"""Attribute of a writer: the calls (name, arguments by position and by name) that hold for the query, whoever writes its rows."""
+"""Attribute of a writer: its calls of outputMode, queryName and trigger (name, positional and named
+arguments), to be repeated on the writer that starts the query."""
 
 
 def wrap(frames: Any, readers: Any) -> None:
-    """Idempotent. `frames`, `readers`: the session's classes of DataFrames and of stream readers."""
+    """Replaces the methods. A second call changes nothing. `frames`, `readers`: the session's classes of
+    DataFrames and of stream readers."""
     writers = vars(sys.modules[readers.__module__])["DataStreamWriter"]
     _note(readers, "format", "option", "options", "schema")
     _note(writers, "format", "option", "options", "outputMode", "partitionBy", "clusterBy", "foreach")
@@ -44,7 +47,8 @@ def wrap(frames: Any, readers: Any) -> None:
 
 
 def _note_frames(frames: Any) -> None:
-    """A writer knows whose rows it writes; Spark Connect's has their plan alone."""
+    """Gives each stream writer its DataFrame as an attribute: a writer of Spark Connect has only the
+    plan."""
     write = frames.writeStream
     if _WRAPPED in write.fget.__dict__:
         return
@@ -59,9 +63,9 @@ def _note_frames(frames: Any) -> None:
     patches.replace(frames, "writeStream", property(noting, doc=write.__doc__))
 
 
-def _asked(of: Any) -> BuilderState:
-    asked: BuilderState = of.__dict__.setdefault(_ASKED, BuilderState())
-    return asked
+def _state_of(of: Any) -> BuilderState:
+    state: BuilderState = of.__dict__.setdefault(_STATE, BuilderState())
+    return state
 
 
 def _note(kind: Any, *names: str) -> None:
@@ -73,48 +77,48 @@ def _note(kind: Any, *names: str) -> None:
 def _noting(method: Any, name: str) -> Any:
     @functools.wraps(method)
     def noted(self: Any, *args: Any, **named: Any) -> Any:
-        _NOTES[name](_asked(self), *args, **named)
+        _NOTES[name](_state_of(self), *args, **named)
         return method(self, *args, **named)
 
     noted.__dict__[_WRAPPED] = True
     return noted
 
 
-def _format(asked: BuilderState, source: str) -> None:
-    asked.format = source
+def _format(state: BuilderState, source: str) -> None:
+    state.format = source
 
 
-def _function(asked: BuilderState, f: Any) -> None:
-    """The rows go to a function of the user's, whatever the session's default format is."""
-    asked.format = "foreach"
+def _function(state: BuilderState, f: Any) -> None:
+    """Notes that the user's function writes the rows, even if the session's default format is delta."""
+    state.format = "foreach"
 
 
-def _schema(asked: BuilderState, schema: Any) -> None:
-    asked.schema = schema
+def _schema(state: BuilderState, schema: Any) -> None:
+    state.schema = schema
 
 
-def _option(asked: BuilderState, key: str, value: Any) -> None:
-    asked.put({key: value})
+def _option(state: BuilderState, key: str, value: Any) -> None:
+    state.put({key: value})
 
 
-def _options(asked: BuilderState, **options: Any) -> None:
-    asked.put(options)
+def _options(state: BuilderState, **options: Any) -> None:
+    state.put(options)
 
 
-def _mode(asked: BuilderState, outputMode: str) -> None:
-    asked.mode = outputMode
+def _mode(state: BuilderState, outputMode: str) -> None:
+    state.mode = outputMode
 
 
 def _columns(columns: tuple[Any, ...]) -> tuple[str, ...]:
     return tuple(columns[0]) if len(columns) == 1 and isinstance(columns[0], (list, tuple)) else columns
 
 
-def _partition_by(asked: BuilderState, *columns: Any) -> None:
-    asked.partition_by = _columns(columns)
+def _partition_by(state: BuilderState, *columns: Any) -> None:
+    state.partition_by = _columns(columns)
 
 
-def _cluster_by(asked: BuilderState, *columns: Any) -> None:
-    asked.cluster_by = _columns(columns)
+def _cluster_by(state: BuilderState, *columns: Any) -> None:
+    state.cluster_by = _columns(columns)
 
 
 _NOTES: dict[str, Any] = {
@@ -161,35 +165,35 @@ def _replace(kind: Any, name: str, call: Any) -> None:
 
 def _is_ours(of: Any, format: str | None) -> bool:
     spark = session_of(of)
-    name = format or _asked(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
+    name = format or _state_of(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
     return enabled_as(spark) is not None and str(name).lower() in FORMATS
 
 
 def _load(load: Any, self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
     if not _is_ours(self, format):
         return load(self, path, format, schema, **options)
-    asked = _asked(self)
-    asked.put({**options, **({} if path is None else {"path": os.fspath(path)})})
-    asked.put(allowed := allowed_by_settings(session_of(self)))
+    state = _state_of(self)
+    state.put({**options, **({} if path is None else {"path": os.fspath(path)})})
+    state.put(allowed := allowed_by_settings(session_of(self)))
     if not engine_of(session_of(self)).is_native:
-        StreamReadOptions.of(asked.options)  # wrong ones are refused here, and not by a server
+        StreamReadOptions.of(state.options)  # raises errors of options here, not on the server
         return load(self, path, format, schema, **options, **allowed)
-    frame = _read(session_of(self), asked)
-    _check_schema(frame, asked.schema if schema is None else schema)
+    frame = _read(session_of(self), state)
+    _check_schema(frame, state.schema if schema is None else schema)
     return frame
 
 
 def _check_schema(frame: Any, given: Any) -> None:
-    """InvalidArgumentError where a reader's schema() is not the table's own; what may be null does not count."""
+    """Raises InvalidArgumentError if a reader's schema() differs from the table's, nullability aside."""
     if given is None:
         return
     from pyspark.sql.types import StructType
 
-    wanted = StructType.fromDDL(given) if isinstance(given, str) else given
-    if wanted.simpleString().lower() != frame.schema.simpleString().lower():
+    schema = StructType.fromDDL(given) if isinstance(given, str) else given
+    if schema.simpleString().lower() != frame.schema.simpleString().lower():
         raise InvalidArgumentError(
             "[DELTA_READ_SOURCE_SCHEMA_CONFLICT] a Delta table has its own schema",
-            found=wanted.simpleString(),
+            found=schema.simpleString(),
             expected=f"{frame.schema.simpleString()}, or no schema()",
         )
 
@@ -200,13 +204,13 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
         return table(self, tableName)
     if not engine_of(session_of(self)).is_native:
         return self.format("delta").load(path)
-    _asked(self).put({"path": path, **allowed_by_settings(session_of(self))})
-    return _read(session_of(self), _asked(self))
+    _state_of(self).put({"path": path, **allowed_by_settings(session_of(self))})
+    return _read(session_of(self), _state_of(self))
 
 
 @raises_as_spark({TableNotFoundError: "DELTA_SCHEMA_NOT_SET"})
-def _read(spark: Any, asked: BuilderState) -> Any:
-    return read_stream(spark, StreamReadOptions.of(asked.options))
+def _read(spark: Any, state: BuilderState) -> Any:
+    return read_stream(spark, StreamReadOptions.of(state.options))
 
 
 def _start(
@@ -221,15 +225,15 @@ def _start(
 ) -> Any:
     if not _is_ours(self, format):
         return start(self, path, format, outputMode, partitionBy, queryName, **options)
-    asked = _asked(self)
-    asked.put({**options, **({} if path is None else {"path": os.fspath(path)})})
+    state = _state_of(self)
+    state.put({**options, **({} if path is None else {"path": os.fspath(path)})})
     if partitionBy is not None:
-        _partition_by(asked, *([partitionBy] if isinstance(partitionBy, str) else partitionBy))
+        _partition_by(state, *([partitionBy] if isinstance(partitionBy, str) else partitionBy))
     if outputMode is not None:
         self.outputMode(outputMode)
     if queryName is not None:
         self.queryName(queryName)
-    return _write(start, self, asked)
+    return _write(start, self, state)
 
 
 def _to_table(
@@ -247,20 +251,21 @@ def _to_table(
     if name is not None and path is None and (_is_ours(self, format) or path_in_catalog(session_of(self), name.parts) is not None):
         from deltaic.spark.stream_write import named_place
 
-        columns = (partitionBy,) if isinstance(partitionBy, str) else tuple(partitionBy or ()) or _asked(self).partition_by
+        columns = (partitionBy,) if isinstance(partitionBy, str) else tuple(partitionBy or ()) or _state_of(self).partition_by
         path = named_place(self.__dict__[_FRAME], name, options.pop("path", None), columns)
     if path is None:
         return to_table(self, tableName, format, outputMode, partitionBy, queryName, **options)
     return self.start(path, "delta", outputMode, partitionBy, queryName, **options)
 
 
-def _write(start: Any, writer: Any, asked: BuilderState) -> Any:
-    """By a function for each batch. A new writer gets what Spark itself has to know: it takes no partition columns with such a function."""
+def _write(start: Any, writer: Any, state: BuilderState) -> Any:
+    """Starts a query that writes each batch by `foreachBatch`. A new writer gets the calls that are for
+    Spark; Spark would refuse partition columns beside foreachBatch."""
     from deltaic.spark.stream_write import batch_writer
 
     calls = writer.__dict__.get(_CALLS, ())
     name = next((args[0] if args else named.get("queryName") for call, args, named in calls if call == "queryName"), None)
-    write_batch, checkpoint = batch_writer(session_of(writer), asked, name)
+    write_batch, checkpoint = batch_writer(session_of(writer), state, name)
     fresh = writer.__dict__[_FRAME].writeStream.options(**checkpoint)
     for call, args, named in calls:
         fresh = getattr(fresh, call)(*args, **named)
@@ -268,14 +273,15 @@ def _write(start: Any, writer: Any, asked: BuilderState) -> Any:
 
 
 def _enable_batches(writers: Any) -> None:
-    """Connect runs the function of `foreachBatch` in a Python process of the server, with a clone of the session."""
+    """Replaces `foreachBatch`: on Spark Connect it enables the session in which the function runs, a clone
+    in a Python process of the server."""
     method = writers.foreachBatch
     if _WRAPPED in method.__dict__:
         return
 
     @functools.wraps(method)
     def enabling(self: Any, func: Any) -> Any:
-        _function(_asked(self), func)
+        _function(_state_of(self), func)
         spark = session_of(self)
         native = enabled_as(spark)
         if native is None or has_jvm(spark):
@@ -289,7 +295,8 @@ def _enable_batches(writers: Any) -> None:
 
 
 def _run_batch(function: Any, native: Native, sql: bool, batch: Any, number: int) -> Any:
-    """Runs on the server, where deltaic may not be: it must not use a name of this module."""
+    """Enables the session of a batch and calls the user's function. It is pickled by value and runs on the
+    server, perhaps without deltaic, so it must not use other names of this module."""
     try:
         from deltaic.spark.session import enable_clone
     except ModuleNotFoundError as error:

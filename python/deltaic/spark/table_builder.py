@@ -37,7 +37,8 @@ class IdentityGenerator:
 
 @methods_raise_as_spark
 class DeltaTableBuilder:
-    """Definition of a new table: each method changes the builder and returns it, `execute` creates the table.
+    """Definition of a new table: each method changes the builder and returns it, `execute` creates the
+    table.
 
     >>> builder = DeltaTable.create(spark).location("/data/trips").addColumn("km", "DOUBLE").addColumn("day", "DATE").partitionedBy("day")
     >>> builder.execute().toDF().count()
@@ -55,8 +56,8 @@ class DeltaTableBuilder:
         self._properties: dict[str, str] = {}
 
     def tableName(self, identifier: str) -> DeltaTableBuilder:
-        """Sets the name: delta.`path`, a name of the session catalog, or a temporary view of a table. A name of the catalog without
-        `location` gets a folder of the warehouse.
+        """Sets the name: delta.`path`, a name of the session catalog, or a temporary view of a table. A name
+        of the catalog without `location` gets a folder of the warehouse.
 
         >>> builder = builder.tableName("delta.`/data/trips`")
         """
@@ -95,11 +96,13 @@ class DeltaTableBuilder:
         generatedByDefaultAs: IdentityGenerator | None = None,
         comment: str | None = None,
     ) -> DeltaTableBuilder:
-        """Adds a column. `dataType`: Spark's DDL text or a DataType. `generatedAlwaysAs`: SQL that computes the value from other columns,
-        or an IdentityGenerator whose numbers nobody may give. `generatedByDefaultAs`: an IdentityGenerator for rows that give no number.
-        `comment`: description of the column.
+        """Adds a column. `dataType`: Spark's DDL text or a DataType. `generatedAlwaysAs`: SQL that computes
+        the value from other columns, or an IdentityGenerator whose numbers nobody may give.
+        `generatedByDefaultAs`: an IdentityGenerator for rows that give no number. `comment`: description of
+        the column.
 
-        Raises InvalidTypeError for an argument of another type, InvalidArgumentError for both kinds of generation at once.
+        Raises InvalidTypeError for an argument of another type, InvalidArgumentError for both kinds of
+        generation at once.
 
         >>> builder = builder.addColumn("year", "INT", generatedAlwaysAs="year(day)")
         """
@@ -137,7 +140,8 @@ class DeltaTableBuilder:
         return self
 
     def clusterBy(self, *cols: Any) -> DeltaTableBuilder:
-        """Sets the clustering columns, by name, one by one or as a list: OPTIMIZE sorts along them. Excludes `partitionedBy`.
+        """Sets the clustering columns, by name, one by one or as a list: OPTIMIZE sorts along them. Excludes
+        `partitionedBy`.
 
         >>> builder = builder.clusterBy("origin", "delay")
         """
@@ -158,8 +162,8 @@ class DeltaTableBuilder:
     def execute(self) -> DeltaTable:
         """Creates the table in one commit, and returns it.
 
-        Raises TableAlreadyExistsError (`create`, and there is a table), TableNotFoundError (`replace`, and there is none),
-        InvalidArgumentError (no location, an unknown column or property).
+        Raises TableAlreadyExistsError (`create`, and there is a table), TableNotFoundError (`replace`, and
+        there is none), InvalidArgumentError (no location, an unknown column or property).
 
         >>> DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT").execute().toDF().columns
         ['id']
@@ -175,7 +179,7 @@ class DeltaTableBuilder:
     def _make(self, path: str, *, is_new_name: bool) -> None:
         exists = deltaic.DeltaTable.exists(path)
         if is_new_name and exists and not self._fields and self._way in ("create", "createIfNotExists"):
-            return  # the table that is there gets the name
+            return  # only the name is new: the existing table gets it
         if self._way == "replace" and (not exists or is_new_name):
             raise TableNotFoundError("there is no table to replace", where=path, expected="createOrReplace()")
         mode: Literal["error", "ignore", "overwrite"] = "error"
@@ -205,7 +209,8 @@ def _check(value: Any, kind: type, message: str) -> None:
 
 
 def _names(cols: tuple[Any, ...], message: str) -> tuple[str, ...]:
-    """Names one by one, or all in one list."""
+    """Takes names as arguments or as one list. Raises InvalidTypeError with `message` for one that is no
+    string."""
     names = tuple(cols[0]) if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
     for name in names:
         _check(name, str, message)
@@ -220,7 +225,7 @@ def _type_of(data_type: Any) -> Any:
 
 
 def _generated(always: Any, by_default: Any) -> dict[str, Any]:
-    """PROTOCOL.md's metadata of a generated or an identity column."""
+    """Returns the field metadata (as in PROTOCOL.md) of a generated or an identity column."""
     if always is not None and by_default is not None:
         raise InvalidArgumentError("generatedByDefaultAs and generatedAlwaysAs cannot both be set.", found=[by_default, always])
     if always is None and by_default is None:

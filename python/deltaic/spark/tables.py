@@ -1,7 +1,9 @@
-"""delta-spark's Python API, name by name: a job that says `from deltaic.spark.tables import DeltaTable` runs without a jar.
+"""delta-spark's Python API: a job that imports DeltaTable from `deltaic.spark.tables` instead of
+`delta.tables` runs without a jar.
 
-Conditions and values are text in Spark's SQL or Columns. Every call sees the table as it is then, as with delta-spark. What deltaic cannot
-do raises UnsupportedFeatureError by name. Source: delta-io/delta, python/delta/tables.py, for names, parameters and what comes back.
+Conditions and values are text in Spark's SQL dialect or Columns. As in delta-spark, each call reads the
+newest version. Arguments that deltaic does not support raise UnsupportedFeatureError. Names, parameters and
+results are those of delta-io/delta, python/delta/tables.py.
 """
 
 from __future__ import annotations
@@ -46,15 +48,18 @@ __all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTabl
 
 
 MOST_FRAMES = 16
-"""Maximum number of DataFrames of `toDF` whose columns conditions and values may name; of more, the newest."""
+"""Maximum number of DataFrames from `toDF` whose columns conditions and values may use; beyond it, the
+newest ones."""
 
 
 @methods_raise_as_spark
 class DeltaTable:
-    """One Delta table on Spark, with delta-spark's methods: `forPath` and `forName` give it, reads and commands always see the newest
-    version. Conditions and values are text in Spark's SQL dialect or Columns. `alias`: the name that qualifies its columns.
+    """One Delta table on Spark, with delta-spark's methods: `forPath` and `forName` give it, reads and
+    commands always see the newest version. Conditions and values are text in Spark's SQL dialect or Columns.
+    `alias`: the name that qualifies its columns.
 
-    Errors are those of `deltaic.errors` and of `pyspark.errors` at once, with delta-spark's condition (`getCondition()`).
+    Errors are those of `deltaic.errors` and of `pyspark.errors` at once, with delta-spark's condition
+    (`getCondition()`).
 
     >>> table = DeltaTable.forPath(spark, "/data/flights")
     >>> table.delete("delay IS NULL")
@@ -66,7 +71,7 @@ class DeltaTable:
         self._name: Name | None = None
 
     def _table(self) -> deltaic.DeltaTable:
-        """The newest version, with the cluster as its engine."""
+        """Opens the newest version, with Spark as its engine."""
         return deltaic.DeltaTable(self._path, spark=self._spark)
 
     def _frame(self, rows: Rows) -> DataFrame:
@@ -77,9 +82,11 @@ class DeltaTable:
     @classmethod
     @raises_as_spark({TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"})
     def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: dict[str, str] = dict()) -> DeltaTable:  # noqa: B006, C408
-        """Returns the table at a path or URL. `hadoopConf` must be empty: set such keys on the Spark session.
+        """Returns the table at a path or URL. `hadoopConf` must be empty: set such keys on the Spark
+        session.
 
-        Raises TableNotFoundError (DELTA_MISSING_DELTA_TABLE) if there is no table, UnsupportedFeatureError for `hadoopConf`.
+        Raises TableNotFoundError (DELTA_MISSING_DELTA_TABLE) if there is no table, UnsupportedFeatureError
+        for `hadoopConf`.
 
         >>> DeltaTable.forPath(spark, "/data/flights").toDF().count()
         4
@@ -91,7 +98,8 @@ class DeltaTable:
 
     @classmethod
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> DeltaTable:
-        """Returns a table by name: delta.`path`, a table of the session catalog, or a temporary view of one table.
+        """Returns a table by name: delta.`path`, a table of the session catalog, or a temporary view of one
+        table.
 
         Raises TableNotFoundError if there is no such table.
 
@@ -114,11 +122,12 @@ class DeltaTable:
 
     @classmethod
     def convertToDelta(cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None) -> DeltaTable:
-        """Writes a Delta log beside Parquet files or an Iceberg table, and returns the table. No data file is touched.
+        """Writes a Delta log beside Parquet files or an Iceberg table, and returns the table. No data file
+        is touched.
 
-        `identifier`: parquet.`path` or iceberg.`path`. `partitionSchema`: partition columns of Parquet files, DDL text or a StructType;
-        None if there are none. A Delta table stays as it is. Raises InvalidArgumentError if there are no files or the folders do not
-        fit `partitionSchema`.
+        `identifier`: parquet.`path` or iceberg.`path`. `partitionSchema`: partition columns of Parquet
+        files, DDL text or a StructType; None if there are none. A Delta table stays as it is. Raises
+        InvalidArgumentError if there are no files or the folders do not fit `partitionSchema`.
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/data/events`", "day DATE").toDF().count()
         1
@@ -151,7 +160,8 @@ class DeltaTable:
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Builds a table that replaces an existing one, rows and definition; `execute` raises TableNotFoundError if there is none.
+        """Builds a table that replaces an existing one, rows and definition; `execute` raises
+        TableNotFoundError if there is none.
 
         >>> made = DeltaTable.replace(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
         """
@@ -198,8 +208,9 @@ class DeltaTable:
         return made
 
     def history(self, limit: int | None = None) -> DataFrame:
-        """Returns a row for each commit, newest first: version, timestamp, operation, operationParameters, operationMetrics and the other
-        columns of DESCRIBE HISTORY. `limit`: maximum number of rows; None is all.
+        """Returns a row for each commit, newest first: version, timestamp, operation, operationParameters,
+        operationMetrics and the other columns of DESCRIBE HISTORY. `limit`: maximum number of rows; None is
+        all.
 
         >>> table.history(1).select("version", "operation").first().asDict()
         {'version': 1, 'operation': 'WRITE'}
@@ -207,8 +218,8 @@ class DeltaTable:
         return self._frame(history_rows(self._table(), limit))
 
     def detail(self) -> DataFrame:
-        """Returns one row: format, id, name, location, partitionColumns, clusteringColumns, numFiles, sizeInBytes, properties and the other
-        columns of DESCRIBE DETAIL.
+        """Returns one row: format, id, name, location, partitionColumns, clusteringColumns, numFiles,
+        sizeInBytes, properties and the other columns of DESCRIBE DETAIL.
 
         >>> table.detail().first().numFiles
         2
@@ -219,7 +230,8 @@ class DeltaTable:
     # --- changing rows
 
     def delete(self, condition: Any = None) -> None:
-        """Deletes the rows for which `condition` is true; None deletes all rows. With deletion vectors no file is written again.
+        """Deletes the rows for which `condition` is true; None deletes all rows. With deletion vectors no
+        file is written again.
 
         Raises InvalidArgumentError for a condition that is no boolean, and the errors of concurrent commits
         (DELTA_CONCURRENT_APPEND and others).
@@ -234,11 +246,11 @@ class DeltaTable:
             delete_rows(self._table(), text, Name((self._alias or "t",)), tables)
 
     def update(self, condition: Any = None, set: Any = None) -> None:
-        """Sets columns in the rows for which `condition` is true; None updates all rows. `set`: a dict from column to its value. Every
-        value sees the old row.
+        """Sets columns in the rows for which `condition` is true; None updates all rows. `set`: a dict from
+        column to its value. Every value sees the old row.
 
-        Raises InvalidArgumentError for an unknown column, SchemaMismatchError for a value that does not fit, and the errors of
-        concurrent commits.
+        Raises InvalidArgumentError for an unknown column, SchemaMismatchError for a value that does not fit,
+        and the errors of concurrent commits.
 
         >>> table.update("delay IS NULL", set={"delay": "0"})
         """
@@ -254,9 +266,9 @@ class DeltaTable:
     def merge(self, source: DataFrame, condition: Any) -> DeltaMergeBuilder:
         """Begins a MERGE of the DataFrame `source` into this table; clauses and `execute()` follow.
 
-        `condition`: matches rows of both, as text or a Column. Qualify columns by the aliases of table and DataFrame; names that only one
-        side has need none. Raises InvalidArgumentError without `source` or `condition`; `execute()` raises MergeCardinalityError if two
-        source rows match one row of the table.
+        `condition`: matches rows of both, as text or a Column. Qualify columns by the aliases of table and
+        DataFrame; names that only one side has need none. Raises InvalidArgumentError without `source` or
+        `condition`; `execute()` raises MergeCardinalityError if two source rows match one row of the table.
 
         >>> source = spark.createDataFrame([(1, 7)], "id BIGINT, delay BIGINT").alias("s")
         >>> done = table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"delay": "s.delay"}).execute()
@@ -276,11 +288,13 @@ class DeltaTable:
         return DeltaMergeBuilder(MergeStart(self._spark, begin, origins=origins))
 
     def _origins(self, alias: str | None, *others: tuple[DataFrame, str]) -> Origins:
-        """Origins of columns: those of DataFrames from `toDF`, which the command names by `alias`, and those of the `others`."""
+        """Origins of columns: those of DataFrames from `toDF`, which the command names by `alias`, and those
+        of the `others`."""
         return Origins(lambda: [*((frame, alias) for frame in self._frames), *others], self._spark)
 
     def _own(self, text: Any) -> Any:
-        """Removes the table's alias before column names: delete and update evaluate conditions without an alias."""
+        """Removes the table's alias before column names: delete and update evaluate conditions without an
+        alias."""
         from deltaic.sql.tokens import without_qualifiers
 
         return text if text is None or self._alias is None else without_qualifiers(text, ((self._alias,),))
@@ -290,8 +304,9 @@ class DeltaTable:
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:
         """Deletes files that no version within the retention needs, and returns an empty DataFrame.
 
-        `retentionHours`: None is the table's `delta.deletedFileRetentionDuration`, 168 hours by default. Raises InvalidArgumentError for
-        less than that, unless `spark.databricks.delta.retentionDurationCheck.enabled` is false.
+        `retentionHours`: None is the table's `delta.deletedFileRetentionDuration`, 168 hours by default.
+        Raises InvalidArgumentError for less than that, unless
+        `spark.databricks.delta.retentionDurationCheck.enabled` is false.
 
         >>> deleted = table.vacuum()
         """
@@ -311,8 +326,9 @@ class DeltaTable:
     def restoreToVersion(self, version: int) -> DataFrame:
         """Commits a new version with the rows and the definition of an older one.
 
-        Returns one row: table_size_after_restore, num_of_files_after_restore, num_removed_files, num_restored_files, removed_files_size,
-        restored_files_size. Raises VersionNotFoundError (DELTA_CANNOT_RESTORE_TABLE_VERSION).
+        Returns one row: table_size_after_restore, num_of_files_after_restore, num_removed_files,
+        num_restored_files, removed_files_size, restored_files_size. Raises VersionNotFoundError
+        (DELTA_CANNOT_RESTORE_TABLE_VERSION).
 
         >>> table.restoreToVersion(0).first().num_of_files_after_restore
         1
@@ -321,8 +337,8 @@ class DeltaTable:
         return self._frame(restored_rows(self._table().restore(version)))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """Commits a new version with the rows of the version that was the newest at a time: `2026-01-31` or `2026-01-31 12:00:00`, in the
-        session's time zone. Returns the same row as `restoreToVersion`.
+        """Commits a new version with the rows of the version that was the newest at a time: `2026-01-31` or
+        `2026-01-31 12:00:00`, in the session's time zone. Returns the same row as `restoreToVersion`.
 
         >>> metrics = table.restoreToTimestamp(str(table.history().first().timestamp))
         """
@@ -332,8 +348,9 @@ class DeltaTable:
         return self._frame(restored_rows(self._table().restore(timestamp=moment)))
 
     def generate(self, mode: str) -> None:
-        """Writes manifests of the table's files for readers without Delta, below `_symlink_format_manifest/`. `mode`:
-        "symlink_format_manifest". Raises UnsupportedFeatureError if files have deletion vectors.
+        """Writes manifests of the table's files for readers without Delta, below
+        `_symlink_format_manifest/`. `mode`: "symlink_format_manifest". Raises UnsupportedFeatureError if
+        files have deletion vectors.
 
         >>> plain.generate("symlink_format_manifest")
         """
@@ -342,9 +359,10 @@ class DeltaTable:
     def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None) -> DeltaTable:
         """Makes another table with the rows and the definition of the newest version, and returns it.
 
-        `target`: path of the new table. `isShallow`: refers to this table's files instead of copying them; reading such a clone needs
-        `deltaic.configure(allowed_roots=[...])` with this table's location. `replace`: replaces a table at `target`; otherwise an
-        existing one is a TableAlreadyExistsError. `properties`: table properties that differ.
+        `target`: path of the new table. `isShallow`: refers to this table's files instead of copying them;
+        reading such a clone needs `deltaic.configure(allowed_roots=[...])` with this table's location.
+        `replace`: replaces a table at `target`; otherwise an existing one is a TableAlreadyExistsError.
+        `properties`: table properties that differ.
 
         >>> table.clone("/data/copy").toDF().count()
         4
@@ -385,7 +403,7 @@ class DeltaTable:
     # --- protocol
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Raises the versions of the protocol to at least these. They never sink.
+        """Raises the protocol's reader and writer versions to at least these. They are never lowered.
 
         >>> table.upgradeTableProtocol(1, 4)
         """
@@ -394,7 +412,8 @@ class DeltaTable:
         self._table().alter.set_properties({"delta.minReaderVersion": readerVersion, "delta.minWriterVersion": writerVersion})
 
     def addFeatureSupport(self, featureName: str) -> None:
-        """Adds a table feature to the protocol, with the versions that it needs. Raises UnsupportedFeatureError for an unknown feature.
+        """Adds a table feature to the protocol, with the versions that it needs. Raises
+        UnsupportedFeatureError for an unknown feature.
 
         >>> table.addFeatureSupport("v2Checkpoint")
         """
@@ -402,8 +421,9 @@ class DeltaTable:
         self._table().alter.add_features(featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Removes every trace of a feature from the newest version, then the feature from the protocol. `truncateHistory`: True deletes
-        versions of the log that still use the feature, once they are old enough.
+        """Removes every trace of a feature from the newest version, then the feature from the protocol.
+        `truncateHistory`: True deletes versions of the log that still use the feature, once they are old
+        enough.
 
         >>> table.dropFeatureSupport("deletionVectors")
         """
@@ -415,14 +435,16 @@ class DeltaTable:
 
 @methods_raise_as_spark
 class DeltaOptimizeBuilder:
-    """OPTIMIZE of a table: `where` limits it to partitions, `executeCompaction` or `executeZOrderBy` runs it."""
+    """OPTIMIZE of a table: `where` limits it to partitions, `executeCompaction` or `executeZOrderBy` runs
+    it."""
 
     def __init__(self, spark: SparkSession, table: deltaic.DeltaTable) -> None:
         self._spark, self._table = spark, table
         self._filters: list[str] = []
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Limits OPTIMIZE to partitions for which the condition is true; several conditions must all be true.
+        """Limits OPTIMIZE to partitions for which the condition is true; several conditions must all be
+        true.
 
         >>> metrics = by_day.optimize().where("day = DATE'2026-01-01'").executeCompaction()
         """
@@ -440,9 +462,11 @@ class DeltaOptimizeBuilder:
         return frame_of(self._spark, optimized(self._table, lambda: self._table.optimize.compact(self._where)))
 
     def executeZOrderBy(self, *cols: Any) -> DataFrame:
-        """Rewrites all files with their rows sorted along a Z-order curve over `cols`, so that conditions on any of them skip files.
+        """Rewrites all files with their rows sorted along a Z-order curve over `cols`, so that conditions on
+        any of them skip files.
 
-        Returns one row: path, and metrics. Raises InvalidArgumentError for an unknown column or a partition column.
+        Returns one row: path, and metrics. Raises InvalidArgumentError for an unknown column or a partition
+        column.
 
         >>> metrics = table.optimize().executeZOrderBy("origin", "delay")
         """
@@ -458,7 +482,7 @@ class DeltaOptimizeBuilder:
 
 
 def alias_of(frame: Any) -> str | None:
-    """The alias of a DataFrame, None where it has none or where nobody can tell (Spark Connect)."""
+    """Returns the alias of a DataFrame, or None if its plan has none."""
     if not is_classic_frame(frame):
         plan = getattr(frame, "_plan", None)
         while type(plan).__name__ in _SAME_COLUMNS:
@@ -476,10 +500,12 @@ _SAME_COLUMNS = frozenset(
         *("Limit", "GlobalLimit", "LocalLimit", "Repartition", "RepartitionByExpression"),
     ]
 )
-"""Operators of classic and Connect plans whose columns keep the alias of their child: `df.alias("s").dropDuplicates(["id"])` has `s.id`."""
+"""Operators of classic and Connect plans whose columns keep the alias of their child:
+`df.alias("s").dropDuplicates(["id"])` has `s.id`."""
 
 
 def _check(value: Any, kind: type, name: str, wanted: str) -> None:
-    """delta-spark's own words for an argument of the wrong type; a ValueError, as there, and a TypeError."""
+    """Raises InvalidTypeError (a ValueError, as in delta-spark, and a TypeError) with delta-spark's message
+    for an argument of the wrong type."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidTypeError(f"{name} needs to be {wanted} but got '{type(value)}'.")

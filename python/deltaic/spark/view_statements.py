@@ -12,7 +12,8 @@ from deltaic.sql.tokens import Reader
 
 @dataclass(frozen=True)
 class ViewStatement:
-    """CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`, or with `cached` (lazily or at once) CACHE TABLE."""
+    """CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`; with `cached`, CACHE
+    TABLE or CACHE LAZY TABLE `name` AS `query`."""
 
     name: str
     query: str
@@ -22,7 +23,7 @@ class ViewStatement:
     cached: str | None = None
 
     def make(self, frame: Any) -> None:
-        """Gives the view of a DataFrame its name."""
+        """Makes the temporary view of a DataFrame, which is the query's result."""
         if self.columns:
             frame = frame.toDF(*self.columns)
         maker = f"create{'OrReplace' if self.replaces or self.cached else ''}{'Global' if self.is_global else ''}TempView"
@@ -30,7 +31,8 @@ class ViewStatement:
 
 
 def view_statement(text: str) -> ViewStatement | None:
-    """Parses CREATE TEMPORARY VIEW or CACHE TABLE; None for another statement, or one with clauses that Spark runs itself."""
+    """Parses CREATE TEMPORARY VIEW or CACHE TABLE; None for another statement, or one with clauses that
+    Spark runs itself."""
     reader = Reader(text)
     if reader.accept("CACHE"):
         cached = "CACHE LAZY TABLE" if reader.accept("LAZY") else "CACHE TABLE"
@@ -52,14 +54,15 @@ def view_statement(text: str) -> ViewStatement | None:
 
 @dataclass(frozen=True)
 class Projection:
-    """SELECT column, … FROM a table, without other names for the columns. `columns`: None for `*`."""
+    """A query of the form SELECT column, … FROM table, without aliases of columns. `columns`: None for `*`."""
 
     path: str
     columns: tuple[str, ...] | None
 
 
 def projection(spark: Any, query: str) -> Projection | None:
-    """The table of which a query shows columns of all rows at the newest version; None for any other query."""
+    """Returns the table and columns of a query that selects columns of all rows at the newest version; None
+    for any other query."""
     reader = Reader(query)
     if not reader.accept("SELECT"):
         return None

@@ -1,4 +1,5 @@
-"""Which Delta table a name of a Spark session stands for: delta.`path`, a temporary view of one, or a table of the session catalog."""
+"""Finds the Delta table for a name in a Spark session: delta.`path`, a temporary view of a whole table, or a
+table of the session catalog."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ _MAKERS = ("createTempView", "createOrReplaceTempView")
 
 
 def named_path(spark: Any, identifier: str) -> str:
-    """The path of the table that goes by a name. InvalidArgumentError for other names."""
+    """Returns the path of the Delta table with a name. Raises InvalidArgumentError if the name is of no
+    Delta table."""
     reader = Reader(identifier)
     name = read_name(reader)
     reader.end()
@@ -27,41 +29,44 @@ def named_path(spark: Any, identifier: str) -> str:
 
 
 def path_named(identifier: Any) -> str | None:
-    """The path in the text delta.`path`; None for anything else."""
+    """Returns the path in the text delta.`path`, None for any other text."""
     name = parsed(identifier) if isinstance(identifier, str) and "." in identifier else None
     return None if name is None else name.path
 
 
 def path_or_named(spark: Any, identifier: Any) -> str | None:
-    """The path in the text delta.`path`, or that of a Delta table of the session catalog; None for anything else, which is Spark's."""
+    """Returns the path in the text delta.`path`, or that of a Delta table of the session catalog; None for
+    any other text."""
     name = parsed(identifier)
     return None if name is None else name.path or path_in_catalog(spark, name.parts)
 
 
 def path_of(spark: Any, name: Name) -> str | None:
-    """The path in delta.`path`, or that of the table that a temporary view shows as it is, or that the session catalog has by the name;
-    None for anything else."""
+    """Returns the path in delta.`path`, the path of the table that a temporary view selects as a whole, or
+    that of a Delta table of the session catalog; None for any other name."""
     return name.path or path_of_view(spark, name) or path_in_catalog(spark, name.parts)
 
 
 def path_of_view(spark: Any, name: Name) -> str | None:
-    """The path of the table that a temporary view shows as it is."""
+    """Returns the path of the table that a temporary view selects as a whole, at its newest version; else
+    None."""
     return _path_of_view(spark, name.parts[0]) if len(name.parts) == 1 else None
 
 
 def path_of_projection(spark: Any, name: Name) -> str | None:
-    """The path of the table of which a temporary view shows some columns of all rows, by their own names: DELETE and UPDATE may change
-    it by the view's name."""
+    """Returns the path of the table whose columns a temporary view shows, some of them, under their own names
+    and with all rows. DELETE and UPDATE may change the table by the view's name."""
     return _noted(spark, _PROJECTIONS, name.parts[0]) if len(name.parts) == 1 else None
 
 
-def watched(spark: Any, frame: Any, path: str) -> Any:
-    """The DataFrame of a whole table, whose temporary views from now on stand for the table: statements may change it by their name."""
+def with_view_names(spark: Any, frame: Any, path: str) -> Any:
+    """Makes the DataFrame of a whole table note its temporary views: statements may then change the table by
+    a view's name."""
     return _watched(spark, frame, path, _VIEWS)
 
 
 def projected(spark: Any, frame: Any, path: str) -> Any:
-    """The DataFrame of columns of a table, whose temporary views from now on are those of `path_of_projection`."""
+    """Makes the DataFrame of columns of a table note its temporary views for `path_of_projection`."""
     return _watched(spark, frame, path, _PROJECTIONS)
 
 
@@ -72,7 +77,8 @@ def _watched(spark: Any, frame: Any, path: str, kind: str) -> Any:
 
 
 class _ViewMaker:
-    """`createTempView` of one DataFrame, which also notes whose rows the view shows. `kind`: _VIEWS or _PROJECTIONS."""
+    """Replacement of a DataFrame's `createTempView`, which also notes the table's path under the view's name.
+    `kind`: _VIEWS or _PROJECTIONS."""
 
     def __init__(self, spark: Any, frame: Any, path: str, make: Any, kind: str) -> None:
         self._spark, self._frame, self._path, self._make, self._kind = spark, frame, path, make, kind
@@ -102,7 +108,8 @@ def _table(spark: Any, view: str) -> Any:
 
 
 def _path_in_source(spark: Any, view: str) -> str | None:
-    """CREATE TEMPORARY VIEW ... USING delta OPTIONS (path ...), by the Python data source: the whole table at its newest version."""
+    """Returns the path of CREATE TEMPORARY VIEW … USING delta OPTIONS (path …), if the view is a whole table
+    at its newest version."""
     if not has_temporary_view(spark, view):
         return None
     plan = analyzed_plan(_table(spark, view))

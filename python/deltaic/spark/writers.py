@@ -1,4 +1,5 @@
-"""`df.writeTo(name)`, and the calls of DataFrameWriter that name a table: by path, or by a name of the session catalog."""
+"""`df.writeTo`, `saveAsTable` and `insertInto` for Delta tables by path, or by a name of the session
+catalog."""
 
 from __future__ import annotations
 
@@ -19,47 +20,49 @@ from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
 
 _ENDS = frozenset({"create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"})
-"""Methods of DataFrameWriterV2 that write."""
+"""Methods of DataFrameWriterV2 that run the write."""
 
 
-def save_as(df: Any, asked: BuilderState, name: Name, mode: str | None) -> None:
-    """`saveAsTable` of a name of the session catalog: the option `path` says where a new table is, else it lies in the warehouse. Rows that
-    are added to a table are cast by store assignment, as in INSERT."""
+def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
+    """Runs `saveAsTable` for a name of the session catalog. A new table is created at the option `path`, or
+    in the warehouse. Rows that are appended to an existing table are cast by store assignment, as in
+    INSERT."""
     spark = df.sparkSession
-    path = next((value for each, value in asked.options.items() if each.lower() == "path"), None)
+    path = next((value for each, value in state.options.items() if each.lower() == "path"), None)
     new = place_of(spark, name, path)
-    asked.put({"path": new.path})
+    state.put({"path": new.path})
     with opening(spark):
         makes = new.enters and new.managed and not DeltaTable.exists(new.path)
     with entering(spark, new):
-        write_frame(df, asked, mode, defines=makes, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
+        write_frame(df, state, mode, defines=makes, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
 
 
-def insert_into(df: Any, asked: BuilderState, path: str) -> None:
-    """`insertInto`: as INSERT, the columns are the table's by their position, whatever they are called, and cast by store assignment."""
+def insert_into(df: Any, state: BuilderState, path: str) -> None:
+    """Runs `insertInto`: like INSERT, it matches columns by position, without regard to their names, and
+    casts them by store assignment."""
     spark, schema = df.sparkSession, existing_schema(df.sparkSession, path)
-    columns = matched(df.columns, list(schema), path, "insertInto", evolves=merges_schema(spark, asked))
-    if asked.partition_by:
-        raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=asked.partition_by)
-    asked.put({"path": path})
+    columns = matched(df.columns, list(schema), path, "insertInto", evolves=merges_schema(spark, state))
+    if state.partition_by:
+        raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=state.partition_by)
+    state.put({"path": path})
     placed = SparkTables(spark).placed(df, columns)
-    write_frame(placed, asked, "overwrite" if asked.mode == "overwrite" else "append", casts=True)
+    write_frame(placed, state, "overwrite" if state.mode == "overwrite" else "append", casts=True)
 
 
 def existing_schema(spark: Any, path: str) -> Schema:
-    """The columns of the table at a path. TableNotFoundError where there is none."""
+    """Returns the columns of the table at a path. Raises TableNotFoundError if there is none."""
     return DeltaTable(path, spark=spark).schema
 
 
 @methods_raise_as_spark
 class PathWriter:
-    """DataFrameWriterV2 of one table by its path: the same methods. Columns are the table's by their names, and values are cast by store
-    assignment where the table is there. `new`: its name in the
-    catalog."""
+    """Replacement of DataFrameWriterV2 for one Delta table, with the same methods. Columns match by name.
+    Values are cast by store assignment if the table exists. `new`: the table's name in the catalog, None for
+    a table by path."""
 
     def __init__(self, df: Any, path: str, new: NewTable | None = None) -> None:
-        self._df, self._path, self._new, self._asked = df, path, new, BuilderState()
-        self._asked.put({"path": path})
+        self._df, self._path, self._new, self._state = df, path, new, BuilderState()
+        self._state.put({"path": path})
 
     def using(self, provider: str) -> PathWriter:
         """Sets the format, which must be "delta"."""
@@ -69,58 +72,58 @@ class PathWriter:
 
     def option(self, key: str, value: Any) -> PathWriter:
         """Sets an option, as in `DataFrameWriter.option`."""
-        self._asked.put({key: value})
+        self._state.put({key: value})
         return self
 
     def options(self, **options: Any) -> PathWriter:
         """Sets several options, as in `DataFrameWriter.options`."""
-        self._asked.put(options)
+        self._state.put(options)
         return self
 
     def tableProperty(self, property: str, value: str) -> PathWriter:
-        """A property of the table that is made."""
-        self._asked.properties[property] = value
+        """Sets a property of the new table."""
+        self._state.properties[property] = value
         return self
 
     def partitionedBy(self, col: Any, *cols: Any) -> PathWriter:
-        """The partition columns of the table that is made."""
-        self._asked.partition_by = tuple(_column_name(each) for each in (col, *cols))
+        """Sets the partition columns of the new table."""
+        self._state.partition_by = tuple(_column_name(each) for each in (col, *cols))
         return self
 
     def clusterBy(self, col: str, *cols: str) -> PathWriter:
         """Sets the clustering columns."""
-        self._asked.cluster_by = (col, *cols)
+        self._state.cluster_by = (col, *cols)
         return self
 
     def create(self) -> None:
-        """Makes the table. TableAlreadyExistsError where there is one."""
+        """Creates the table. Raises TableAlreadyExistsError if it exists."""
         self._write("error", defines=True)
 
     @raises_as_spark({TableNotFoundError: "TABLE_OR_VIEW_NOT_FOUND"})
     def replace(self) -> None:
-        """Another table in the place of one that must be there."""
+        """Replaces the table, its rows and its definition. Raises TableNotFoundError if there is none."""
         self._must_exist()
         self._write("overwrite", defines=True)
 
     def createOrReplace(self) -> None:
-        """Makes the table, in the place of one that is there."""
+        """Creates the table, or replaces its rows and its definition if it exists."""
         self._write("overwrite", defines=True)
 
     def append(self) -> None:
-        """Adds the rows."""
+        """Appends the rows. Raises TableNotFoundError if there is no table."""
         self._must_exist()
         self._write("append")
 
     def overwrite(self, condition: Any) -> None:
-        """Puts the rows in the place of those for which a condition is true, which must be true of all new ones."""
+        """Replaces the rows for which `condition` is true. It must be true for all new rows."""
         self._must_exist()
-        self._asked.put({"replaceWhere": sql_text(condition, "condition")})
+        self._state.put({"replaceWhere": sql_text(condition, "condition")})
         self._write("overwrite")
 
     def overwritePartitions(self) -> None:
-        """Puts the rows in the place of the partitions that they are in."""
+        """Replaces the partitions of the new rows."""
         self._must_exist()
-        self._asked.put({"partitionOverwriteMode": "dynamic"})
+        self._state.put({"partitionOverwriteMode": "dynamic"})
         self._write("overwrite")
 
     def _must_exist(self) -> None:
@@ -130,12 +133,13 @@ class PathWriter:
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         with entering(self._df.sparkSession, self._new):
-            write_frame(self._df, self._asked, mode, defines=defines, casts=not defines, by_name=True)
+            write_frame(self._df, self._state, mode, defines=defines, casts=not defines, by_name=True)
 
 
 @methods_raise_as_spark
 class NamedWriter:
-    """DataFrameWriterV2 of a name: what it is told is kept until it is known whether the table is one of ours. `own`: Spark's."""
+    """Replacement of DataFrameWriterV2 for a table by name. It keeps the calls until one runs the write,
+    when it is known if the table is a Delta table. `own`: Spark's writer."""
 
     def __init__(self, df: Any, own: Any, name: Name) -> None:
         self._df, self._own, self._name = df, own, name
@@ -143,7 +147,7 @@ class NamedWriter:
         self._provider: str | None = None
 
     def using(self, provider: str) -> NamedWriter:
-        """The format of the table that is made."""
+        """Sets the format of the new table."""
         self._provider = provider
         return self
 
@@ -176,7 +180,8 @@ class NamedWriter:
 
 
 def _column_name(column: Any) -> str:
-    """A name, or the name of a plain column."""
+    """Returns a name, or the name of a Column that is only a column. Raises UnsupportedFeatureError for
+    other expressions."""
     text = column if isinstance(column, str) else sql_text(column, "partitionedBy")
     reader = Reader(f"`{text}`" if isinstance(column, str) and text.isidentifier() else text)
     try:

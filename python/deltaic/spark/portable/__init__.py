@@ -1,1 +1,2 @@
-"""The Python data source for Spark, by public interfaces of PySpark alone, those of Spark Connect included."""
+"""Reading and writing by public interfaces of PySpark alone: the Python data source, and what Spark Connect
+needs."""

@@ -1,6 +1,7 @@
-"""Arrow data between Delta's types and those that PySpark wants: the same values under other labels.
+"""Conversions of schemas between Delta and PySpark.
 
-They differ in variants (Spark has the value first), in the nullability that Spark gives a column, and in the zone's name of timestamps.
+The types differ in variants (Spark has the field `value` first), in nullability, and in the name of the time
+zone of timestamps; the values are the same.
 """
 
 from __future__ import annotations
@@ -18,18 +19,19 @@ if TYPE_CHECKING:
 
 
 def spark_schema(schema: Schema) -> StructType:
-    """The columns as Spark's StructType."""
+    """Converts a schema to Spark's StructType."""
     return cast("StructType", spark_struct(Schema([_shown(item) for item in schema])))
 
 
 def delta_schema(schema: StructType) -> Schema:
-    """Spark's columns as Delta's; UnsupportedFeatureError names a type that Delta has not."""
+    """Converts Spark's StructType to a schema. Raises UnsupportedFeatureError for a type that Delta does not
+    have."""
     return Schema.from_json(json.dumps(schema.jsonValue()))
 
 
 def written_schema(schema: StructType) -> Schema:
-    """The columns of a DataFrame as those of a table that it makes: all take null, as with delta-spark. That Spark knows of no null in a
-    column is no promise of those who append to it."""
+    """Returns the columns of a table that a DataFrame creates: all are nullable, as in delta-spark. Rows
+    that are appended later may have nulls where this DataFrame has none."""
     return Schema([_shown(item).with_(nullable=True, type=nullable_everywhere(_shown(item).type)) for item in delta_schema(schema)])
 
 

@@ -1,7 +1,8 @@
-"""Columns of Spark Connect as SQL text, read from the message of Connect's protocol that a column is sent as.
+"""Converts columns of Spark Connect to SQL text, from the protocol message that a column is sent as.
 
-A client of Connect has no parser and no analyser: the message says names, literals, casts and calls, each of which SQL has a word for.
-What it has none for (Python functions, columns bound to a DataFrame, windows) is refused by name, never run as something else.
+A client of Connect has no parser and no analyser. The message has names, literals, casts and calls, which
+can be written in SQL. Columns that cannot (Python functions, columns bound to a DataFrame, windows) raise
+UnsupportedFeatureError.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ def is_of_connect(value: Any) -> bool:
 
 
 def connect_text(column: Any, what: str) -> str:
-    """SQL of the same expression. UnsupportedFeatureError for a column that has none; `what` it was given for."""
+    """Returns the SQL text of a column. Raises UnsupportedFeatureError for a column without one; `what`
+    names the argument in the message."""
     try:
-        message = column.to_plan(None)  # only what has no text needs the client
+        message = column.to_plan(None)  # only columns without a text need the client
     except (AttributeError, TypeError) as error:
         raise _no_text(what, column) from error
     text = _Text(what, column).of(message)
@@ -112,7 +114,7 @@ class _Text:
         return f"{name}({', '.join(self.of(each) for each in arguments)})"
 
     def _struct(self, fields: list[Any]) -> str:
-        """struct(...) gives its fields the names of what they are made of."""
+        """Writes struct(…) with the aliases of its fields."""
         parts = [f"{self.of(each)} AS {col(each.alias.name[0])}" if each.HasField("alias") else self.of(each) for each in fields]
         return f"struct({', '.join(parts)})"
 
@@ -128,7 +130,7 @@ class _Text:
 
     def _lambda(self, made: Any) -> str:
         names = [".".join(map(col, each.name_parts)) for each in made.arguments]
-        given = names[0] if len(names) == 1 else f"({', '.join(names)})"  # one in brackets does not parse
+        given = names[0] if len(names) == 1 else f"({', '.join(names)})"  # `(x) -> …` does not parse
         return f"{given} -> {self.of(made.function)}"
 
     def _literal(self, literal: Any) -> str:
@@ -153,7 +155,7 @@ class _Text:
 
 
 def _quoted(identifier: str) -> str:
-    """A column's name as Spark takes it, where only dots and backticks mean something, as SQL's tokens take it."""
+    """Quotes the parts of a column name: `col("first name.x")` of the API is `first name`.x in SQL."""
     parts = [part if part.startswith("`") else col(part) for part in _split(identifier)]
     return ".".join(parts)
 
@@ -170,7 +172,8 @@ def _split(identifier: str) -> list[str]:
 
 
 def _decimal(given: Any) -> str:
-    """SQL of a decimal literal, cast to a type wide enough for its digits and for the type of the message."""
+    """SQL of a decimal literal, cast to a type wide enough for its digits and for the type of the
+    message."""
     _, digits, exponent = Decimal(given.value).as_tuple()
     scale = max(-int(exponent), given.scale, 0)
     precision = max(len(digits) + max(int(exponent), 0), given.precision, scale)

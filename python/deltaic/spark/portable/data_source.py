@@ -1,7 +1,9 @@
-"""The formats "deltaic" and "delta" as a Python data source: reading, appending and overwriting by path, on any Spark session.
+"""The formats "deltaic" and "delta" as a Python data source: reads, appends and overwrites tables by path,
+in any Spark session.
 
-PySpark finds it by the packages `pyspark_deltaic` and `pyspark_delta`. It runs in Python workers of the driver and the executors, so
-nothing of the user's process is there: neither its `configure()` nor a store of its own. Nothing heavy is imported before it is asked.
+PySpark finds it by the packages `pyspark_deltaic` and `pyspark_delta`. It runs in Python workers of the
+driver and the executors, which do not have the state of the user's process: neither its `configure()` nor
+its own LogStores. Modules are imported in the methods that need them, so that the import stays cheap.
 """
 
 from __future__ import annotations
@@ -17,12 +19,14 @@ if TYPE_CHECKING:
 
 
 class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
-    """One use of the format. `schema()` pins the version: Spark keeps this object with the DataFrame."""
+    """The data source of one DataFrame, with its options. `schema()` sets the version that is read; Spark
+    keeps the object with the DataFrame."""
 
     version: int | None = None
 
     def __init__(self, options: dict[str, str]) -> None:
-        # Not Spark's own dictionary: that one would need PySpark before this package can say what is missing.
+        # A plain dict: unpickling Spark's own dictionary needs PySpark before this package can report what
+        # is missing.
         self.options = dict(options)
 
     @classmethod
@@ -31,17 +35,17 @@ class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]  # PySpark'
 
     def schema(self) -> StructType:
         from deltaic.spark.options import is_of_stream
-        from deltaic.spark.portable.reader import opened, shown_schema
+        from deltaic.spark.portable.reader import frame_schema, opened
 
         if is_of_stream(self.options):
-            from deltaic.spark.portable.stream import followed
+            from deltaic.spark.portable.stream import stream_source
 
-            followed_version, schema = followed(self.options)
-            self.version = followed_version.version
+            snapshot, schema = stream_source(self.options)
+            self.version = snapshot.version
             return schema
         snapshot, read = opened(self.options)
         self.version = snapshot.version
-        return shown_schema(snapshot, read)
+        return frame_schema(snapshot, read)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         from deltaic.spark.portable.reader import DeltaReader

@@ -1,4 +1,5 @@
-"""Spark's pushed filters as `_core`'s predicate tree, where it says exactly the same."""
+"""Converts the filters that Spark pushes to predicates of `_core`, if a predicate is true for exactly the
+same rows."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from pyspark.sql import datasource as spark
 from deltaic import _core
 from deltaic.errors import DeltaError
 
-_COMPARED = {
+_COMPARISONS = {
     spark.EqualTo: "=",
     spark.GreaterThan: ">",
     spark.GreaterThanOrEqual: ">=",
@@ -28,29 +29,29 @@ class _NotExpressible(Exception):
 
 
 def predicate_of(filters: Iterable[spark.Filter], schema: _core.TableSchema) -> _core.Predicate | None:
-    """The conjunction of those that can be said; None where that is none of them."""
-    found: _core.Predicate | None = None
+    """Returns the conjunction of the filters that can be converted, or None if none can."""
+    conjunction: _core.Predicate | None = None
     for each in filters:
         try:
-            said = _core.Predicate.from_json(json.dumps(_node(each)), schema)
+            predicate = _core.Predicate.from_json(json.dumps(_node(each)), schema)
         except (_NotExpressible, DeltaError):
             continue
-        found = said if found is None else found & said
-    return found
+        conjunction = predicate if conjunction is None else conjunction & predicate
+    return conjunction
 
 
 def _node(item: spark.Filter) -> dict[str, Any]:
     if isinstance(item, spark.Not):
         return _negated(item.child)
-    if type(item) in _COMPARED:
-        return _compared(_COMPARED[type(item)], item)
+    if type(item) in _COMPARISONS:
+        return _comparison(_COMPARISONS[type(item)], item)
     if isinstance(item, spark.IsNull):
         return {"op": "is_null", "column": list(item.attribute)}
     if isinstance(item, spark.IsNotNull):
         return _not({"op": "is_null", "column": list(item.attribute)})
     if isinstance(item, spark.EqualNullSafe):
-        # Never null where it is true, and a row for which a filter is null is left out like one for which it is false.
-        return {"op": "is_null", "column": list(item.attribute)} if item.value is None else _compared("=", item)
+        # `a <=> 1` is false for null, where `a = 1` is null; a filter removes the row in both cases.
+        return {"op": "is_null", "column": list(item.attribute)} if item.value is None else _comparison("=", item)
     if isinstance(item, spark.In):
         return {"op": "in", "column": list(item.attribute), "literals": [None if value is None else _text(value) for value in item.value]}
     if isinstance(item, spark.StringStartsWith):
@@ -61,7 +62,7 @@ def _node(item: spark.Filter) -> dict[str, Any]:
 def _negated(item: spark.Filter) -> dict[str, Any]:
     if isinstance(item, spark.EqualNullSafe):
         missing = {"op": "is_null", "column": list(item.attribute)}
-        return _not(missing) if item.value is None else {"op": "or", "args": [missing, _not(_compared("=", item))]}
+        return _not(missing) if item.value is None else {"op": "or", "args": [missing, _not(_comparison("=", item))]}
     return _not(_node(item))
 
 
@@ -69,14 +70,14 @@ def _not(node: dict[str, Any]) -> dict[str, Any]:
     return {"op": "not", "arg": node}
 
 
-def _compared(op: str, item: Any) -> dict[str, Any]:
+def _comparison(op: str, item: Any) -> dict[str, Any]:
     if item.value is None:
         return {"op": "null"}
     return {"op": op, "column": list(item.attribute), "literal": _text(item.value)}
 
 
 def _text(value: Any) -> str:
-    """PROTOCOL.md's "Partition Value Serialization"."""
+    """Writes a literal as in "Partition Value Serialization" of PROTOCOL.md."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):

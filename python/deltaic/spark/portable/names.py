@@ -1,7 +1,8 @@
-"""The session catalog by Spark's own SQL, where there is no JVM to talk to: what a name stands for, and names for tables and views.
+"""The session catalog through Spark's SQL, for sessions without a JVM (Spark Connect): finds, adds and
+removes tables and views.
 
-An entry has the provider `delta`, a location and, as Spark's CREATE TABLE wants some, the columns of the table when the name was given to
-it. Only the server's own views read these.
+An entry has the provider `delta`, a location and the columns that the table had when the entry was made,
+because Spark's CREATE TABLE needs columns. Only views that the server resolves read these columns.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from deltaic.spark.patches import spark_sql
 from deltaic.table import DeltaTable
 
 _PLAIN = re.compile(r"\w+", re.ASCII)
-"""Characters of names in Spark's session catalog. Such a name as a pattern of LIKE matches only itself, without regard to case."""
+"""Matches the names that Spark's session catalog allows. As a pattern of LIKE, such a name matches only
+itself, in any case of letters."""
 _COLUMN = re.compile(r"^ \|-- (.*): \w+(?:\([^)]*\))? \(nullable = (?:true|false)\)$", re.MULTILINE)
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 
 
 @dataclass(frozen=True)
 class View:
-    """A lasting view: its query, the schema of the names in it, its columns, and their names in the query."""
+    """A persistent view: the text of its query, the schema in which the query's names are resolved, the
+    view's columns, and their names in the query."""
 
     text: str
     schema: str | None
@@ -36,7 +39,8 @@ class View:
 
 @dataclass(frozen=True)
 class Entry:
-    """A row of SHOW TABLE EXTENDED. `kind`: MANAGED, EXTERNAL or VIEW. `location`: a URI."""
+    """A table or view, from a row of SHOW TABLE EXTENDED. `kind`: MANAGED, EXTERNAL or VIEW. `location`: a
+    URI."""
 
     schema: str
     kind: str
@@ -46,8 +50,8 @@ class Entry:
 
 
 def entry_of(spark: Any, parts: Sequence[str]) -> Entry | None:
-    """The table or lasting view of the session catalog that goes by a name of one or two parts; None for a temporary view, which comes
-    before a name of one part, and for what is not there."""
+    """Returns the table or persistent view with a name of one or two parts; None for an unknown name, and
+    for a temporary view, which hides a table of a name of one part."""
     from pyspark.errors import AnalysisException
 
     if not all(_PLAIN.fullmatch(part) for part in parts):
@@ -55,16 +59,16 @@ def entry_of(spark: Any, parts: Sequence[str]) -> Entry | None:
     within = f" IN {col(parts[0])}" if len(parts) == 2 else ""
     try:
         rows = spark_sql(spark, f"SHOW TABLE EXTENDED{within} LIKE {_text(parts[-1])}").collect()
-    except AnalysisException:  # no such schema: whoever asked says what is missing
+    except AnalysisException:  # no such schema: the caller reports what is missing
         return None
-    found = [row for row in rows if row.tableName.lower() == parts[-1].lower()]
-    if len(parts) == 1 and any(row.isTemporary for row in found):
+    matches = [row for row in rows if row.tableName.lower() == parts[-1].lower()]
+    if len(parts) == 1 and any(row.isTemporary for row in matches):
         return None
-    return next((_entry(row.namespace, row.information) for row in found if not row.isTemporary), None)
+    return next((_entry(row.namespace, row.information) for row in matches if not row.isTemporary), None)
 
 
 def _entry(schema: str, text: str) -> Entry:
-    # A comment may have lines that look like others: the kind and the provider stand before it, all else after it.
+    # A comment may have lines that look like others: kind and provider stand before it, the rest after it.
     head, _, columns = text.rpartition("\nSchema: root\n")
     kind = _line(head, "Type", first=True) or ""
     if kind == "VIEW":
@@ -82,12 +86,12 @@ def _view(head: str, columns: str) -> View:
 
 
 def _line(text: str, name: str, *, first: bool) -> str | None:
-    found = re.findall(rf"^{name}: (.*)$", text, re.MULTILINE)
-    return (found[0] if first else found[-1]) if found else None
+    lines = re.findall(rf"^{name}: (.*)$", text, re.MULTILINE)
+    return (lines[0] if first else lines[-1]) if lines else None
 
 
 def default_path(spark: Any, parts: tuple[str, str]) -> str:
-    """The URI of a managed table of this name."""
+    """Returns the URI at which Spark puts a managed table of this name."""
     rows = spark_sql(spark, f"DESCRIBE SCHEMA EXTENDED {col(parts[0])}").collect()
     location = next(row.info_value for row in rows if row.info_name == "Location")
     folded = parts[1] if str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true" else parts[1].lower()
@@ -95,13 +99,13 @@ def default_path(spark: Any, parts: tuple[str, str]) -> str:
 
 
 _NO_COLUMNS = "`__deltaic` BIGINT"
-"""Columns of an entry whose table has none yet: Spark's statements need one."""
+"""Columns of an entry for a table without columns: Spark's CREATE TABLE needs at least one."""
 
 
 @contextmanager
 def reserved(spark: Any, parts: tuple[str, str]) -> Iterator[None]:
-    """A name for a table that is made below the warehouse meanwhile: Spark takes no managed table whose folder has files already. The name
-    goes again, with what stands there, where the table is not made."""
+    """Adds the entry of a managed table before the body creates the table, because Spark refuses a managed
+    table whose folder has files. If the body fails, the entry and the files are dropped."""
     spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_NO_COLUMNS}) USING delta")
     try:
         yield
@@ -111,34 +115,34 @@ def reserved(spark: Any, parts: tuple[str, str]) -> Iterator[None]:
 
 
 def enter(spark: Any, parts: tuple[str, str], path: str) -> None:
-    """A name for a table that is there."""
+    """Adds the entry of an existing table."""
     spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_columns(spark, path) or _NO_COLUMNS}) USING delta LOCATION {_text(path)}")
 
 
 def set_columns(spark: Any, parts: Sequence[str], path: str) -> None:
-    """The columns of the table in its entry."""
+    """Updates the columns of an entry to those of its table."""
     spark_sql(spark, f"ALTER TABLE {_quoted(parts)} REPLACE COLUMNS ({_columns(spark, path) or _NO_COLUMNS})")
 
 
 def enter_view(spark: Any, parts: Sequence[str], text: str, columns: Sequence[str], comment: str | None, *, replaces: bool) -> None:
-    """A lasting view over tables that have names."""
-    made = "CREATE OR REPLACE VIEW" if replaces else "CREATE VIEW"
-    said = "" if comment is None else f" COMMENT {_text(comment)}"
-    spark_sql(spark, f"{made} {_quoted(parts)} ({', '.join(map(col, columns))}){said} AS {text}")
+    """Creates a persistent view over tables of the catalog."""
+    statement = "CREATE OR REPLACE VIEW" if replaces else "CREATE VIEW"
+    clause = "" if comment is None else f" COMMENT {_text(comment)}"
+    spark_sql(spark, f"{statement} {_quoted(parts)} ({', '.join(map(col, columns))}){clause} AS {text}")
 
 
 def drop(spark: Any, parts: tuple[str, str], *, purges: bool) -> None:
-    """Takes a name away, and the files of a managed table."""
+    """Drops a table from the catalog; Spark deletes the files of a managed one."""
     spark_sql(spark, f"DROP TABLE {_quoted(parts)}{' PURGE' if purges else ''}")
 
 
 def rename(spark: Any, parts: tuple[str, str], new: Sequence[str]) -> None:
-    """Gives a table another name; the files of a managed one move with it."""
+    """Renames a table; the files of a managed one move with it."""
     spark_sql(spark, f"ALTER TABLE {_quoted(parts)} RENAME TO {_quoted(new)}")
 
 
 def _text(value: str) -> str:
-    """A string literal, where Spark's grammar takes no other expression."""
+    """Writes a string literal for places where Spark's grammar allows no other expression."""
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 

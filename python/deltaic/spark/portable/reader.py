@@ -1,4 +1,5 @@
-"""Reading through the Python data source: files are chosen on the driver, packed into tasks, and read by `_core` on the executors."""
+"""Batch reads of the Python data source: the driver selects files and packs them into tasks, `_core` reads
+them on the executors."""
 
 from __future__ import annotations
 
@@ -32,13 +33,13 @@ if TYPE_CHECKING:
 TASK_BYTES = 128 * 1024**2
 """Maximum bytes of files that one task reads; a single larger file is still allowed. Spark's own default."""
 OPEN_BYTES = 4 * 1024**2
-"""Estimated cost of opening a file, in bytes that could be read meanwhile. Spark's own default."""
+"""Estimated cost of opening a file, in bytes that could be read in that time. Spark's own default."""
 _READ = ("path", "size", "partitionValues", "deletionVector", "selection", "keep_selected")
-"""Fields of `add` actions that a task needs, and the rows that are chosen."""
+"""Columns of the table of files that a task needs: fields of `add` actions, and the selected rows."""
 
 
 def opened(options: Mapping[str, str], version: int | None = None) -> tuple[Snapshot, ReadOptions]:
-    """The version that the options name; `version`: the one that was found for them before."""
+    """Opens the version that the options name. `version`: the version if it is known already."""
     read = ReadOptions.of(options)
     if read.changes is not None:
         raise UnsupportedFeatureError(
@@ -57,14 +58,15 @@ def _columns(snapshot: Snapshot, read: ReadOptions) -> tuple[str, ...]:
     return resolve_columns(snapshot.schema, read.columns)
 
 
-def shown_schema(snapshot: Snapshot, read: ReadOptions) -> StructType:
-    """The columns of the DataFrame."""
+def frame_schema(snapshot: Snapshot, read: ReadOptions) -> StructType:
+    """Returns the columns of the DataFrame."""
     return spark_schema(Schema([narrowed(snapshot.schema, name) for name in _columns(snapshot, read)]))
 
 
 class _PushFilters:
-    """`pushFilters` of one reader. PySpark refuses an overridden one while pushdown is off, which it is by default; with `__func__` it
-    takes this one for its own, and calls it where pushdown is on."""
+    """The method `pushFilters` of one reader. While pushdown is off, which is the default, PySpark refuses a
+    reader that overrides it. PySpark compares `__func__`, so it takes this object for its own method, and
+    still calls it if pushdown is on."""
 
     __func__ = staticmethod(DataSourceReader.pushFilters)
 
@@ -72,15 +74,17 @@ class _PushFilters:
         self._reader = reader
 
     def __call__(self, filters: list[Filter]) -> list[Filter]:
-        """Files, row groups and rows are left out by what can be said exactly; Spark applies every filter again."""
+        """Uses the filters for skipping files, row groups and rows, and returns all of them, so Spark
+        applies them again."""
         self._reader.push(filters)
         return filters
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRead:
-    """Arguments with which a task reads its files, plain to pickle. `table`: schema, partition columns, column mapping. `predicate`:
-    JSON. `constants`: columns of the files' actions that every row of a file has, after `columns`."""
+    """Arguments with which a task reads its files; all can be pickled. `table`: schema, partition columns,
+    column mapping. `predicate`: JSON. `constants`: columns of the table of files whose value every row of a
+    file gets, after `columns`."""
 
     location: str
     storage_options: Mapping[str, str]
@@ -92,7 +96,7 @@ class TaskRead:
 
     @staticmethod
     def of(scan: Scan, storage_options: Mapping[str, str], schema: StructType) -> TaskRead:
-        """`schema`: the columns of the scan as Spark has them."""
+        """Returns the arguments for a scan. `schema`: the scan's columns in Spark's types."""
         definition = scan.table_schema
         return TaskRead(
             location=scan.store.location,
@@ -104,7 +108,7 @@ class TaskRead:
         )
 
     def batches(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
-        """The rows of files, as Spark wants them."""
+        """Yields the rows of files in Spark's types."""
         table_schema = _core.TableSchema(*self.table)
         predicate = None if self.predicate is None else _core.Predicate.from_json(self.predicate, table_schema)
         store = open_store(self.location, self.storage_options)
@@ -114,35 +118,36 @@ class TaskRead:
 
 
 class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
-    """One scan: the snapshot stays on the driver, `task` travels."""
+    """One batch read. The snapshot stays on the driver; only `task` is sent to the executors."""
 
     def __init__(self, snapshot: Snapshot, read: ReadOptions, schema: StructType) -> None:
         self.task = TaskRead.of(ScanPlan(snapshot).scan(_columns(snapshot, read)), read.storage_options, schema)
-        self._planned, self._wanted = ScanPlan(snapshot), read.partitions
+        self._plan, self._task_count = ScanPlan(snapshot), read.partitions
         self.pushFilters = _PushFilters(self)
 
     @staticmethod
     def of(options: Mapping[str, str], version: int | None, schema: StructType) -> DeltaReader:
-        """InvalidArgumentError for a schema that is not the table's: Spark lets users give one."""
+        """Makes the reader of a DataFrame. Raises InvalidArgumentError if the user gave a schema that
+        differs from the table's."""
         snapshot, read = opened(options, version)
-        expected = shown_schema(snapshot, read)
+        expected = frame_schema(snapshot, read)
         if _shape(expected) != _shape(schema):
             message = "a Delta table has its own schema: none can be given to read it"
             raise InvalidArgumentError(message, found=schema.simpleString(), expected=expected.simpleString())
         return DeltaReader(snapshot, read, schema)
 
     def push(self, filters: Iterable[Filter]) -> None:
-        """Takes what can be said of these filters into the scan."""
-        snapshot = self._planned.snapshot
+        """Adds the filters that can be converted to the scan."""
+        snapshot = self._plan.snapshot
         predicate = predicate_of(filters, snapshot.table_schema)
-        self._planned = ScanPlan(snapshot, predicate)
+        self._plan = ScanPlan(snapshot, predicate)
         self.task = replace(self.task, predicate=None if predicate is None else predicate.json)
 
     def partitions(self) -> list[InputPartition]:
-        return [FilesOfTask(to_bytes(part)) for part in packed(self._planned.selection.adds, self._wanted)]
+        return [FilesOfTask(to_bytes(part)) for part in packed(self._plan.selection.adds, self._task_count)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        if isinstance(partition, FilesOfTask):  # else PySpark's own, for a scan without a partition
+        if isinstance(partition, FilesOfTask):  # PySpark makes a partition of its own for a scan without files
             yield from self.task.batches(of_bytes(partition.files))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -152,7 +157,8 @@ class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySp
 
 
 class FilesOfTask(WorkerObject, InputPartition):  # type: ignore[misc]
-    """Files that one task reads: an Arrow stream of add actions. `kind`: which of the reader's ways of reading is theirs."""
+    """Files that one task reads: an Arrow stream of add actions. `kind`: index of their `TaskRead` in
+    `DeltaStreamReader.tasks`."""
 
     def __init__(self, files: bytes, kind: int = 0) -> None:
         self.files, self.kind = files, kind
@@ -161,14 +167,15 @@ class FilesOfTask(WorkerObject, InputPartition):  # type: ignore[misc]
         return f"FilesOfTask({len(self.files)} bytes)"
 
 
-def packed(files: pa.Table, wanted: int | None = None, constants: Sequence[str] = ()) -> list[pa.Table]:
-    """Neighbouring files together: tasks of at most TASK_BYTES, and no fewer than there are cores where there is enough to read."""
+def packed(files: pa.Table, task_count: int | None = None, constants: Sequence[str] = ()) -> list[pa.Table]:
+    """Packs neighbouring files into tasks of about TASK_BYTES, or less if there would be fewer tasks than
+    cores. `task_count` sets the number of tasks instead."""
     if not files.num_rows:
         return []
     cost = files["size"].to_numpy().astype(np.float64) + OPEN_BYTES
     total = float(cost.sum())
-    share = total / wanted if wanted else min(TASK_BYTES, max(OPEN_BYTES, total / (os.cpu_count() or 1)))
-    # Where a file ends decides: a task is never more than a share and the file it ended with.
+    share = total / task_count if task_count else min(TASK_BYTES, max(OPEN_BYTES, total / (os.cpu_count() or 1)))
+    # A file belongs to the task in whose share it ends, so a task is at most a share and one file.
     task = np.ceil(np.cumsum(cost) / share - 1e-9).astype(np.int64)
     starts = np.flatnonzero(np.diff(task, prepend=-1))
     ends = np.append(starts[1:], files.num_rows)
@@ -177,5 +184,5 @@ def packed(files: pa.Table, wanted: int | None = None, constants: Sequence[str] 
 
 
 def _shape(schema: StructType) -> list[tuple[str, str]]:
-    """Names and types without regard to nullability, which Spark may widen."""
+    """Returns names and types of a schema, without nullability: Spark may make a column nullable."""
     return [(item.name.lower(), item.dataType.simpleString().lower()) for item in schema.fields]

@@ -1,4 +1,5 @@
-"""Objects on their way to Python workers: a worker without deltaic says in its error what it lacks."""
+"""Pickles objects for Python workers so that a worker without deltaic raises an error that says how to
+install it."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import Any
 
 
 def _opened(payload: bytes) -> Any:
-    """Runs on a worker, where nothing but Python and PySpark may be: it must not use a name of this module."""
+    """Unpickles an object on a worker, which may have only Python and PySpark; so it must not use other
+    names of this module."""
     import pickle
     import socket
     import sys
@@ -26,7 +28,8 @@ def _opened(payload: bytes) -> Any:
 
 
 def by_value(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A copy that is pickled with its code: pickle by value is what PySpark's pickler does with functions of the main program."""
+    """Copies a function so that PySpark's pickler sends its code, as it does for functions of the main
+    program, and not its name."""
     copy = types.FunctionType(function.__code__, {"__builtins__": __builtins__}, function.__name__)
     copy.__module__ = "__main__"
     copy.__qualname__ = function.__name__
@@ -34,8 +37,8 @@ def by_value(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class WorkerObject:
-    """Base of objects that are sent to Spark's workers. They are pickled with code that brings deltaic to a worker that lacks it; all
-    attributes must be plain to pickle."""
+    """Base of objects that are sent to Spark's workers. They are pickled with code that brings deltaic to a
+    worker that lacks it; all attributes must be plain to pickle."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         import pickle
@@ -44,7 +47,8 @@ class WorkerObject:
 
 
 class _PickleStandIn:
-    """Stand-in for an object in a pickle, so that pickle does not call the object's own `__reduce__` again."""
+    """Stand-in for an object in a pickle, so that pickle does not call the object's own `__reduce__`
+    again."""
 
     def __init__(self, kind: type, state: dict[str, Any]) -> None:
         self.kind, self.state = kind, state

@@ -1,4 +1,5 @@
-"""A table as a stream through the Python data source: batches are planned on the driver, and read by `_core` on the executors."""
+"""Streaming reads of the Python data source: the driver plans batches, `_core` reads them on the
+executors."""
 
 from __future__ import annotations
 
@@ -33,11 +34,12 @@ except ImportError:  # Spark 4.1 has no limits of batches for Python data source
     ReadAllAvailable = ReadMaxFiles = None
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
-        """Nothing."""
+        """Empty base class for Spark 4.1."""
 
 
 class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """One stream: `TableStream` stays on the driver, `tasks` travel, one for each scan of a batch."""
+    """One streaming read. `TableStream` stays on the driver; `tasks`, one for each scan of a batch, are sent
+    to the executors."""
 
     def __init__(self, stream: TableStream, tasks: tuple[TaskRead, ...]) -> None:
         self.tasks, self._stream = tasks, stream
@@ -46,21 +48,23 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
 
     @staticmethod
     def of(options: Mapping[str, str], version: int | None, schema: StructType) -> DeltaStreamReader:
-        """InvalidArgumentError for options that a stream does not take. `version`: whose columns the stream has."""
-        wanted = StreamReadOptions.of(options)
-        options_of_stream = wanted.stream
-        if wanted.starting_timestamp is not None:
-            options_of_stream = replace(options_of_stream, start=history.moment(history.milliseconds(wanted.starting_timestamp)))
-        snapshot = Snapshot.load(open_store(wanted.path, wanted.storage_options), version=version)
-        stream = TableStream(snapshot, options_of_stream, schema_log(wanted, snapshot.metadata.id))
+        """Makes the reader of a streaming DataFrame. `version`: the version whose columns the stream has.
+        Raises InvalidArgumentError for options that a stream does not have."""
+        read_options = StreamReadOptions.of(options)
+        options_of_stream = read_options.stream
+        if read_options.starting_timestamp is not None:
+            options_of_stream = replace(options_of_stream, start=history.moment(history.milliseconds(read_options.starting_timestamp)))
+        snapshot = Snapshot.load(open_store(read_options.path, read_options.storage_options), version=version)
+        stream = TableStream(snapshot, options_of_stream, schema_log(read_options, snapshot.metadata.id))
         no_files = StreamFiles(snapshot, _core.empty_adds(), are_changes=options_of_stream.changes)
-        return DeltaStreamReader(stream, tuple(TaskRead.of(scan, wanted.storage_options, schema) for scan in stream_scans(no_files)))
+        return DeltaStreamReader(stream, tuple(TaskRead.of(scan, read_options.storage_options, schema) for scan in stream_scans(no_files)))
 
     def initialOffset(self) -> dict[str, Any]:
         return _fields(self._stream.start())
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """Without arguments, as Spark 4.1 asks, the end of all there is."""
+        """Returns the end of the next batch. Without arguments, as Spark 4.1 calls it, the end of the
+        table."""
         stream = self._stream
         at = stream.start() if start is None else stream.parse(json.dumps(start))
         if self._is_bounded and self._until is None:
@@ -69,7 +73,7 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
         return _fields(stream.next(at, None if is_all else stream.options.limits, self._until))
 
     def getDefaultReadLimit(self) -> Any:
-        """Shown by Spark; `latestOffset` goes by the options."""
+        """Returns a limit that Spark only shows; `latestOffset` uses those of the options."""
         return ReadMaxFiles(self._stream.options.max_files or 1)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -80,7 +84,7 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
         if (first.version, max(first.index, BASE)) > (last.version, max(last.index, BASE)) or (
             first.initial and first.version == last.version > 0 and not last.initial
         ):
-            first = self._stream.first(last)  # a first batch that is run again, when the table has newer versions
+            first = self._stream.first(last)  # the first batch runs again, but the table has newer versions now
         scans = enumerate(stream_scans(self._stream.batch(first, last)))
         return [
             FilesOfTask(to_bytes(part), kind)
@@ -93,7 +97,8 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
             yield from self.tasks[partition.kind].batches(of_bytes(partition.files))
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Says that a batch that ends here is done: SchemaMismatchError where the definition of a table with a log of schemas changes."""
+        """Marks the batch that ends at `end` as done. Raises SchemaMismatchError if the table has a schema
+        log and its definition changes there."""
         self._stream.commit(self._stream.parse(json.dumps(end)))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -102,16 +107,17 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
         return WorkerObject.__reduce__(light)
 
 
-def followed(options: Mapping[str, str]) -> tuple[Snapshot, StructType]:
-    """The version whose columns a stream has, and these: under a log of schemas an older one, until the stream has come to the newest."""
-    wanted = StreamReadOptions.of(options)
-    snapshot = Snapshot.load(open_store(wanted.path, wanted.storage_options))
-    log = schema_log(wanted, snapshot.metadata.id)
+def stream_source(options: Mapping[str, str]) -> tuple[Snapshot, StructType]:
+    """Returns the version whose columns a stream has, and its schema: the newest version, or with a schema
+    log the version that the log has reached."""
+    read_options = StreamReadOptions.of(options)
+    snapshot = Snapshot.load(open_store(read_options.path, read_options.storage_options))
+    log = schema_log(read_options, snapshot.metadata.id)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
         snapshot = Snapshot.load(snapshot.store, version=log.current.version)
-    return snapshot, spark_schema(change_feed.with_changes(snapshot.schema) if wanted.stream.changes else snapshot.schema)
+    return snapshot, spark_schema(change_feed.with_changes(snapshot.schema) if read_options.stream.changes else snapshot.schema)
 
 
 def _fields(offset: StreamOffset) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(offset.json())
-    return found
+    fields: dict[str, Any] = json.loads(offset.json())
+    return fields

@@ -1,7 +1,9 @@
-"""Writing through the Python data source: tasks write data files with `_core`, the driver commits them as one version.
+"""Writes of the Python data source: tasks write data files with `_core`, and the driver commits them as one
+version.
 
-The job is the same `commands.write` as everywhere: it decides the definition before the tasks run and stages their files after. A task that
-fails, or is run twice, leaves files that no version names, for vacuum to find; so does a commit that fails.
+`commands.write` decides the table's definition before the tasks run and adds their files to the commit
+afterwards. A task that fails or runs twice, and a commit that fails, leave files that no version refers to;
+vacuum deletes them.
 """
 
 from __future__ import annotations
@@ -39,37 +41,39 @@ class Files(WorkerObject, WriterCommitMessage):  # type: ignore[misc]  # PySpark
 
 
 class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
-    """One write. `version`: of the table when it was planned, None where there was none: the commit goes on top of it."""
+    """One write. `version`: the table's version when the write was planned, on which the commit is based;
+    None if there was no table."""
 
     version: int | None
     definition: tuple[Protocol, Metadata] | None
 
     @staticmethod
     def of(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DeltaWriter:
-        """Refuses now what can be refused before a row is written. With nothing to do, its tasks write nothing."""
+        """Plans a write on the driver, and raises errors that do not depend on rows. If there is nothing to
+        do (mode `ignore`), the tasks write nothing."""
         made = DeltaWriter()
-        made.wanted = WriteOptions.of(options, "overwrite" if overwrite else "append")
+        made.write_options = WriteOptions.of(options, "overwrite" if overwrite else "append")
         made.schema = written_schema(schema)
-        made.location = locate(made.wanted.path)
+        made.location = locate(made.write_options.path)
         snapshot = existing(made._store())
-        made.wanted = made.wanted.into(None if snapshot is None else snapshot.metadata)
+        made.write_options = made.write_options.into(None if snapshot is None else snapshot.metadata)
         made.version = None if snapshot is None else snapshot.version
-        made.definition = prepared(snapshot, made.schema, made.wanted.job)
+        made.definition = prepared(snapshot, made.schema, made.write_options.job)
         return made
 
-    wanted: WriteOptions
+    write_options: WriteOptions
     schema: Schema
     location: str
 
     def _store(self) -> _core.Store:
-        return open_store(self.location, self.wanted.storage_options)
+        return open_store(self.location, self.write_options.storage_options)
 
     @property
     def _job(self) -> Write:
-        return self.wanted.job
+        return self.write_options.job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Files:
-        """A task's rows as data files. On an error `_core` takes them away again."""
+        """Writes the rows of a task to data files. `_core` deletes them if there is an error."""
         if self.definition is None:
             return Files(None)
         protocol, metadata = self.definition
@@ -83,13 +87,13 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
             target_file_size=self._job.target_file_size,
             threads=1,
             synced_by_commit=False,
-            **self.wanted.more,
+            **self.write_options.more,
         )
         adds = engine.write(engine.run(rows), target)
         return Files(to_bytes(adds) if adds.num_rows else None)
 
     def _source(self, batches: Iterator[pa.RecordBatch]) -> Data:
-        """Spark's batches as a leaf: what is a variant only the schema knows."""
+        """Makes a plan's leaf of Spark's batches. The schema is needed to tell variants from structs."""
         table_schema = _core.TableSchema(self.schema.to_json())
         declared = arrow_schema(self.schema)
         reader = pa.RecordBatchReader.from_batches(declared, relabelled(batches, declared))
@@ -102,7 +106,7 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
         return Data(handle=LocalRelation(self.schema, opened), schema=self.schema, alias="s")
 
     def commit(self, messages: list[Any]) -> None:
-        """One version with the files of all tasks."""
+        """Commits the files of all tasks as one version."""
         if self.definition is None:
             return
         store = self._store()
@@ -113,4 +117,5 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
         write(store, snapshot, LocalEngine(), TaskFiles(protocol, metadata, adds), self._job)
 
     def abort(self, messages: list[Any]) -> None:
-        """The files stay for vacuum: Spark aborts also after a commit whose outcome nobody knows."""
+        """Leaves the files to vacuum: Spark also aborts after a commit whose outcome is unknown, so they may
+        be in use."""
