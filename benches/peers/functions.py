@@ -95,7 +95,6 @@ _VARIANT = "bytes of a variant are written and read as Spark's; DuckDB looks for
 REASONS: dict[str, str] = {
     **dict.fromkeys(("lower", "upper", "lcase", "ucase", "initcap"), _BEYOND_ASCII),
     **dict.fromkeys(("skewness", "kurtosis"), "of the rows themselves, about their mean; DuckDB's are estimates from sums of powers"),
-    **dict.fromkeys(("bitmap_or_agg", "bitmap_and_agg"), "each value is a bitmap of 4096 bytes: 4 GB of them"),
     "months_between": "months and the days between as a part of one, to eight places; DuckDB counts whole months",
     "array_except": "each element once, nulls among them",
     "map_concat": "DuckDB's map(), which looks for keys that come twice",

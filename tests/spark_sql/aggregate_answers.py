@@ -8,12 +8,13 @@ from typing import Any
 
 import duckdb
 from aggregate_cases import Query
+from engine_answers import recorded_type
 from spark_cases import Family
 from spark_recording import encode
 from test_recorded import schema_of
 
+from deltaic.engine.duckdb.shown_types import shown_values
 from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import type_from_json
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.duckdb import ExpressionError, failure_of, prepare
 from deltaic.spark_sql.parsing import parse_statement
@@ -50,7 +51,8 @@ class Aggregates:
                 raise AssertionError(f"{query.sql()}: {error}\n{found.sql}") from error
             return failure if isinstance(failure, UnsupportedFeatureError) else (kind, failure)
         keys = encode(table.column(0)) if query.key else [None] * table.num_rows
-        return kind, [list(row) for row in zip(keys, encode(table.column(table.num_columns - 1)), strict=True)]
+        shown = shown_values(table.column(table.num_columns - 1).combine_chunks(), kind)
+        return kind, [list(row) for row in zip(keys, encode(shown), strict=True)]
 
 
 def differences(query: Query, ours: Any, recorded: dict[str, Any]) -> str:
@@ -62,7 +64,7 @@ def differences(query: Query, ours: Any, recorded: dict[str, Any]) -> str:
     kind, rows = ours
     if "refused" in recorded:
         return f"Spark refuses it: {recorded['refused']}; here it is a {v.type_text(kind)}"
-    if not v.same_but_nulls(kind, type_from_json(json.loads(recorded["type"]))):
+    if not v.same_but_nulls(kind, recorded_type(json.loads(recorded["type"]))):
         return f"type {v.type_text(kind)}, in Spark {recorded['type']}"
     if isinstance(rows, DeltaError):
         mine = rows.condition if isinstance(rows, ExpressionError) else str(rows)

@@ -1,4 +1,4 @@
-"""The queries of queries.sql, intervals.sql, jobs.sql and formats.sql by name, and their answers in the form in which they are recorded."""
+"""The queries of `FILES` by name, and their answers in the form in which they are recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spark_recording import encode
 import deltaic
 from deltaic.spark_sql.values import type_text
 
-FILES = ("queries.sql", "intervals.sql", "jobs.sql", "formats.sql")
+FILES = ("queries.sql", "intervals.sql", "jobs.sql", "formats.sql", "reports.sql")
 
 
 def queries() -> list[tuple[str, str]]:

@@ -277,7 +277,14 @@ def _bitmap(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     return v.combine(sql, "binary", [place], nullable=False, raises=True)
 
 
+_SHORT_BITMAP_BYTES = 64
+"""Maximum bytes of a bitmap that is merged without filling it up to 4096 bytes first."""
 _EMPTY_BITMAP = f"repeat(unhex('00'), {BITMAP_BYTES})"
+
+
+def _filled(sql: str, size: int) -> str:
+    """Returns SQL of a bitmap, filled up with zeros or cut to this number of bytes."""
+    return f"({sql} || repeat(unhex('00'), {size}))[1:{size}]"
 
 
 def _merged_bitmap(function: str) -> Build:
@@ -288,10 +295,17 @@ def _merged_bitmap(function: str) -> Build:
         (value,) = arguments
         if value.type != "binary":
             raise v.mismatch(f"bitmap_{function.removeprefix('bit_')}_agg", value.type)
-        filled = f"CASE WHEN octet_length({value.sql}) <> {BITMAP_BYTES} THEN ({value.sql} || {_EMPTY_BITMAP})[1:{BITMAP_BYTES}]"
-        filled = f"CAST({filled} ELSE {value.sql} END AS BIT)"
         none = _EMPTY_BITMAP if function == "bit_or" else f"repeat(unhex('FF'), {BITMAP_BYTES})"
-        return v.combine(f"coalesce(CAST({function}({filled}) AS BLOB), {none})", "binary", [value], nullable=False)
+        size = f"octet_length({value.sql})"
+        # Short bitmaps are merged by themselves: filled up to 4096 bytes each, they would take most of the time.
+        short = _filled(value.sql, _SHORT_BITMAP_BYTES)
+        whole = f"CASE WHEN {size} = {BITMAP_BYTES} THEN {value.sql} ELSE {_filled(value.sql, BITMAP_BYTES)} END"
+        few = f"{function}(CASE WHEN {size} <= {_SHORT_BITMAP_BYTES} THEN CAST({short} AS BIT) END)"
+        many = f"{function}(CASE WHEN {size} > {_SHORT_BITMAP_BYTES} THEN CAST({whole} AS BIT) END)"
+        sides = [f"CAST({_filled(f'CAST({few} AS BLOB)', BITMAP_BYTES)} AS BIT)", many]
+        sides = [f"coalesce({side}, CAST({none} AS BIT))" for side in sides]
+        sql = f"CAST({sides[0]} {'|' if function == 'bit_or' else '&'} {sides[1]} AS BLOB)"
+        return v.combine(sql, "binary", [value], nullable=False)
 
     return build
 
