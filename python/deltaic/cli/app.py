@@ -1,4 +1,4 @@
-"""The subcommands. Each opens a table, asks it one thing, and prints the answer."""
+"""The subcommands. Each opens a table, calls one method of the public API, and prints the result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="deltaic",
-    help="Delta Lake tables: look at them, query them, keep them.",
+    help="Show, query and maintain Delta Lake tables.",
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
@@ -38,7 +38,8 @@ StorageOptions = Annotated[list[str] | None, typer.Option("--storage-option", me
 
 
 def pairs(items: list[str] | None, what: str) -> dict[str, str] | None:
-    """KEY=VALUE, each once, as a dict; None for none. `what`: the option, for the message of wrong usage."""
+    """Parses KEY=VALUE texts into a dict; None if there are none. A key that comes twice is wrong usage.
+    `what`: the option, for that message."""
     pairs = {}
     for item in items or ():
         key, divider, value = item.partition("=")
@@ -71,7 +72,7 @@ def _root(
 def show(
     path: Path, version: Version = None, timestamp: Timestamp = None, storage_option: StorageOptions = None, as_json: AsJson = False
 ) -> None:
-    """Shows the table: version, rows, files, size, columns."""
+    """Show version, rows, files, size, properties and columns of a table."""
     table = _open(path, version, timestamp, storage_option)
     with working("counting rows"):
         detail = table.detail()
@@ -95,15 +96,15 @@ def show(
 @app.command()
 def head(
     path: Path,
-    number: Annotated[int, typer.Option("-n", "--number", min=0, help="how many rows")] = 10,
-    columns: Annotated[str | None, typer.Option("--columns", help="a,b,c: these columns only")] = None,
+    number: Annotated[int, typer.Option("-n", "--number", min=0, help="number of rows")] = 10,
+    columns: Annotated[str | None, typer.Option("--columns", help="only these columns: a,b,c")] = None,
     where: Where = None,
     version: Version = None,
     timestamp: Timestamp = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """The first rows."""
+    """Print the first rows."""
     chosen = [name.strip() for name in columns.split(",")] if columns else None
     _print(_open(path, version, timestamp, storage_option).scan(chosen, where, limit=number), as_json)
 
@@ -111,11 +112,11 @@ def head(
 @app.command()
 def history(
     path: Path,
-    number: Annotated[int | None, typer.Option("-n", "--number", min=1, help="the newest so many")] = None,
+    number: Annotated[int | None, typer.Option("-n", "--number", min=1, help="only this many of the newest commits")] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """The commits, newest first: what was done, when, by which program."""
+    """List the commits, newest first: version, time, operation, and its parameters and metrics."""
     entries = _open(path, None, None, storage_option).history(number)
     if not as_json:
         entries = [
@@ -131,7 +132,7 @@ def history(
 
 
 def _details(entry: Mapping[str, Any]) -> str:
-    """Parameters, then metrics, one a line; without those that are empty or 0."""
+    """Returns parameters, then metrics, one on each line, without those that are empty or 0."""
     named = {**(entry.get("operationParameters") or {}), **(entry.get("operationMetrics") or {})}
     return "\n".join(f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0))
 
@@ -145,7 +146,7 @@ def files(
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """The live data files, those that may hold a row of --where."""
+    """List the live data files; with --where, those that may have a matching row."""
     rows = _open(path, version, timestamp, storage_option).files(where).to_arrow()
     if not as_json:
         shown = [name for name in ("path", "size", "num_records", "partition_values", "deletion_vector") if name in rows.column_names]
@@ -155,7 +156,7 @@ def files(
 
 @app.command()
 def detail(path: Path, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
-    """DESCRIBE DETAIL."""
+    """Print the row of DESCRIBE DETAIL: name, location, columns, files, properties, protocol."""
     found = _open(path, None, None, storage_option).detail()
     print_mapping({field.name: getattr(found, field.name) for field in fields(found)}, as_json=as_json)
 
@@ -171,7 +172,8 @@ def optimize(
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pack small files into larger ones; with --z-order or --cluster sort rows along a curve, with --purge drop deleted rows."""
+    """Pack small files into larger ones; with --z-order or --cluster sort rows along a curve, with --purge
+    remove deleted rows."""
     if bool(z_order) + cluster + purge > 1:
         raise typer.BadParameter("one of --z-order, --cluster and --purge at a time", param_hint="--purge")
     if cluster and where:
@@ -216,11 +218,12 @@ def picture(
 def vacuum(
     path: Path,
     retain: Annotated[float | None, typer.Option("--retain", metavar="HOURS", min=0, help="keep files younger than this")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="only say what would go")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="list the files, and delete nothing")] = False,
     lite: Annotated[bool, typer.Option("--lite", help="only files that the log names, without listing the folder")] = False,
     force: Annotated[bool, typer.Option("--force", help="allow a --retain that is shorter than the table's")] = False,
     inventory: Annotated[
-        str | None, typer.Option("--inventory", metavar="PATH", help="Parquet with path, length, isDir, modificationTime of what is there")
+        str | None,
+        typer.Option("--inventory", metavar="PATH", help="Parquet list of the folder's files: path, length, isDir, modificationTime"),
     ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
@@ -268,7 +271,7 @@ def _print(rows: Rows, as_json: bool, limit: int = 0) -> None:
 
 
 def _first(reader: pa.RecordBatchReader, limit: int) -> Iterator[pa.RecordBatch]:
-    """The first `limit` rows (0: all); says so when there are more."""
+    """Prints the first `limit` rows (0: all), and a remark if there are more."""
     left = limit
     for batch in reader:
         if limit and batch.num_rows > left:

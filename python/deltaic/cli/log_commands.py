@@ -1,4 +1,5 @@
-"""The subcommands that look at the log itself, whether or not the table can be read."""
+"""The subcommands `log` and `inspect`, which read the log itself and also work if the table cannot be
+read."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def log(
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """The actions of a commit, or of a range of commits, oldest first."""
+    """Print the actions of a commit, or of a range of commits, oldest first."""
     from deltaic.log import inspection  # here and below: it imports pyarrow, which the other commands start without
 
     store = open_store(path, pairs(storage_option, "--storage-option"))
@@ -50,7 +51,7 @@ def log(
 
 
 def _print_json(commits: Iterator[inspection.Commit], limit: int) -> None:
-    """A JSON array of commits, each written when it is read; `limit` files of each kind, 0 all."""
+    """Writes a JSON array of commits, each as soon as it is read. `limit`: files of each kind; 0 is all."""
     separator = "["
     for commit in commits:
         document = {
@@ -70,7 +71,7 @@ def _print_json(commits: Iterator[inspection.Commit], limit: int) -> None:
 
 
 def _files(table: pa.Table, limit: int) -> Iterator[dict[str, Any]]:
-    """Actions as the log has them: maps as objects, nothing that is null."""
+    """Returns actions as in the log: maps as objects, without nulls."""
     rows = (row for batch in table.to_batches() for row in batch.to_pylist(maps_as_pydicts="lossy"))
     for row in islice(rows, limit or None):
         yield {key: value for key, value in row.items() if value is not None}
@@ -100,7 +101,7 @@ def _print_commit(commit: inspection.Commit, limit: int) -> None:
 
 
 def _definition(metadata: Mapping[str, Any] | None) -> dict[str, Any] | None:
-    """The metaData action with its schema as DDL, where it can be read."""
+    """Returns the metaData action with its schema as DDL, if the schema can be parsed."""
     if metadata is None:
         return None
     shown = dict(metadata)
@@ -130,7 +131,7 @@ def _row(action: str, row: Mapping[str, Any]) -> dict[str, Any]:
 
 @app.command()
 def inspect(path: Path, storage_option: StorageOptions = None, as_json: AsJson = False) -> None:
-    """Protocol, features, checkpoint and sizes, and why the table cannot be read, if so."""
+    """Print protocol, features, checkpoint and sizes, and why a table cannot be read."""
     from deltaic.log import inspection
 
     store = open_store(path, pairs(storage_option, "--storage-option"))

@@ -69,9 +69,9 @@ class History(list[dict[str, Any]]):
 
     def _repr_html_(self) -> str:
         rows = [
-            (entry["version"], entry["timestamp"].isoformat(" ", "seconds"), entry.get("operation", ""), _details(entry)) for entry in self
+            (entry["version"], f"{entry['timestamp']:%Y-%m-%d %H:%M:%S}", entry.get("operation", ""), _details(entry)) for entry in self
         ]
-        return html_table(("version", "timestamp", "operation", "details"), rows)
+        return html_table(("version", "time (UTC)", "operation", "details"), rows)
 
 
 def _details(entry: Mapping[str, Any]) -> str:

@@ -186,6 +186,6 @@ def _every(indices: Any, most: int) -> Any:
 
 def _heading(files: Files, where: str | None) -> str:
     if where is None:
-        return f"version {files.version}: {len(files):,} files, {readable_size(int(files.sizes.sum()))}"
+        return f"version {files.version}: {len(files):,} {'file' if len(files) == 1 else 'files'}, {readable_size(int(files.sizes.sum()))}"
     count, size = int(files.read.sum()), readable_size(int(files.sizes[files.read].sum()))
-    return f"version {files.version}: {number_text(count)} of {len(files):,} files read, {size}"
+    return f"version {files.version}: {number_text(count)} of {len(files):,} {'file' if len(files) == 1 else 'files'} read, {size}"

@@ -60,7 +60,8 @@ class Sizes:
             body.append(element("line", x1=left, x2=left + _WIDTH, y1=place, y2=place, class_="target"))
             body.append(label(left + _WIDTH - 4, place - 4, f"target {readable_size(self.target)}", anchor="end"))
         reading = "" if self.where is None else f"{int(files.read.sum()):,} of "
-        heading = f"version {files.version}: {reading}{len(files):,} files{' read' if reading else ''}"
+        noun = "file" if len(files) == 1 else "files"
+        heading = f"version {files.version}: {reading}{len(files):,} {noun}{' read' if reading else ''}"
         body.append(label(left, top - 22, heading, class_="panel"))
         marked = int((files.deleted > 0).sum())
         deleted = f"{files.deleted.sum():,.0f} rows deleted in {marked:,} of them" if marked else "no deleted rows"

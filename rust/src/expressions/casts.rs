@@ -226,8 +226,8 @@ fn instant(moment: i64, zone: &Tz) -> Option<i64> {
     moment.checked_sub(i64::from(seconds) * 1_000_000)
 }
 
-/// Casts to timestamps, in the zone of the text or of the second argument. A time without a date, which means
-/// today in Spark, is an error.
+/// Casts to timestamps, in the zone of the text or of the second argument. A time without a date, which
+/// means today in Spark, is an error.
 pub fn timestamp(given: &Arguments) -> Result<ArrayRef> {
     let (texts, zones) = (given.text(0)?, given.text(1)?);
     let name = if given.rows() > 0 { zones.value(0) } else { "UTC" };

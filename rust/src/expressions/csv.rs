@@ -26,7 +26,7 @@ struct Format {
 }
 
 impl Format {
-    /// `{"sep": ",", "quote": "\"", ...}`
+    /// Parses the options, a JSON object such as `{"sep": ",", "quote": "\""}`.
     fn of(options: &str) -> Result<Self> {
         let json = Json::parse(options);
         let option = |name: &str| json.as_ref().and_then(|json| member(json, name)).unwrap_or_default();
@@ -83,8 +83,8 @@ impl Format {
         characters[start..*at].iter().collect()
     }
 
-    /// Parses a value after its opening quote. If text follows the closing quote, the value keeps its quotes:
-    /// `"a"b` is `"a"b`.
+    /// Parses a value after its opening quote. If text follows the closing quote, the value keeps its
+    /// quotes: `"a"b` is `"a"b`.
     fn quoted(&self, characters: &[char], at: &mut usize) -> String {
         let (mut value, mut last) = (String::new(), None);
         while let Some(&one) = characters.get(*at) {
@@ -280,7 +280,7 @@ fn type_of(value: Option<&str>) -> String {
     known.to_owned()
 }
 
-/// `2024-03-01`
+/// True for a day such as `2024-03-01`.
 fn is_date(value: &str) -> bool {
     value.len() == 10 && chrono::NaiveDate::parse_from_str(value, "%Y-%m-%d").is_ok()
 }

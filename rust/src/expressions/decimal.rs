@@ -13,9 +13,11 @@ use crate::error::{Error, Kind, Result};
 /// Maximum number of digits of Spark's decimals.
 const DIGITS: u32 = 38;
 
-/// `decimal(operator, a, b, scale)`: the digits of `a operator b` at `scale`, half up; the result's type is decimal(38, 0).
+/// `decimal(operator, a, b, scale)`: the digits of `a operator b` at `scale`, half up; the result's type is
+/// decimal(38, 0).
 ///
-/// A product is rounded to 38 digits first and a quotient to 38 places, as in Spark. A divisor of zero gives null.
+/// A product is rounded to 38 digits first and a quotient to 38 places, as in Spark. A divisor of zero gives
+/// null.
 pub fn calculate(given: &Arguments) -> Result<ArrayRef> {
     let (operators, left, right, scales) = (given.text(0)?, Digits::of(given.array(1)?)?, Digits::of(given.array(2)?)?, given.integers(3)?);
     let mut out = Vec::with_capacity(given.rows());
@@ -75,8 +77,8 @@ fn wide_result(operators: &StringArray, row: usize, a: (i128, i32), b: (i128, i3
     narrow(rescaled(digits, at, scale), scale).map(Some)
 }
 
-/// Returns the result if 128 bits hold all intermediate results, else `None`. It is ten times as fast as with
-/// 256 bits.
+/// Returns the result if 128 bits hold all intermediate results, else `None`. It is ten times as fast as
+/// with 256 bits.
 fn narrow_result(operator: &str, a: (i128, i32), b: (i128, i32), scale: i32) -> Option<i128> {
     let common = a.1.max(b.1);
     let unit = |places: i32| u32::try_from(places).ok().filter(|&places| places <= DIGITS).map(|places| 10_i128.pow(places));

@@ -22,7 +22,7 @@ pub fn crc32(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(sums))
 }
 
-/// `hash(...)`.
+/// `hash(column, ...)`: Murmur3 of each row.
 pub fn murmur3(given: &Arguments) -> Result<ArrayRef> {
     let mut seeds = vec![SEED; given.rows()];
     for array in given.from(0) {
@@ -31,7 +31,7 @@ pub fn murmur3(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(Int32Array::from(seeds)))
 }
 
-/// `xxhash64(...)`.
+/// `xxhash64(column, ...)`: XXH64 of each row.
 pub fn xxhash64(given: &Arguments) -> Result<ArrayRef> {
     let mut seeds = vec![i64::from(SEED); given.rows()];
     for array in given.from(0) {
@@ -72,8 +72,8 @@ impl Hash for Murmur3 {
         let low = Self::mix(seed as u32, value as u32);
         Self::finish(Self::mix(low, (value >> 32) as u32), 8)
     }
-    /// As in Spark, not as published: each byte after the last whole word is mixed in like a word, as a
-    /// signed number.
+    /// Murmur3 as Spark computes it, not as published: each byte after the last whole word is mixed in like
+    /// a word, as a signed number.
     fn bytes(value: &[u8], seed: i32) -> i32 {
         let (words, rest) = value.as_chunks::<4>();
         let hash = words.iter().fold(seed as u32, |hash, word| Self::mix(hash, u32::from_le_bytes(*word)));

@@ -1,7 +1,7 @@
 //! Translates Java's regular expressions for the crate `fancy_regex`.
 //!
-//! Classes such as `\d` become the characters of Java's classes. `$` and `.` follow Java's line ends. Case is
-//! ignored for ASCII letters only, unless the flag `u` is set. Example: `(?i)é$` becomes
+//! Classes such as `\d` become the characters of Java's classes. `$` and `.` follow Java's line ends. Case
+//! is ignored for ASCII letters only, unless the flag `u` is set. Example: `(?i)é$` becomes
 //! `é(?=(?:\r\n|...)?\z)`. A pattern without an equivalent is an error that names the construct.
 
 /// Why a pattern is not translated.
@@ -34,11 +34,11 @@ struct Flags {
 /// The kind of an element of a pattern.
 #[derive(PartialEq)]
 enum Atom {
-    /// It may be repeated.
+    /// An element that a quantifier may follow, such as `a` or `(b)`.
     Repeatable,
-    /// It matches no character.
+    /// An element that matches no character, such as `^`.
     Assertion,
-    /// It sets flags for the rest of the group.
+    /// Flags for the rest of the group, such as `(?i)`.
     Flags,
 }
 

@@ -26,7 +26,7 @@ pub enum Json<'a> {
     Number(&'a str),
     /// A string without its quotes and escapes.
     Text(Cow<'a, str>),
-    /// Items.
+    /// An array's items.
     Array(Vec<Json<'a>>),
     /// Names and values, in the order of the text. Names may repeat.
     Object(Vec<(Cow<'a, str>, Json<'a>)>),

@@ -79,8 +79,8 @@ pub(super) fn text<'b>(json: &'b Json, name: &str) -> Option<&'b str> {
 }
 
 /// `from_json(text, schema)`: JSON text with just the fields of the schema, each value of its type or null.
-/// DuckDB casts it to the type. Text that is malformed, or of another type, gives an object of nulls, or null
-/// if the schema is an array.
+/// DuckDB casts it to the type. Text that is malformed, or of another type, gives an object of nulls, or
+/// null if the schema is an array.
 pub fn from_json(given: &Arguments) -> Result<ArrayRef> {
     let (texts, schemas) = (given.text(0)?, given.text(1)?);
     let mut out = StringBuilder::with_capacity(given.rows(), texts.value_data().len());

@@ -1,9 +1,9 @@
 //! Kernels of Spark's SQL functions on Arrow arrays, for functions that DuckDB does not have or computes
 //! differently.
 //!
-//! A kernel takes whole arrays and returns one array with the same number of rows; it does not use Python. If
-//! Spark fails on a row, the call returns an error that begins with Spark's error condition in brackets, such
-//! as `[ARITHMETIC_OVERFLOW]`.
+//! A kernel takes whole arrays and returns one array with the same number of rows; it does not use Python.
+//! If Spark fails on a row, the call returns an error that begins with Spark's error condition in brackets,
+//! such as `[ARITHMETIC_OVERFLOW]`.
 
 mod aggregates;
 mod arguments;

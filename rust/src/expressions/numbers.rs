@@ -14,7 +14,8 @@ pub fn hypot(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(arrow::compute::binary::<_, _, _, Float64Type>(&given.doubles(0)?, &given.doubles(1)?, f64::hypot)?))
 }
 
-/// `conv(digits, from, to)`: a whole number of 64 bits from one base to another; a negative `to` reads it as signed.
+/// `conv(digits, from, to)`: a whole number of 64 bits from one base to another; a negative `to` reads it as
+/// signed.
 ///
 /// Parsing ends at the first character that is no digit of the base. More than 64 bits raise
 /// ARITHMETIC_OVERFLOW.
@@ -220,8 +221,8 @@ fn half_up(value: f64, places: usize) -> String {
     out
 }
 
-/// `format_number(number, places)`: rounds half to even, and puts commas between groups of three digits. Null
-/// for negative places.
+/// `format_number(number, places)`: rounds half to even, and puts commas between groups of three digits.
+/// Null for negative places.
 pub fn format_number(given: &Arguments) -> Result<ArrayRef> {
     let (values, places) = (given.array(0)?, given.integers(1)?);
     let is_double = matches!(values.data_type(), DataType::Float32 | DataType::Float64);

@@ -1,4 +1,5 @@
-//! Regular expressions with Java's meaning: `rlike` and similar functions. Each row may have another pattern.
+//! Regular expressions with Java's meaning: `rlike` and similar functions. Each row may have another
+//! pattern.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -42,7 +42,8 @@ pub fn initcap(given: &Arguments) -> Result<ArrayRef> {
     }))
 }
 
-/// The number of characters to insert, delete or replace to turn one text into the other; -1 above a third argument, if there is one.
+/// The number of characters to insert, delete or replace to turn one text into the other; -1 above a third
+/// argument, if there is one.
 pub fn levenshtein(given: &Arguments) -> Result<ArrayRef> {
     let (left, right) = (given.text(0)?, given.text(1)?);
     let limits = if given.count() > 2 { Some(given.integers(2)?) } else { None };
@@ -132,8 +133,8 @@ pub fn soundex(given: &Arguments) -> Result<ArrayRef> {
     }))
 }
 
-/// `mask(text, upper, lower, digit, other)`: replaces the characters of each class by one character, or keeps
-/// them if that is null.
+/// `mask(text, upper, lower, digit, other)`: replaces the characters of each class by one character, or
+/// keeps them if that is null.
 pub fn mask(given: &Arguments) -> Result<ArrayRef> {
     let values = given.text(0)?;
     let masks = (1..5).map(|place| given.text(place)).collect::<Result<Vec<_>>>()?;

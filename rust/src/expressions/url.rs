@@ -60,8 +60,8 @@ fn decoded(text: &str) -> Option<String> {
 /// `parse_url(url, part, key, safe)`: a part of a URL as parsed by `java.net.URI`; null if the URL does not
 /// have it.
 ///
-/// `part`: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY, USERINFO; `key` (null for none): of a QUERY the value of one key. A text that
-/// is no URL is null if `safe`, else INVALID_URL.
+/// `part`: HOST, PATH, QUERY, REF, PROTOCOL, FILE, AUTHORITY, USERINFO; `key` (null for none): of a QUERY
+/// the value of one key. A text that is no URL is null if `safe`, else INVALID_URL.
 pub fn parse(given: &Arguments) -> Result<ArrayRef> {
     let (urls, parts, keys, safe) = (given.text(0)?, given.text(1)?, given.text(2)?, given.integers(3)?);
     let mut out = StringBuilder::with_capacity(urls.len(), urls.value_data().len());

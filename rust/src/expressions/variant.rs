@@ -235,8 +235,8 @@ fn kind_of(value: &Variant) -> Result<&'static str> {
     })
 }
 
-/// `variant_items(variant)`: (pos, key, value) of each item of an array, with a null key, or of each field of
-/// an object; null for any other variant.
+/// `variant_items(variant)`: (pos, key, value) of each item of an array, with a null key, or of each field
+/// of an object; null for any other variant.
 pub fn items(given: &Arguments) -> Result<ArrayRef> {
     let values = Variants::new(given.array(0)?)?;
     let mut keys = StringBuilder::new();

@@ -1,7 +1,8 @@
 //! The bytes of variants (parquet-format, VariantEncoding.md).
 //!
-//! A column of variants is a struct of `metadata`, the names of all fields of objects in it, and `value`. `parquet-variant` reads them; they
-//! are written here, byte by byte as Spark's `VariantBuilder` does: numbers in the fewest bytes, names in the order of their first use.
+//! A column of variants is a struct of `metadata`, the names of all fields of objects in it, and `value`.
+//! `parquet-variant` reads them; they are written here, byte by byte as Spark's `VariantBuilder` does:
+//! numbers in the fewest bytes, names in the order of their first use.
 
 use std::collections::HashMap;
 use std::sync::Arc;
