@@ -11,6 +11,36 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// Maximum number of threads that wait for the disk. Measured with 3,000 files on ext4: 5.9 s one after the
 /// other, 0.3 s on 8 threads, 0.13 s on 32, and the same on 64.
 const THREADS: usize = 32;
+/// Maximum number of files of a call that are synced one after the other while other calls run: the first
+/// sync of any of them writes the journal for all, so threads would only cost processor time. Measured with
+/// 8 writers of 4 files each on ext4: 1,700 calls a second, against 580 with a thread for each file.
+const FEW: usize = 8;
+
+/// Number of calls of `sync` that are running.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Counts a call of `sync` while it runs.
+struct Running {
+    /// True if other calls were running when this one began.
+    beside_others: bool,
+}
+
+impl Running {
+    fn enter() -> Self {
+        Self { beside_others: RUNNING.fetch_add(1, Ordering::Relaxed) > 0 }
+    }
+
+    /// Returns the number of threads for `jobs` files and folders.
+    fn threads(&self, jobs: usize) -> usize {
+        if self.beside_others && jobs <= FEW { 1 } else { jobs.min(THREADS) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.fetch_sub(1, Ordering::Relaxed);
+    }
+}
 
 /// A file or folder to sync.
 enum Job {
@@ -40,8 +70,9 @@ pub fn sync(root: &Path, paths: &[String], staged: Option<File>) -> io::Result<(
             }
         }
     };
+    let running = Running::enter();
     std::thread::scope(|scope| {
-        for _ in 1..jobs.len().min(THREADS) {
+        for _ in 1..running.threads(jobs.len()) {
             scope.spawn(work);
         }
         work();
@@ -80,6 +111,12 @@ mod tests {
         let staged = File::create(root.join(".staged")).unwrap();
         sync(&root, &paths, Some(staged)).unwrap();
         sync(&root, &[], None).unwrap();
+        {
+            let other = Running::enter(); // one thread has the same result
+            assert_eq!((Running::enter().threads(4), Running::enter().threads(1000)), (1, THREADS));
+            sync(&root, &paths[..2], None).unwrap();
+            drop(other);
+        }
         // A file that cannot be opened is an error; it does not count as deleted.
         std::os::unix::fs::symlink(root.join("loop"), root.join("loop")).unwrap();
         assert!(sync(&root, &["loop".to_owned()], None).is_err());
