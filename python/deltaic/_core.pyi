@@ -374,27 +374,15 @@ def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], 
 def dictionary_columns(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> list[str]:
     """Those of the `columns` of type string whose values the largest of `files` has only as keys of dictionaries. Reads its footer."""
 
-@final
-class PlainFiles:
-    """Local data files that another Parquet reader reads as `read` does: all rows are live, and each column is in each file, in the table's own
-    type, under one name. Such a reader may not compare checksums of pages, so `verify` does it before."""
+def plain_files(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> tuple[list[str], list[str], int, bool] | None:
+    """Whether other Parquet readers read local data files as `read` does: all rows are live, and each column is in each file, in the table's
+    own type, under one name. Returns None if not, else the absolute path of each file, the name of each column in the files, the number of bytes
+    that `verify_pages` would read, and True if this was called before for all of these files in this process. Reads the files' footers. The
+    arguments are those of `read`."""
 
-    @staticmethod
-    def of(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> PlainFiles | None:
-        """The files, if all are plain. Reads their footers. The arguments are those of `read`."""
-    @property
-    def paths(self) -> list[str]:
-        """Absolute paths, in the order of `files`."""
-    @property
-    def names(self) -> list[str]:
-        """The name of each of `columns` in the files."""
-    def met_again(self) -> bool:
-        """True if this was called before for all of these files, in this process."""
-    @property
-    def unverified_bytes(self) -> int:
-        """Bytes that `verify` would read."""
-    def verify(self) -> None:
-        """Compares the checksums of all pages of the columns, once in a process. Raises ProtocolError for a page that has another one."""
+def verify_pages(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> None:
+    """Compares the checksums of all pages of plain files, which other Parquet readers may not do, once in a process for each column. Raises
+    ProtocolError for a page that has another one. The arguments are those of `read`."""
 
 @final
 class ReadStream:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -125,19 +125,22 @@ def test_rows_are_those_of_the_core(folder: Path, monkeypatch: pytest.MonkeyPatc
     assert not any(read[len(read) // 2 :])
 
 
-def files_of(path: Path, columns: list[str] | None = None) -> _core.PlainFiles | None:
+def files_of(path: Path, columns: list[str] | None = None) -> tuple[list[str], list[str], int, bool] | None:
+    return _core.plain_files(*scan_of(path, columns))
+
+
+def scan_of(path: Path, columns: list[str] | None = None) -> tuple[_core.Store, _core.TableSchema, pa.Table, Sequence[str]]:
     table = deltaic.DeltaTable(path)
     scan = plan(table._snapshot, LocalEngine(), None).scan(columns or table.schema.names)
-    return _core.PlainFiles.of(scan.store, scan.table_schema, scan.files, scan.columns)
+    return scan.store, scan.table_schema, scan.files, scan.columns
 
 
 def test_paths_and_names(folder: Path) -> None:
     files = files_of(folder, ["ts", "id"])
     assert files is not None
-    assert files.names == ["ts", "id"]
-    assert sorted(files.paths) == sorted(str(path) for path in folder.glob("*.parquet"))
-    none = files_of(folder, [])
-    assert none is None or none.names == deltaic.DeltaTable(folder).schema.names
+    paths, names, _, _ = files
+    assert names == ["ts", "id"]
+    assert sorted(paths) == sorted(str(path) for path in folder.glob("*.parquet"))
 
 
 def test_physical_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,10 +247,8 @@ def test_checksums_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     deltaic.write(tmp_path / "t", {"a": range(3000), "b": range(3000)}, parquet=options)
     flip(tmp_path / "broken", tmp_path / "t")
     read = tables_read(monkeypatch)
-    files = files_of(tmp_path / "broken")
-    assert files is not None
     with pytest.raises(ProtocolError, match="checksum"):
-        files.verify()
+        _core.verify_pages(*scan_of(tmp_path / "broken"))
     with pytest.raises(ProtocolError, match=r"(?i)crc|checksum|damaged"):
         deltaic.sql("SELECT sum(a) FROM t", tables={"t": deltaic.DeltaTable(tmp_path / "broken")}).to_arrow()
     assert read == [0]
@@ -267,7 +268,7 @@ def test_many_bytes_are_verified_by_the_second_query(tmp_path: Path, monkeypatch
     assert read == [0, 1, 1]
     files = files_of(tmp_path / "t")
     assert files is not None
-    assert files.unverified_bytes == 0
+    assert files[2:] == (0, True)
     monkeypatch.setattr(plain_files, "VERIFIED_LATER", 0)
     deltaic.write(tmp_path / "t", {"a": [1], "b": [1]}, mode="overwrite")
     for _ in range(2):

@@ -441,8 +441,6 @@ def type_to_json(data_type: DataType) -> Any:
     if isinstance(data_type, Map):
         sides = {"keyType": type_to_json(data_type.key), "valueType": type_to_json(data_type.value)}
         return {"type": "map", **sides, "valueContainsNull": data_type.value_contains_null}
-    if isinstance(data_type, ResultType):
-        raise InvalidArgumentError("a column of a table cannot have this type", found=data_type, expected="a type of Delta")
     return data_type
 
 

@@ -17,6 +17,7 @@ use super::keep::RowMask;
 use super::open::{Group, OpenFile, Output, Plan};
 use super::projection::Adaptation;
 use super::row_selection::{Positions, Rows};
+use super::source::FileBytes;
 use crate::error::{Error, Result};
 use crate::pages::{self, Batches, PageRequest};
 use crate::predicate::Predicate;
@@ -199,6 +200,7 @@ impl<'a> Job<'a> {
             fields,
             adapts: Vec::new(),
             reader: None,
+            bytes: self.file.bytes.again(),
             rows,
             positions: positions.then(|| Positions::new(rows)),
             first: self.group.first,
@@ -211,7 +213,7 @@ impl<'a> Job<'a> {
             scan.adapts.resize_with(fields.len(), || None);
             return Ok(scan);
         }
-        let bytes = self.file.bytes.again();
+        let bytes = scan.bytes.clone();
         let ranges = self.file.ranges(self.group, rows, &leaves);
         if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > self.allowance.fetched {
             let group = self.file.metadata.metadata().row_group(self.group.index);
@@ -226,7 +228,8 @@ impl<'a> Job<'a> {
         let wanted = PageRequest { group: self.group.index, mask, batch: scan.batch, rows: rows.selection() };
         let wished = fields.iter().filter_map(|field| Some((field, *self.plan.request.encoded.get(&field.name)?)));
         let encoded = encoded::reading(&self.file.metadata, self.group.index, self.file.finder, wished)?;
-        let reader = pages::record_batches(bytes, encoded.as_ref().unwrap_or(&self.file.metadata), wanted)?;
+        let reader = pages::record_batches(bytes, encoded.as_ref().unwrap_or(&self.file.metadata), wanted);
+        let reader = reader.map_err(|error| scan.bytes.failure().unwrap_or_else(|| error.into()))?;
         let found = reader.schema();
         for field in fields {
             scan.adapts.push(match self.file.finder.find(field, found.fields()) {
@@ -284,6 +287,7 @@ struct Scan<'a> {
     fields: &'a [Field],
     adapts: Vec<Option<(usize, Adaptation)>>,
     reader: Option<Batches>,
+    bytes: FileBytes,
     rows: &'a Rows,
     positions: Option<Positions<'a>>,
     first: u64,
@@ -300,7 +304,7 @@ impl Scan<'_> {
             let Some(batch) = reader.next() else {
                 return if self.decoded == self.rows.read_count() { Ok(None) } else { Err(self.cut_off()) };
             };
-            let batch = batch?;
+            let batch = batch.map_err(|error| self.bytes.failure().unwrap_or_else(|| error.into()))?;
             let keep = self.rows.keep(self.decoded, batch.num_rows());
             self.decoded += batch.num_rows();
             if self.decoded > self.rows.read_count() {

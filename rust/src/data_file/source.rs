@@ -34,6 +34,9 @@ struct Pieces {
     later: Mutex<Vec<Range<u64>>>,
     windows: Mutex<Windows>,
     fetched: Arc<AtomicU64>,
+    /// The first error of the store, which Arrow's reader of Parquet would reduce to its text. `None`: errors
+    /// are passed on.
+    failure: Option<Mutex<Option<Error>>>,
 }
 
 /// Column chunks that are fetched in windows, and the ranges in them that are needed; both ascending.
@@ -47,17 +50,21 @@ struct Windows {
 impl FileBytes {
     /// The file at `path` (decoded) of `size` bytes; `fetched` counts bytes.
     pub fn new(store: Arc<dyn Store>, path: String, size: u64, fetched: Arc<AtomicU64>) -> Self {
+        Self::with(store, path, size, fetched, None)
+    }
+    fn with(store: Arc<dyn Store>, path: String, size: u64, fetched: Arc<AtomicU64>, failure: Option<Mutex<Option<Error>>>) -> Self {
         let (pieces, later, windows) = (Mutex::default(), Mutex::default(), Mutex::default());
-        Self(Arc::new(Pieces { store, path, size, pieces, later, windows, fetched }))
+        Self(Arc::new(Pieces { store, path, size, pieces, later, windows, fetched, failure }))
     }
     /// Returns the file's path in its store.
     pub fn path(&self) -> &str {
         &self.0.path
     }
     /// Returns the file without ranges in memory, except for a small file over a network that is in memory as
-    /// a whole.
+    /// a whole. It keeps its [`Self::failure`].
     pub fn again(&self) -> Self {
-        let again = Self::new(Arc::clone(&self.0.store), self.0.path.clone(), self.0.size, Arc::clone(&self.0.fetched));
+        let fetched = Arc::clone(&self.0.fetched);
+        let again = Self::with(Arc::clone(&self.0.store), self.0.path.clone(), self.0.size, fetched, Some(Mutex::default()));
         if self.0.size <= TAIL
             && self.0.store.is_remote()
             && let Some(whole) = self.0.piece(0).filter(|bytes| bytes.len() as u64 == self.0.size)
@@ -65,6 +72,17 @@ impl FileBytes {
             again.0.pieces.lock().unwrap_or_else(PoisonError::into_inner).push((0, whole));
         }
         again
+    }
+    /// Takes the first error that a reader got from the store.
+    pub fn failure(&self) -> Option<Error> {
+        self.0.failure.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+    /// Returns an error for a reader of Parquet.
+    fn failed(&self, error: Error) -> ParquetError {
+        let Some(failure) = &self.0.failure else { return ParquetError::External(Box::new(error)) };
+        let text = error.to_string();
+        failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        ParquetError::General(text)
     }
     /// Fetches these ranges, close ones together.
     pub fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<()> {
@@ -191,7 +209,10 @@ impl FileRead {
 
 impl Read for FileRead {
     fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        self.fill().map_err(std::io::Error::other)?;
+        self.fill().map_err(|error| match self.file.failed(error) {
+            ParquetError::External(error) => std::io::Error::other(error),
+            other => std::io::Error::other(other),
+        })?;
         let length = self.piece.len().min(into.len());
         self.piece.copy_to_slice(&mut into[..length]);
         Ok(length)
@@ -203,7 +224,7 @@ impl ChunkReader for FileBytes {
 
     fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
         let mut read = FileRead { file: self.clone(), next: start, piece: Bytes::new() };
-        read.fill().map_err(external)?;
+        read.fill().map_err(|error| self.failed(error))?;
         Ok(read)
     }
 
@@ -211,12 +232,8 @@ impl ChunkReader for FileBytes {
         if length == 0 {
             return Ok(Bytes::new());
         }
-        Ok(self.0.piece_or_fetch(start, length as u64).map_err(external)?.slice(..length))
+        Ok(self.0.piece_or_fetch(start, length as u64).map_err(|error| self.failed(error))?.slice(..length))
     }
-}
-
-fn external(error: Error) -> ParquetError {
-    ParquetError::External(Box::new(error))
 }
 
 /// Reads the footer and, with `pages`, the page index.

@@ -76,47 +76,37 @@ fn dictionary_columns(
     Ok(found)
 }
 
-/// Files that another Parquet reader reads as `read` does.
-#[pyclass(name = "PlainFiles", module = "deltaic._core", frozen)]
-pub struct PyPlainFiles(PlainFiles);
+/// Files that another Parquet reader reads as `read` does (stub: `plain_files`).
+#[pyfunction]
+fn plain_files(
+    py: Python<'_>,
+    store: &Bound<'_, PyAny>,
+    schema: &PyTableSchema,
+    files: &Bound<'_, PyAny>,
+    columns: Vec<String>,
+) -> PyResult<Option<(Vec<String>, Vec<String>, u64, bool)>> {
+    let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
+    let found = interrupt::brief(py, || PlainFiles::of(&Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?))?;
+    Ok(found.map(|found| {
+        let (bytes, again) = (found.unverified_bytes(), found.met_again());
+        (found.paths, found.names, bytes, again)
+    }))
+}
 
-#[pymethods]
-impl PyPlainFiles {
-    #[staticmethod]
-    fn of(
-        py: Python<'_>,
-        store: &Bound<'_, PyAny>,
-        schema: &PyTableSchema,
-        files: &Bound<'_, PyAny>,
-        columns: Vec<String>,
-    ) -> PyResult<Option<Self>> {
-        let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
-        let found = interrupt::brief(py, || PlainFiles::of(&Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?))?;
-        Ok(found.map(Self))
-    }
-
-    #[getter]
-    fn paths(&self) -> Vec<String> {
-        self.0.paths.clone()
-    }
-
-    #[getter]
-    fn names(&self) -> Vec<String> {
-        self.0.names.clone()
-    }
-
-    fn met_again(&self) -> bool {
-        self.0.met_again()
-    }
-
-    #[getter]
-    fn unverified_bytes(&self) -> u64 {
-        self.0.unverified_bytes()
-    }
-
-    fn verify(&self, py: Python<'_>) -> PyResult<()> {
-        interrupt::run(py, |interrupt| self.0.verify(interrupt))
-    }
+/// Compares the checksums of plain files (stub: `verify_pages`).
+#[pyfunction]
+fn verify_pages(
+    py: Python<'_>,
+    store: &Bound<'_, PyAny>,
+    schema: &PyTableSchema,
+    files: &Bound<'_, PyAny>,
+    columns: Vec<String>,
+) -> PyResult<()> {
+    let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
+    interrupt::run(py, move |interrupt| {
+        let found = PlainFiles::of(&Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?)?;
+        found.map_or(Ok(()), |found| found.verify(interrupt))
+    })
 }
 
 /// Any Arrow data as the table's columns (stub: `conform`).
@@ -281,7 +271,8 @@ impl PySurvey {
 pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<PySurvey>()?;
     m.add_function(wrap_pyfunction!(dictionary_columns, m)?)?;
-    m.add_class::<PyPlainFiles>()?;
+    m.add_function(wrap_pyfunction!(plain_files, m)?)?;
+    m.add_function(wrap_pyfunction!(verify_pages, m)?)?;
     m.add_function(wrap_pyfunction!(conform_data, m)?)?;
     m.add_function(wrap_pyfunction!(write, m)?)?;
     m.add_function(wrap_pyfunction!(file_statistics, m)?)?;

@@ -4,7 +4,7 @@ DuckDB learns the bounds of columns from Parquet files, and nothing from Arrow s
 arrays in place of hash tables: TPC-DS takes 1.34 times DuckDB's time through Arrow sources, and 1.1 times through its own reader
 (docs/decisions/plain-files-by-duckdb.md).
 
-Only files from which both readers give the same rows are read so (`_core.PlainFiles`), and only after the checksums of their pages were
+Only files from which both readers give the same rows are read so (`_core.plain_files`), and only after the checksums of their pages were
 compared, which DuckDB does not do. All others are read by `_core`.
 """
 
@@ -20,6 +20,7 @@ from deltaic.errors import ProtocolError
 
 if TYPE_CHECKING:
     from deltaic.engine.duckdb.registering import TableRows
+    from deltaic.plan.nodes import Scan
 
 MOST_FILES = 32
 """Maximum number of files of a table that DuckDB reads. It opens each file to prune it, while `_core` prunes by the log."""
@@ -30,11 +31,19 @@ VERIFIED_LATER = 1 << 30
 
 
 @dataclass(frozen=True)
+class PlainFiles:
+    """Files that both readers read alike, and whose checksums were compared. `names`: of the scan's columns in the files."""
+
+    paths: list[str]
+    names: list[str]
+
+
+@dataclass(frozen=True)
 class PlainTable:
     """A table that DuckDB reads. `rows`: its rows as `_core` would read them."""
 
     rows: TableRows
-    files: _core.PlainFiles
+    files: PlainFiles
 
     @property
     def select(self) -> str:
@@ -58,28 +67,28 @@ class PlainTable:
         stream.check()
 
 
-def plain_files(rows: TableRows) -> _core.PlainFiles | None:
+def plain_files(rows: TableRows) -> PlainFiles | None:
     """Returns the files of a table if DuckDB may read them for a query."""
     scan = rows.scan
     if not 0 < scan.files.num_rows <= MOST_FILES:
         return None
-
-    def find() -> _core.PlainFiles | None:
-        return _core.PlainFiles.of(scan.store, scan.table_schema, scan.files, scan.columns)
-
-    try:
-        files: _core.PlainFiles | None = rows.keep(("plain files", scan.columns), find)
-        return files if files is not None and _is_verified(files) else None
-    except (ProtocolError, OSError):
-        return None  # `_core` raises the error if the query meets it
+    decided: list[PlainFiles | None] = rows.keep(("plain files", scan.columns), list)
+    if not decided:
+        try:
+            decided += _decision(scan)
+        except (ProtocolError, OSError):
+            return None  # `_core` raises the error if the query meets it
+    return decided[0] if decided else None
 
 
-def _is_verified(files: _core.PlainFiles) -> bool:
-    """Compares checksums that were not compared before, unless this takes too long for one query."""
-    again = files.met_again()
-    if not (left := files.unverified_bytes):
-        return True
-    if left > (VERIFIED_LATER if again else VERIFIED_AT_ONCE):
-        return False
-    files.verify()
-    return True
+def _decision(scan: Scan) -> list[PlainFiles | None]:
+    """Returns the files of a scan, or None if `_core` must read them. Returns nothing if the next query decides: comparing the checksums
+    takes too long for one query."""
+    given = scan.store, scan.table_schema, scan.files, scan.columns
+    if (found := _core.plain_files(*given)) is None:
+        return [None]
+    paths, names, unverified_bytes, is_known = found
+    if unverified_bytes > (VERIFIED_LATER if is_known else VERIFIED_AT_ONCE):
+        return [None] if is_known else []
+    _core.verify_pages(*given)
+    return [PlainFiles(paths, names)]
