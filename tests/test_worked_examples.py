@@ -182,6 +182,21 @@ def test_missing_statistics_are_added_without_rewriting(tmp_path: Path) -> None:
     assert ids(table) == [1, 2, 3]
 
 
+def test_the_newest_records_are_moved_into_z_ordered_files_alone(tmp_path: Path) -> None:
+    """Delta Lake (VLDB 2020), section 4.4: OPTIMIZE of the newest partition leaves the files of all others as they are."""
+    for day in ("2020-01-01", "2020-01-02"):
+        for first in (0, 50):
+            rows = pa.table({"day": [day] * 50, "x": range(first, first + 50), "y": range(50)})
+            deltaic.write(tmp_path / "t", rows, mode="append", partition_by=["day"])
+    table = deltaic.DeltaTable(tmp_path / "t")
+    older = {row["path"] for row in table.files("day = '2020-01-01'").to_pylist()}
+    done = table.optimize.z_order(["x", "y"], where="day = '2020-01-02'")
+    assert (done["num_files_removed"], done["num_files_added"]) == (2, 1)
+    (newest,) = table.files("day = '2020-01-02'").to_pylist()
+    assert {row["path"] for row in table.files().to_pylist()} == {*older, newest["path"]}
+    assert sorted(table.scan(["x"], "day = '2020-01-02'").to_arrow()["x"].to_pylist()) == list(range(100))
+
+
 def test_a_dropped_columns_data_can_be_purged(tmp_path: Path) -> None:
     """Delta Lake (VLDB 2020), section 4.7: DROP COLUMN changes metadata alone; the values are gone from the files after a purge."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1], "secret": ["x"]}), properties={"delta.columnMapping.mode": "name"})
