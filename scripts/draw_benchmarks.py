@@ -143,6 +143,12 @@ CHARTS = (
         },
     ),
     Chart(
+        "tpch_embedded",
+        "TPC-H in the process",
+        "The 22 queries of TPC-H at scale 1 by `deltaic.sql`, beside DuckDB over the bare files.",
+        {f"q{number}": f"query {number}" for number in range(1, 23)},
+    ),
+    Chart(
         "functions",
         "Functions of SQL",
         "Time of all threads together; DuckDB's nearest expression beside each of Spark's. `benches/records/functions.json` has all 347, "
