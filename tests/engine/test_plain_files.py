@@ -310,3 +310,17 @@ def test_a_bloom_filter_of_floating_point_numbers(tmp_path: Path) -> None:
     assert files_of(tmp_path / "t", ["i"]) is not None
     table = deltaic.DeltaTable(tmp_path / "t")
     assert deltaic.sql("SELECT count(*) AS n FROM t WHERE d = 0", tables={"t": table}).to_pylist() == [{"n": 20}]
+
+
+@pytest.mark.parametrize("kind", ["json", "geo"])
+def test_types_that_other_readers_have(tmp_path: Path, kind: str) -> None:
+    deltaic.write(tmp_path / "t", {"a": ["{}"]})
+    rows = pa.table({"a": pa.array(['{"b": 1}'], pa.json_() if kind == "json" else pa.string())})
+    if kind == "geo":
+        rows = rows.replace_schema_metadata({"geo": '{"version": "1.0.0", "columns": {}}'})
+    pq.write_table(rows, tmp_path / "t" / "other.parquet")
+    table = deltaic.DeltaTable(tmp_path / "t")
+    assert files_of(tmp_path / "t") is not None
+    table.add_files(["other.parquet"])
+    assert files_of(tmp_path / "t") is None
+    assert deltaic.sql("SELECT a FROM t ORDER BY a", tables={"t": table}).to_pylist() == [{"a": '{"b": 1}'}, {"a": "{}"}]

@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 
 use parquet::arrow::arrow_reader::ArrowReaderMetadata;
-use parquet::basic::{Compression, Encoding, LogicalType, Type as Physical};
+use parquet::basic::{Compression, ConvertedType, Encoding, LogicalType, Type as Physical};
 use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 
 use super::open::{Output, Plan, footer};
@@ -23,6 +23,8 @@ use crate::store::{CopySource, ObjectMeta, resolve};
 
 /// Characters by which another reader may take a path for a pattern.
 const PATTERNS: [char; 8] = ['*', '?', '[', ']', '{', '}', '\\', '\0'];
+/// Key of the metadata of GeoParquet, whose columns other readers may convert.
+const GEO: &str = "geo";
 /// Maximum number of files that are remembered. Beyond it, all are forgotten, and would be verified again.
 const REMEMBERED: usize = 100_000;
 
@@ -141,6 +143,10 @@ fn verified(more: usize) -> MutexGuard<'static, HashMap<FileKey, BTreeSet<usize>
 /// differently.
 fn columns(plan: &Plan, metadata: &ArrowReaderMetadata, find: impl Fn(&Field) -> Option<usize>) -> Option<(Vec<String>, Vec<usize>)> {
     let fields = metadata.schema().fields();
+    let texts = metadata.metadata().file_metadata().key_value_metadata();
+    if texts.is_some_and(|texts| texts.iter().any(|text| text.key == GEO)) {
+        return None;
+    }
     let mut unique = BTreeSet::new();
     if !fields.iter().all(|field| unique.insert(field.name().to_lowercase())) {
         return None;
@@ -172,7 +178,12 @@ fn is_plain(primitive: &Primitive, column: &ColumnChunkMetaData) -> bool {
         Primitive::Boolean => physical == Physical::BOOLEAN,
         Primitive::Float => physical == Physical::FLOAT,
         Primitive::Double => physical == Physical::DOUBLE,
-        Primitive::String | Primitive::Binary => physical == Physical::BYTE_ARRAY,
+        // Other readers have types of their own for JSON, ENUM and BSON.
+        Primitive::String => physical == Physical::BYTE_ARRAY && described.converted_type() == ConvertedType::UTF8,
+        Primitive::Binary => {
+            let has_type = described.logical_type_ref().is_some() || described.converted_type() != ConvertedType::NONE;
+            physical == Physical::BYTE_ARRAY && !has_type
+        }
         Primitive::Decimal(..) => matches!(physical, Physical::INT32 | Physical::INT64 | Physical::FIXED_LEN_BYTE_ARRAY),
         // Without the logical type, readers disagree on whether a timestamp is an instant.
         Primitive::Timestamp | Primitive::TimestampNtz => {
