@@ -12,9 +12,9 @@ from deltaic.errors import InvalidArgumentError
 pytest.importorskip("pyspark")
 
 from deltaic.spark.expressions import infix
+from deltaic.spark.heads import by_name, target_of
 from deltaic.spark.parameters import with_arguments
 from deltaic.spark.references import references, spliced
-from deltaic.spark.statements import _by_name, _target
 from deltaic.sql.tokens import Reader
 
 NO_NAMES = SimpleNamespace(collect=list)
@@ -92,15 +92,15 @@ def test_references(text: str, expected: str) -> None:
 )
 def test_the_table_of_a_statement(text: str, parts: tuple[str, ...] | None) -> None:
     reader = Reader(text)
-    target = _target(reader)
+    target = target_of(reader)
     assert (None if target is None else target.parts) == parts
     assert reader.position == 0
 
 
 def test_a_path_in_quotes() -> None:
-    assert _by_name("VACUUM '/a`b' RETAIN 0 HOURS") == "VACUUM delta.`/a``b` RETAIN 0 HOURS"
-    assert _by_name("DELETE FROM t WHERE x = '/a'") == "DELETE FROM t WHERE x = '/a'"
-    assert _by_name('DESCRIBE DETAIL "/a"') == "DESCRIBE DETAIL delta.`/a`"
+    assert by_name("VACUUM '/a`b' RETAIN 0 HOURS") == "VACUUM delta.`/a``b` RETAIN 0 HOURS"
+    assert by_name("DELETE FROM t WHERE x = '/a'") == "DELETE FROM t WHERE x = '/a'"
+    assert by_name('DESCRIBE DETAIL "/a"') == "DESCRIBE DETAIL delta.`/a`"
 
 
 def test_arguments() -> None:
