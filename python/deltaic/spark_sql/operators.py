@@ -322,7 +322,7 @@ def _decimal(operator: str, left: Value, right: Value) -> Value:
         return _guarded(scaled(f"{a} % {b}", scale, kind), kind, left, right, REMAINDER_BY_ZERO)
     precision, scale = adjusted(p1 - s1 + s2 + max(6, s1 + p2 + 1), max(6, s1 + p2 + 1))
     kind, shift = v.decimal(precision, scale), scale + s2 - s1
-    # DuckDB divides in 64 bits. In 128 bits its division takes ten times as long as a kernel.
+    # DuckDB divides in 64 bits. In 128 bits its division takes four times as long as a kernel.
     if shift < 0 or max(p1 + shift, p1 + s1 + 1, p2 + s2 + 1) > 18:
         return _slow_decimal(operator, left, right, kind, fits=0 <= shift <= 38 - p1)
     dividend, divisor = unscaled(_as(left, p1, s1), s1, p1, short=True), unscaled(_as(right, p2, s2), s2, p2, short=True)
