@@ -224,6 +224,10 @@ class Snapshot:
         last version. `eager_limit`: bytes; the file actions of a larger checkpoint are decoded on demand (None: of none). `again`:
         builds a version anew, for when such a file of the log is gone by then, or (True) is a checkpoint that turns out to be
         damaged; without it, or where that fails, FileNotFoundError or ProtocolError."""
+    @staticmethod
+    def first(store: Store, actions: Sequence[str], adds: Any, *, eager_limit: int | None = None) -> Snapshot:
+        """Version 0, of whose commit nothing is read: `actions` are its lines but those of files, `adds` its add actions.
+        `eager_limit`: bytes; the file actions of a larger later commit are not held in memory."""
     def refresh(self, store: Store, commits: Sequence[tuple[int, str]]) -> Snapshot:
         """After these commits, which are read; what they say of files is held against a large checkpoint when files are asked for."""
     @property

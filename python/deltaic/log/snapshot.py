@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property, partial
 from itertools import chain
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from deltaic import _core
 from deltaic.errors import DeltaError, ProtocolError, placed
@@ -27,6 +27,9 @@ from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Bytes of a log up to which it is read completely when a version is opened, so that errors in it are raised
 # then. A larger log is read when its file actions are first needed, and of a larger checkpoint only the
@@ -223,10 +226,10 @@ class Snapshot:
         return staged
 
     @staticmethod
-    def first(store: _core.Store, modified: int | None = None) -> Snapshot:
-        """Returns version 0, whose commit is known to exist; does not list the log."""
-        segment = Segment(0, None, ((0, commit_path(0)),), modified=modified)
-        return Snapshot(store, _build(store, [segment], partial(segments, store, 0)), modified=modified)
+    def created(store: _core.Store, lines: Sequence[str], adds: pa.Table, modified: int) -> Snapshot:
+        """Returns version 0 after its commit, without reading it. `lines`: the lines of the commit that are no
+        file actions. `adds`: its add actions. `modified`: time (ms) at which the commit was written."""
+        return Snapshot(store, _core.Snapshot.first(store, lines, adds, eager_limit=READ_AT_ONCE), modified=modified)
 
     def _defined_as(self, core: _core.Snapshot) -> bool:
         own = self._loaded

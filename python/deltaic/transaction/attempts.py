@@ -147,8 +147,11 @@ class Attempts:
         """Returns a new id and the bytes of the commit after version `base`."""
         txn_id, rules = self.transaction.new_id(), self.rules
         base = Base(self.base, rules.protocol, rules.metadata, rules.row_id_mark)
-        body = commit_body(self.transaction, base, self.current, txn_id, *self.transaction.actions(), self.metrics())
-        self.transaction.first_line = body[: body.index(b"\n")].decode()
+        transaction = self.transaction
+        body, lines, adds = commit_body(transaction, base, self.current, txn_id, *transaction.actions(), self.metrics())
+        transaction.first_line = lines[0]
+        if self.snapshot is None:
+            transaction.created = lines, adds
         return txn_id, body
 
     def _newest(self) -> int:

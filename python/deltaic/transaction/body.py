@@ -34,8 +34,9 @@ class Base:
 
 def commit_body(
     transaction: Transaction, base: Base, current: Current, txn_id: str, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]
-) -> bytes:
-    """Returns the lines of a commit: first commitInfo, then the staged actions."""
+) -> tuple[bytes, list[str], pa.Table]:
+    """Returns a commit: its bytes, its lines that are no file actions (first commitInfo), and its add
+    actions."""
     now, version = transaction.clock(), base.version + 1
     protocol, metadata = transaction.protocol or base.protocol, transaction.metadata or base.metadata
     was_enabled = timestamps.enabled(base.protocol, base.metadata)
@@ -73,4 +74,4 @@ def commit_body(
         actions.append(line({"txn": {"appId": app_id, "version": number, "lastUpdated": now}}))
     for domain, (configuration, removed) in domains.items():
         actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
-    return _core.commit_body(actions, adds, removes, transaction.changes)
+    return _core.commit_body(actions, adds, removes, transaction.changes), actions, adds

@@ -294,7 +294,7 @@ class Part(Attempts):
     def _put_intent(self, start: int, base: int, time: int | None) -> None:
         rules, transaction = self.rules, self.transaction
         on = Base(base, rules.protocol, rules.metadata, rules.row_id_mark, time)
-        body = commit_body(transaction, on, self.current, self.id, *transaction.actions(), self.metrics())
+        body, _, _ = commit_body(transaction, on, self.current, self.id, *transaction.actions(), self.metrics())
         self.intent = Intent(self.id, start, base, self.tables[0], tuple(self.tables), body)
         self.store.put(intents.intent_path(self.id), self.intent.to_bytes())
 

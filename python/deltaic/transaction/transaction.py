@@ -150,6 +150,8 @@ class Transaction:
         """The gate of a compaction in the background (`giving_way.py`); None for any other transaction."""
         self.first_line = "{}"
         """The line of the last attempt with commitInfo."""
+        self.created: tuple[list[str], pa.Table] | None = None
+        """The commit of a new table: its lines that are no file actions, and its add actions."""
         self.in_doubt = False
         """True from the first put of a commit until the log shows that the commit does not exist. It stays
         True if the commit exists or the outcome is unknown."""
@@ -351,11 +353,14 @@ class Transaction:
             committed = self.snapshot.with_appends(version, self.clock())
             recent.remember(committed)
             return committed
+        if self.created is not None:
+            (lines, adds), self.created = self.created, None
+            return Snapshot.created(self.store, lines, adds, self.clock())
+        assert self.snapshot is not None
         failure: Exception | None = None
         for wait in (*READ_WAITS, None):
             try:
-                now = self.clock()
-                return self.snapshot.advance(version, now) if self.snapshot else Snapshot.first(self.store, now)
+                return self.snapshot.advance(version, self.clock())
             except (DeltaError, OSError) as error:
                 failure = error
             if wait is not None:

@@ -27,7 +27,7 @@ pub fn commit_body(
         out.push_str(action);
         out.push('\n');
     }
-    let adds = adds.map(|batch| complete(schema::conform(batch, &schema::ADD)?)).transpose()?;
+    let adds = adds.map(complete_adds).transpose()?;
     let removes = removes.map(|batch| schema::conform(batch, &schema::REMOVE)).transpose()?;
     let cdc = cdc.map(|batch| schema::conform(batch, &schema::CDC)).transpose()?;
     check("", "commit", adds.as_slice(), removes.as_slice(), false, interrupt)?;
@@ -46,8 +46,10 @@ fn text_bytes(rows: &StructArray) -> usize {
     texts.filter_map(|texts| Some(texts.value_offsets().last()? - texts.value_offsets().first()?)).map(|bytes| bytes as usize).sum()
 }
 
-/// Replaces null partitionValues by empty maps: an add must have them.
-fn complete(adds: RecordBatch) -> Result<RecordBatch> {
+/// Returns add actions in [`schema::ADD`], as a commit has them. Null partitionValues of all rows become empty
+/// maps, as an add must have them.
+pub fn complete_adds(adds: &RecordBatch) -> Result<RecordBatch> {
+    let adds = schema::conform(adds, &schema::ADD)?;
     let at = adds.schema_ref().index_of("partitionValues")?;
     if adds.column(at).null_count() == 0 {
         return Ok(adds);
