@@ -14,7 +14,7 @@ import pytest
 from text_plans import filtered, grouped, joined, projected
 
 import deltaic
-from deltaic.engine.duckdb import few_rows, held_rows
+from deltaic.engine.duckdb import few_rows
 from deltaic.engine.duckdb.engine import LocalEngine
 from deltaic.engine.duckdb.few_rows import computation
 from deltaic.errors import DeltaError
@@ -149,13 +149,10 @@ def test_larger_files_and_joins_are_duckdbs(tmp_path: Path, monkeypatch: pytest.
 
     with ENGINE.hold(ENGINE.run(ENGINE.source(ROWS, "o")), "o") as others:
         expected = every_row(plan())
-        for name in ("FEW_FILES", "FEW_ROWS"):
+        for name in ("FEW_FILES", "FEW_BYTES", "FEW_ROWS"):
             with monkeypatch.context() as changed:
                 changed.setattr(few_rows, name, 0)
                 assert computation(plan()) is None
-        with monkeypatch.context() as changed:
-            changed.setattr(held_rows, "HELD_BYTES", 10)
-            assert computation(plan()) is None
         monkeypatch.setattr(few_rows, "MOST_PAIRS", len(expected) - 1)
         few = computation(plan())
         assert few is not None

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from sqlglot import exp
 
 from deltaic import _core
-from deltaic.engine.duckdb import held_rows
 from deltaic.engine.duckdb.registering import rows_of
 from deltaic.plan.expression import COUNT, Expression
 from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Scan, Union
@@ -30,6 +29,8 @@ else:
 
 FEW_FILES = 100
 """Maximum files of a scan whose rows are computed here."""
+FEW_BYTES = 1 << 20
+"""Maximum bytes of these files."""
 FEW_ROWS = 10_000
 """Maximum rows of these files, deleted ones included."""
 MOST_PAIRS = 100_000
@@ -91,7 +92,7 @@ def _scanned(scan: Scan) -> Computation | None:
     """A scan of small files with few rows, if no condition of it is left to evaluate."""
     if scan.where or scan.later is not None or scan.files.num_rows > FEW_FILES:
         return None
-    if sum(size or 0 for size in scan.files["size"].to_pylist()) > held_rows.HELD_BYTES:
+    if sum(size or 0 for size in scan.files["size"].to_pylist()) > FEW_BYTES:
         return None
     if (rows := rows_of(scan.files)) is None or rows > FEW_ROWS:
         return None
