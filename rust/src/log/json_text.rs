@@ -14,19 +14,35 @@ use chrono::{DateTime, NaiveDate, Utc};
 
 use crate::error::{Error, Result};
 
+/// True for the bytes that JSON does not have in a text as they are. One look per byte: a text of statistics has
+/// many quotes.
+const ESCAPED: [bool; 256] = {
+    let mut escaped = [false; 256];
+    let mut byte = 0;
+    while byte < 0x20 {
+        escaped[byte] = true;
+        byte += 1;
+    }
+    escaped[b'"' as usize] = true;
+    escaped[b'\\' as usize] = true;
+    escaped
+};
+
 /// Appends a text in quotes, as JSON.
 pub fn write_text(out: &mut String, text: &str) {
     out.push('"');
     let mut from = 0;
     for (at, byte) in text.bytes().enumerate() {
+        if !ESCAPED[byte as usize] {
+            continue;
+        }
         let escape = match byte {
             b'"' => "\\\"",
             b'\\' => "\\\\",
             b'\n' => "\\n",
             b'\r' => "\\r",
             b'\t' => "\\t",
-            0..0x20 => "",
-            _ => continue,
+            _ => "",
         };
         out.push_str(&text[from..at]);
         from = at + 1;

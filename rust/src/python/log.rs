@@ -28,7 +28,7 @@ use crate::log::state::totals::Sizes;
 use crate::log::state::{actions, changes};
 use crate::log::writing::checkpoint_writer::{self, Choices, WrittenCheckpoint};
 use crate::log::writing::{body, checkpoint_v2, compaction, relocate};
-use crate::parallel::{cut, on_threads};
+use crate::parallel::on_threads;
 use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::json;
 
@@ -355,18 +355,11 @@ impl PySnapshot {
     }
     #[staticmethod]
     #[pyo3(signature = (store, actions, adds, *, eager_limit=None))]
-    fn first(
-        py: Python<'_>,
-        store: &PyStore,
-        actions: Vec<String>,
-        adds: &Bound<'_, PyAny>,
-        eager_limit: Option<u64>,
-    ) -> PyResult<Self> {
+    fn first(py: Python<'_>, store: &PyStore, actions: Vec<String>, adds: &Bound<'_, PyAny>, eager_limit: Option<u64>) -> PyResult<Self> {
         let adds = batch_of(adds)?;
         let files = interrupt::run(py, |interrupt| {
-            let mut commit = Commit::parse(actions.join("\n").as_bytes(), "version 0", interrupt)?;
-            commit.adds = cut(&body::complete_adds(&adds)?);
-            Snapshot::first(store.store.location(), commit, eager_limit.unwrap_or(u64::MAX))
+            let commit = Commit::parse(actions.join("\n").as_bytes(), "version 0", interrupt)?;
+            Snapshot::first(store.store.location(), commit, body::complete_adds(&adds)?, eager_limit.unwrap_or(u64::MAX))
         })?;
         Ok(Self { files: RwLock::new(Arc::new(files)), again: None })
     }

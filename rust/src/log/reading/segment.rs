@@ -111,6 +111,12 @@ impl Segment {
         Ok(Self::new(kind, Rows::Held(rows), keys.len(), Some(keys)))
     }
 
+    /// A segment of rows in memory, whose keys are computed when they are needed.
+    pub fn held_without_keys(kind: FileKind, rows: RecordBatch) -> Self {
+        let len = rows.num_rows();
+        Self::new(kind, Rows::Held(rows), len, None)
+    }
+
     /// A segment of rows that are not in memory.
     pub fn stored(kind: FileKind, known: SegmentSource) -> Self {
         let SegmentSource { source, count, keys, sizes } = known;

@@ -63,6 +63,13 @@ impl Files {
         Ok(Self { base: Arc::new(live), waiting: Vec::new(), now: OnceLock::new() })
     }
 
+    /// The files of a table's first commit, none twice. Many get their keys when a later commit needs them.
+    pub fn first(root: &str, adds: RecordBatch) -> Result<Self> {
+        let has_few = adds.num_rows() <= SMALL;
+        let adds = if has_few { Segment::held(root, FileKind::Add, adds)? } else { Segment::held_without_keys(FileKind::Add, adds) };
+        Self::new(root, vec![adds])
+    }
+
     /// True if there are no actions on files at all.
     pub fn is_empty(&self) -> bool {
         self.base.segments.is_empty() && self.waiting.is_empty()

@@ -69,9 +69,11 @@ impl Snapshot {
         Ok(snapshot)
     }
 
-    /// The version whose only commit is `commit`. `eager_limit`: as in `load`, for later commits.
-    pub fn first(root: &str, commit: Commit, eager_limit: u64) -> Result<Self> {
-        Ok(Self { eager_limit, ..Self::of_commits(root, vec![commit])? })
+    /// The first version of a table. `commit`: its actions that are not on files; `adds`: its add actions, in
+    /// [`crate::log::schema::ADD`], none twice. `eager_limit`: as in `load`, for later commits.
+    pub fn first(root: &str, commit: Commit, adds: RecordBatch, eager_limit: u64) -> Result<Self> {
+        let files = Files::first(root, adds)?;
+        Ok(Self { files, eager_limit, ..Self::of_commits(root, vec![commit])? })
     }
 
     fn empty(root: &str, version: u64) -> Result<Self> {
