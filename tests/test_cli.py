@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from datetime import datetime
@@ -56,6 +57,8 @@ def test_show(path: str) -> None:
     assert (shown["version"], shown["rows"], shown["files"], shown["partitioned_by"]) == (1, 19, 2, ["part"])
     assert run_json("show", path, "--version", "0")["rows"] == 20
     text = run("show", path).stdout
+    assert re.search(r"partitioned by +│ part ", text)
+    assert re.search(r"delta.enableDeletionVectors = ", text)
     assert "19" in text
     assert "deletionVectors" in text
 

@@ -98,8 +98,17 @@ def print_mapping(values: Mapping[str, Any], *, as_json: bool, title: str | None
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for key, value in values.items():
-        table.add_row(escape(key.replace("_", " ")), _cell(value))
+        table.add_row(escape(key.replace("_", " ")), _listed(value))
     Console().print(table)
+
+
+def _listed(value: Any) -> str:
+    """The items of a list or a mapping, for example `day, hour` and `delta.appendOnly = true`; "none" if there are none."""
+    if isinstance(value, Mapping):
+        return "\n".join(f"{escape(str(key))} = {_cell(item)}" for key, item in value.items()) or "none"
+    if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
+        return ", ".join(map(escape, value)) or "none"
+    return _cell(value)
 
 
 def _print_json_rows(batches: Iterable[pa.RecordBatch]) -> None:
