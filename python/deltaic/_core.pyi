@@ -163,6 +163,8 @@ class Commit:
     @property
     def removes(self) -> pa.Table: ...
     @property
+    def file_counts(self) -> tuple[int, int]: ...      # numbers of adds and of removes
+    @property
     def has_cdc(self) -> bool: ...
     @property
     def change_files(self) -> list[str]:      # JSON of the `cdc` actions

@@ -133,11 +133,12 @@ class Winners:
                 features.check_writable(protocol, self.metadata, catalog=partial(catalog.has_coordinator, self.store))
             except UnsupportedFeatureError as error:
                 refusal = str(error)
+        adds, removes = commit.file_counts
         return Winner(
             version=commit.version,
             operation=str(info.get("operation", "UNKNOWN")),
-            adds=commit.adds.num_rows,
-            removes=commit.removes.num_rows,
+            adds=adds,
+            removes=removes,
             is_blind_append=info.get("isBlindAppend") is True,
             changes_protocol=protocol is not None,
             protocol_refusal=refusal,
@@ -146,7 +147,7 @@ class Winners:
             metadata_changes=changes,
             domains=frozenset(commit.domains),
             app_ids=frozenset(commit.transactions),
-            rearranges=commit.adds.num_rows > 0 and commit.removes.num_rows > 0 and not _changes_data(commit),
+            rearranges=adds > 0 and removes > 0 and not _changes_data(commit),
         )
 
     def _overlap(self, current: Current, winner: Winner, commit: _core.Commit) -> tuple[Overlap, _core.RebasedRows | None]:
