@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 from deltaic._core import Store, canonical_json
@@ -19,6 +20,8 @@ LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 _MAX_VERSION = 2**63 - 1
 MOST_BYTES = 4 << 20
 """Maximum bytes of the file, which may contain the schema of the checkpoint; a larger file is ignored."""
+_KEPT = 64 << 10
+"""Maximum bytes of a file whose result is kept for the next one with the same bytes."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,12 @@ def parse(data: bytes | None) -> Hint | None:
     """Parses the bytes of the file; None as for `read`."""
     if data is None:
         return None
+    return _parsed(data) if len(data) <= _KEPT else _parsed.__wrapped__(data)
+
+
+@lru_cache(maxsize=32)
+def _parsed(data: bytes) -> Hint | None:
+    """The file of a table that is opened again and again is mostly the same; its checksum takes most of the time."""
     try:
         text = data.decode()
         document = parse_json(text, object_pairs_hook=_without_repetition)
