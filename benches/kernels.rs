@@ -1,9 +1,11 @@
-//! The kernels of deletion vectors and clustering, each beside what it cannot beat: crc32fast and roaring alone, and memcpy.
+//! The kernels of deletion vectors and clustering, each beside what it cannot beat: crc32fast and roaring
+//! alone, and memcpy.
 //!
 //!     cargo bench --no-default-features --bench kernels [-- --record benches/records/kernels.json]
 //!
-//! Every kernel and its rival run in turns on the same data, at least seven times each; the minimum of each counts. What they give is
-//! compared before anything is measured. A kernel that has less than its share of the rival's speed ends the bench with exit code 1.
+//! Every kernel and its rival run in turns on the same data, at least seven times each; the minimum of each
+//! counts. What they give is compared before anything is measured. A kernel that has less than its share of
+//! the rival's speed ends the bench with exit code 1.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, missing_docs)] // a bench stops at what is wrong
 

@@ -1,8 +1,10 @@
-"""VACUUM with an inventory, by time and memory: `python benches/vacuum.py [--files N] [--gone N] [--record FILE]`.
+"""VACUUM with an inventory, by time and memory: `python benches/vacuum.py [--files N] [--gone N] [--record
+FILE]`.
 
-A log names N files (1,000,000), which are not there; the inventory, a Parquet file, names them and M others (100,000), which are. Each run
-is a fresh process: its peak of memory (VmHWM, libraries included) and its seconds from the first import to the end, a dry run and a real
-one. Then an inventory of which nothing is in the log: N files that go, by a dry run.
+A log names N files (1,000,000), which are not there; the inventory, a Parquet file, names them and M others
+(100,000), which are. Each run is a fresh process: its peak of memory (VmHWM, libraries included) and its
+seconds from the first import to the end, a dry run and a real one. Then an inventory of which nothing is in
+the log: N files that go, by a dry run.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ print(json.dumps({"gone": gone, "seconds": round(time.perf_counter() - began, 2)
 
 
 def write_table(root: Path, files: int) -> list[str]:
-    """A log with a checkpoint, and a commit of ours after it, which brings the checksum of the version; -> the paths of its files."""
+    """A log with a checkpoint, and a commit of ours after it, which brings the checksum of the version; ->
+    the paths of its files."""
     import deltaic
     from log import add, write_log
 

@@ -1,4 +1,5 @@
-"""A hook of MkDocs: pages of the repository's root become pages of the site, with their links to docs/ as links to its pages."""
+"""A hook of MkDocs: pages of the repository's root become pages of the site, with their links to docs/ as
+links to its pages."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """A link from a page of docs/ to a page of the root stays on the site: `../CONTRIBUTING.md` becomes `contributing.md`."""
+    """A link from a page of docs/ to a page of the root stays on the site: `../CONTRIBUTING.md` becomes
+    `contributing.md`."""
     for source, target in PAGES.items():
         markdown = markdown.replace(f"](../{source}", f"]({target}")
     return markdown

@@ -168,7 +168,8 @@ def curves() -> str:
 
 
 def layouts() -> dict[str, str]:
-    """Pictures of a table, as `table.optimize.picture` draws them. Names of files are numbered: they are random."""
+    """Pictures of a table, as `table.optimize.picture` draws them. Names of files are numbered: they are
+    random."""
     random = np.random.default_rng(7)
     with tempfile.TemporaryDirectory() as folder:
         where, count = "x < 300 and y between 400 and 700", 160_000

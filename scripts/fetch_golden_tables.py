@@ -1,9 +1,11 @@
-"""Gets the tables of other writers that tests read, `tests/golden_tables.txt`, from the test data of delta-kernel-rs (Apache-2.0):
+"""Gets the tables of other writers that tests read, `tests/golden_tables.txt`, from the test data of
+delta-kernel-rs (Apache-2.0):
 
 python scripts/fetch_golden_tables.py [FOLDER]
 
-FOLDER is `.golden` of the checkout unless it is given. `DELTAIC_GOLDEN_SOURCE` is where they come from: the URL of a `.tar.gz` of that
-repository, the path of such a file, or of a checkout. About 20 MB are kept. A table that is missing there is an error, with its name.
+FOLDER is `.golden` of the checkout unless it is given. `DELTAIC_GOLDEN_SOURCE` is where they come from: the
+URL of a `.tar.gz` of that repository, the path of such a file, or of a checkout. About 20 MB are kept. A
+table that is missing there is an error, with its name.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ PLACES = ("kernel/tests/golden_data", "kernel/tests/data")
 
 
 def fetch(source: str, target: Path, names: Sequence[str]) -> list[str]:
-    """Puts the tables into `target`; -> those that the source does not have. A table that is there already stays."""
+    """Puts the tables into `target`; -> those that the source does not have. A table that is there already
+    stays."""
     with _repository(source) as repository:
         return [name for name in names if not (target / name).is_dir() and not _put(repository, name, target)]
 

@@ -1,9 +1,10 @@
-"""Asks Spark (ANSI on) for the value, type and error of every form of tests/spark_sql/spark_forms.py on every row, and writes
-tests/spark_sql/recorded/. Needs PySpark and Java; run it from the repository's root: `python scripts/record_spark_expressions.py [family
+"""Asks Spark (ANSI on) for the value, type and error of every form of tests/spark_sql/spark_forms.py on every
+row, and writes tests/spark_sql/recorded/. Needs PySpark and Java; run it from the repository's root: `python
+scripts/record_spark_expressions.py [family
 ...]`.
 
-A form that fails on some row is asked again row by row. A form that Spark refuses before any row is recorded with `refused`. The queries of
-planning_queries.py are asked whether they fail without any row.
+A form that fails on some row is asked again row by row. A form that Spark refuses before any row is recorded
+with `refused`. The queries of planning_queries.py are asked whether they fail without any row.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def ask(frame: DataFrame, form: str) -> tuple[str, list[Any]]:
 
 
 def load(spark: SparkSession, rows: pa.Table, *, partitions: bool = True) -> DataFrame:
-    """The rows in Spark, in one partition or (`partitions=False`) in the plan itself. A timestamp without zone travels as one in UTC,
-    which is the session's zone here, so that no clock comes in between."""
+    """The rows in Spark, in one partition or (`partitions=False`) in the plan itself. A timestamp without
+    zone travels as one in UTC, which is the session's zone here, so that no clock comes in between."""
     local = [field.name for field in rows.schema if field.type == pa.timestamp("us")]
     zoned = pa.schema([field.with_type(pa.timestamp("us", "UTC")) if field.name in local else field for field in rows.schema])
     frame = spark.createDataFrame(rows.cast(zoned))
@@ -81,7 +82,8 @@ def record(spark: SparkSession, family: Family, zone: str) -> list[dict[str, Any
 
 
 def record_planning(spark: SparkSession) -> list[dict[str, Any]]:
-    """Whether each query fails over a table without rows: one of files, as Spark computes rows in the plan before it plans."""
+    """Whether each query fails over a table without rows: one of files, as Spark computes rows in the plan
+    before it plans."""
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     spark.conf.set("spark.sql.sources.useV1SourceList", "parquet")
     folder = tempfile.mkdtemp()

@@ -1,6 +1,7 @@
-"""Asks Spark (ANSI on) for the rows, the names and the types of each query of the files that tests/spark_sql/query_answers.py
-names, and writes tests/spark_sql/recorded/queries-UTC.json.gz. Needs PySpark and Java; from the repository's root:
-`python scripts/record_spark_queries.py [name ...]`. With names only these are asked, and those that are not recorded yet."""
+"""Asks Spark (ANSI on) for the rows, the names and the types of each query of the files that
+tests/spark_sql/query_answers.py names, and writes tests/spark_sql/recorded/queries-UTC.json.gz. Needs PySpark
+and Java; from the repository's root: `python scripts/record_spark_queries.py [name ...]`. With names only
+these are asked, and those that are not recorded yet."""
 
 from __future__ import annotations
 

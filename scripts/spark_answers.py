@@ -1,8 +1,10 @@
-"""Spark's answers to many forms at once, for scripts/walk_spark_expressions.py; a file of JSON lines may keep them.
+"""Spark's answers to many forms at once, for scripts/walk_spark_expressions.py; a file of JSON lines may keep
+them.
 
-Two ways to ask. *At once*: over a local relation, where Spark evaluates the projection before its optimizer has touched it; no job runs and
-one form's failure touches no other, so this takes milliseconds a form. *As planned*: over rows of an executor, as over a table, with all
-that the optimizer does; a form on whose constants the optimizer fails takes its whole batch with it, and the halves are asked again.
+Two ways to ask. *At once*: over a local relation, where Spark evaluates the projection before its optimizer
+has touched it; no job runs and one form's failure touches no other, so this takes milliseconds a form. *As
+planned*: over rows of an executor, as over a table, with all that the optimizer does; a form on whose
+constants the optimizer fails takes its whole batch with it, and the halves are asked again.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from record_spark_expressions import condition, load
 from spark_recording import encode
 
 Answer = dict[str, Any]
-"""{"type": JSON of Spark's type, "values": one for each row, {"error": condition} where it fails} or {"refused": condition}."""
+"""{"type": JSON of Spark's type, "values": one for each row, {"error": condition} where it fails} or
+{"refused": condition}."""
 
 
 class Spark:
@@ -78,8 +81,8 @@ class Spark:
         return Column(self._column(self._try(self._struct(self._sequence(parts)))))
 
     def alone(self, form: str) -> Answer:
-        """A form on one row after the other, each in a query of its own: Spark keeps a map half built where TryEval caught its error, and
-        puts its entries into the next one."""
+        """A form on one row after the other, each in a query of its own: Spark keeps a map half built where
+        TryEval caught its error, and puts its entries into the next one."""
         answer = self._together([form], self._local)[form]
         return {**answer, "values": [self._on(row, form) for row in self._rows]} if "type" in answer else answer
 

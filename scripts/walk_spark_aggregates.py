@@ -1,9 +1,12 @@
-"""Walks the list of aggregate functions and asks Spark (ANSI on) about each answer that the embedded engine gives.
+"""Walks the list of aggregate functions and asks Spark (ANSI on) about each answer that the embedded engine
+gives.
 
-Prints every query that is answered differently; what is refused by name is not asked. Needs PySpark and Java; from the repository's root:
-`python scripts/walk_spark_aggregates.py [--zone ZONE] [--sample N] [--seed N] [--record N]`. `--record` writes N of those that are the
-same, and all of tests/spark_sql/aggregates_found.txt, what once was different, where
-tests/spark_sql/test_aggregates_recorded.py finds them. `--statistics` alone records the queries of tests/spark_sql/statistics_cases.py.
+Prints every query that is answered differently; what is refused by name is not asked. Needs PySpark and Java;
+from the repository's root: `python scripts/walk_spark_aggregates.py [--zone ZONE] [--sample N] [--seed N]
+[--record N]`. `--record` writes N of those that are the same, and all of
+tests/spark_sql/aggregates_found.txt, what once was different, where
+tests/spark_sql/test_aggregates_recorded.py finds them. `--statistics` alone records the queries of
+tests/spark_sql/statistics_cases.py.
 """
 
 from __future__ import annotations
@@ -44,8 +47,8 @@ class Spark:
         spark.conf.set("spark.sql.session.timeZone", zone)
 
     def answers(self, asked: Sequence[Query], alone: Set[Query], batch: int = 20) -> Iterator[tuple[Query, dict[str, Any]]]:
-        """{"type", "rows": [[key, value], ...]}, {"type", "error": condition} or {"refused": condition} of each; what may fail is to be
-        asked `alone`, as it takes all with it that is asked together."""
+        """{"type", "rows": [[key, value], ...]}, {"type", "error": condition} or {"refused": condition} of
+        each; what may fail is to be asked `alone`, as it takes all with it that is asked together."""
         for query in asked:
             if query in alone:
                 yield from self._together([query]).items()

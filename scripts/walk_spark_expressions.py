@@ -1,11 +1,13 @@
-"""Walks the list of SQL forms with arguments of every type and asks Spark (ANSI on) about each answer that the embedded engine gives.
+"""Walks the list of SQL forms with arguments of every type and asks Spark (ANSI on) about each answer that
+the embedded engine gives.
 
-Prints every form that is answered differently, that Spark refuses, or that is refused as wrong though Spark answers it; what is refused by
-name is not asked. Needs PySpark and Java; from the repository's root: `python scripts/walk_spark_expressions.py [--sample N] [--seed N]
-[--zone ZONE] [--nested N] [--part I/N] [--known FOLDER] [--json FILE] [--record N] [--found]`. `--known` keeps Spark's answers, so that a
-second walk asks for what is new alone; `--part 0/2` walks every second form, from the first on. `--record` writes the forms that are the
-same, N of them at most, with Spark's answers, where tests/spark_sql/test_walk.py finds them; `--found` records
-tests/spark_sql/walk_found.txt, what once was different.
+Prints every form that is answered differently, that Spark refuses, or that is refused as wrong though Spark
+answers it; what is refused by name is not asked. Needs PySpark and Java; from the repository's root: `python
+scripts/walk_spark_expressions.py [--sample N] [--seed N] [--zone ZONE] [--nested N] [--part I/N] [--known
+FOLDER] [--json FILE] [--record N] [--found]`. `--known` keeps Spark's answers, so that a second walk asks for
+what is new alone; `--part 0/2` walks every second form, from the first on. `--record` writes the forms that
+are the same, N of them at most, with Spark's answers, where tests/spark_sql/test_walk.py finds them;
+`--found` records tests/spark_sql/walk_found.txt, what once was different.
 """
 
 from __future__ import annotations
@@ -34,7 +36,8 @@ from deltaic.spark_sql.duckdb import TranslatedExpression
 
 FOUND = Path(__file__).resolve().parents[1] / "tests" / "spark_sql" / "walk_found.txt"
 MAX_CONDITIONS = 150
-"""Of so many forms that fail the error condition is asked, a row at a time; of the others only whether they fail."""
+"""Of so many forms that fail the error condition is asked, a row at a time; of the others only whether they
+fail."""
 _CLOCK = re.compile(r"current_|now\(|localtimestamp|curdate|rand|uuid")
 CHUNK = 1000
 

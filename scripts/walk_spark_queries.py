@@ -1,11 +1,12 @@
-"""Asks Spark and the embedded engine for the rows of random queries (tests/spark_sql/query_walk.py) and prints where they differ:
-`python scripts/walk_spark_queries.py 0 5000`, the numbers of the first query and of the one behind the last. From 200000 on they have PIVOT
-and UNPIVOT (tests/spark_sql/pivot_walk.py).
+"""Asks Spark and the embedded engine for the rows of random queries (tests/spark_sql/query_walk.py) and
+prints where they differ: `python scripts/walk_spark_queries.py 0 5000`, the numbers of the first query and of
+the one behind the last. From 200000 on they have PIVOT and UNPIVOT (tests/spark_sql/pivot_walk.py).
 
 About 20,000 queries, those up to number 120160 among them, were walked on Spark 4.3: no answer differs.
 
-`--record 300` writes Spark's answers to the first 300 that it answers to tests/spark_sql/recorded/query_walk-UTC.json.gz, `--record 100
-pivot` those to the first 100 with PIVOT and UNPIVOT to pivot_walk-UTC.json.gz. Needs PySpark and Java.
+`--record 300` writes Spark's answers to the first 300 that it answers to
+tests/spark_sql/recorded/query_walk-UTC.json.gz, `--record 100 pivot` those to the first 100 with PIVOT and
+UNPIVOT to pivot_walk-UTC.json.gz. Needs PySpark and Java.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
-"""Writes the first inputs of the fuzz targets, one folder for each target: `python scripts/write_fuzz_seeds.py FOLDER`.
+"""Writes the first inputs of the fuzz targets, one folder for each target: `python
+scripts/write_fuzz_seeds.py FOLDER`.
 
-Small tables are written, and their files are cut into what each target takes. `rust/src/fuzzing/` says what that is.
+Small tables are written, and their files are cut into what each target takes. `rust/src/fuzzing/` says what
+that is.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Writes docs/rooms.md, the map of the code, from the first sentence of each package and module: `python scripts/write_rooms.py`."""
+"""Writes docs/rooms.md, the map of the code, from the first sentence of each package and module: `python
+scripts/write_rooms.py`."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def layers() -> list[list[str]]:
 
 
 def sentence(text: str) -> str:
-    """The first sentence, on one line: up to a full stop before a capital letter, or the end of the paragraph."""
+    """The first sentence, on one line: up to a full stop before a capital letter, or the end of the
+    paragraph."""
     paragraph = " ".join(text.strip().split("\n\n")[0].split())
     found = re.match(r"(.*?\.)(?= [A-Z`]|$)", paragraph)
     return (found[1] if found else paragraph).rstrip(".:").replace("|", "\\|") + "."

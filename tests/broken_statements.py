@@ -1,4 +1,5 @@
-"""Statements that are broken on purpose: cut off after a token, a word left out or doubled, a word at the end, two neighbours swapped.
+"""Statements that are broken on purpose: cut off after a token, a word left out or doubled, a word at the
+end, two neighbours swapped.
 
 Whether a text is still a statement is for Spark's parser to say; what it refuses must change nothing here.
 """

@@ -1,8 +1,10 @@
-"""delta-spark behind a pipe: run by an interpreter that has the PySpark of its jars, asked one JSON line at a time.
+"""delta-spark behind a pipe: run by an interpreter that has the PySpark of its jars, asked one JSON line at a
+time.
 
-`python delta_spark_peer.py <folder of jars>`. {"sql": text} -> rows as lists; {"read": path, "columns": [expression, ...], "version": n}
--> sorted rows; {"stream": path, "into": path, "checkpoint": path, "options": {...}} -> the id of a query that has read all there is.
-Answers are lines that begin with ANSWER; an error is {"error": text}.
+`python delta_spark_peer.py <folder of jars>`. {"sql": text} -> rows as lists; {"read": path, "columns":
+[expression, ...], "version": n} -> sorted rows; {"stream": path, "into": path, "checkpoint": path, "options":
+{...}} -> the id of a query that has read all there is. Answers are lines that begin with ANSWER; an error is
+{"error": text}.
 """
 
 from __future__ import annotations

@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterable
 
 
 class FaultStore:
-    """deltaic.log.store.LogStore. `script`: what happens to the next puts of a commit, first one first; then all goes well.
+    """deltaic.log.store.LogStore. `script`: what happens to the next puts of a commit, first one first; then
+    all goes well.
 
-    "lost": written, no answer. "timeout": written, TimeoutError. "dropped": not written, no answer. "phantom": not written, answered
-    "exists". "own": written, answered "exists". "refused": PermissionError, not written. "stopped": KeyboardInterrupt, not written.
-    "stopped late": KeyboardInterrupt, written. `before_put` runs before each of these puts.
+    "lost": written, no answer. "timeout": written, TimeoutError. "dropped": not written, no answer.
+    "phantom": not written, answered "exists". "own": written, answered "exists". "refused": PermissionError,
+    not written. "stopped": KeyboardInterrupt, not written. "stopped late": KeyboardInterrupt, written.
+    `before_put` runs before each of these puts.
     """
 
     def __init__(self) -> None:

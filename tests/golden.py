@@ -1,7 +1,9 @@
-"""Tables written by Spark, delta-kernel and others. They are no part of this project: `python scripts/fetch_golden_tables.py` gets them.
+"""Tables written by Spark, delta-kernel and others. They are no part of this project: `python
+scripts/fetch_golden_tables.py` gets them.
 
-They are looked for in the folder that `DELTAIC_GOLDEN` names, which must have them then; without it in `.golden` of the checkout and in
-`shared/golden` beside it. Where they are in neither, the tests that need them are skipped, and say so.
+They are looked for in the folder that `DELTAIC_GOLDEN` names, which must have them then; without it in
+`.golden` of the checkout and in `shared/golden` beside it. Where they are in neither, the tests that need
+them are skipped, and say so.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ NAMES = tuple(line for line in (TESTS / "golden_tables.txt").read_text(encoding=
 
 
 def folder(named: str | None, checkout: Path) -> Path:
-    """Where the tables are. Whoever names a folder gets an error when a table is missing there, so that nothing is skipped unnoticed."""
+    """Where the tables are. Whoever names a folder gets an error when a table is missing there, so that
+    nothing is skipped unnoticed."""
     if not named:
         places = (checkout / ".golden", checkout.parent / "shared" / "golden")
         return next((place for place in places if place.is_dir()), places[0])

@@ -1,4 +1,5 @@
-"""Iceberg tables for tests: PyIceberg writes versions 1 and 2; deletes, and version 3, which it only reads, are written here."""
+"""Iceberg tables for tests: PyIceberg writes versions 1 and 2; deletes, and version 3, which it only reads,
+are written here."""
 
 from __future__ import annotations
 
@@ -51,9 +52,9 @@ def rows(table: Table, columns: Sequence[str] = ("*",)) -> list[dict[str, Any]]:
 
 @dataclass
 class Delete:
-    """A file of deletes. `positions`: rows by data file. `kind`: "positions" (Parquet), "vector" (Puffin, one blob for each data file) or
-    "equality". `sequence_number`: None for that of the new snapshot. `partition`: the value of the only partition field, None for that of
-    the data file."""
+    """A file of deletes. `positions`: rows by data file. `kind`: "positions" (Parquet), "vector" (Puffin, one
+    blob for each data file) or "equality". `sequence_number`: None for that of the new snapshot. `partition`:
+    the value of the only partition field, None for that of the data file."""
 
     positions: Mapping[str, Sequence[int]]
     kind: str = "positions"
@@ -63,7 +64,8 @@ class Delete:
 
 
 def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -> Table:
-    """The table with one more snapshot, in which these deletes are added: a new metadata file, which no catalog knows."""
+    """The table with one more snapshot, in which these deletes are added: a new metadata file, which no
+    catalog knows."""
     folder, document = folder_of(table), json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
     sequence_number = document.get("last-sequence-number", 0) + 1
     snapshot_id, io = 1000 + sequence_number, table.io
@@ -151,7 +153,8 @@ def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -
 
 
 def edited(table: Table, changes: Mapping[str, Any], *, load: bool = True) -> Table:
-    """The table with another metadata file, in which these fields of its JSON have these values. Without `load`: as it was."""
+    """The table with another metadata file, in which these fields of its JSON have these values. Without
+    `load`: as it was."""
     path = Path(table.metadata_location.removeprefix("file://"))
     document = {**json.loads(path.read_text()), **changes}
     number = int(path.name.partition("-")[0]) + 1

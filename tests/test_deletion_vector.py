@@ -25,7 +25,8 @@ HLD_INLINE = "^Bg9^0rr910000000000iXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L"
 
 
 def naive_decode(data: bytes) -> set[int]:
-    """PROTOCOL.md, "Deletion Vector Format", and the RoaringFormatSpec, read once from top to bottom, nothing checked."""
+    """PROTOCOL.md, "Deletion Vector Format", and the RoaringFormatSpec, read once from top to bottom, nothing
+    checked."""
     stream = io.BytesIO(data)
 
     def read(form: str) -> tuple[int, ...]:
@@ -68,7 +69,8 @@ def row_sets(longest: int = 6000) -> st.SearchStrategy[set[int]]:
 
 
 def test_inline_of_the_design_document() -> None:
-    """Deletion Vectors High Level Design, JSON 3: 44 bytes, one bitmap with key 0; the rewrite is the same to the byte."""
+    """Deletion Vectors High Level Design, JSON 3: 44 bytes, one bitmap with key 0; the rewrite is the same to
+    the byte."""
     vector = DeletionVector.from_inline(HLD_INLINE)
     assert list(vector) == [3, 4, 7, 11, 18, 29]
     assert len(vector.to_bytes()) == 44
@@ -293,7 +295,8 @@ def test_a_bomb_that_lies() -> None:
 
 
 def test_a_bomb_that_does_not_lie_stays_small() -> None:
-    """2³² rows are a set like any other, as long as nobody asks for each: checked in a process with 64 MiB more than it starts with."""
+    """2³² rows are a set like any other, as long as nobody asks for each: checked in a process with 64 MiB
+    more than it starts with."""
     script = (
         "import resource, sys, pyarrow, deltaic\n"
         "pyarrow.array([True]); deltaic.DeletionVector.from_rows([1])\n"

@@ -1,4 +1,5 @@
-"""delta-spark beside us on the same tables: it reads what we wrote, we read on after it wrote, feature by feature and in turns.
+"""delta-spark beside us on the same tables: it reads what we wrote, we read on after it wrote, feature by
+feature and in turns.
 
 It needs a JVM, the jars of delta-spark and an interpreter with the PySpark that goes with them:
 DELTA_SPARK_JARS=<folder of jars> DELTA_SPARK_PYTHON=<python>; without these the tests are skipped.
@@ -239,8 +240,8 @@ def check_changes_lead_to(table: DeltaTable) -> None:
 
 @pytest.mark.timeout(3600)
 def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
-    """deltaic, deltalake and delta-spark change one table with a change feed, a constraint and a generated column in turns; each step
-    all see the model's rows, and at the end all see the same changes."""
+    """deltaic, deltalake and delta-spark change one table with a change feed, a constraint and a generated
+    column in turns; each step all see the model's rows, and at the end all see the same changes."""
     deltalake = pytest.importorskip("deltalake")
     columns = "id LONG, v INT, tens LONG GENERATED ALWAYS AS (id * 10)"
     properties = {"delta.enableDeletionVectors": False, "delta.checkpointInterval": 7, "delta.enableChangeDataFeed": True}
@@ -304,8 +305,9 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
 
 @pytest.mark.timeout(3600)
 def test_a_stream_in_turns(tmp_path: Path, peer: Peer, spark: Any) -> None:
-    """delta-spark and deltaic carry on one query from its checkpoint, over a source that both change. Some batches are run again, as after
-    a crash between the commit and Spark's note of it: whoever comes next passes them over."""
+    """delta-spark and deltaic carry on one query from its checkpoint, over a source that both change. Some
+    batches are run again, as after a crash between the commit and Spark's note of it: whoever comes next
+    passes them over."""
     import deltaic.spark
 
     source, into, checkpoint = (tmp_path / name for name in ("from", "into", "checkpoint"))
@@ -357,7 +359,8 @@ def test_a_stream_in_turns(tmp_path: Path, peer: Peer, spark: Any) -> None:
     ids=["classic", "typed statistics", "sidecars", "compacted ranges"],
 )
 def test_a_log_that_begins_with_a_checkpoint(tmp_path: Path, peer: Peer, properties: dict[str, Any], compacted: int) -> None:
-    """It reads our checkpoints, ranges and hint; its checksums go on from ours, and are held against the log when we read on."""
+    """It reads our checkpoints, ranges and hint; its checksums go on from ours, and are held against the log
+    when we read on."""
     with deltaic.configure(log_compaction_interval=compacted):
         table = deltaic.write(tmp_path / "t", numbers(0), properties={"delta.checkpointInterval": 4, **properties})
         for key in range(1, 10):

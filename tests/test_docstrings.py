@@ -60,7 +60,8 @@ class Checker(doctest.OutputChecker):
 
 @pytest.fixture
 def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the examples name: a table `flights` with some versions, `plain` without deletion vectors, rows, folders."""
+    """What the examples name: a table `flights` with some versions, `plain` without deletion vectors, rows,
+    folders."""
     monkeypatch.chdir(tmp_path)
     properties = {"delta.columnMapping.mode": "name", "delta.enableChangeDataFeed": True}
     deltaic.write("flights", {"id": [1, 2, 3], "origin": ["JFK", "LGA", "EWR"], "delay": [5, None, 70]}, properties=properties)

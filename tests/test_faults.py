@@ -1,4 +1,5 @@
-"""A fault at every call that a command makes to its store (SQLite's anomaly tests): the table is as before, or the commit is there once."""
+"""A fault at every call that a command makes to its store (SQLite's anomaly tests): the table is as before,
+or the commit is there once."""
 
 from __future__ import annotations
 
@@ -185,7 +186,8 @@ def test_one_fault_at_every_call_of_a_first_write(fault: Fault) -> None:
 
 @pytest.mark.parametrize("fault", ["before", "after", "lost"])
 def test_one_fault_at_every_call_of_a_vacuum(fault: Fault) -> None:
-    """Whatever fails: the newest version is whole, and what a second vacuum leaves is what one without faults leaves."""
+    """Whatever fails: the newest version is whole, and what a second vacuum leaves is what one without faults
+    leaves."""
 
     def vacuum(table: DeltaTable) -> None:
         table.vacuum(retention=timedelta(0), enforce_retention=False)

@@ -1,4 +1,5 @@
-"""Every feature with every other: the same operations give the same rows, and `deltalake` reads them where it knows the features.
+"""Every feature with every other: the same operations give the same rows, and `deltalake` reads them where it
+knows the features.
 
 The model is a list of rows in Python.
 """
@@ -117,7 +118,8 @@ def deltalake_rows(path: str) -> Model:
 
 
 def iceberg_rows(path: str) -> Model:
-    """Only where no file has deletion vectors, which PyIceberg 0.12 cannot read: `operate` ends with a purge."""
+    """Only where no file has deletion vectors, which PyIceberg 0.12 cannot read: `operate` ends with a
+    purge."""
     table = pytest.importorskip("pyiceberg.table").StaticTable
     version = (Path(path) / "metadata" / "version-hint.text").read_text()
     found = table.from_metadata(f"{path}/metadata/v{version}.metadata.json").scan().to_arrow().to_pylist()

@@ -1,4 +1,5 @@
-"""Mistakes that newcomers make: each error says what was found, what was expected and, where there is one, what to do instead."""
+"""Mistakes that newcomers make: each error says what was found, what was expected and, where there is one,
+what to do instead."""
 
 from __future__ import annotations
 

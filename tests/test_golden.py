@@ -1,4 +1,5 @@
-"""The script that gets the golden tables: from a checkout or an archive, packed or plain, and never quietly less than all."""
+"""The script that gets the golden tables: from a checkout or an archive, packed or plain, and never quietly
+less than all."""
 
 from __future__ import annotations
 

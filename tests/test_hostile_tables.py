@@ -1,6 +1,8 @@
-"""Tables whose bytes an attacker made: whatever is in them, a right answer or an error of ours by name, in bounded time, nothing outside.
+"""Tables whose bytes an attacker made: whatever is in them, a right answer or an error of ours by name, in
+bounded time, nothing outside.
 
-Source: PROTOCOL.md, "Add File and Remove File", "Deletion Vectors"; the cases are those that other readers got wrong.
+Source: PROTOCOL.md, "Add File and Remove File", "Deletion Vectors"; the cases are those that other readers
+got wrong.
 """
 
 from __future__ import annotations
@@ -255,7 +257,8 @@ def test_bad_statistics_skip_nothing(folder, stats):
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
-    """A table with partitions, vectors, nested columns, mapped names and a checkpoint; its files and its rows."""
+    """A table with partitions, vectors, nested columns, mapped names and a checkpoint; its files and its
+    rows."""
     rows = pa.table(
         {
             "id": range(200),

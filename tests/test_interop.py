@@ -1,4 +1,5 @@
-"""Other implementations: `deltalake` reads what is written here, and tables that others wrote read to exactly their rows.
+"""Other implementations: `deltalake` reads what is written here, and tables that others wrote read to exactly
+their rows.
 
 The golden tables (tests/README.md) are not part of this project: without them their tests are skipped.
 """
@@ -99,7 +100,8 @@ def test_deltalake_reads_after_upkeep(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("maker", ["deltaic", "deltalake"])
 def test_both_keep_constraints_and_generated_columns(tmp_path: Path, maker: str) -> None:
-    """Two writers change a table by turns: what one leaves out the other computes, and both refuse what breaks a rule."""
+    """Two writers change a table by turns: what one leaves out the other computes, and both refuse what
+    breaks a rule."""
     import deltalake
 
     path = str(tmp_path / "t")

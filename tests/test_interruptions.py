@@ -1,4 +1,5 @@
-"""Exceptions that arrive in the middle of a command, from a signal handler or from another thread: no commit loses its files by them.
+"""Exceptions that arrive in the middle of a command, from a signal handler or from another thread: no commit
+loses its files by them.
 
 Small in the suite; DELTAIC_INTERRUPTIONS=2000 for so many random moments of each kind.
 """
@@ -73,7 +74,8 @@ def alarm() -> Iterator[Alarm]:
 
 
 def chain(error: BaseException | None) -> list[type[BaseException]]:
-    """The exception and those that it came from: a tokenizer that was interrupted calls that an error of the text."""
+    """The exception and those that it came from: a tokenizer that was interrupted calls that an error of
+    the text."""
     return [] if error is None else [type(error), *chain(error.__cause__ or error.__context__)]
 
 
@@ -87,7 +89,8 @@ class Job:
         self.next = 40
         properties = {"delta.enableDeletionVectors": True, "delta.checkpointInterval": 5, "delta.autoOptimize.autoCompact": True}
         deltaic.write(folder, self.arrow(self.rows), properties=properties)
-        # Other libraries are imported by now: one that is stopped in the middle of its import may be of no use any more.
+        # Other libraries are imported by now: one that is stopped in the middle of its import may be of no
+        # use any more.
         for kind in sorted(set(KINDS)):
             _, command, after = self.command(kind)
             command(DeltaTable(folder))
@@ -188,7 +191,8 @@ def test_exceptions_set_from_another_thread_at_random_moments(tmp_path: Path) ->
 
 
 class SignallingStore(FaultStore):
-    """Sends SIGALRM to the main thread in the middle of a call on a path with this ending, and goes on when it has been handled."""
+    """Sends SIGALRM to the main thread in the middle of a call on a path with this ending, and goes on
+    when it has been handled."""
 
     ending = ""
     after = True
@@ -433,7 +437,8 @@ MANY = """
             raise Stopped
 
     def came_from_it(error):
-        # What other libraries call an error of their own: a tokenizer one of the text, Python one of a module's import.
+        # What other libraries call an error of their own: a tokenizer one of the text, Python one of a
+        # module's import.
         return error is not None and (isinstance(error, Stopped) or came_from_it(error.__cause__ or error.__context__))
 
     signal.signal(signal.SIGALRM, stop)
@@ -499,7 +504,8 @@ FREED = """
 
 
 def test_an_error_kept_by_a_stream_may_be_freed_anywhere(tmp_path: Path) -> None:
-    """pyarrow frees a stream without the interpreter's lock, which PyO3 does not see below a call into the core."""
+    """pyarrow frees a stream without the interpreter's lock, which PyO3 does not see below a call into the
+    core."""
     deltaic.write(tmp_path, rows(*range(10)))
     command = [sys.executable, "-c", textwrap.dedent(FREED), str(tmp_path)]
     finished = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -11,7 +11,8 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "deltaic"
 
-# From the doors down to the bytes. What stands in one row may import each other; a package's own modules always may.
+# From the doors down to the bytes. What stands in one row may import each other; a package's own modules
+# always may.
 LAYERS: list[set[str]] = [
     {"cli"},
     {"spark"},
@@ -41,7 +42,8 @@ def _room(path: Path) -> str:
 
 
 def _imported_rooms(tree: ast.AST) -> set[str]:
-    """Rooms of deltaic that this module imports when it runs, wherever in it; imports for types only are left out."""
+    """Rooms of deltaic that this module imports when it runs, wherever in it; imports for types only are left
+    out."""
     found: set[str] = set()
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -145,7 +147,8 @@ def test_modules_of_the_engine_on_spark_form_no_cycle() -> None:
 
 
 def _imported_modules(tree: ast.AST) -> set[str]:
-    """Full names of the modules, and of the names in them, that `from ... import` takes anywhere in a module."""
+    """Full names of the modules, and of the names in them, that `from ... import` takes anywhere in a
+    module."""
     found: set[str] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:

@@ -1,4 +1,5 @@
-"""`mark_deleted`: rows that a command found -> merged vectors in files, and the actions that put them in place."""
+"""`mark_deleted`: rows that a command found -> merged vectors in files, and the actions that put them in
+place."""
 
 from __future__ import annotations
 

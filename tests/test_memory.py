@@ -1,4 +1,5 @@
-"""The memory budget: what the machine and the container allow, how it is divided, and that whole processes keep to it."""
+"""The memory budget: what the machine and the container allow, how it is divided, and that whole processes
+keep to it."""
 
 from __future__ import annotations
 
@@ -122,7 +123,8 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak of a process is read from /proc")
 @pytest.mark.parametrize("job", ["sort", "z_order", "purge", "merge"])
 def test_a_process_stays_within_its_limit(tables: Path, job: str) -> None:
-    """Readers, writers, the engine and the libraries together, with more rows than the limit has bytes for."""
+    """Readers, writers, the engine and the libraries together, with more rows than the limit has bytes
+    for."""
     table = tables / job
     shutil.copytree(tables / ("deleted" if job == "purge" else "plain"), table)
     done = subprocess.run([sys.executable, BENCH, "--child", job, table, "600MB"], capture_output=True, text=True)

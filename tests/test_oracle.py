@@ -1,7 +1,8 @@
-"""Row-level oracle: random sequences of everything that changes a table, compared with lists of rows after each step, at every version.
+"""Row-level oracle: random sequences of everything that changes a table, compared with lists of rows after
+each step, at every version.
 
-Each sequence runs on two tables of one random definition, one with deletion vectors and one without, which must agree. Small in the
-suite; DELTAIC_ORACLE_EXAMPLES=2000 for a long run.
+Each sequence runs on two tables of one random definition, one with deletion vectors and one without, which
+must agree. Small in the suite; DELTAIC_ORACLE_EXAMPLES=2000 for a long run.
 """
 
 from __future__ import annotations
@@ -78,7 +79,8 @@ EXTRA: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 SINGLE = [float(value) for value in pa.array([0.7, -0.1, 0.5], pa.float32()).to_pylist()]
 """Floats whose shortest texts are those of other doubles, and one that is a double of the same text."""
 
-# Wider types by Arrow type: as DDL and as Arrow, values that only the wider type has, and what becomes of a value.
+# Wider types by Arrow type: as DDL and as Arrow, values that only the wider type has, and what becomes of a
+# value.
 WIDER: dict[pa.DataType, tuple[str, pa.DataType, list[Any], Callable[[Any], Any]]] = {
     pa.int8(): ("smallint", pa.int16(), [300], int),
     pa.int16(): ("int", pa.int32(), [-(2**31)], int),
@@ -134,7 +136,8 @@ def rows_by_id(table: deltaic.DeltaTable) -> dict[int, Any]:
 
 
 def check_changes_by_row_id(before: deltaic.DeltaTable, after: deltaic.DeltaTable, gone: Counter[Any], came: Counter[Any]) -> None:
-    """The changes have every row id that went, came or got another row; all others are rows that were replaced by equal ones."""
+    """The changes have every row id that went, came or got another row; all others are rows that were
+    replaced by equal ones."""
     old, new = rows_by_id(before), rows_by_id(after)
     lost = Counter(row for number, row in old.items() if new.get(number) != row)
     found = Counter(row for number, row in new.items() if old.get(number) != row)
@@ -143,7 +146,8 @@ def check_changes_by_row_id(before: deltaic.DeltaTable, after: deltaic.DeltaTabl
 
 
 class Oracle(RuleBasedStateMachine):
-    """id, k and w are numbers that conditions read, s is text, p may be a partition; the others are carried along."""
+    """id, k and w are numbers that conditions read, s is text, p may be a partition; the others are carried
+    along."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -465,7 +469,8 @@ class Oracle(RuleBasedStateMachine):
 
     @rule(shallow=st.booleans())
     def clone(self, shallow: bool) -> None:
-        """A clone has the same rows; what is changed in it is no matter to the table. A deep one that is repeated follows the table."""
+        """A clone has the same rows; what is changed in it is no matter to the table. A deep one that is
+        repeated follows the table."""
         self.added += 1
         for table in self.tables:
             target = f"{table.location}-clone-{self.added if shallow else 'deep'}"

@@ -1,4 +1,5 @@
-"""Checksums of Parquet pages: written into every data file, checkpoint and sidecar, and compared whenever a page that has one is read.
+"""Checksums of Parquet pages: written into every data file, checkpoint and sidecar, and compared whenever a
+page that has one is read.
 
 Source: Parquet's format, `PageHeader.crc`: CRC-32 of the page's bytes as they are stored.
 """
@@ -38,7 +39,8 @@ def data() -> pa.Table:
 
 
 def pages(path: Path) -> Iterator[tuple[int, int]]:
-    """First byte and length of each page's data, found as a reader without an index finds them: header after header."""
+    """First byte and length of each page's data, found as a reader without an index finds them: header after
+    header."""
     content = path.read_bytes()
     metadata = pq.ParquetFile(path).metadata
     for group in range(metadata.num_row_groups):

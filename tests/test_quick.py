@@ -1,4 +1,5 @@
-"""What `make test-quick` leaves out is there to be left out: slow_tests.txt names folders, files and functions that exist."""
+"""What `make test-quick` leaves out is there to be left out: slow_tests.txt names folders, files and
+functions that exist."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""Reading data files (`_core.read`). Source: PROTOCOL.md, "Deletion Vectors", "Column Mapping"; traps 5, 6, 11 of the design.
+"""Reading data files (`_core.read`). Source: PROTOCOL.md, "Deletion Vectors", "Column Mapping"; traps 5, 6,
+11 of the design.
 
-The oracle is naive: pyarrow reads each file whole, a Python set says which rows are deleted, plain Python filters.
+The oracle is naive: pyarrow reads each file whole, a Python set says which rows are deleted, plain Python
+filters.
 """
 
 from __future__ import annotations
@@ -77,7 +79,8 @@ def read(
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three files of different row groups and pages; the values of every column are clustered, random or with nulls."""
+    """Three files of different row groups and pages; the values of every column are clustered, random or with
+    nulls."""
     path = tmp_path_factory.mktemp("files")
     chance = random.Random(7)
     for number, (groups, pages) in enumerate([(ROWS, 1 << 20), (777, 400), (64, 50)]):

@@ -1,5 +1,6 @@
-"""The examples of README.md, run top to bottom in an empty folder, one after another. packaging/check_wheel.py runs it and get-started.md
-where there is no pytest: this file needs the standard library only."""
+"""The examples of README.md, run top to bottom in an empty folder, one after another.
+packaging/check_wheel.py runs it and get-started.md where there is no pytest: this file needs the standard
+library only."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ def blocks(page: Path) -> list[tuple[str, str]]:
 
 
 def run_page(page: Path, folder: str) -> int:
-    """Runs the examples of a page, one after another, in a folder: blocks of Python in one namespace, and in blocks of shell the lines that
-    call `deltaic`. -> how many blocks of Python."""
+    """Runs the examples of a page, one after another, in a folder: blocks of Python in one namespace, and in
+    blocks of shell the lines that call `deltaic`. -> how many blocks of Python."""
     before = os.getcwd()
     os.chdir(folder)
     names: dict[str, object] = {"__name__": page.stem}

@@ -1,4 +1,5 @@
-"""Files have at most 400 lines of code, and functions of Python 60. What is longer stands here with the reason, and hardly grows."""
+"""Files have at most 400 lines of code, and functions of Python 60. What is longer stands here with the
+reason, and hardly grows."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 FILE, FUNCTION = 400, 60
 ROOM = 40
-"""Lines that a file of `LONGER` may grow beyond what stands there, so that a repaired bug needs no change of this list."""
+"""Lines that a file of `LONGER` may grow beyond what stands there, so that a repaired bug needs no change of
+this list."""
 
 # Files above the bound: lines of code, and why one file is better for its readers than two.
 LONGER = {
@@ -93,3 +95,33 @@ def test_what_counts_as_code() -> None:
     text = '"""Text\nof a module."""\n\n# why\ndef f(\n    a,\n):\n    """Text."""\n    return 1\n'
     assert lines_of_python(text) == {5, 6, 7, 9}
     assert lines_of_rust("//! x\nfn a() {\n    // why\n    b()\n}\n\n#[cfg(test)]\nmod tests {\n    fn c() {}\n}\n") == 3
+
+
+TEXT = 110
+"""Maximum number of columns of a line of a comment or a docstring. Examples, tables and code in them may
+be longer."""
+_WHOLE = re.compile(r"\s*(>>>|\||//! \||/// let )")
+
+
+def lines_of_text(file: Path) -> set[int]:
+    """Numbers of the lines that are comments or docstrings."""
+    text = file.read_text(encoding="utf-8")
+    if file.suffix == ".rs":
+        return {number for number, line in enumerate(text.splitlines(), 1) if line.lstrip().startswith("//")}
+    found = {number for number, line in enumerate(text.splitlines(), 1) if line.lstrip().startswith("#")}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            found |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return found
+
+
+def test_lines_of_text_are_short() -> None:
+    folders = ("python", "tests", "benches", "scripts", "rust", "fuzz")
+    files = [file for folder in folders for kind in ("*.py", "*.pyi", "*.rs") for file in (ROOT / folder).rglob(kind)]
+    assert len(files) > 500
+    long = []
+    for file in files:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        numbers = sorted(number for number in lines_of_text(file) if len(lines[number - 1]) > TEXT)
+        long += [f"{file.relative_to(ROOT)}:{number}" for number in numbers if not _WHOLE.match(lines[number - 1])]
+    assert not long

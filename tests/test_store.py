@@ -1,4 +1,5 @@
-"""The store: atomic and durable puts, sorted listings, paths that never leave the root, whatever makes the answers."""
+"""The store: atomic and durable puts, sorted listings, paths that never leave the root, whatever makes the
+answers."""
 
 from __future__ import annotations
 
@@ -260,7 +261,8 @@ with deltaic.configure(durable={durable}):
 
 @pytest.mark.parametrize("durable", [True, False])
 def test_new_files_are_durable_before_their_commit_is_visible(tmp_path: Path, durable: bool) -> None:
-    """40 files, their folders, the table's and its parent are synced before the link, on several threads; nothing is without `durable`."""
+    """40 files, their folders, the table's and its parent are synced before the link, on several threads;
+    nothing is without `durable`."""
     trace, script = tmp_path / "trace", PARTITIONED_WRITE.format(durable=durable, path=str(tmp_path / "t"))
     try:
         subprocess.run(

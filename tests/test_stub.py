@@ -1,4 +1,5 @@
-"""`_core.pyi` against the compiled module: the same names, the same parameters with the same defaults, in both directions."""
+"""`_core.pyi` against the compiled module: the same names, the same parameters with the same defaults, in
+both directions."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ def _real_parameters(function: Any) -> list[tuple[str, str, str | None]]:
             continue
         kind = "keyword" if parameter.kind is parameter.KEYWORD_ONLY else "positional"
         default = None if parameter.default is parameter.empty else repr(parameter.default)
-        # PyO3 shows a default that is no literal of Python's as an ellipsis: in this module, an empty sequence or text.
+        # PyO3 shows a default that is no literal of Python's as an ellipsis: in this module, an empty
+        # sequence or text.
         found.append((parameter.name, kind, OPAQUE.get(parameter.name, default) if default == "Ellipsis" else default))
     return found
 

@@ -1,4 +1,5 @@
-"""Files written before a column's type was widened read as the wider type. Source: PROTOCOL.md, "Type Widening", supported type changes."""
+"""Files written before a column's type was widened read as the wider type. Source: PROTOCOL.md, "Type
+Widening", supported type changes."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ CHANGES = [
 
 
 def make(path, before, after, values, *, nested=False):
-    """A table of one file with `values`, whose column was `before` when the file was written and is `after` now."""
+    """A table of one file with `values`, whose column was `before` when the file was written and is `after`
+    now."""
     (path / "_delta_log").mkdir()
     pq.write_table(pa.table({"a": values}), path / "f.parquet")
     change = {"fromType": before, "toType": after, **({"fieldPath": "element"} if nested else {})}

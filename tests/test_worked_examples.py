@@ -1,9 +1,11 @@
-"""Examples from the documents that Delta comes from, each on a whole table. What is proved closer to the code that keeps it:
+"""Examples from the documents that Delta comes from, each on a whole table. What is proved closer to the code
+that keeps it:
 
-bytes of vectors, Z85 and ids in tests/test_deletion_vector.py, tests/test_z85.py, tests/test_core_log.py; steps 1 to 4 of the High Level
-Design and the four transactions of the consistency model in tests/commands/test_update.py, its specification in
-tests/test_consistency_model.py; curves and skipped files in tests/test_zorder.py; gaps in a listing in tests/log/test_segment.py; MERGE
-with the table's past in tests/commands/test_merge.py; automatic compaction and wide statistics made tight in
+bytes of vectors, Z85 and ids in tests/test_deletion_vector.py, tests/test_z85.py, tests/test_core_log.py;
+steps 1 to 4 of the High Level Design and the four transactions of the consistency model in
+tests/commands/test_update.py, its specification in tests/test_consistency_model.py; curves and skipped files
+in tests/test_zorder.py; gaps in a listing in tests/log/test_segment.py; MERGE with the table's past in
+tests/commands/test_merge.py; automatic compaction and wide statistics made tight in
 tests/commands/test_optimize.py.
 """
 
@@ -47,7 +49,8 @@ def thousand(tmp_path: Path) -> deltaic.DeltaTable:
 
 
 def test_tombstones_of_one_file_with_several_vectors(thousand: deltaic.DeltaTable) -> None:
-    """Deletion Vectors High Level Design, steps 2 to 4: after the compaction (a), (a, dv1) and (a, dv2) are tombstones, each by itself."""
+    """Deletion Vectors High Level Design, steps 2 to 4: after the compaction (a), (a, dv1) and (a, dv2) are
+    tombstones, each by itself."""
     (a,) = [row["path"] for row in thousand.files().to_arrow().to_pylist()]
     thousand.update({"n": 7}, "id in (24, 42)")
     thousand.delete("id between 300 and 800")
@@ -62,7 +65,8 @@ def test_tombstones_of_one_file_with_several_vectors(thousand: deltaic.DeltaTabl
 
 
 def test_add_and_remove_of_one_file_with_different_vectors_in_one_commit(thousand: deltaic.DeltaTable) -> None:
-    """Deletion Vectors High Level Design, and PROTOCOL.md on action reconciliation: legal, and what every DELETE writes."""
+    """Deletion Vectors High Level Design, and PROTOCOL.md on action reconciliation: legal, and what every
+    DELETE writes."""
     thousand.delete("id < 3")
     (add,), (remove,) = actions(thousand, 1, "add"), actions(thousand, 1, "remove")
     assert add["path"] == remove["path"]
@@ -71,7 +75,8 @@ def test_add_and_remove_of_one_file_with_different_vectors_in_one_commit(thousan
 
 
 def test_a_file_among_the_change_data_is_not_read_as_data(thousand: deltaic.DeltaTable) -> None:
-    """PROTOCOL.md, Add CDC File: cdc actions do not change which rows a version has, also beside an add of the same commit."""
+    """PROTOCOL.md, Add CDC File: cdc actions do not change which rows a version has, also beside an add of
+    the same commit."""
     (add,) = actions(thousand, 0, "add")
     cdc = {"path": add["path"], "partitionValues": {}, "size": add["size"], "dataChange": False}
     again = append_commit(thousand, {"add": add}, {"cdc": cdc})
@@ -80,7 +85,8 @@ def test_a_file_among_the_change_data_is_not_read_as_data(thousand: deltaic.Delt
 
 @pytest.mark.parametrize("kind", ["add", "remove"])
 def test_one_path_twice_in_a_commit_is_reported(thousand: deltaic.DeltaTable, kind: str) -> None:
-    """PROTOCOL.md, Action Reconciliation: not two adds, nor two removes, of one path and vector; nor of two vectors."""
+    """PROTOCOL.md, Action Reconciliation: not two adds, nor two removes, of one path and vector; nor of two
+    vectors."""
     (add,) = actions(thousand, 0, "add")
     remove = {"path": add["path"], "deletionTimestamp": 0, "dataChange": True}
     action = {"add": add, "remove": remove}[kind]
@@ -95,8 +101,8 @@ def test_one_path_twice_in_a_commit_is_reported(thousand: deltaic.DeltaTable, ki
 
 
 def test_wide_statistics_skip_but_do_not_answer(tmp_path: Path) -> None:
-    """Deletion Vectors High Level Design, statistics with tightBounds=false: min and max still skip files, numRecords is physical; a null
-    count says something only when it is 0 or numRecords."""
+    """Deletion Vectors High Level Design, statistics with tightBounds=false: min and max still skip files,
+    numRecords is physical; a null count says something only when it is 0 or numRecords."""
     data = pa.table({"id": pa.array(range(100), pa.int64()), "n": pa.array([None] * 50 + [5] * 50, pa.int64())})
     table = deltaic.write(tmp_path / "t", data, properties=VECTORS)
     table.delete("n = 5 or id = 0")
@@ -113,7 +119,8 @@ def test_wide_statistics_skip_but_do_not_answer(tmp_path: Path) -> None:
 
 
 def test_restore_across_the_upgrade_keeps_the_protocol(tmp_path: Path) -> None:
-    """Deletion Vectors High Level Design: RESTORE to a version before the upgrade brings the rows back and does not lower the protocol."""
+    """Deletion Vectors High Level Design: RESTORE to a version before the upgrade brings the rows back and
+    does not lower the protocol."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2, 3]}), properties={"delta.enableDeletionVectors": False})
     assert table.protocol.reader_features is None
     table.alter.set_properties(VECTORS)
@@ -125,7 +132,8 @@ def test_restore_across_the_upgrade_keeps_the_protocol(tmp_path: Path) -> None:
 
 
 def test_manifests_of_a_snapshot_with_vectors(thousand: deltaic.DeltaTable) -> None:
-    """Deletion Vectors High Level Design: GENERATE refuses a snapshot with vectors, as readers of manifests would see deleted rows."""
+    """Deletion Vectors High Level Design: GENERATE refuses a snapshot with vectors, as readers of manifests
+    would see deleted rows."""
     thousand.delete("id = 1")
     with pytest.raises(UnsupportedFeatureError):
         thousand.generate()
@@ -145,7 +153,8 @@ def test_writers_read_their_own_writes_and_versions_never_go_back(tmp_path: Path
 
 
 def test_exactly_once_by_an_applications_transaction(tmp_path: Path) -> None:
-    """Delta Lake (VLDB 2020), section 4.3: a stream that writes its batch again after a failure writes nothing twice."""
+    """Delta Lake (VLDB 2020), section 4.3: a stream that writes its batch again after a failure writes
+    nothing twice."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [0]}))
     for batch in (1, 2, 2, 1):
         once = deltaic.CommitOptions(transactions={"stream": batch})
@@ -156,7 +165,8 @@ def test_exactly_once_by_an_applications_transaction(tmp_path: Path) -> None:
 
 
 def test_rearrangement_is_no_change_of_data(tmp_path: Path) -> None:
-    """Delta Lake (VLDB 2020), section 4.3: OPTIMIZE says dataChange=false in every action, so that streams do not see its rows again."""
+    """Delta Lake (VLDB 2020), section 4.3: OPTIMIZE says dataChange=false in every action, so that streams do
+    not see its rows again."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2]}), properties=VECTORS)
     deltaic.write(table, pa.table({"id": [3]}), mode="append")
     table.delete("id = 1")
@@ -183,7 +193,8 @@ def test_missing_statistics_are_added_without_rewriting(tmp_path: Path) -> None:
 
 
 def test_the_newest_records_are_moved_into_z_ordered_files_alone(tmp_path: Path) -> None:
-    """Delta Lake (VLDB 2020), section 4.4: OPTIMIZE of the newest partition leaves the files of all others as they are."""
+    """Delta Lake (VLDB 2020), section 4.4: OPTIMIZE of the newest partition leaves the files of all others as
+    they are."""
     for day in ("2020-01-01", "2020-01-02"):
         for first in (0, 50):
             rows = pa.table({"day": [day] * 50, "x": range(first, first + 50), "y": range(50)})
@@ -198,7 +209,8 @@ def test_the_newest_records_are_moved_into_z_ordered_files_alone(tmp_path: Path)
 
 
 def test_a_dropped_columns_data_can_be_purged(tmp_path: Path) -> None:
-    """Delta Lake (VLDB 2020), section 4.7: DROP COLUMN changes metadata alone; the values are gone from the files after a purge."""
+    """Delta Lake (VLDB 2020), section 4.7: DROP COLUMN changes metadata alone; the values are gone from the
+    files after a purge."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1], "secret": ["x"]}), properties={"delta.columnMapping.mode": "name"})
     table.alter.drop_columns("secret")
     columns = [len(pq.read_schema(Path(table.location) / row["path"])) for row in table.files().to_arrow().to_pylist()]
@@ -213,7 +225,8 @@ def test_a_dropped_columns_data_can_be_purged(tmp_path: Path) -> None:
 
 
 def test_a_later_add_of_a_path_replaces_the_earlier_ones_statistics(tmp_path: Path) -> None:
-    """The early transaction protocol, and PROTOCOL.md, Add File: the newest add of a path is the one that counts."""
+    """The early transaction protocol, and PROTOCOL.md, Add File: the newest add of a path is the one that
+    counts."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2, 3]}))
     (add,) = actions(table, 0, "add")
     wider = json.dumps({"numRecords": 3, "minValues": {"id": 0}, "maxValues": {"id": 9}, "nullCount": {"id": 0}})

@@ -1,4 +1,5 @@
-"""Writing data files (`_core.write`). Source: PROTOCOL.md, "Data Files", "Per-file Statistics", "Partition Value Serialization"."""
+"""Writing data files (`_core.write`). Source: PROTOCOL.md, "Data Files", "Per-file Statistics", "Partition
+Value Serialization"."""
 
 from __future__ import annotations
 
@@ -393,7 +394,8 @@ def test_no_row_gives_no_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("partition", [(), ("p",), ("p", "q")])
 @pytest.mark.parametrize("more", [{}, {"max_records_per_file": 7}, {"max_row_group_rows": 5}, {"target_file_size": 900}, {"threads": 1}])
 def test_files_of_few_rows_are_as_the_pool_writes_them(tmp_path: Path, partition: tuple[str, ...], more: dict[str, Any]) -> None:
-    """A small file is encoded by one thread and put at once: same files, bytes, statistics and rows as through the pool."""
+    """A small file is encoded by one thread and put at once: same files, bytes, statistics and rows as
+    through the pool."""
     table = schema(("p", "integer"), ("q", "string"), ("v", "double"), ("a", EVERY_TYPE[15][1]), partition=partition)
     rows = 300
     data = pa.table(

@@ -1,4 +1,5 @@
-"""Z85 text and CRC-32, against the documents that define them and implementations one can read in a minute."""
+"""Z85 text and CRC-32, against the documents that define them and implementations one can read in a
+minute."""
 
 from __future__ import annotations
 

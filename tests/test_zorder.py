@@ -84,7 +84,8 @@ def test_a_walk_through_deltas_z_order_reads_7_files_where_a_sort_reads_9() -> N
 
 
 def skipped(curve: str) -> np.ndarray:
-    """Share of 100 files skipped by a point query, for each of 4 uniform fields over 1 M rows (VLDB 2020, figure 5)."""
+    """Share of 100 files skipped by a point query, for each of 4 uniform fields over 1 M rows (VLDB 2020,
+    figure 5)."""
     random = np.random.default_rng(1)
     table = pa.table({f"c{i}": random.integers(0, 2**40, 1_000_000) for i in range(4)})
     names = table.column_names

@@ -1,7 +1,9 @@
-"""Rival systems side by side: each run is a fresh process, the systems take turns, the minimum of each counts.
+"""Rival systems side by side: each run is a fresh process, the systems take turns, the minimum of each
+counts.
 
-A bench script says its jobs to `main`; called with `--child SYSTEM JOB ROOT` the same script is one run: it prepares, does the work a few
-times and prints the best seconds and a check of what came out. Checks that differ between the systems of a job end the bench.
+A bench script says its jobs to `main`; called with `--child SYSTEM JOB ROOT` the same script is one run: it
+prepares, does the work a few times and prints the best seconds and a check of what came out. Checks that
+differ between the systems of a job end the bench.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ Run = tuple[Callable[[], Any], int, Callable[[Any], object]]
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """`limits`: our seconds may be so many times the rival's, and `slack` seconds more; None where they are only recorded."""
+    """`limits`: our seconds may be so many times the rival's, and `slack` seconds more; None where they are
+    only recorded."""
 
     name: str
     limits: Mapping[str, float | None]
@@ -59,7 +62,8 @@ SUMS = {
 
 
 def sums(source: Any) -> list[Any]:
-    """Count and sums of Arrow data, or of the Parquet files of a glob, by DuckDB: the same for the same rows in any order."""
+    """Count and sums of Arrow data, or of the Parquet files of a glob, by DuckDB: the same for the same rows
+    in any order."""
     import duckdb
 
     with duckdb.connect() as connection:
@@ -84,7 +88,8 @@ def timed(run: Run) -> dict[str, Any]:
 
 
 def in_a_process(script: str, system: str, job: str, root: Path) -> dict[str, Any]:
-    # What is installed has its byte code: a run that may not write it would compile the one package that stands here as source.
+    # What is installed has its byte code: a run that may not write it would compile the one package that
+    # stands here as source.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, script, "--child", system, job, str(root)]
     finished = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -160,7 +165,8 @@ def main(
     *,
     rows: int = 4_000_000,
 ) -> None:
-    """The command line of a bench. `prepare(root, rows)` lays out what all runs need; `run(system, job, root)` is one run."""
+    """The command line of a bench. `prepare(root, rows)` lays out what all runs need; `run(system, job,
+    root)` is one run."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, default=rows)
     parser.add_argument("--pairs", type=int, default=5)

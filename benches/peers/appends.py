@@ -1,9 +1,11 @@
-"""10,000 appends and refreshes in one process: does memory stay flat? `python benches/peers/appends.py [--commits N] [--record FILE]`.
+"""10,000 appends and refreshes in one process: does memory stay flat? `python benches/peers/appends.py
+[--commits N] [--record FILE]`.
 
-Each round appends one row to a local table and refreshes a second object of it; every hundredth round reads a little. Checkpoints are
-written as the table says (each 10 commits). Printed, and recorded as JSON: resident memory after each tenth of the rounds, as it is and
-with the allocators' free pages given back, and seconds. The table gets a file with each commit, so that its two snapshots grow by
-what they hold of a file; what stays when they are gone is shown at the end.
+Each round appends one row to a local table and refreshes a second object of it; every hundredth round reads a
+little. Checkpoints are written as the table says (each 10 commits). Printed, and recorded as JSON: resident
+memory after each tenth of the rounds, as it is and with the allocators' free pages given back, and seconds.
+The table gets a file with each commit, so that its two snapshots grow by what they hold of a file; what stays
+when they are gone is shown at the end.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ import pyarrow as pa
 
 import deltaic
 
-# Two snapshots hold an add action of each file: path, statistics as JSON, and a score of columns that are null.
+# Two snapshots hold an add action of each file: path, statistics as JSON, and a score of columns that are
+# null.
 MOST_BYTES_PER_COMMIT = 2_500
 
 

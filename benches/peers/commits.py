@@ -1,9 +1,10 @@
 """Commits beside deltalake: `python benches/peers/commits.py [--commits N] [--late N] [--record FILE]`.
 
-rate: blind appends of ten rows to a local table by 8 threads, and by 8 processes, each to the end; ours durable, deltalake's as it is (it
-syncs nothing). A writer whose append fails goes on, and the failure is counted. Checkpoints and checksums are written in the background.
-late: the median time of 50 appends, openings and refreshes from version 100 on, and from version N on, in one process. Seconds of the
-clock and of the processors are recorded.
+rate: blind appends of ten rows to a local table by 8 threads, and by 8 processes, each to the end; ours
+durable, deltalake's as it is (it syncs nothing). A writer whose append fails goes on, and the failure is
+counted. Checkpoints and checksums are written in the background. late: the median time of 50 appends,
+openings and refreshes from version 100 on, and from version N on, in one process. Seconds of the clock and of
+the processors are recorded.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ def write(system: str, folder: str, commits: int) -> int:
 
 @dataclass(frozen=True)
 class Appends:
-    """Appends of all writers: how many failed, and seconds of the clock and of the processors from the first on."""
+    """Appends of all writers: how many failed, and seconds of the clock and of the processors from the first
+    on."""
 
     failed: int
     seconds: float
@@ -76,9 +78,11 @@ def by_threads(system: str, folder: str, commits: int) -> Appends:
 
 
 def by_processes(system: str, folder: str, commits: int) -> Appends:
-    """All processes begin at once, after each has made an append to a table of its own, which imports what it needs."""
+    """All processes begin at once, after each has made an append to a table of its own, which imports what it
+    needs."""
     command = [sys.executable, __file__, "--writer", system, folder, str(commits)]
-    # What is installed has its byte code: a run that may not write it would compile the one package that stands here as source.
+    # What is installed has its byte code: a run that may not write it would compile the one package that
+    # stands here as source.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     writers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(WRITERS)]
     for writer in writers:

@@ -1,10 +1,13 @@
-"""Changing data, side by side: deltaic and deltalake on the same 4 M rows of 5 columns, and vectors against our own rewriting of files.
+"""Changing data, side by side: deltaic and deltalake on the same 4 M rows of 5 columns, and vectors against
+our own rewriting of files.
 
-    python benches/peers/dml.py [--rows 4000000] [--pairs 5] [--jobs delete_one,merge_1pct] [--record benches/records/dml.json]
+    python benches/peers/dml.py [--rows 4000000] [--pairs 5] [--jobs delete_one,merge_1pct] [--record
+    benches/records/dml.json]
 
-Each run is a fresh process on a fresh copy of the table; the systems take turns; the minimum of each counts. The clock starts when the
-table is open and the modules that the job needs are loaded, and stops when the call returns. Both systems write zstd, level 3. Every
-run's result is compared with that of the other system: a difference ends the benchmark.
+Each run is a fresh process on a fresh copy of the table; the systems take turns; the minimum of each counts.
+The clock starts when the table is open and the modules that the job needs are loaded, and stops when the call
+returns. Both systems write zstd, level 3. Every run's result is compared with that of the other system: a
+difference ends the benchmark.
 """
 
 from __future__ import annotations
@@ -128,7 +131,8 @@ def child(system: str, job: str, path: str, rows: int, source: Path) -> None:
 
 
 def peak_mib() -> float:
-    """Most memory that this process held at once. getrusage would count what its parent held when it forked."""
+    """Most memory that this process held at once. getrusage would count what its parent held when it
+    forked."""
     status = Path("/proc/self/status").read_text()
     return int(status.partition("VmHWM:")[2].split()[0]) / 1024
 

@@ -1,11 +1,13 @@
 """Every function of docs/sql.md over a million rows, beside DuckDB's nearest expression.
 
-    PYTHONPATH=python:tests/spark_sql python benches/peers/functions.py [name ...] [--record benches/records/functions.json]
+    PYTHONPATH=python:tests/spark_sql python benches/peers/functions.py [name ...] [--record
+    benches/records/functions.json]
 
-The rows are those that Spark's answers are recorded for, over and over; of each function the first recorded form that fails on no row is
-measured, aggregate functions over 100 groups. What counts is the time of all threads together (`time.process_time`), the least of a few
-runs. DuckDB's nearest expression is the same text where it takes that, else one of `NEAREST`. A function that takes more than three times
-as long, and 50 ms more, has a reason in `REASONS`; so has one that takes more than a second. The bench says which have none.
+The rows are those that Spark's answers are recorded for, over and over; of each function the first recorded
+form that fails on no row is measured, aggregate functions over 100 groups. What counts is the time of all
+threads together (`time.process_time`), the least of a few runs. DuckDB's nearest expression is the same text
+where it takes that, else one of `NEAREST`. A function that takes more than three times as long, and 50 ms
+more, has a reason in `REASONS`; so has one that takes more than a second. The bench says which have none.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
-"""The log of a table of many files beside deltalake: `python benches/peers/log.py [--files N] [--pairs N] [--record FILE]`.
+"""The log of a table of many files beside deltalake: `python benches/peers/log.py [--files N] [--pairs N]
+[--record FILE]`.
 
-Each run is a fresh process, its imports counted, its peak of memory read when it ends; the systems take turns, the least of each counts.
-No checksum files; the same log for both. Files need not exist: nobody reads data. Processor seconds are recorded beside those of the clock:
-on a machine that does other work, several threads take as long as one.
+Each run is a fresh process, its imports counted, its peak of memory read when it ends; the systems take
+turns, the least of each counts. No checksum files; the same log for both. Files need not exist: nobody reads
+data. Processor seconds are recorded beside those of the clock: on a machine that does other work, several
+threads take as long as one.
 
-open: count, bytes and schema, from a classic checkpoint and from ten commits. plan: the files of a range of one column that ten hold, and
-of one partition. refresh: after a commit of one file, and append of one file: on a table of N files beside one of 1,000, in one process.
-checkpoint: classic, beside deltalake's; of the second form after a hundred small commits, what it writes anew beside the whole.
+open: count, bytes and schema, from a classic checkpoint and from ten commits. plan: the files of a range of
+one column that ten hold, and of one partition. refresh: after a commit of one file, and append of one file:
+on a table of N files beside one of 1,000, in one process. checkpoint: classic, beside deltalake's; of the
+second form after a hundred small commits, what it writes anew beside the whole.
 """
 
 from __future__ import annotations
@@ -202,8 +205,8 @@ def checkpoint_written(system: str, root: Path) -> dict[str, Any]:
 
 
 def checkpoint_of_the_second_form(system: str, root: Path) -> dict[str, Any]:
-    """The second one, a hundred commits after the first: which of its sidecars are new, and how much they hold. deltalake writes the
-    classic form, for this table too."""
+    """The second one, a hundred commits after the first: which of its sidecars are new, and how much they
+    hold. deltalake writes the classic form, for this table too."""
     target = copied(root, root.with_name(f"{root.name}-second"))
     folder = target / "_delta_log" / "_sidecars"
     for version in range(COMMITS, COMMITS + 100):
@@ -253,7 +256,8 @@ JOBS = (
     Job(name="checkpoint", memory=1 / 2),
     Job(name="checkpoint second form", memory=1 / 2),
 )
-# Of a whole process, imports included, with the unit shown: seconds of the clock, seconds on a processor, the peak of memory.
+# Of a whole process, imports included, with the unit shown: seconds of the clock, seconds on a processor, the
+# peak of memory.
 MEASURED = {"seconds": 1, "processor": 1, "memory": 1 << 20}
 MOST_REFRESH_SECONDS = 0.020
 MOST_REFRESH, MOST_APPEND, MOST_NEW = 2.0, 1.2, 0.1
@@ -279,7 +283,8 @@ def one(job: str, system: str, root: str) -> None:
 
 
 def in_a_process(job: str, system: str, root: Path) -> dict[str, Any]:
-    # What is installed has its byte code: a run that may not write it would compile the one package that stands here as source.
+    # What is installed has its byte code: a run that may not write it would compile the one package that
+    # stands here as source.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, __file__, "--child", job, system, str(root)]
     finished = subprocess.run(command, capture_output=True, text=True, env=environment)
@@ -315,7 +320,8 @@ def compare(job: Job, root: Path, pairs: int) -> dict[str, Any]:
 
 
 def own_targets(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What is held against ourselves: a large table beside a small one, and what a second checkpoint writes."""
+    """What is held against ourselves: a large table beside a small one, and what a second checkpoint
+    writes."""
     ours = {row["job"]: row["deltaic"] for row in results}
     targets: list[tuple[str, float, float]] = []
     for name, most in (("refresh", MOST_REFRESH), ("append", MOST_APPEND)):

@@ -1,11 +1,12 @@
-"""The sum of a column over 33 M rows in 1,000, 10,000 and 100,000 partitions of one file each: deltaic beside DuckDB's read of the same
-files by their folders (`hive_partitioning`).
+"""The sum of a column over 33 M rows in 1,000, 10,000 and 100,000 partitions of one file each: deltaic beside
+DuckDB's read of the same files by their folders (`hive_partitioning`).
 
-    python benches/peers/partitions.py [--rows 33000000] [--pairs 3] [--jobs ...] [--record benches/records/partitions.json]
+    python benches/peers/partitions.py [--rows 33000000] [--pairs 3] [--jobs ...] [--record
+    benches/records/partitions.json]
 
-The clock runs from the name of the table to the sum: the log is read, or the folders are listed, each time. `one of`: the sum of a single
-partition, as a process's first query, with what that imports; `another of`: as a later one. The files of 100,000 partitions are small:
-opening them is most of the work.
+The clock runs from the name of the table to the sum: the log is read, or the folders are listed, each time.
+`one of`: the sum of a single partition, as a process's first query, with what that imports; `another of`: as
+a later one. The files of 100,000 partitions are small: opening them is most of the work.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""Small operations, many partitions and the start of a process: deltaic beside deltalake, with and without waiting for the disk.
+"""Small operations, many partitions and the start of a process: deltaic beside deltalake, with and without
+waiting for the disk.
 
     python benches/peers/small.py [--pairs 4] [--jobs ...] [--record benches/records/small.json]
 
-Every run is a fresh process, the systems take turns, the minimum of each counts. `durable` jobs sync to the disk as
-`configure(durable=True)` does, which deltalake never does; all others have `durable=False`. What came out is compared by count and sums.
-The jobs of a process's start count processor time (user and system) instead of seconds, and have a limit in seconds instead of a rival.
+Every run is a fresh process, the systems take turns, the minimum of each counts. `durable` jobs sync to the
+disk as `configure(durable=True)` does, which deltalake never does; all others have `durable=False`. What came
+out is compared by count and sums. The jobs of a process's start count processor time (user and system)
+instead of seconds, and have a limit in seconds instead of a rival.
 """
 
 from __future__ import annotations
@@ -203,8 +205,8 @@ def run(name: str, job: str, root: Path) -> Run:
 
 
 def changes(system: Any, what: str, target: Any, source: Any) -> Run:
-    """The best of many changes of a table that is made anew, outside the clock, before each; `source`: the rows that a MERGE brings.
-    -> seconds as the answer."""
+    """The best of many changes of a table that is made anew, outside the clock, before each; `source`: the
+    rows that a MERGE brings. -> seconds as the answer."""
 
     def once() -> float:
         system.write(target, "overwrite")
@@ -236,7 +238,8 @@ SHOW = "import sys; from deltaic.cli import main; sys.argv = ['deltaic', 'show',
 
 
 def starts(pairs: int) -> list[dict[str, Any]]:
-    """Processor seconds of a process, from its start to the rows of its first query, and of `deltaic show`: the best of some."""
+    """Processor seconds of a process, from its start to the rows of its first query, and of `deltaic show`:
+    the best of some."""
     results = []
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as folder:
         Deltaic(Path(folder) / "t", False, None).write(three_rows(), "overwrite")

@@ -1,8 +1,11 @@
-"""Queries by `deltaic.sql`, by deltalake's query engine and by DuckDB on the bare files, all on the same files.
+"""Queries by `deltaic.sql`, by deltalake's query engine and by DuckDB on the bare files, all on the same
+files.
 
-    python benches/peers/sql.py [--rows 4000000] [--pairs 5] [--jobs like,length,top,...] [--record benches/records/sql.json]
+    python benches/peers/sql.py [--rows 4000000] [--pairs 5] [--jobs like,length,top,...] [--record
+    benches/records/sql.json]
 
-`like`, `length`, `group`: of a column of text. `top`, `top_text`: the ten first rows of an order. `wide`: five rows of 1,000 columns. The
+`like`, `length`, `group`: of a column of text. `top`, `top_text`: the ten first rows of an order. `wide`:
+    five rows of 1,000 columns. The
 clock starts when the table is open; the best of the times in a process counts.
 """
 
@@ -61,7 +64,8 @@ def run(system: str, job: str, root: Path) -> Run:
 
 
 def check(found: Any) -> object:
-    """The answer where all systems must have the same one: not of the rows that a LIMIT without an order gives."""
+    """The answer where all systems must have the same one: not of the rows that a LIMIT without an order
+    gives."""
     if found.num_columns > 100:
         return [found.num_rows, found.num_columns]
     if found.num_rows > 1000:

@@ -1,13 +1,15 @@
-"""Requests and seconds on an object store beside deltalake: `python benches/peers/stores.py [--delay S] [--pairs N] [--record FILE]`.
+"""Requests and seconds on an object store beside deltalake: `python benches/peers/stores.py [--delay S]
+[--pairs N] [--record FILE]`.
 
-The server is moto, with `--delay` seconds added to each request; it counts what the systems send. Each job runs in a fresh process on a
-table of its own, of 100 files of 2,000 rows in one commit, without deletion vectors, as deltalake does not read them. The systems take
-turns, the least seconds of each count; imports do not, so each process has done the job on a local table before.
+The server is moto, with `--delay` seconds added to each request; it counts what the systems send. Each job
+runs in a fresh process on a table of its own, of 100 files of 2,000 rows in one commit, without deletion
+vectors, as deltalake does not read them. The systems take turns, the least seconds of each count; imports do
+not, so each process has done the job on a local table before.
 
 Seconds end with the answer of the call; requests are those of the whole process from there on.
 
-The job "cached" is the second read of an opened table through `configure(cache_directory=)`, beside the same read of the same table on the
-local disk: it takes the local read's place of deltalake, and no request.
+The job "cached" is the second read of an opened table through `configure(cache_directory=)`, beside the same
+read of the same table on the local disk: it takes the local read's place of deltalake, and no request.
 """
 
 from __future__ import annotations
@@ -69,7 +71,8 @@ def deltalake(job: str, url: str, options: dict[str, str]) -> Any:
 
 
 def child(system: str, job: str, url: str, options: dict[str, str], local: str) -> None:
-    """Runs a job when a line comes in, and prints its seconds. `local`: a table on which it is done before."""
+    """Runs a job when a line comes in, and prints its seconds. `local`: a table on which it is done
+    before."""
     make = ours if system == "deltaic" else deltalake
     make(job, local, {})()
     call = make(job, url, options)
@@ -90,7 +93,8 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
     for path, options in ((url, s3.options), (local, None)):
         deltaic.write(path, data(FILES * ROWS), partition_by="p", properties=properties, storage_options=options)
     command = [sys.executable, __file__, "--child", json.dumps([system, job, url, s3.options, local])]
-    # What is installed has its byte code: a run that may not write it would compile the one package that stands here as source.
+    # What is installed has its byte code: a run that may not write it would compile the one package that
+    # stands here as source.
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdin is not None
@@ -112,7 +116,8 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
 
 
 def second_read(s3: Any, pairs: int, folder: Path) -> dict[str, Any]:
-    """Seconds of reads in turns, the first of each apart; and the requests of those through the cache but the first."""
+    """Seconds of reads in turns, the first of each apart; and the requests of those through the cache but the
+    first."""
     import deltaic
 
     url, local = f"s3://{s3.bucket}/{uuid.uuid4().hex[:8]}", str(folder / "local")

@@ -1,9 +1,11 @@
 """Writing 4 M rows of 5 columns: deltaic, deltalake and pyarrow's Parquet writer.
 
-    python benches/peers/write.py [--rows 4000000] [--pairs 5] [--jobs zstd,defaults] [--record benches/records/write.json]
+    python benches/peers/write.py [--rows 4000000] [--pairs 5] [--jobs zstd,defaults] [--record
+    benches/records/write.json]
 
-`zstd` and `snappy`: the same codec at the same level; `defaults`: what each does when told nothing. deltaic and deltalake write a table
-with its log, pyarrow a bare file. The clock holds the call alone; what was written is read again by DuckDB and compared.
+`zstd` and `snappy`: the same codec at the same level; `defaults`: what each does when told nothing. deltaic
+and deltalake write a table with its log, pyarrow a bare file. The clock holds the call alone; what was
+written is read again by DuckDB and compared.
 """
 
 from __future__ import annotations

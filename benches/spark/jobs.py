@@ -1,13 +1,17 @@
-"""Jobs on a Spark session of two threads: deltaic beside Spark's own Parquet files and, where its jars are given, beside delta-spark.
+"""Jobs on a Spark session of two threads: deltaic beside Spark's own Parquet files and, where its jars are
+given, beside delta-spark.
 
-    DELTA_SPARK_JARS=/path/to/jars python benches/spark/jobs.py [--rows 20000000] [--changed 4000000] [--pairs 5] [--record FILE]
+    DELTA_SPARK_JARS=/path/to/jars python benches/spark/jobs.py [--rows 20000000] [--changed 4000000] [--pairs
+    5] [--record FILE]
         [--jobs delete_one,merge_1pct]
 
-`--rows`: of the table that is scanned and appended; `--changed`: of the one that is changed. One session at a time, the systems take turns,
-the minimum of each counts. A job runs at least once before the clock starts, and every change has a fresh copy of the table.
-DELTA_SPARK_JARS: folder of delta-spark's jars, for the PySpark that DELTA_SPARK_PYTHON (this interpreter when not set) has; both systems
-should run on the same Spark. What a job leaves behind is compared between the systems: a difference ends the bench. `--files N`: the
-jobs plan_first, plan_warm, plan_again and count_files too, over a log of so many files (benches/peers/log.py makes it; nobody reads the
+`--rows`: of the table that is scanned and appended; `--changed`: of the one that is changed. One session at a
+    time, the systems take turns,
+the minimum of each counts. A job runs at least once before the clock starts, and every change has a fresh
+copy of the table. DELTA_SPARK_JARS: folder of delta-spark's jars, for the PySpark that DELTA_SPARK_PYTHON
+(this interpreter when not set) has; both systems should run on the same Spark. What a job leaves behind is
+compared between the systems: a difference ends the bench. `--files N`: the jobs plan_first, plan_warm,
+plan_again and count_files too, over a log of so many files (benches/peers/log.py makes it; nobody reads the
 files).
 """
 
@@ -74,7 +78,8 @@ REPEATED = {
     **dict.fromkeys(("append", "appends_50"), (1, 1)),
     "z_order": (1, 2),
 }
-"""How often a job runs before the clock starts, and with it. Short ones more often: their first runs show the JVM's compiler at work."""
+"""How often a job runs before the clock starts, and with it. Short ones more often: their first runs show the
+JVM's compiler at work."""
 
 
 # --- what all runs need
@@ -111,7 +116,8 @@ def columns_of_numbers(rows: int) -> Any:
 
 
 def prepare(root: Path, rows: int, changed: int, files: int) -> None:
-    """One table for the systems to read, one like it with a tenth of its rows deleted, one to copy and change, and a log of many files."""
+    """One table for the systems to read, one like it with a tenth of its rows deleted, one to copy and
+    change, and a log of many files."""
     import pyarrow.parquet as pq
 
     import deltaic
@@ -142,7 +148,8 @@ def copied(table: Path, place: Path) -> None:
 
 @dataclass
 class Child:
-    """The jobs of one system in one session. A job is a function of the place it may change (a table made for it); -> what is compared."""
+    """The jobs of one system in one session. A job is a function of the place it may change (a table made for
+    it); -> what is compared."""
 
     system: str
     root: Path
@@ -209,7 +216,8 @@ class Child:
         return frame if what == "all" else frame.where("id BETWEEN 1000 AND 1999").select("id", "value", "name")
 
     def count(self, frame: Any) -> int:
-        """Rows that a consumer gets: nothing is left out as unused. The raw files have the deleted rows too."""
+        """Rows that a consumer gets: nothing is left out as unused. The raw files have the deleted rows
+        too."""
         return int(frame._jdf.queryExecution().toRdd().count())
 
     def append(self, frame: Any, place: Path) -> None:
@@ -257,7 +265,8 @@ class Child:
         return self.spark.read.parquet(str(self.root / ("source_200k.parquet" if job == "merge_200k" else "source.parquet")))
 
     def plan(self, job: str) -> dict[str, Any]:
-        """Opening a log and planning a query that needs few of its files: in a new session, again without what was kept, and again."""
+        """Opening a log and planning a query that needs few of its files: in a new session, again without
+        what was kept, and again."""
         first = int((self.root / "files").read_text()) // 2 * 1000
 
         def query() -> int:
@@ -351,7 +360,8 @@ def turn(system: str, jobs: list[str], root: Path, script: str) -> dict[str, dic
 
 
 def compare(jobs: list[Job], root: Path, pairs: int, script: str = __file__) -> list[dict[str, Any]]:
-    """`script`: what runs as `script --child SYSTEM ROOT --jobs NAMES` and prints a line of results for each job."""
+    """`script`: what runs as `script --child SYSTEM ROOT --jobs NAMES` and prints a line of results for each
+    job."""
     systems = ["deltaic", *dict.fromkeys(rival for job in jobs for rival in job.limits)]
     best: dict[tuple[str, str], dict[str, Any]] = {}
     checks: dict[str, dict[str, Any]] = {}

@@ -1,12 +1,16 @@
-"""Small statements and streams on a warm Spark session of two threads: deltaic beside delta-spark, and names beside paths.
+"""Small statements and streams on a warm Spark session of two threads: deltaic beside delta-spark, and names
+beside paths.
 
-    DELTA_SPARK_JARS=/path/to/jars python benches/spark/statements.py [--rows 1000000] [--large 4000000] [--commits 200] [--pairs 5]
+    DELTA_SPARK_JARS=/path/to/jars python benches/spark/statements.py [--rows 1000000] [--large 4000000]
+    [--commits 200] [--pairs 5]
         [--record FILE] [--jobs delete_ten,stream]
 
-`--rows`: of the table that statements change, ten rows each; `--large`: of the table into which a stream merges 20 batches of 1,000
-rows by foreachBatch, half of them new; `--commits`: of the table that a stream of AvailableNow reads, two in each of its batches, and
-copies into another table. One session at a time, the systems take turns, the minimum of each counts.
-DELTA_SPARK_JARS and DELTA_SPARK_PYTHON as for jobs.py. Rows that the systems leave behind are compared: a difference ends the bench.
+`--rows`: of the table that statements change, ten rows each; `--large`: of the table into which a stream
+    merges 20 batches of 1,000
+rows by foreachBatch, half of them new; `--commits`: of the table that a stream of AvailableNow reads, two in
+each of its batches, and copies into another table. One session at a time, the systems take turns, the minimum
+of each counts. DELTA_SPARK_JARS and DELTA_SPARK_PYTHON as for jobs.py. Rows that the systems leave behind are
+compared: a difference ends the bench.
 """
 
 from __future__ import annotations
@@ -68,7 +72,8 @@ def prepare(root: Path, rows: int, large: int, commits: int) -> None:
 
 
 def batch_rows(large: int, number: int) -> Any:
-    """Rows of one batch: half of them are in the large table, spread over all of it, and in no other batch."""
+    """Rows of one batch: half of them are in the large table, spread over all of it, and in no other
+    batch."""
     import numpy as np
     import pyarrow as pa
 
@@ -119,7 +124,8 @@ def queried(spark: Any, table: str) -> dict[str, Any]:
 
 
 def merged(spark: Any, root: Path, place: Path) -> dict[str, Any]:
-    """Streams of AvailableNow whose batches are merged into a large table: one of 3 commits first, for the JVM's compiler."""
+    """Streams of AvailableNow whose batches are merged into a large table: one of 3 commits first, for the
+    JVM's compiler."""
     seconds = 0.0
     for number, last in enumerate((2, BATCHES - 1)):
         into = place.with_name(f"{place.name}-{number}")

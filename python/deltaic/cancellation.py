@@ -27,7 +27,8 @@ class Cancellation:
         self._running: WeakSet[Stoppable] = WeakSet()
 
     def started_by(self, function: Callable[[], T]) -> Callable[[], T]:
-        """The function; work that it starts is stopped by `cancel`, also when it is done later, as by a reader that the function gives."""
+        """The function; work that it starts is stopped by `cancel`, also when it is done later, as by a
+        reader that the function gives."""
 
         def run() -> T:
             token = _current.set((*_current.get(), self))

@@ -26,16 +26,22 @@ _TABLE_DEFAULTS: Mapping[str, str] = {"delta.enableDeletionVectors": "true"}
 class Configuration:
     """The settings that hold. Sizes in bytes.
 
-    `memory_limit`: of readers, writers and the embedded engine together; None: half of what the machine or the container allows.
-    `temp_directory`, `temp_limit`: where and how much the engine spills; None: below the system's temporary folder, 90 % of its disk.
-    `threads`: of the engine, of reading and writing; None: one for each processor. `default_properties`: of new tables.
+    `memory_limit`: of readers, writers and the embedded engine together; None: half of what the machine or
+        the container allows.
+    `temp_directory`, `temp_limit`: where and how much the engine spills; None: below the system's temporary
+        folder, 90 % of its disk.
+    `threads`: of the engine, of reading and writing; None: one for each processor. `default_properties`: of
+        new tables.
     `durable`: fsync on local disks. `allowed_roots`: locations outside a table that its log may name.
-    `cache_directory`, `cache_limit`: where local copies of immutable files of object stores are kept (None: nowhere), and how many bytes.
-    `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `credentials`: (URL of a bucket) -> storage options that are
-    credentials. `background_checkpoints`: checkpoints are written after the commit's answer. `background_optimize`: small files are
-    compacted after it, in tables that ask for it. `log_compaction_interval`: so many commits each are compacted into one file beside
-    them; 0 for none.
-    `commit_coordinator`: (location of a table) -> `deltaic.CommitCoordinator` of the catalog that manages it, or None.
+    `cache_directory`, `cache_limit`: where local copies of immutable files of object stores are kept (None:
+        nowhere), and how many bytes.
+    `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `credentials`: (URL of a
+        bucket) -> storage options that are
+    credentials. `background_checkpoints`: checkpoints are written after the commit's answer.
+    `background_optimize`: small files are compacted after it, in tables that ask for it.
+    `log_compaction_interval`: so many commits each are compacted into one file beside them; 0 for none.
+    `commit_coordinator`: (location of a table) -> `deltaic.CommitCoordinator` of the catalog that manages it,
+        or None.
     """
 
     memory_limit: int | None = None
@@ -77,7 +83,8 @@ class _Layer:
 
 
 def current() -> Configuration:
-    """The configuration of the running code: that of the process, with the changes of the `with` blocks around it."""
+    """The configuration of the running code: that of the process, with the changes of the `with` blocks
+    around it."""
     global _computed
     process, blocks = _process, _context.get()
     computed = _computed  # one read, as another thread may replace it
@@ -99,8 +106,8 @@ def budget() -> memory.Budget:
 
 
 class Setting:
-    """The result of `configure`. In a `with` statement its changes are those of the running context (thread or asyncio task) alone, until
-    the block ends; without `with` they are the process's, and stay."""
+    """The result of `configure`. In a `with` statement its changes are those of the running context (thread
+    or asyncio task) alone, until the block ends; without `with` they are the process's, and stay."""
 
     def __init__(self, changes: Mapping[str, Any]) -> None:
         global _process
@@ -148,39 +155,50 @@ def configure(
     log_compaction_interval: int | None = None,
     commit_coordinator: Callable[[str], Any] | None = None,
 ) -> Setting:
-    """Changes settings for the process; in `with deltaic.configure(...):` for the code of the block alone. None leaves a setting.
+    """Changes settings for the process; in `with deltaic.configure(...):` for the code of the block alone.
+    None leaves a setting.
 
-    Other threads and asyncio tasks do not see the settings of a block, unless they run in a copy of its context (`asyncio.to_thread`,
-    tasks made in the block, `contextvars.copy_context().run`). Rows and queries keep the time zone they were made with.
+    Other threads and asyncio tasks do not see the settings of a block, unless they run in a copy of its
+    context (`asyncio.to_thread`, tasks made in the block, `contextvars.copy_context().run`). Rows and queries
+    keep the time zone they were made with.
 
     Sizes: bytes or text like "4GB", "512MiB".
 
-    `memory_limit`: what reading, writing and the embedded engine take together in this process, within 20 %; to begin with half of the
-    machine's memory, or of what the container allows (control groups of version 1 and 2). The engine has about half of it and spills
-    beyond that to files in `temp_directory`, at most `temp_limit` bytes of them; scans and writes wait, or write smaller row groups.
-    Objects of the caller, such as a table that is written or the result of `to_arrow()`, come on top. The libraries alone take some
-    150 MB, so a limit below 600 MB is not kept; where the engine cannot do its work within its part, MemoryError is raised.
+    `memory_limit`: what reading, writing and the embedded engine take together in this process, within 20 %;
+        to begin with half of the
+    machine's memory, or of what the container allows (control groups of version 1 and 2). The engine has
+    about half of it and spills beyond that to files in `temp_directory`, at most `temp_limit` bytes of them;
+    scans and writes wait, or write smaller row groups. Objects of the caller, such as a table that is written
+    or the result of `to_arrow()`, come on top. The libraries alone take some 150 MB, so a limit below 600 MB
+    is not kept; where the engine cannot do its work within its part, MemoryError is raised.
 
     `default_properties` replaces the properties of new tables
-    (`{"delta.enableDeletionVectors": "true"}` to begin with). `time_zone`: an IANA name. `durable`: new files reach the disk before
-    their commit is visible (True).
-    `credentials`: a function that gives the credentials of object stores. It is called with the URL of the bucket ("s3://bucket") and
-    returns storage options, such as aws_access_key_id, aws_secret_access_key and aws_session_token, azure_storage_token or google_token;
-    with `expires` (a datetime with a zone, or seconds since 1970) it is called again five minutes before that time. These go before
-    credentials in `storage_options` and in the environment.
-    `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the process does not end before it
-    is. Checksums of tables in object stores are always written after the answer. `background_optimize`: a write to a table with
-    `delta.autoOptimize.autoCompact` answers before small files are compacted (False); on the embedded engine. The compaction gives way:
-    it commits nothing where a command other than an append began on the table in this process meanwhile, or where it conflicts with a
-    commit of another. A later command on an older snapshot starts from the version that the compaction made. The process does not end
+    (`{"delta.enableDeletionVectors": "true"}` to begin with). `time_zone`: an IANA name. `durable`: new files
+    reach the disk before their commit is visible (True).
+    `credentials`: a function that gives the credentials of object stores. It is called with the URL of the
+        bucket ("s3://bucket") and
+    returns storage options, such as aws_access_key_id, aws_secret_access_key and aws_session_token,
+    azure_storage_token or google_token; with `expires` (a datetime with a zone, or seconds since 1970) it is
+    called again five minutes before that time. These go before credentials in `storage_options` and in the
+    environment.
+    `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the
+        process does not end before it
+    is. Checksums of tables in object stores are always written after the answer. `background_optimize`: a
+    write to a table with `delta.autoOptimize.autoCompact` answers before small files are compacted (False);
+    on the embedded engine. The compaction gives way: it commits nothing where a command other than an append
+    began on the table in this process meanwhile, or where it conflicts with a commit of another. A later
+    command on an older snapshot starts from the version that the compaction made. The process does not end
     before it is done; what fails is logged (`deltaic.commands`).
-    `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take instead (0: none).
-    `commit_coordinator`: a function that gives the `deltaic.CommitCoordinator` of a table that a catalog manages. It is called often with
+    `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take
+        instead (0: none).
+    `commit_coordinator`: a function that gives the `deltaic.CommitCoordinator` of a table that a catalog
+        manages. It is called often with
     the table's location and returns None for other tables; a table of a catalog is refused without it.
-    `cache_directory`: a folder for local copies of what is immutable in object stores: commits, checkpoints, footers, ranges of data files
-    and vectors. Tables opened from then on read through it (not those in stores of `log_stores`). It is made where it is missing, must be
-    for this user alone (mode 700), may be shared by processes and deleted at any time. `cache_limit`: upper bound of its bytes
-    (10 GB); what was used least recently goes first.
+    `cache_directory`: a folder for local copies of what is immutable in object stores: commits, checkpoints,
+        footers, ranges of data files
+    and vectors. Tables opened from then on read through it (not those in stores of `log_stores`). It is made
+    where it is missing, must be for this user alone (mode 700), may be shared by processes and deleted at any
+    time. `cache_limit`: upper bound of its bytes (10 GB); what was used least recently goes first.
 
     Raises InvalidArgumentError, and UnsupportedFeatureError for `limits`, which this release lacks.
 

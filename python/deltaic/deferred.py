@@ -1,4 +1,5 @@
-"""Modules that take long to import, imported when something of them is first used: opening and planning go without.
+"""Modules that take long to import, imported when something of them is first used: opening and planning go
+without.
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -1,4 +1,5 @@
-"""Names of deltalake, pandas, Polars and PySpark, each with deltaic's name for it: errors about an unknown name say which one to use.
+"""Names of deltalake, pandas, Polars and PySpark, each with deltaic's name for it: errors about an unknown
+name say which one to use.
 
 Nothing here makes such a name work. `docs/` and API signatures have deltaic's names alone.
 """
@@ -115,14 +116,16 @@ ALTER = {
 
 
 def unknown(name: str, owner: str, names: dict[str, str], more: dict[str, str] | None = None) -> AttributeError:
-    """The error for an attribute that `owner` does not have: `names` are deltalake's, `more` those of others."""
+    """The error for an attribute that `owner` does not have: `names` are deltalake's, `more` those of
+    others."""
     hint = f"; deltalake's {name} is {names[name]} here" if name in names else ""
     hint = f"; use {more[name]}" if more is not None and name in more else hint
     return AttributeError(f"{owner} has no attribute {name!r}{hint}", name=name)
 
 
 class ExplainedNames(type):
-    """Metaclass of DeltaTable. For a static name of deltalake, as in `DeltaTable.is_deltatable(path)`, the AttributeError names ours."""
+    """Metaclass of DeltaTable. For a static name of deltalake, as in `DeltaTable.is_deltatable(path)`, the
+    AttributeError names ours."""
 
     def __getattr__(cls, name: str) -> object:
         raise unknown(name, cls.__name__, TABLE, TABLE_OF_FRAMES)
@@ -136,7 +139,8 @@ class Version(int):
 
 
 def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Explains arguments of deltalake: `renamed(predicate="where")` makes `f(predicate=...)` an InvalidTypeError that names `where=`."""
+    """Explains arguments of deltalake: `renamed(predicate="where")` makes `f(predicate=...)` an
+    InvalidTypeError that names `where=`."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @wraps(function)

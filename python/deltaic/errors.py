@@ -1,4 +1,5 @@
-"""The exception tree: each error says what was found, where, and what was expected, in its text and its attributes."""
+"""The exception tree: each error says what was found, where, and what was expected, in its text and its
+attributes."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ class DeltaError(Exception):
         super().__init__(text)
 
     def within(self, place: str) -> DeltaError:
-        """Returns the error with `where` put into a larger place: a field in the line of the log that holds it."""
+        """Returns the error with `where` put into a larger place: a field in the line of the log that holds
+        it."""
         where = f"{place}, {self.where}" if self.where else place
         return type(self)(self.message, where=where, found=self.found, expected=self.expected)
 
@@ -39,8 +41,8 @@ class InvalidTypeError(InvalidArgumentError, TypeError):
 
 
 def items_of(values: Iterable[T], name: str) -> tuple[T, ...]:
-    """The values of an argument. An iterator without any is an error: it has most likely been read before, and a call that is repeated
-    with it would do something else than the first one."""
+    """The values of an argument. An iterator without any is an error: it has most likely been read before,
+    and a call that is repeated with it would do something else than the first one."""
     items = tuple(values)
     if not items and isinstance(values, Iterator):
         raise InvalidArgumentError(f"{name}: the iterator gives nothing, or has been read before", expected="a list, which may be empty")
@@ -48,10 +50,11 @@ def items_of(values: Iterable[T], name: str) -> tuple[T, ...]:
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 20) -> str | None:
-    """Returns the `expected` text of an error about an unknown name: `id` for `idd`, names alike; `one of id, city` where none is alike;
-    None of no names.
+    """Returns the `expected` text of an error about an unknown name: `id` for `idd`, names alike; `one of id,
+    city` where none is alike; None of no names.
 
-    The last parts of dotted names are compared, without regard to case: `target.id` has `t.id` and `s.id` near it. At most `most` names.
+    The last parts of dotted names are compared, without regard to case: `target.id` has `t.id` and `s.id`
+    near it. At most `most` names.
     """
     from difflib import get_close_matches
 
@@ -67,7 +70,8 @@ def nearest_names(name: str, known: Iterable[str], most: int = 20) -> str | None
 
 
 def check_instance(value: object, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
-    """InvalidTypeError where `value` is of none of the `kinds`; a bool is no number here. `what`: the argument's name."""
+    """InvalidTypeError where `value` is of none of the `kinds`; a bool is no number here. `what`: the
+    argument's name."""
     allowed = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         raise InvalidTypeError(f"{what} is of the wrong type", found=shown(value), expected=expected)
@@ -127,8 +131,8 @@ class AppendOnlyError(CommitError):
 
 
 class DeltaConcurrentModificationException(CommitError):
-    """Base of the conflicts; `winner` is the version that came first, `winner_operation` what it did ("WRITE", "DELETE", ...), and `where`
-    the file that both concern, where there is one."""
+    """Base of the conflicts; `winner` is the version that came first, `winner_operation` what it did
+    ("WRITE", "DELETE", ...), and `where` the file that both concern, where there is one."""
 
     winner: int | None = None
     winner_operation: str | None = None
@@ -163,7 +167,8 @@ class ConcurrentTransactionException(DeltaConcurrentModificationException):
 
 
 class CommitUnknownError(DeltaError):
-    """The store did not say whether the commit happened. Not a CommitError, so that nobody retries by accident."""
+    """The store did not say whether the commit happened. Not a CommitError, so that nobody retries by
+    accident."""
 
 
 class CancelledError(DeltaError):

@@ -1,8 +1,10 @@
-"""One memory budget for the process: how much there is, and how readers, writers and the embedded engine divide it.
+"""One memory budget for the process: how much there is, and how readers, writers and the embedded engine
+divide it.
 
-The limit is `configure(memory_limit=)`, or half of what the machine or the container allows. It covers the libraries themselves, what
-scans have fetched and decoded, what writers have not put into a file yet, and the embedded engine, which spills to `temp_directory`
-beyond its part. It does not cover objects of the caller: a table given to `write`, or the result of `to_arrow()`.
+The limit is `configure(memory_limit=)`, or half of what the machine or the container allows. It covers the
+libraries themselves, what scans have fetched and decoded, what writers have not put into a file yet, and the
+embedded engine, which spills to `temp_directory` beyond its part. It does not cover objects of the caller: a
+table given to `write`, or the result of `to_arrow()`.
 """
 
 from __future__ import annotations
@@ -23,25 +25,27 @@ _UNLIMITED = 1 << 60
 """Container limits from here on are none: cgroup v1 writes the largest number of pages."""
 
 LIBRARIES = 200 * MIB
-"""Bytes that Python, Arrow, DuckDB and this package take once each has done a little work: 202 MB after a MERGE of two rows and a query."""
+"""Bytes that Python, Arrow, DuckDB and this package take once each has done a little work: 202 MB after a
+MERGE of two rows and a query."""
 _THREAD_OF_READERS = 192 * MIB
 _MOST_READERS = 256 * MIB
 """Readers have use for at most this, and _THREAD_OF_READERS for each thread."""
 _MOST_WRITERS = 1 << 30
 _ENGINE_THREAD = 192 * MIB
-"""DuckDB fails instead of spilling where its threads have much less than this each: with 77 MB each it could not sort 3 GB, and
-one with 300 MB in all could not join 16 million rows with as many."""
+"""DuckDB fails instead of spilling where its threads have much less than this each: with 77 MB each it could
+not sort 3 GB, and one with 300 MB in all could not join 16 million rows with as many."""
 _OUTSIDE = 40 * MIB
-"""Bytes that each thread of DuckDB takes beyond its memory_limit: batches from and to Arrow, pages that its allocator keeps."""
+"""Bytes that each thread of DuckDB takes beyond its memory_limit: batches from and to Arrow, pages that its
+allocator keeps."""
 _SMALLEST_ENGINE = 48 * MIB
 _ROOMY = 1 << 30
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The parts of one limit, in bytes. `engine`: DuckDB's memory_limit, for `engine_threads` threads. `readers`: what all scans hold
-    fetched and decoded. `writers`: what all writes hold encoded and waiting. `batch`: what a batch between the engine and us
-    aims at."""
+    """The parts of one limit, in bytes. `engine`: DuckDB's memory_limit, for `engine_threads` threads.
+    `readers`: what all scans hold fetched and decoded. `writers`: what all writes hold encoded and waiting.
+    `batch`: what a batch between the engine and us aims at."""
 
     limit: int
     engine: int
@@ -52,18 +56,20 @@ class Budget:
 
     @property
     def kept_freed(self) -> int:
-        """Milliseconds for which memory that was freed is kept for the next batch or query, as long as the limit is not small: with 10 ms
-        a quarter of the processor time of TPC-H's q1 goes to clearing pages that had just been given back. Kept memory counts as used:
-        80 MB of it at the peak of a `z_order` within 600 MB."""
+        """Milliseconds for which memory that was freed is kept for the next batch or query, as long as the
+        limit is not small: with 10 ms a quarter of the processor time of TPC-H's q1 goes to clearing pages
+        that had just been given back. Kept memory counts as used: 80 MB of it at the peak of a `z_order`
+        within 600 MB."""
         return 100 if self.limit >= _ROOMY else 0
 
 
 @functools.lru_cache(maxsize=64)
 def budget(limit: int | None, threads: int | None) -> Budget:
-    """The division of `limit` (None: half of the available memory) for work on `threads` threads (None: all processors).
+    """The division of `limit` (None: half of the available memory) for work on `threads` threads (None: all
+    processors).
 
-    Example: 750 MB are 210 MB for the libraries, 68 MB for readers, 68 MB for writers, and 405 MB for two threads of DuckDB, whose own
-    limit is 321 MB of them.
+    Example: 750 MB are 210 MB for the libraries, 68 MB for readers, 68 MB for writers, and 405 MB for two
+    threads of DuckDB, whose own limit is 321 MB of them.
     """
     limit = available() // 2 if limit is None else limit
     threads = threads or _processors()
@@ -85,7 +91,8 @@ def _processors() -> int:
 
 @functools.cache
 def available() -> int:
-    """Bytes that the machine has, or that the container around this process allows, if that is less. Read once in a process."""
+    """Bytes that the machine has, or that the container around this process allows, if that is less. Read
+    once in a process."""
     machine = machine_memory()
     container = container_limit()
     return machine if container is None else min(machine, container)
@@ -123,11 +130,12 @@ def _windows_memory() -> int | None:
 
 
 def container_limit(root: str = "/") -> int | None:
-    """The smallest memory limit of the control groups around this process, in bytes; None where there is none.
+    """The smallest memory limit of the control groups around this process, in bytes; None where there is
+    none.
 
-    Both versions of control groups are read: `memory.limit_in_bytes` of the first; `memory.max` and `memory.high` of the second. A limit
-    of a group holds for the groups in it, so all groups from that of the process up to the mounted one count. `root`: the folder that
-    stands for "/", for tests.
+    Both versions of control groups are read: `memory.limit_in_bytes` of the first; `memory.max` and
+    `memory.high` of the second. A limit of a group holds for the groups in it, so all groups from that of the
+    process up to the mounted one count. `root`: the folder that stands for "/", for tests.
     """
     found = [limit for folder, names in _groups(root) for name in names for limit in _limits(os.path.join(folder, name))]
     return min(found, default=None)
@@ -145,7 +153,8 @@ def _groups(root: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         for top, point, kind, options in mounts:
             if kind != ("cgroup" if first else "cgroup2") or (first and "memory" not in options):
                 continue
-            # In a container the mounted group is often that of the container, and the path names it from the machine's top.
+            # In a container the mounted group is often that of the container, and the path names it from the
+            # machine's top.
             inner = path[len(top) :] if top != "/" and (path == top or path.startswith(top + "/")) else path
             mounted = os.path.join(root, point.lstrip("/"))
             parts = [part for part in inner.split("/") if part and part != ".."]

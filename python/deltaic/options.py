@@ -37,9 +37,12 @@ _ENCODINGS = ("plain", "rle", "delta_binary_packed", "delta_length_byte_array", 
 class CommitOptions:
     """Contents of a commit besides its actions, and its number of attempts.
 
-    `user_metadata`: commitInfo.userMetadata. `info`: more keys of commitInfo, JSON values. `transactions`: application id -> version,
-    written as `txn` actions; a command whose snapshot has them all is skipped. `isolation`: None is the table's.
-    `max_retries`: None tries until it is committed or really conflicts. `checkpoint`: write one when `delta.checkpointInterval` is due.
+    `user_metadata`: commitInfo.userMetadata. `info`: more keys of commitInfo, JSON values. `transactions`:
+        application id -> version,
+    written as `txn` actions; a command whose snapshot has them all is skipped. `isolation`: None is the
+    table's.
+    `max_retries`: None tries until it is committed or really conflicts. `checkpoint`: write one when
+        `delta.checkpointInterval` is due.
     `clean_log`: None is `delta.enableExpiredLogCleanup`.
     """
 
@@ -110,7 +113,8 @@ class ColumnOptions:
 class ParquetOptions:
     """Form of data files; sizes in bytes, counts in rows, None leaves it to deltaic.
 
-    `compression`: "zstd(3)", "snappy", "gzip(6)", "brotli(1)", "lz4_raw", "uncompressed". `default` holds for columns not in `columns`.
+    `compression`: "zstd(3)", "snappy", "gzip(6)", "brotli(1)", "lz4_raw", "uncompressed". `default` holds for
+        columns not in `columns`.
     """
 
     compression: str | None = None

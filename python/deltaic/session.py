@@ -1,5 +1,5 @@
-"""Adds to a table what its Spark session sets: the engine, stores, options of commits, default properties. Without a session (None), the
-embedded engine does the work and nothing is added."""
+"""Adds to a table what its Spark session sets: the engine, stores, options of commits, default properties.
+Without a session (None), the embedded engine does the work and nothing is added."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 
 def engine_of(spark: Any | None, tables: TablesOf | None = None) -> Engine:
-    """`tables`: opens those that subqueries in expressions name, for the embedded engine; Spark's does without subqueries."""
+    """`tables`: opens those that subqueries in expressions name, for the embedded engine; Spark's does
+    without subqueries."""
     if spark is not None:
         from deltaic.engine.spark.engine import engine_of as engine_on_spark
 
@@ -50,7 +51,8 @@ def commit_of(spark: Any | None, given: CommitOptions | None) -> CommitOptions |
 
 
 def committing(spark: Any | None, given: CommitOptions | None) -> AbstractContextManager[CommitOptions | None]:
-    """The options of a command that writes or changes rows, with those of its session, for as long as it runs."""
+    """The options of a command that writes or changes rows, with those of its session, for as long as it
+    runs."""
     if spark is None:
         return nullcontext(given)
     from deltaic.engine.spark.settings import committing as committing_on_spark

@@ -1,4 +1,5 @@
-"""`transaction`, the public API of commits over several tables: the verbs of a table, staged until the block ends."""
+"""`transaction`, the public API of commits over several tables: the verbs of a table, staged until the block
+ends."""
 
 from __future__ import annotations
 
@@ -26,15 +27,18 @@ if TYPE_CHECKING:
 def transaction(*tables: DeltaTable, commit: CommitOptions | None = None) -> TableTransaction:
     """One commit over several tables: when the `with` block ends, all changes become visible, or none.
 
-    `tables`: those that the block changes, by the methods of `TableTransaction`, which have the parameters of `deltaic.write` and of the
-    methods of `DeltaTable` with the table before them. The first change of a table sees it as the object in `tables` shows it, a later
-    one sees what is staged before. All changes of a table become one commit; conflicts of several are judged by whole files. An exception
-    that leaves the block leaves all tables as they were. After the block the objects are at their new versions. `commit`: options of the
-    commit of each table; its `isolation` holds in each table for what its changes read.
+    `tables`: those that the block changes, by the methods of `TableTransaction`, which have the parameters of
+        `deltaic.write` and of the
+    methods of `DeltaTable` with the table before them. The first change of a table sees it as the object in
+    `tables` shows it, a later one sees what is staged before. All changes of a table become one commit;
+    conflicts of several are judged by whole files. An exception that leaves the block leaves all tables as
+    they were. After the block the objects are at their new versions. `commit`: options of the commit of each
+    table; its `isolation` holds in each table for what its changes read.
 
-    Raises InvalidArgumentError (no table, one named twice, one that is not among `tables`), UnsupportedFeatureError (a second change of
-    a table on Spark or with row tracking or a change data feed, a table of a catalog beside others), the conflicts and CommitError (no
-    table has changed), CommitUnknownError (nobody knows; `DeltaTable.transaction_state(id)` tells later).
+    Raises InvalidArgumentError (no table, one named twice, one that is not among `tables`),
+    UnsupportedFeatureError (a second change of a table on Spark or with row tracking or a change data feed, a
+    table of a catalog beside others), the conflicts and CommitError (no table has changed),
+    CommitUnknownError (nobody knows; `DeltaTable.transaction_state(id)` tells later).
 
     >>> with deltaic.transaction(orders, stock) as t:
     ...     t.write(orders, [{"id": 7, "item": "cup"}], mode="append")
@@ -46,8 +50,8 @@ def transaction(*tables: DeltaTable, commit: CommitOptions | None = None) -> Tab
 
 
 class TableTransaction:
-    """A transaction over several tables, from `deltaic.transaction`. Changes are staged until its `with` block ends. One thread uses it
-    at a time."""
+    """A transaction over several tables, from `deltaic.transaction`. Changes are staged until its `with`
+    block ends. One thread uses it at a time."""
 
     def __init__(self, tables: tuple[DeltaTable, ...], commit: CommitOptions | None) -> None:
         for table in tables:
@@ -63,7 +67,8 @@ class TableTransaction:
 
     @property
     def id(self) -> str | None:
-        """commitInfo.txnId of the commit of each table, for `DeltaTable.transaction_state`; None before the block has ended."""
+        """commitInfo.txnId of the commit of each table, for `DeltaTable.transaction_state`; None before the
+        block has ended."""
         return (self._staged.id if self._staged is not None else "") or None
 
     def write(
@@ -78,8 +83,8 @@ class TableTransaction:
         target_file_size: int | None = None,
         parquet: ParquetOptions | None = None,
     ) -> None:
-        """Stages what `deltaic.write(table, data, mode=...)` commits. `mode`: "append", "overwrite" (with `where` only the matching
-        rows) or "overwrite_partitions".
+        """Stages what `deltaic.write(table, data, mode=...)` commits. `mode`: "append", "overwrite" (with
+        `where` only the matching rows) or "overwrite_partitions".
 
         >>> t.write(orders, [{"id": 7, "item": "cup"}])
         """
@@ -100,7 +105,8 @@ class TableTransaction:
             run_write(shown, data, job)
 
     def delete(self, table: DeltaTable, where: str | None = None, *, parquet: ParquetOptions | None = None) -> dict[str, int]:
-        """Stages what `table.delete(where)` commits; -> its metrics, as far as they are known before the commit.
+        """Stages what `table.delete(where)` commits; -> its metrics, as far as they are known before the
+        commit.
 
         >>> t.delete(stock, "count = 0")
         """
@@ -116,7 +122,8 @@ class TableTransaction:
         casting: Casting = "strict",
         parquet: ParquetOptions | None = None,
     ) -> dict[str, int]:
-        """Stages what `table.update(set, where)` commits; -> its metrics, as far as they are known before the commit.
+        """Stages what `table.update(set, where)` commits; -> its metrics, as far as they are known before the
+        commit.
 
         >>> t.update(stock, {"count": "count - 1"}, "item = 'cup'")
         """
@@ -135,7 +142,8 @@ class TableTransaction:
         casting: Casting = "strict",
         parquet: ParquetOptions | None = None,
     ) -> Merge:
-        """Like `table.merge(source, on)`, for a table of the transaction: add clauses, then `execute()`, which stages what it would commit.
+        """Like `table.merge(source, on)`, for a table of the transaction: add clauses, then `execute()`,
+        which stages what it would commit.
 
         >>> t.merge(stock, delivered, "s.item = t.item").when_matched_update({"count": "t.count + s.count"}).execute()
         """

@@ -1,8 +1,10 @@
-"""Work on a thread of its own, where no signal handler raises and no exception arrives that another thread has set.
+"""Work on a thread of its own, where no signal handler raises and no exception arrives that another thread
+has set.
 
-Python raises such an exception in the middle of whatever the interrupted thread does: between the write of a commit and the arrival of its
-answer, or inside an `except` that takes every error for the work's own. A caller of `Worker.result` only waits, so what is raised there was
-never raised by the work, and what the work raises is always the work's.
+Python raises such an exception in the middle of whatever the interrupted thread does: between the write of a
+commit and the arrival of its answer, or inside an `except` that takes every error for the work's own. A
+caller of `Worker.result` only waits, so what is raised there was never raised by the work, and what the work
+raises is always the work's.
 """
 
 from __future__ import annotations
@@ -20,21 +22,25 @@ from deltaic import _core
 T = TypeVar("T")
 _running: ContextVar[Worker[Any] | None] = ContextVar("deltaic worker", default=None)
 
-# Seconds that an interrupted caller waits for its work to end: a source of rows that never answers must not hold it for ever.
+# Seconds that an interrupted caller waits for its work to end: a source of rows that never answers must not
+# hold it for ever.
 _PATIENCE = 5.0
-# Seconds between two looks of the waiting caller: an exception set by another thread is raised between two of them.
+# Seconds between two looks of the waiting caller: an exception set by another thread is raised between two of
+# them.
 _LOOK = 0.1
 # Seconds after which a thread that has not begun is given up.
 _START = 1.0
-# What Python says where it starts no more threads: the system has none left, or the interpreter is about to end.
+# What Python says where it starts no more threads: the system has none left, or the interpreter is about to
+# end.
 _NO_THREAD = ("can't start new thread", "can't create new thread")
 
 
 class Worker(Generic[T]):
     """One call of `function`, which gets this worker, with the caller's context variables.
 
-    `cancel` is called again and again while an interrupted caller waits for the end; `undo` takes back the answer of work that ended well
-    all the same, as nobody learns of it. `check` is called by the waiting caller now and then, and raises where it is to be interrupted.
+    `cancel` is called again and again while an interrupted caller waits for the end; `undo` takes back the
+    answer of work that ended well all the same, as nobody learns of it. `check` is called by the waiting
+    caller now and then, and raises where it is to be interrupted.
     """
 
     def __init__(
@@ -53,18 +59,20 @@ class Worker(Generic[T]):
         self.ended = False
         """True if the work is over."""
         self.withdrawn = False
-        """True if the caller was interrupted before the work began, so that nothing was done and nothing will be."""
+        """True if the caller was interrupted before the work began, so that nothing was done and nothing will
+        be."""
         self.began = False
         self._inline = False
-        # Raw locks, as an exception in the middle of Event.wait leaves the lock inside it held. The first one belongs to whoever comes
-        # first: the thread that begins, or the caller that gives up.
+        # Raw locks, as an exception in the middle of Event.wait leaves the lock inside it held. The first one
+        # belongs to whoever comes first: the thread that begins, or the caller that gives up.
         self._claim = threading.Lock()
         self._done = threading.Lock()
         self._answers: list[T] = []
         self._failures: list[BaseException] = []
 
     def result(self) -> T:
-        """The answer of the function, or what it raised; or, after `stopping`, the exception that came to the caller."""
+        """The answer of the function, or what it raised; or, after `stopping`, the exception that came to the
+        caller."""
         try:
             self._done.acquire()
             until = self._start()
@@ -77,7 +85,8 @@ class Worker(Generic[T]):
             self.stopping = True
             self._give_up()
             raise
-        # Taken out of the list: an exception that its own traceback leads to is freed by the cyclic collector only, with all it holds.
+        # Taken out of the list: an exception that its own traceback leads to is freed by the cyclic collector
+        # only, with all it holds.
         if self._failures:
             raise self._failures.pop()
         return self._answers.pop()
@@ -92,7 +101,8 @@ class Worker(Generic[T]):
             raise KeyboardInterrupt("stopped by the user")
 
     def watch(self) -> None:
-        """From now on the calls into `_core` of this work end with KeyboardInterrupt once the caller was interrupted."""
+        """From now on the calls into `_core` of this work end with KeyboardInterrupt once the caller was
+        interrupted."""
         if not self._inline:
             self.interrupt.watch()
 
@@ -101,7 +111,8 @@ class Worker(Generic[T]):
         claim, context = self._claim, copy_context()
         if not sys.is_finalizing():
             try:
-                # Not threading.Thread, whose `start` waits for ever for a thread that ends before its first line.
+                # Not threading.Thread, whose `start` waits for ever for a thread that ends before its first
+                # line.
                 _thread.start_new_thread(context.run, (self._run, claim))
                 return time.monotonic() + _START
             except RuntimeError as error:
@@ -112,8 +123,8 @@ class Worker(Generic[T]):
         return 0.0
 
     def _start_again(self) -> float:
-        """Starts the thread again if it has not begun to run in time. On Python 3.10 and 3.11 a new thread counts as its parent until it
-        runs, so that it may end by an exception that was set for the parent."""
+        """Starts the thread again if it has not begun to run in time. On Python 3.10 and 3.11 a new thread
+        counts as its parent until it runs, so that it may end by an exception that was set for the parent."""
         if not self._claim.acquire(blocking=False):
             return time.monotonic() + _START
         self._claim = threading.Lock()

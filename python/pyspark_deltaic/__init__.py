@@ -1,4 +1,5 @@
-"""The format "deltaic": PySpark finds this package by the beginning of its name, and `DefaultSource` in it."""
+"""The format "deltaic": PySpark finds this package by the beginning of its name, and `DefaultSource` in
+it."""
 
 from deltaic.spark.portable.data_source import DeltaicSource as DefaultSource
 

@@ -75,7 +75,8 @@ impl Error {
     pub fn of_write(error: std::io::Error, path: &str) -> Self {
         error.downcast::<Self>().unwrap_or_else(|io| Self::new(Kind::Io, "writing failed").at(path).caused_by(io))
     }
-    /// Sets the location (a path, with line, row or byte) if none is set yet; an inner, more precise location is never overwritten.
+    /// Sets the location (a path, with line, row or byte) if none is set yet; an inner, more precise location
+    /// is never overwritten.
     pub fn at(mut self, location: impl Into<String>) -> Self {
         self.0.location.get_or_insert_with(|| short(location.into(), 1000));
         self

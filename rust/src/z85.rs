@@ -1,10 +1,11 @@
-//! Z85 text <-> bytes (ZeroMQ RFC 32): the text form of inline vectors and of the UUIDs that name vector files.
-//! PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields".
+//! Z85 text <-> bytes (ZeroMQ RFC 32): the text form of inline vectors and of the UUIDs that name vector
+//! files. PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields".
 //!
 //! ```text
 //! 4 bytes, one big-endian number n  ->  5 digits of n in base 85, most significant first
 //! ```
-//! Bytes that do not fill the last group are padded with zeros, as Delta does; the true length is kept elsewhere (`sizeInBytes`).
+//! Bytes that do not fill the last group are padded with zeros, as Delta does; the true length is kept
+//! elsewhere (`sizeInBytes`).
 #![warn(clippy::indexing_slicing)]
 
 use crate::error::{Error, Result};
@@ -38,7 +39,8 @@ pub fn encode(data: &[u8]) -> String {
 /// Decodes `text` to bytes including the padding, a multiple of 4.
 ///
 /// # Errors
-/// A length that is no multiple of 5, a letter outside the alphabet (with its position), a group above 2³² − 1.
+/// A length that is no multiple of 5, a letter outside the alphabet (with its position), a group above 2³² −
+/// 1.
 pub fn decode(text: &str) -> Result<Vec<u8>> {
     let (groups, rest) = text.as_bytes().as_chunks::<5>();
     check_length(text, rest)?;

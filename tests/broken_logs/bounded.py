@@ -1,7 +1,8 @@
-"""Runs one operation on a table in a process of its own, with bounds on its time and memory, and says what came of it.
+"""Runs one operation on a table in a process of its own, with bounds on its time and memory, and says what
+came of it.
 
-As a program: a parent that has imported everything once, and forks for each request of a line of JSON on stdin. A fork costs some ten
-milliseconds, so that every case of the corpus can have its own process.
+As a program: a parent that has imported everything once, and forks for each request of a line of JSON on
+stdin. A fork costs some ten milliseconds, so that every case of the corpus can have its own process.
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ ADDRESS_SPACE = 16 << 30
 
 @dataclass(frozen=True)
 class Result:
-    """What came of an operation: its `value`, or an error by its class, the names of its bases, and its parts. `ended`: how the process
-    ended where it did not answer. `peak_mib`: of its resident memory. `printed`: on stderr."""
+    """What came of an operation: its `value`, or an error by its class, the names of its bases, and its
+    parts. `ended`: how the process ended where it did not answer. `peak_mib`: of its resident memory.
+    `printed`: on stderr."""
 
     value: Any = None
     error: str | None = None

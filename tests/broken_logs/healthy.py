@@ -1,6 +1,8 @@
-"""A small table written by hand, line by line, so that a case can break one thing of it; and what a case expects.
+"""A small table written by hand, line by line, so that a case can break one thing of it; and what a case
+expects.
 
-Version 0 adds p=x/f0 (rows 0, 1, 2), version 1 adds p=y/f1 (3, 4, 5), version 2 removes f0 and adds p=x/f2 (6, 7, 8).
+Version 0 adds p=x/f0 (rows 0, 1, 2), version 1 adds p=y/f1 (3, 4, 5), version 2 removes f0 and adds p=x/f2
+(6, 7, 8).
 """
 
 from __future__ import annotations
@@ -134,7 +136,8 @@ class Reads:
 
 @dataclass(frozen=True)
 class Fails:
-    """An error of this class (a base will not do), whose parts hold these texts. None of the parts may be missing."""
+    """An error of this class (a base will not do), whose parts hold these texts. None of the parts may be
+    missing."""
 
     error: str
     where: str
@@ -151,7 +154,8 @@ class Case:
 
 
 def check(case: Case, root: Path, bounded: Any) -> None:
-    """Breaks a table, runs the operation in a process of its own, and holds what came of it against what the case expects."""
+    """Breaks a table, runs the operation in a process of its own, and holds what came of it against what the
+    case expects."""
     from bounded import PEAK_MIB
 
     table = Table(root / "table")

@@ -1,4 +1,5 @@
-"""Pages that unfold to far more than their headers claim, in checkpoints and in data files, by each codec of Parquet."""
+"""Pages that unfold to far more than their headers claim, in checkpoints and in data files, by each codec of
+Parquet."""
 
 from __future__ import annotations
 

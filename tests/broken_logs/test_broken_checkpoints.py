@@ -1,6 +1,8 @@
-"""Checkpoints, sidecars and `_last_checkpoint` that are broken (PROTOCOL.md, "Checkpoints", "Last Checkpoint File").
+"""Checkpoints, sidecars and `_last_checkpoint` that are broken (PROTOCOL.md, "Checkpoints", "Last Checkpoint
+File").
 
-Where the commits are still there, a broken checkpoint hinders nobody; where they are gone, its fault is named.
+Where the commits are still there, a broken checkpoint hinders nobody; where they are gone, its fault is
+named.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Actions on files that are broken: add, remove, cdc, txn, domainMetadata (PROTOCOL.md, "Add File and Remove File" and after)."""
+"""Actions on files that are broken: add, remove, cdc, txn, domainMetadata (PROTOCOL.md, "Add File and Remove
+File" and after)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""metaData actions and schemas that are broken (PROTOCOL.md, "Change Metadata", "Schema Serialization Format", "Column Mapping")."""
+"""metaData actions and schemas that are broken (PROTOCOL.md, "Change Metadata", "Schema Serialization
+Format", "Column Mapping")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Protocol actions that are broken, and features that cannot be honoured (PROTOCOL.md, "Protocol Evolution", "Table Features")."""
+"""Protocol actions that are broken, and features that cannot be honoured (PROTOCOL.md, "Protocol Evolution",
+"Table Features")."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Checkpoints of the second form and their sidecars that are broken (PROTOCOL.md, "V2 Spec", "Sidecar Files")."""
+"""Checkpoints of the second form and their sidecars that are broken (PROTOCOL.md, "V2 Spec", "Sidecar
+Files")."""
 
 from __future__ import annotations
 

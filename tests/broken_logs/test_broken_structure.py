@@ -1,4 +1,5 @@
-"""Logs whose structure is broken: files of `_delta_log` are missing, misnamed or malformed (PROTOCOL.md, "Delta Log Entries")."""
+"""Logs whose structure is broken: files of `_delta_log` are missing, misnamed or malformed (PROTOCOL.md,
+"Delta Log Entries")."""
 
 from __future__ import annotations
 

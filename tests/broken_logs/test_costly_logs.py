@@ -1,4 +1,5 @@
-"""Logs made to cost: depth, length and number that a few bytes claim. Each is refused, or read, within the bounds of `bounded.py`."""
+"""Logs made to cost: depth, length and number that a few bytes claim. Each is refused, or read, within the
+bounds of `bounded.py`."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ from deltaic.engine.spark.on_driver import BYTES_SETTING
 
 @pytest.fixture(params=["vectors", "copy-on-write", "vectors on spark"])
 def way(request: pytest.FixtureRequest) -> str:
-    """How a table marks rows, and on which engine. Files rewritten on Spark: tests/spark/test_spark_commands.py."""
+    """How a table marks rows, and on which engine. Files rewritten on Spark:
+    tests/spark/test_spark_commands.py."""
     return str(request.param)
 
 
@@ -29,8 +30,8 @@ def vectors(way: str) -> bool:
 
 @pytest.fixture
 def session(way: str, request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The Spark session that runs the commands, None where the embedded engine does. Its tasks do what the driver would do of few rows:
-    tests/spark/test_merge_on_driver.py compares the two."""
+    """The Spark session that runs the commands, None where the embedded engine does. Its tasks do what the
+    driver would do of few rows: tests/spark/test_merge_on_driver.py compares the two."""
     if not way.endswith("spark"):
         yield None
         return

@@ -1,4 +1,5 @@
-"""Structs that are called like the aliases of rows within commands: `s.v` is the field v of the column s, not the column v."""
+"""Structs that are called like the aliases of rows within commands: `s.v` is the field v of the column s, not
+the column v."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""ALTER TABLE on real tables: one commit each, delta-spark's operation names, rows that stay what they were."""
+"""ALTER TABLE on real tables: one commit each, delta-spark's operation names, rows that stay what they
+were."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Compaction after the answer of a write, which gives way to the commands of its process: `configure(background_optimize=True)`."""
+"""Compaction after the answer of a write, which gives way to the commands of its process:
+`configure(background_optimize=True)`."""
 
 from __future__ import annotations
 
@@ -65,7 +66,8 @@ def left_behind(path: Path) -> set[str]:
 
 @contextmanager
 def compaction_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """Each compaction of the block has written its files and not committed yet when the event is set; it goes on when the block ends."""
+    """Each compaction of the block has written its files and not committed yet when the event is set; it goes
+    on when the block ends."""
     staged, release, real = threading.Event(), threading.Event(), optimize._Rewrite._stage_bin
 
     def stage(self: Any, *arguments: Any) -> None:
@@ -220,7 +222,8 @@ def test_it_loses_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_a_version_that_another_process_took_is_not_taken_for_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A later command on the version before would pass the other's commit over, and what both did to the same row."""
+    """A later command on the version before would pass the other's commit over, and what both did to the same
+    row."""
     with compaction_held(monkeypatch) as staged:
         table = written(tmp_path)
         assert staged.wait(20)

@@ -1,4 +1,5 @@
-"""CHAR(n) and VARCHAR(n) of a table that Spark made: no value gets in that is longer, whichever command brings it."""
+"""CHAR(n) and VARCHAR(n) of a table that Spark made: no value gets in that is longer, whichever command
+brings it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random walks over an Iceberg table that PyIceberg writes: after each step its conversion and its repeated clones have its rows."""
+"""Random walks over an Iceberg table that PyIceberg writes: after each step its conversion and its repeated
+clones have its rows."""
 
 from __future__ import annotations
 

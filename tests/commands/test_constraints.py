@@ -1,4 +1,5 @@
-"""Rules that every new row must satisfy, one table with each rule and each way in; CHECK constraints added, dropped and kept."""
+"""Rules that every new row must satisfy, one table with each rule and each way in; CHECK constraints added,
+dropped and kept."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from deltaic.protocol.schema import Field
 
 @dataclass(frozen=True)
 class RuleCase:
-    """A table (id long, v of some type) with a rule that `bad`, a value of v as SQL and in Python, breaks and `good` does not."""
+    """A table (id long, v of some type) with a rule that `bad`, a value of v as SQL and in Python, breaks and
+    `good` does not."""
 
     message: str
     schema: Schema
@@ -104,7 +106,8 @@ WAYS: dict[str, Way] = {
 
 
 ON_SPARK = ("check",)
-"""The rules that are tried on Spark, too, where every other one is checked by the same expressions, and a commit takes a second."""
+"""The rules that are tried on Spark, too, where every other one is checked by the same expressions, and a
+commit takes a second."""
 
 
 @pytest.mark.parametrize("way_in", WAYS)

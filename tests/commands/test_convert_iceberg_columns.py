@@ -1,4 +1,5 @@
-"""CONVERT of Iceberg tables whose data files do not say by ids which columns they have, or lack columns that have defaults."""
+"""CONVERT of Iceberg tables whose data files do not say by ids which columns they have, or lack columns that
+have defaults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""DROP FEATURE: nothing of the feature is left in the newest version, old versions still read, and no client is misled.
+"""DROP FEATURE: nothing of the feature is left in the newest version, old versions still read, and no client
+is misled.
 
 Source: PROTOCOL.md, "Table Features", "Checkpoint Protection"; delta-spark's DROP FEATURE.
 """
@@ -48,7 +49,8 @@ def make(tmp_path: Path, **properties: Any) -> DeltaTable:
 
 
 def check_protected(table: DeltaTable, name: str) -> None:
-    """The newest version is protected from its own on, has a checkpoint, and opens with the log from there alone."""
+    """The newest version is protected from its own on, has a checkpoint, and opens with the log from there
+    alone."""
     assert name not in features(table)
     assert name not in (table.protocol.reader_features or ())
     assert "checkpointProtection" in features(table)

@@ -1,4 +1,5 @@
-"""Generated columns: what may be one, and what each command computes or compares. That every way in compares is in test_constraints.py."""
+"""Generated columns: what may be one, and what each command computes or compares. That every way in compares
+is in test_constraints.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Maps with a key twice: no data brings one into a table, and in files of other writers they are copied by commands that do not read them.
+"""Maps with a key twice: no data brings one into a table, and in files of other writers they are copied by
+commands that do not read them.
 
 Spark: DUPLICATED_MAP_KEY, with spark.sql.mapKeyDedupPolicy as it is set by default.
 """

@@ -110,7 +110,8 @@ def test_null_and_nan_keys(make: Make) -> None:
 
 @pytest.mark.parametrize("count", [8_191, 8_192, 8_193, 100_000])
 def test_cardinality(make: Make, count: int) -> None:
-    """As many matches as a batch has rows, one fewer, one more: valid merges pass, one row that comes twice is found."""
+    """As many matches as a batch has rows, one fewer, one more: valid merges pass, one row that comes twice
+    is found."""
     table = make(pa.table({"id": pa.array(range(count), pa.int64()), "v": pa.array([0] * count)}))
     source = pa.table({"id": pa.array(range(count), pa.int64()), "v": pa.array([1] * count)})
     once_more = pa.concat_tables([source, source.slice(count - 1)])
@@ -129,7 +130,8 @@ def test_two_matches(make: Make, sample: pa.Table) -> None:
         table.merge(twice, "t.id = s.id").when_matched_delete("s.x > 0").execute()
     with pytest.raises(MergeCardinalityError):
         table.merge(twice, "t.id = s.id").when_matched_update_all("t.id = 3").when_matched_delete().execute()
-    # Only one of the two would change the row; and a delete of every match is the same however many there are.
+    # Only one of the two would change the row; and a delete of every match is the same however many there
+    # are.
     one = pa.concat_tables([SOURCE, SOURCE.set_column(2, "name", pa.array(["z"] * 5))])
     assert table.merge(one, "t.id = s.id").when_matched_update_all("s.name = 'z'").execute()["num_target_rows_updated"] == 3
     assert table.merge(twice, "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"] == 3
@@ -353,7 +355,8 @@ CLAUSES: dict[str, Callable[[Merge], Merge]] = {
 
 @pytest.mark.parametrize("clauses", CLAUSES)
 def test_short_cuts_change_nothing(make: Make, sample: pa.Table, clauses: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without the rows in memory, and with changed rows read again whatever their new values are: the same rows and metrics."""
+    """Without the rows in memory, and with changed rows read again whatever their new values are: the same
+    rows and metrics."""
 
     def merged(name: str) -> tuple[list[Any], dict[str, int]]:
         table = make(sample, files=3, name=name)

@@ -1,4 +1,5 @@
-"""Partition columns whose names are more than a word: on the embedded engine through each command that goes by them."""
+"""Partition columns whose names are more than a word: on the embedded engine through each command that goes
+by them."""
 
 from __future__ import annotations
 

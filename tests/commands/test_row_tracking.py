@@ -1,4 +1,5 @@
-"""Row tracking: each row keeps its id and the version that last changed it, whatever moves it from file to file.
+"""Row tracking: each row keeps its id and the version that last changed it, whatever moves it from file to
+file.
 
 Source: PROTOCOL.md, "Row Tracking".
 """

@@ -1,4 +1,5 @@
-"""Commands staged in a transaction over several tables: what they leave is what each of them leaves alone, on both engines."""
+"""Commands staged in a transaction over several tables: what they leave is what each of them leaves alone, on
+both engines."""
 
 from __future__ import annotations
 

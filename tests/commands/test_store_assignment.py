@@ -1,4 +1,5 @@
-"""Values of UPDATE and MERGE as their columns' types: fields by name at every depth, errors and nulls of what does not fit."""
+"""Values of UPDATE and MERGE as their columns' types: fields by name at every depth, errors and nulls of what
+does not fit."""
 
 from __future__ import annotations
 
@@ -64,7 +65,8 @@ LACKING: dict[str, tuple[pa.DataType, Any, pa.DataType, Any, Any, Any, str]] = {
 
 @pytest.mark.parametrize("name", LACKING)
 def test_fields_that_a_struct_lacks(make: Make, name: str) -> None:
-    """An error, as delta-spark's, unless the merge evolves the schema: a star update then keeps them, anything else makes them null."""
+    """An error, as delta-spark's, unless the merge evolves the schema: a star update then keeps them,
+    anything else makes them null."""
     target, old, source, new, starred, set_whole, text = LACKING[name]
     table, rows = make(column(target, old)), column(source, new, new)
     merge = table.merge(rows, "t.id = s.id")

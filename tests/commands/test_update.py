@@ -153,7 +153,8 @@ def test_refusals(make: Make, sample: pa.Table) -> None:
 
 
 def test_hld_steps(make: Make, vectors: bool) -> None:
-    """Deletion Vectors High Level Design, steps 1 to 4: files a and b of 1000 rows, UPDATE of 2 rows, DELETE of 501, compaction."""
+    """Deletion Vectors High Level Design, steps 1 to 4: files a and b of 1000 rows, UPDATE of 2 rows, DELETE
+    of 501, compaction."""
     if not vectors:
         pytest.skip("the steps are those of a table with vectors")
     data = pa.table({"id": pa.array(range(2000), pa.int64()), "v": pa.array([0] * 2000)})
@@ -181,7 +182,8 @@ def test_hld_steps(make: Make, vectors: bool) -> None:
 
 
 def test_four_transactions(make: Make) -> None:
-    """Understanding Delta Lake's consistency model: four transactions whose rows at every version are the same in both ways of writing."""
+    """Understanding Delta Lake's consistency model: four transactions whose rows at every version are the
+    same in both ways of writing."""
     table = make(pa.table({"color": ["red", "green", "blue"], "n": [1, 1, 1]}))
     table.delete("color = 'green'")
     table.update({"n": 2}, "color = 'blue'")

@@ -310,8 +310,8 @@ def test_options_of_the_commit(tmp_path: Path) -> None:
 
 
 class FullDisk(NumberedStore):
-    """Takes `room` more commits, then none with `error`; `freed`: until something is deleted. `before`: what happens before the first
-    commit that is refused."""
+    """Takes `room` more commits, then none with `error`; `freed`: until something is deleted. `before`: what
+    happens before the first commit that is refused."""
 
     room = 10**9
     freed = False

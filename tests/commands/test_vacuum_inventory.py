@@ -1,4 +1,5 @@
-"""VACUUM with an inventory: what goes is what a listing would find, whatever the inventory says that the log contradicts."""
+"""VACUUM with an inventory: what goes is what a listing would find, whatever the inventory says that the log
+contradicts."""
 
 from __future__ import annotations
 

@@ -229,7 +229,8 @@ def test_a_schema_that_only_grows_notes_nothing() -> None:
 
 
 def test_other_readers_take_the_result(tmp_path: Path) -> None:
-    """The files have the types that they were written with, the log the record of the changes; delta-kernel reads both."""
+    """The files have the types that they were written with, the log the record of the changes; delta-kernel
+    reads both."""
     table = deltaic.write(
         tmp_path / "t", pa.table({"a": pa.array([1], pa.int32())}), properties={**ON, "delta.enableDeletionVectors": False}
     )

@@ -1,4 +1,5 @@
-"""deltaic.write: modes, the definition that must agree, schemas, races, what is left behind by a write that fails."""
+"""deltaic.write: modes, the definition that must agree, schemas, races, what is left behind by a write that
+fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Every type of the protocol, and partition values of every type, through a table and back; read by deltalake too."""
+"""Every type of the protocol, and partition values of every type, through a table and back; read by deltalake
+too."""
 
 from __future__ import annotations
 

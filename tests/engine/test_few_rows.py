@@ -1,4 +1,5 @@
-"""Plans over few rows: what Arrow computes without a query is what DuckDB computes, and all else goes to DuckDB."""
+"""Plans over few rows: what Arrow computes without a query is what DuckDB computes, and all else goes to
+DuckDB."""
 
 from __future__ import annotations
 
@@ -162,8 +163,8 @@ def test_larger_files_and_joins_are_duckdbs(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_random_arithmetic() -> None:
-    """Random sums and products of columns and numbers, each number beside a column, as DuckDB puts the numbers of a
-    longer sum together, which may overflow where the sum does not."""
+    """Random sums and products of columns and numbers, each number beside a column, as DuckDB puts the
+    numbers of a longer sum together, which may overflow where the sum does not."""
     random.seed(11)
     names, numbers = ("n", "l", "real"), ("1", "-1", "7", "2147483647", "-2147483648", "3000000000")
 

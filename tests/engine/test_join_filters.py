@@ -1,4 +1,5 @@
-"""Filters from the keys of a small table: with and without them a query has the same rows, and with them the large table is read less."""
+"""Filters from the keys of a small table: with and without them a query has the same rows, and with them the
+large table is read less."""
 
 from __future__ import annotations
 

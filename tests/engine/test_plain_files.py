@@ -1,4 +1,5 @@
-"""Tables that DuckDB reads by its own Parquet reader: their rows are those that `_core` reads, and only plain files are read so."""
+"""Tables that DuckDB reads by its own Parquet reader: their rows are those that `_core` reads, and only plain
+files are read so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random queries within queries: with filters from the keys of other tables and without them they have the same answer.
+"""Random queries within queries: with filters from the keys of other tables and without them they have the
+same answer.
 
 `DELTAIC_QUERY_EXAMPLES=20000` for a long run; the number of a query makes it again.
 """

@@ -1,4 +1,5 @@
-"""Small tables that are copied into DuckDB: the rows of a query are those of the snapshot, and copies do not pile up."""
+"""Small tables that are copied into DuckDB: the rows of a query are those of the snapshot, and copies do not
+pile up."""
 
 from __future__ import annotations
 

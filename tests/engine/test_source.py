@@ -1,4 +1,5 @@
-"""Data of other libraries as rows: what can be read once is read once, and given as often as it is asked for."""
+"""Data of other libraries as rows: what can be read once is read once, and given as often as it is asked
+for."""
 
 from __future__ import annotations
 

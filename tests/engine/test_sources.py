@@ -1,4 +1,5 @@
-"""Tables as DuckDB reads them: encoded columns, filters in the scan, and a `pyarrow.dataset` where DuckDB has no interface for these."""
+"""Tables as DuckDB reads them: encoded columns, filters in the scan, and a `pyarrow.dataset` where DuckDB has
+no interface for these."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def rows(start: int) -> pa.Table:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> deltaic.DeltaTable:
-    """Several files, row groups, partitions of text and decimals; deleted rows; a column that older files lack, and one of another name."""
+    """Several files, row groups, partitions of text and decimals; deleted rows; a column that older files
+    lack, and one of another name."""
     path = tmp_path_factory.mktemp("sources") / "t"
     options = deltaic.ParquetOptions(max_row_group_size=700, columns={"name": deltaic.ColumnOptions(dictionary=False)})
     properties = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": True}

@@ -1,4 +1,5 @@
-"""Action reconciliation as PROTOCOL.md tells it, with nothing clever: what the compiled module is held against."""
+"""Action reconciliation as PROTOCOL.md tells it, with nothing clever: what the compiled module is held
+against."""
 
 from __future__ import annotations
 

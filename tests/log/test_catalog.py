@@ -1,4 +1,5 @@
-"""Tables that a catalog manages: staged commits, ratified by a coordinator, and published (PROTOCOL.md: Catalog-managed tables)."""
+"""Tables that a catalog manages: staged commits, ratified by a coordinator, and published (PROTOCOL.md:
+Catalog-managed tables)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ from deltaic.log import catalog
 
 
 class FileCoordinator:
-    """A catalog that is a folder: a file for each ratified version, made with O_EXCL, holds the name of its staged commit."""
+    """A catalog that is a folder: a file for each ratified version, made with O_EXCL, holds the name of its
+    staged commit."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,5 @@
-"""Checkpoints of several parts: each has the columns of its own actions; one that cannot be read is passed over with a warning."""
+"""Checkpoints of several parts: each has the columns of its own actions; one that cannot be read is passed
+over with a warning."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ OTHERS = ["txn", "domainMetadata"]
 
 
 def make(path: Path, parts: list[list[str]]) -> deltaic.DeltaTable:
-    """A table whose checkpoint of version 3 has a part with just these columns each, and whose commits up to there are gone."""
+    """A table whose checkpoint of version 3 has a part with just these columns each, and whose commits up to
+    there are gone."""
     table = deltaic.write(path, pa.table({"a": [0]}), properties={"delta.appendOnly": "true", "delta.checkpointInterval": 1000})
     for version in range(1, 4):
         deltaic.write(

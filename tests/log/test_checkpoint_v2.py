@@ -1,4 +1,5 @@
-"""Checkpoints of the second form: PROTOCOL.md, V2 Spec, Sidecar Files; what did not change is not written again."""
+"""Checkpoints of the second form: PROTOCOL.md, V2 Spec, Sidecar Files; what did not change is not written
+again."""
 
 from __future__ import annotations
 

@@ -68,7 +68,8 @@ def test_one_is_read_back() -> None:
 
 
 def test_sizes_are_said_of_versions_that_get_a_checkpoint() -> None:
-    """The distribution of sizes is most of a checksum's bytes: a log of many small commits has it once for each checkpoint."""
+    """The distribution of sizes is most of a checksum's bytes: a log of many small commits has it once for
+    each checkpoint."""
     snapshot = create(memory_store(), properties={"delta.checkpointInterval": "3"})
     for version in range(1, 8):
         snapshot = append(snapshot, f"{version}.parquet")

@@ -42,7 +42,8 @@ def test_what_is_older_than_the_last_checkpoint_below_the_first_unexpired_versio
     snapshot = aged(tmp_path, [100, 90, 80, 70, 10, 5], {2, 3, 5})
     snapshot.store.put("_delta_log/00000000000000000000.00000000000000000002.compacted.json", b"{}")
     snapshot.store.put("_delta_log/notes.txt", b"mine")
-    # The first unexpired version is 4: it is built from checkpoint 3. Three commits and checksums, a checkpoint, a compacted range go.
+    # The first unexpired version is 4: it is built from checkpoint 3. Three commits and checksums, a
+    # checkpoint, a compacted range go.
     assert cleanup.clean(snapshot, now=NOW * 1000) == 8
     assert versions(snapshot) == [3, 4, 5]
     assert snapshot.store.head(checkpoint_path(2)) is None
@@ -109,7 +110,8 @@ def test_ranges_that_begin_with_the_checkpoint_or_before_go(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(("before", "cleaned"), [(0, True), (3, True), (4, True), (5, False)])
 def test_protected_checkpoints_go_at_once_or_not_at_all(tmp_path: Path, before: int, cleaned: bool) -> None:
-    """An upgrade in version 1 to a protocol that nobody supports; version 4 is what the log would begin with."""
+    """An upgrade in version 1 to a protocol that nobody supports; version 4 is what the log would begin
+    with."""
     snapshot = aged(tmp_path, [100, 90, 80, 70, 60, 5], {2, 4})
     first = tmp_path / commit_path(1)
     unheard = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["unheardOf"]}}

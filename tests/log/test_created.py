@@ -1,4 +1,5 @@
-"""The version that a new table's commit gives is not read from the log: it equals the version that is read."""
+"""The version that a new table's commit gives is not read from the log: it equals the version that is
+read."""
 
 from __future__ import annotations
 

@@ -60,7 +60,8 @@ def check(table: DeltaTable) -> StaticTable:
 
 
 def check_summaries(iceberg_table: StaticTable) -> None:
-    """The totals of a snapshot are those of the one before, with what it added and without what it took away."""
+    """The totals of a snapshot are those of the one before, with what it added and without what it took
+    away."""
     known: dict[Any, dict[str, int]] = {None: {}}
     for snapshot in iceberg_table.snapshots():
         numbers = {name: int(text) for name, text in snapshot.summary.additional_properties.items()}
@@ -122,7 +123,8 @@ def test_commands(path: str) -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_random_commands(path: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After each of many commands, some of whose metadata is not written, all snapshots have the rows of their versions."""
+    """After each of many commands, some of whose metadata is not written, all snapshots have the rows of
+    their versions."""
     chance = random.Random(seed)
     monkeypatch.setattr(iceberg_manifests, "_MOST_MANIFESTS", 4)
     monkeypatch.setattr(iceberg_manifests, "_MOST_ENTRIES", 3)
@@ -444,7 +446,8 @@ def test_a_file_that_came_and_went_while_no_metadata_was_written(path: str, monk
 
 @pytest.mark.parametrize("call", range(5))
 def test_a_store_that_fails_leaves_what_was_there(path: str, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
-    """Whichever request of the metadata fails, the commit stands, readers see one version or the other, and the next commit repairs."""
+    """Whichever request of the metadata fails, the commit stands, readers see one version or the other, and
+    the next commit repairs."""
     table = made(path, NUMBERS)
     count = 0
     original = iceberg.DocumentWriter
@@ -741,7 +744,8 @@ def test_commits_without_statistics_are_refused(path: str) -> None:
 
 
 def test_a_vector_that_another_writer_made_is_never_left_out(path: str, caplog: pytest.LogCaptureFixture) -> None:
-    """A writer that breaks the rules of version 2: readers of Iceberg keep an older version, and never see a deleted row."""
+    """A writer that breaks the rules of version 2: readers of Iceberg keep an older version, and never see a
+    deleted row."""
     table = made(path, NUMBERS)
     log = Path(path) / "_delta_log"
     (add,) = [json.loads(line)["add"] for line in (log / f"{0:020}.json").read_text().splitlines() if '"add"' in line]

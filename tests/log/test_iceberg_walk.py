@@ -1,6 +1,8 @@
-"""Random walks over tables with Iceberg metadata: after each step PyIceberg reads the rows that deltaic reads, also with a filter.
+"""Random walks over tables with Iceberg metadata: after each step PyIceberg reads the rows that deltaic
+reads, also with a filter.
 
-PyIceberg reads no vectors of Delta's vector files, so `convert_iceberg` reads the metadata of tables with deletion vectors.
+PyIceberg reads no vectors of Delta's vector files, so `convert_iceberg` reads the metadata of tables with
+deletion vectors.
 """
 
 from __future__ import annotations

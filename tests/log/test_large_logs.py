@@ -1,4 +1,5 @@
-"""Actions that stay in their checkpoint or commit until they are asked for: the answers are those of a log read whole."""
+"""Actions that stay in their checkpoint or commit until they are asked for: the answers are those of a log
+read whole."""
 
 from __future__ import annotations
 
@@ -146,7 +147,8 @@ def predicates(draw: random.Random, count: int) -> Iterator[dict[str, Any]]:
 
 
 def same(held: _core.Snapshot, left: _core.Snapshot, seed: int, count: int) -> None:
-    """Equal answers: the same files. Typed statistics may tell more than JSON that says nothing, never of a file that JSON keeps."""
+    """Equal answers: the same files. Typed statistics may tell more than JSON that says nothing, never of a
+    file that JSON keeps."""
     assert (left.file_count, left.size_in_bytes, left.num_records) == (held.file_count, held.size_in_bytes, held.num_records)
     assert left.tombstones().sort_by("path").equals(held.tombstones().sort_by("path"))
     assert left.files(TABLE).adds.equals(held.files(TABLE).adds)
@@ -365,7 +367,8 @@ def test_a_version_that_advances_needs_no_file_of_the_log_but_the_new_commit(mon
     store.delete([checkpoint_path(3)])
     advanced = snapshot.advance(4)
     assert (advanced.version, advanced.protocol, advanced.metadata) == (4, after.protocol, after.metadata)
-    # Which files live is asked of the checkpoint, once; from then on what a commit says is all that is needed.
+    # Which files live is asked of the checkpoint, once; from then on what a commit says is all that is
+    # needed.
     store.put(checkpoint_path(3), kept)
     advanced = opened(store, monkeypatch)
     assert (advanced.core.file_count, advanced.core.size_in_bytes) == (after.core.file_count, after.core.size_in_bytes)
@@ -376,7 +379,8 @@ def test_a_version_that_advances_needs_no_file_of_the_log_but_the_new_commit(mon
 
 
 def test_commits_that_wait_are_taken_as_if_they_came_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files added again, removed, removed and added again, after a checkpoint of which no key was read yet."""
+    """Files added again, removed, removed and added again, after a checkpoint of which no key was read
+    yet."""
     before = small_log()
     store = before.store
     before.core.write_checkpoint(store, checkpoint_path(3), min_deletion_timestamp=0, schema=before.table_schema)

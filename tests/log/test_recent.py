@@ -1,4 +1,5 @@
-"""Appends by path start from the version that this process committed last, and give what they give without that."""
+"""Appends by path start from the version that this process committed last, and give what they give without
+that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Random logs: every version is what a plain replay of its commits says, whatever was written beside them and however it is reached."""
+"""Random logs: every version is what a plain replay of its commits says, whatever was written beside them and
+however it is reached."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ FEATURES = ["deletionVectors", "v2Checkpoint"]
 
 @pytest.fixture(scope="module", autouse=True, params=["held", "left where they are"])
 def large(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Each test with small logs read whole, and with all of them taken for large ones, whose actions stay in their files."""
+    """Each test with small logs read whole, and with all of them taken for large ones, whose actions stay in
+    their files."""
     with pytest.MonkeyPatch.context() as patched:
         if request.param != "held":
             patched.setattr("deltaic.log.snapshot.READ_AT_ONCE", 0)
@@ -79,8 +81,9 @@ def descriptor(number: int) -> dict[str, Any]:
 
 @st.composite
 def histories(draw: st.DrawFn) -> list[bytes]:
-    """Commits, each legal on top of the one before: files added, re-added as they are, removed, given other vectors; transactions, domains
-    begun and ended, other metadata. Lines are in any order but commitInfo's."""
+    """Commits, each legal on top of the one before: files added, re-added as they are, removed, given other
+    vectors; transactions, domains begun and ended, other metadata. Lines are in any order but commitInfo's.
+    """
     live: dict[str, int | None] = {}
     commits, number = [], 0
     for version in range(draw(st.integers(1, 9))):
@@ -234,7 +237,8 @@ def test_every_version_is_what_a_plain_replay_says(commits: list[bytes], data: s
 
 
 def kind_is_whole(store: Store, base: int, version: int) -> bool:
-    """Whether `version` can be built from commit 0 (base -1) or from a checkpoint of `base` that is not broken."""
+    """Whether `version` can be built from commit 0 (base -1) or from a checkpoint of `base` that is not
+    broken."""
     listing = list_log(store)
     if not all(each in listing.commits for each in range(base + 1, version + 1)):
         return False
@@ -246,7 +250,8 @@ def kind_is_whole(store: Store, base: int, version: int) -> bool:
 @settings(max_examples=30, deadline=None)
 @given(commits=histories(), data=st.data())
 def test_checkpoints_on_checkpoints(commits: list[bytes], data: st.DataObject) -> None:
-    """Each version is loaded from the checkpoint of the one before, and writes its own: sidecars are named again or written anew."""
+    """Each version is loaded from the checkpoint of the one before, and writes its own: sidecars are named
+    again or written anew."""
     store = a_log(commits)
     snapshot = Snapshot.load(store, version=0)
     for version in range(len(commits)):

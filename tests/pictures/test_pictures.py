@@ -316,7 +316,8 @@ def test_html_of_odd_rows(tmp_path: Path) -> None:
 
 
 def test_on_spark(table: deltaic.DeltaTable, spark: Any) -> None:
-    """A picture is that of the embedded engine; HTML takes the first rows and leaves the others where they are."""
+    """A picture is that of the embedded engine; HTML takes the first rows and leaves the others where they
+    are."""
     table.alter.set_properties({"delta.enableChangeDataFeed": "true"})
     table.delete("whole < 30")
     there = deltaic.DeltaTable(table.location, spark=spark)

@@ -1,5 +1,5 @@
-"""Columns of text with a collation: their rows are read; their statistics, which are of bytes, leave out no file; no comparison is answered
-by bytes."""
+"""Columns of text with a collation: their rows are read; their statistics, which are of bytes, leave out no
+file; no comparison is answered by bytes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from deltaic.protocol.schema import Struct
 
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
-    """Two files, as a writer that knows collations leaves them: `name` ignores case, `st.x` does, too, `plain` says that it is of bytes."""
+    """Two files, as a writer that knows collations leaves them: `name` ignores case, `st.x` does, too,
+    `plain` says that it is of bytes."""
     for n, names in enumerate((["a", "B"], ["C", "d"])):
         data = {"id": [2 * n, 2 * n + 1], "name": names, "st": [{"x": each} for each in names], "plain": names}
         deltaic.write(tmp_path, pa.table(data), mode="append", properties={"delta.enableDeletionVectors": False} if n == 0 else None)

@@ -1,4 +1,5 @@
-"""Partition columns generated from others, and functions of columns that keep their order: fewer files, the same rows."""
+"""Partition columns generated from others, and functions of columns that keep their order: fewer files, the
+same rows."""
 
 from __future__ import annotations
 
@@ -140,7 +141,8 @@ def test_the_same_rows(tmp_path: Path, base: str, ahead: int) -> None:
     ],
 )
 def test_files_that_cannot_match_are_left_out(tmp_path: Path, names: str, where: str, files: int) -> None:
-    """Partition values alone: the statistics of the column itself are taken away. The file of the null is always one of them."""
+    """Partition values alone: the statistics of the column itself are taken away. The file of the null is
+    always one of them."""
     table = table_of(tmp_path / "t", "timestamp_ntz", names.split(), 0)
     log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
     (tmp_path / "t" / "_delta_log" / f"{0:020}.crc").unlink(missing_ok=True)

@@ -1,4 +1,5 @@
-"""Functions of partition columns: the engine is asked once for each partition, files without a match are not read, rows are the same."""
+"""Functions of partition columns: the engine is asked once for each partition, files without a match are not
+read, rows are the same."""
 
 from __future__ import annotations
 

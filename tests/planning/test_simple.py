@@ -1,4 +1,5 @@
-"""A condition that is read without the parser means what the parser's reading of it means, or is left to that one."""
+"""A condition that is read without the parser means what the parser's reading of it means, or is left to that
+one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Files skipped or not, condition evaluated in Rust or by the engine: the same rows, on values whose statistics mislead."""
+"""Files skipped or not, condition evaluated in Rust or by the engine: the same rows, on values whose
+statistics mislead."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Skipping in columns whose type was widened: files from before and after, by every source of bounds, give the rows that a scan of all
-files gives.
+"""Skipping in columns whose type was widened: files from before and after, by every source of bounds, give
+the rows that a scan of all files gives.
 
-Source: PROTOCOL.md, "Type Widening", supported type changes. Bounds in the log are texts of the type that the column had then: the float
-0.699999988079071 is `0.7` there.
+Source: PROTOCOL.md, "Type Widening", supported type changes. Bounds in the log are texts of the type that the
+column had then: the float 0.699999988079071 is `0.7` there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from deltaic import Schema
 from deltaic.engine.duckdb.engine import LocalEngine
 from deltaic.rows.scan import scan
 
-# Type before and after; a value of each file from before; a value of each file from after; literals of the new type.
+# Type before and after; a value of each file from before; a value of each file from after; literals of the
+# new type.
 FLOATS = [0.7, 0.1, -0.7, 3.4028234663852886e38, 1e-45, -0.0, float("inf")]
 WIDENINGS: dict[str, tuple[str, str, list[Any], list[Any], list[str]]] = {
     "byte to short": ("tinyint", "smallint", [-128, 127, 0], [300, -300], ["127", "-128", "128"]),
@@ -74,7 +75,8 @@ def _widened(path: Path, widening: str, properties: dict[str, str], *, nested: b
 
 
 def _compared(table: deltaic.DeltaTable, widening: str, column: str, *, most: int | None = None) -> int:
-    """Compares the scan that skips with the one of all files, and with the condition evaluated by the engine; files left out in all."""
+    """Compares the scan that skips with the one of all files, and with the condition evaluated by the engine;
+    files left out in all."""
     conditions = [
         condition
         for literal in WIDENINGS[widening][4][:most]
@@ -108,7 +110,8 @@ def test_bounds_of_files_from_before(tmp_path: Path, widening: str, nested: bool
 @pytest.mark.parametrize("as_json", ["true", "false"])
 @pytest.mark.parametrize("widening", ["float to double", "decimal to more scale", "date to timestamp_ntz", "int to double"])
 def test_typed_bounds_of_checkpoints(tmp_path: Path, widening: str, as_json: str) -> None:
-    """A checkpoint from before the change has bounds of the narrow type, one from after it bounds that were texts of it."""
+    """A checkpoint from before the change has bounds of the narrow type, one from after it bounds that were
+    texts of it."""
     properties = {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": as_json}
     table = _widened(tmp_path / "t", widening, properties, nested=False)
     values = len(WIDENINGS[widening][2])
@@ -146,7 +149,8 @@ def test_a_listing_shows_the_log(tmp_path: Path) -> None:
 
 
 def test_partition_values_are_read_in_the_new_type(tmp_path: Path) -> None:
-    """As delta-spark does: the text in the log is cast to the column's type now, so a float's 0.1 is the double 0.1 from then on."""
+    """As delta-spark does: the text in the log is cast to the column's type now, so a float's 0.1 is the
+    double 0.1 from then on."""
     table = _widened(tmp_path / "t", "float to double", {}, nested=False, partitioned=True)
     values = {row["k"]: row["a"] for row in table.scan().to_arrow().to_pylist() if row["a"] is not None}
     assert [values[0], values[1], values[2]] == [0.7, 0.1, -0.7]

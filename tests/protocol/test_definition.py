@@ -250,7 +250,8 @@ ADDED = st.sampled_from(["x int", "y struct<u: int>", "s struct<v: int>", "l arr
 
 @given(st.lists(st.tuples(st.sampled_from(["add", "drop", "rename", "replace"]), ADDED, st.integers(0, 50)), max_size=10))
 def test_no_sequence_of_edits_gives_an_id_or_a_physical_name_to_two_fields(steps):
-    """An old file keeps its values under a field's physical name and id: given to another field, they would show there."""
+    """An old file keeps its values under a field's physical name and id: given to another field, they would
+    show there."""
     protocol, metadata = new_table("id bigint, s struct<a: int>, l array<struct<b: int>>", properties={MODE: "name"})
     owners: dict[object, object] = {}
     for number, (step, added, pick) in enumerate(steps):

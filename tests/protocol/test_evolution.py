@@ -1,4 +1,5 @@
-"""Merging of schemas and store assignment. Sources: Spark's ANSI store assignment, delta-spark's schema merging."""
+"""Merging of schemas and store assignment. Sources: Spark's ANSI store assignment, delta-spark's schema
+merging."""
 
 from __future__ import annotations
 
@@ -149,7 +150,8 @@ TIMES = {"date", "timestamp", "timestamp_ntz"}
 @pytest.mark.parametrize("source", ATOMS)
 @pytest.mark.parametrize("target", ATOMS)
 def test_store_assignment_of_primitives(source, target):
-    """Cast.canANSIStoreAssign: equal, number to number, anything to string, date and timestamps to each other."""
+    """Cast.canANSIStoreAssign: equal, number to number, anything to string, date and timestamps to each
+    other."""
     expected = source == target or {source, target} <= NUMBERS or target == "string" or {source, target} <= TIMES
     assert can_store(source, target) is expected
 

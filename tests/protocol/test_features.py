@@ -1,4 +1,5 @@
-"""Feature gates. Source: PROTOCOL.md, "Table Features", "Valid Feature Names", and the feature's own sections."""
+"""Feature gates. Source: PROTOCOL.md, "Table Features", "Valid Feature Names", and the feature's own
+sections."""
 
 from __future__ import annotations
 
@@ -206,7 +207,8 @@ def domain(*columns):
 
 
 def test_clustering_columns_need_statistics():
-    """PROTOCOL.md, "Clustered Table": statistics of the clustering columns are a must; the names are physical."""
+    """PROTOCOL.md, "Clustered Table": statistics of the clustering columns are a must; the names are
+    physical."""
     protocol = listed("clustering", "domainMetadata", "columnMapping")
     schema = Schema(
         [

@@ -1,4 +1,5 @@
-"""Schemas: JSON and DDL round trips, names, lookups, refusals. Source: PROTOCOL.md, "Schema Serialization Format"."""
+"""Schemas: JSON and DDL round trips, names, lookups, refusals. Source: PROTOCOL.md, "Schema Serialization
+Format"."""
 
 from __future__ import annotations
 

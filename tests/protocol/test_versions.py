@@ -1,4 +1,5 @@
-"""Protocol versions of new and upgraded tables. Source: PROTOCOL.md, "Table Features for New and Existing Tables"."""
+"""Protocol versions of new and upgraded tables. Source: PROTOCOL.md, "Table Features for New and Existing
+Tables"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The change data feed, written and read. Source: PROTOCOL.md, "Change Data Files"; delta-spark's CDCReader for what is refused."""
+"""The change data feed, written and read. Source: PROTOCOL.md, "Change Data Files"; delta-spark's CDCReader
+for what is refused."""
 
 from __future__ import annotations
 
@@ -41,7 +42,8 @@ def commit(table: DeltaTable, version: int | None = None) -> list[dict[str, Any]
 
 
 def test_a_file_that_many_commits_change_is_read_once(tmp_path: Path) -> None:
-    """Rows that were deleted, restored and deleted again are there as often; row groups, a condition and few columns change nothing."""
+    """Rows that were deleted, restored and deleted again are there as often; row groups, a condition and few
+    columns change nothing."""
     properties = {"delta.enableChangeDataFeed": True, "delta.enableDeletionVectors": True}
     data = pa.table({"id": range(1000), "s": [f"s{n % 7}" for n in range(1000)]})
     table = deltaic.write(tmp_path, data, properties=properties, parquet=deltaic.ParquetOptions(max_row_group_size=128))
@@ -178,7 +180,8 @@ def test_changes_that_deltalake_wrote(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
 def test_remove_actions_without_null_partition_values(tmp_path: Path, mapping: str) -> None:
-    """delta-spark writes `"partitionValues":{}` in the remove action of a file whose partition value is null."""
+    """delta-spark writes `"partitionValues":{}` in the remove action of a file whose partition value is
+    null."""
     data = pa.table({"id": [1, 2, 3], "p": ["a", None, None], "q": [7, 8, None]})
     table = deltaic.write(tmp_path / "t", data, partition_by=["p", "q"], properties={**FEED, "delta.columnMapping.mode": mapping})
     table.delete("id > 1")

@@ -1,4 +1,5 @@
-"""What pyarrow, DuckDB and Polars answer over a table's rows is what each answers over the same rows in memory."""
+"""What pyarrow, DuckDB and Polars answer over a table's rows is what each answers over the same rows in
+memory."""
 
 from __future__ import annotations
 

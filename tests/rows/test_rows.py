@@ -1,4 +1,5 @@
-"""The lazy result of a scan: every exit gives the same rows, of one version, with columns and filters pushed."""
+"""The lazy result of a scan: every exit gives the same rows, of one version, with columns and filters
+pushed."""
 
 from __future__ import annotations
 

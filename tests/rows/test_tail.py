@@ -1,5 +1,5 @@
-"""Following a table without Spark. Rules: delta-spark's DeltaSourceSuite, DeltaSourceDeletionVectorsSuite, DeltaCDCStreamSuite and
-DeltaSourceOffsetSuite."""
+"""Following a table without Spark. Rules: delta-spark's DeltaSourceSuite, DeltaSourceDeletionVectorsSuite,
+DeltaCDCStreamSuite and DeltaSourceOffsetSuite."""
 
 from __future__ import annotations
 

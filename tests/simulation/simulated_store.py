@@ -1,4 +1,5 @@
-"""A store, a clock and a scheduler for several actors, of whom one runs at a time: a number decides who, and what goes wrong."""
+"""A store, a clock and a scheduler for several actors, of whom one runs at a time: a number decides who, and
+what goes wrong."""
 
 from __future__ import annotations
 
@@ -7,7 +8,8 @@ import random
 import threading
 from collections.abc import Callable, Iterable
 
-# What may become of a put of a commit; see `FaultStore`. The answer "exists" to a put that wrote nothing is a 409 of S3.
+# What may become of a put of a commit; see `FaultStore`. The answer "exists" to a put that wrote nothing is a
+# 409 of S3.
 FAULTS = ("lost", "timeout", "own", "dropped", "phantom", "refused")
 HOUR_MS = 3_600_000
 WORK_MS = 10 * HOUR_MS
@@ -19,7 +21,8 @@ class Crash(BaseException):
 
 
 class World:
-    """`faults`: how often a put of a commit, a listing or an actor fails, 0 to 1. `put_if_absent`: whether the store keeps it."""
+    """`faults`: how often a put of a commit, a listing or an actor fails, 0 to 1. `put_if_absent`: whether
+    the store keeps it."""
 
     def __init__(self, seed: int, *, faults: float, put_if_absent: bool = True) -> None:
         self.random, self.faults, self.put_if_absent = random.Random(seed), faults, put_if_absent
@@ -90,7 +93,8 @@ class World:
 
 
 class ActorStore:
-    """deltaic.log.store.LogStore of one actor in a world. Others go on before and after each change of the log and each listing."""
+    """deltaic.log.store.LogStore of one actor in a world. Others go on before and after each change of the
+    log and each listing."""
 
     def __init__(self, world: World, actor: int) -> None:
         self.world, self.actor = world, actor

@@ -1,10 +1,11 @@
 """Runs of actors that change one table through the real transactions, and what must hold after each run.
 
-Files have no bytes: the rows of each are known by its name. Everything else is real: vectors, commits, conflicts, checkpoints, snapshots,
-vacuum, streams.
+Files have no bytes: the rows of each are known by its name. Everything else is real: vectors, commits,
+conflicts, checkpoints, snapshots, vacuum, streams.
 
-Clocks are off by up to an hour, and nobody works for longer than WORK_MS, so a vacuum that keeps files for RETENTION takes nothing from
-anybody: a file that was removed at 0:00 by a clock that says 23:00 goes at 10:01 by a clock that says 11:01.
+Clocks are off by up to an hour, and nobody works for longer than WORK_MS, so a vacuum that keeps files for
+RETENTION takes nothing from anybody: a file that was removed at 0:00 by a clock that says 23:00 goes at 10:01
+by a clock that says 11:01.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ class Operation:
 
 @dataclass
 class Follower:
-    """A reader of a stream, who may be killed between two batches: all it keeps is the offset, and which files it was given."""
+    """A reader of a stream, who may be killed between two batches: all it keeps is the offset, and which
+    files it was given."""
 
     offset: str | None = None
     paths: list[str] = field(default_factory=list)
@@ -302,7 +304,8 @@ class Run:
         self._check_followers(store, newest.version)
 
     def _check_files(self, snapshot: Snapshot) -> None:
-        """All files of a version are there, unless the next one came long ago, which a listing that is stale may not show."""
+        """All files of a version are there, unless the next one came long ago, which a listing that is stale
+        may not show."""
         after = self.world.objects.get(f"_delta_log/{snapshot.version + 1:020}.json")
         if after is not None and after[1] < self.world.now - WORK_MS:
             return

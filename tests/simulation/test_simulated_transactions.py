@@ -1,8 +1,9 @@
-"""Random transactions over several tables, single commits and readers in a simulated store; a seed replays a run.
-`DELTAIC_SIMULATIONS=2000` does more of them.
+"""Random transactions over several tables, single commits and readers in a simulated store; a seed replays a
+run. `DELTAIC_SIMULATIONS=2000` does more of them.
 
-Oracle: each transaction is in all of its tables once or in none, as its writer was told; each table is what its commits say, one after the
-other; and who sees a transaction in one table sees it in all tables that are read after that.
+Oracle: each transaction is in all of its tables once or in none, as its writer was told; each table is what
+its commits say, one after the other; and who sees a transaction in one table sees it in all tables that are
+read after that.
 """
 
 from __future__ import annotations
@@ -83,8 +84,8 @@ class DoneByActor:
 class Run:
     """One seed. `problems`: what does not hold.
 
-    A table is a set of files; a transaction adds one file with its own name to each of its tables, and may take one away that it has
-    read. So the files of a version say which transactions it has.
+    A table is a set of files; a transaction adds one file with its own name to each of its tables, and may
+    take one away that it has read. So the files of a version say which transactions it has.
     """
 
     def __init__(self, seed: int, *, faults: float = 0.1) -> None:

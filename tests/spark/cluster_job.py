@@ -1,6 +1,8 @@
-"""Jobs on executors in processes of their own, one of which dies in each of them; prints what became of each as JSON.
+"""Jobs on executors in processes of their own, one of which dies in each of them; prints what became of each
+as JSON.
 
-`python cluster_job.py <folder>`: run by `test_cluster.py`, as a session of another master cannot live beside the tests' own.
+`python cluster_job.py <folder>`: run by `test_cluster.py`, as a session of another master cannot live beside
+    the tests' own.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from deltaic.log import references
 
 
 def dying_once(marker: str) -> Any:
-    """A function of one value, which it gives back, that ends its executor, Java and all, the first time that anybody calls it."""
+    """A function of one value, which it gives back, that ends its executor, Java and all, the first time that
+    anybody calls it."""
 
     def each(value: Any) -> Any:
         import os

@@ -14,7 +14,8 @@ ENABLED = "_deltaic_enabled_session"
 
 
 def application() -> Any:
-    """What the sessions of a test share, None before the first: the context, or with Spark Connect their class."""
+    """What the sessions of a test share, None before the first: the context, or with Spark Connect their
+    class."""
     if REMOTE in os.environ:
         return pytest.importorskip("pyspark.sql.connect.session").SparkSession
     return pytest.importorskip("pyspark").SparkContext._active_spark_context
@@ -22,7 +23,8 @@ def application() -> Any:
 
 @pytest.fixture(autouse=True)
 def enabled_session_of_the_test_alone() -> Iterator[None]:
-    """Sessions of an application that nobody has enabled are as the one enabled last; the next test begins as this one did."""
+    """Sessions of an application that nobody has enabled are as the one enabled last; the next test begins as
+    this one did."""
     before = getattr(application(), ENABLED, None)
     yield
     if (active := application()) is not None:

@@ -1,4 +1,5 @@
-"""What is particular to a session of Spark Connect, which has no JVM to talk to; run by `test_connect.py`, on a server of its own."""
+"""What is particular to a session of Spark Connect, which has no JVM to talk to; run by `test_connect.py`, on
+a server of its own."""
 
 from __future__ import annotations
 

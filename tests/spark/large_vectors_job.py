@@ -1,6 +1,8 @@
-"""Reads a table whose deletion vectors are 1 GB, on executors in processes of their own and a driver of 2 GB; prints the answers as JSON.
+"""Reads a table whose deletion vectors are 1 GB, on executors in processes of their own and a driver of 2 GB;
+prints the answers as JSON.
 
-`python large_vectors_job.py <table> <native>`: run by `test_large_vectors.py`, as its driver is another than the tests' own.
+`python large_vectors_job.py <table> <native>`: run by `test_large_vectors.py`, as its driver is another than
+    the tests' own.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from deltaic import DeltaTable
 from deltaic.engine.spark.engine import SETTING
 
 WHERE = "block < 8 OR block >= 120"
-"""Spark's reader leaves out the row groups between: the vectors come whole, and most rows of 8 billion need not be read to see it."""
+"""Spark's reader leaves out the row groups between: the vectors come whole, and most rows of 8 billion need
+not be read to see it."""
 
 SETTINGS = {
     "spark.ui.enabled": "false",

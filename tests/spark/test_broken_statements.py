@@ -1,4 +1,5 @@
-"""Statements and expressions that Spark's parser refuses change nothing, on either engine and on every way in."""
+"""Statements and expressions that Spark's parser refuses change nothing, on either engine and on every way
+in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Comments and other metadata of columns, nested ones too: from a DataFrame into a table, and from a table into a DataFrame."""
+"""Comments and other metadata of columns, nested ones too: from a DataFrame into a table, and from a table
+into a DataFrame."""
 
 from __future__ import annotations
 

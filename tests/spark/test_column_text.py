@@ -1,4 +1,5 @@
-"""Columns that have no SQL text of their own, as conditions and values of delta-spark's API: `frame.x`, lambdas, Python functions."""
+"""Columns that have no SQL text of their own, as conditions and values of delta-spark's API: `frame.x`,
+lambdas, Python functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Errors of Spark's doors as jobs of delta-spark catch them: condition, SQLSTATE and class of PySpark, and our own class.
+"""Errors of Spark's doors as jobs of delta-spark catch them: condition, SQLSTATE and class of PySpark, and
+our own class.
 
 Conditions and SQLSTATEs: delta-io/delta, spark/src/main/resources/error/delta-error-classes.json.
 """
@@ -218,7 +219,8 @@ def replaced(at: Place) -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """`kind`: a class of pyspark.errors; `own`: of deltaic.errors; `jvm`: whether it needs the session catalog, native streams or trees."""
+    """`kind`: a class of pyspark.errors; `own`: of deltaic.errors; `jvm`: whether it needs the session
+    catalog, native streams or trees."""
 
     condition: str
     sql_state: str

@@ -1,6 +1,7 @@
 """Spark Connect: everything goes by Spark's public interfaces, and gives the same rows.
 
-A process has either a session of Connect or one with a JVM, so the tests run in a process of their own, on a server that it starts.
+A process has either a session of Connect or one with a JVM, so the tests run in a process of their own, on a
+server that it starts.
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ PORT = 15002
 """Of every server that PySpark starts."""
 HERE = Path(__file__).parent
 RUN = "import os, sys, pytest; code = pytest.main(sys.argv[1:]); sys.stdout.flush(); os._exit(code)"
-"""Without the interpreter's clean-up: PySpark's client of Connect waits in it for ever for sessions that nobody stopped."""
+"""Without the interpreter's clean-up: PySpark's client of Connect waits in it for ever for sessions that
+nobody stopped."""
 FILES = (
     "connect_cases.py",
     "test_conditions.py",

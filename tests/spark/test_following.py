@@ -1,5 +1,5 @@
-"""DataFrames and views of a table's newest version follow the table, as with delta-spark: each query sees the version that is the newest
-when it is planned. What names a version stays at it."""
+"""DataFrames and views of a table's newest version follow the table, as with delta-spark: each query sees the
+version that is the newest when it is planned. What names a version stays at it."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def test_what_names_a_version_stays_at_it(session: Any, place: str) -> None:
 
 
 def test_vectors_and_files_that_come_later(session: Any, tmp_path: Path) -> None:
-    """The plan is made anew: a table without vectors gets some, one with files becomes empty, and vacuum takes the first files."""
+    """The plan is made anew: a table without vectors gets some, one with files becomes empty, and vacuum
+    takes the first files."""
     place = str(tmp_path / "t")
     session.range(10).write.format("delta").option("delta.enableDeletionVectors", "false").save(place)
     frame = load(session, place)
@@ -325,7 +326,8 @@ TOTALS = (*KNOWN, "max(name)", "min(x)")
 
 
 def test_totals_from_the_log(session: Any, tmp_path: Path) -> None:
-    """Aggregates over a whole table need no job where statistics are exact, and are those of its rows in any case."""
+    """Aggregates over a whole table need no job where statistics are exact, and are those of its rows in any
+    case."""
     from pyspark.sql import functions as F
 
     place = str(tmp_path / "t")
@@ -383,7 +385,8 @@ OF_ROWS = ("id > 5", "part = 1 AND id > 5", "part + 1 = 2", "name LIKE 'a%'", "r
 
 
 def test_totals_of_partitions_from_the_log(session: Any, tmp_path: Path) -> None:
-    """Under conditions on partition columns no job is run either, and the rows are the same; any other condition reads files."""
+    """Under conditions on partition columns no job is run either, and the rows are the same; any other
+    condition reads files."""
     from pyspark.sql import functions as F
 
     place = str(tmp_path / "t")

@@ -36,8 +36,9 @@ Expected = list[list[int]]
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Expected]]:
-    """Files that are all one on disk, `block` the number of a row's block, each with a vector of its own that no encoding makes smaller,
-    seven eighths of its rows; and for each `file` how many rows the job finds, and the sum of their blocks."""
+    """Files that are all one on disk, `block` the number of a row's block, each with a vector of its own that
+    no encoding makes smaller, seven eighths of its rows; and for each `file` how many rows the job finds, and
+    the sum of their blocks."""
     root = tmp_path_factory.mktemp("large") / "t"
     (root / "_delta_log").mkdir(parents=True)
     pq.write_table(pa.table({"block": np.repeat(np.arange(BLOCKS, dtype=np.int32), BLOCK)}), root / "0.parquet", row_group_size=8 * BLOCK)

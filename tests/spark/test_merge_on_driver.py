@@ -1,4 +1,5 @@
-"""MERGE of few rows by the embedded engine on Spark's driver: rows, metrics and errors are those of Spark's tasks, the oracle."""
+"""MERGE of few rows by the embedded engine on Spark's driver: rows, metrics and errors are those of Spark's
+tasks, the oracle."""
 
 from __future__ import annotations
 
@@ -184,7 +185,8 @@ KEYS = [
 
 
 def random_merge(draw: random.Random) -> tuple[str, Clauses]:
-    """A condition and up to five clauses. Some of them fail: a source row too many, a value that does not fit."""
+    """A condition and up to five clauses. Some of them fail: a source row too many, a value that does not
+    fit."""
 
     def where(conditions: list[str]) -> str | None:
         return draw.choice(conditions) if draw.random() < 0.6 else None

@@ -1,4 +1,5 @@
-"""Delta tables by name in Spark's session catalog (in memory). The same calls reach a Hive metastore, which has the same interface.
+"""Delta tables by name in Spark's session catalog (in memory). The same calls reach a Hive metastore, which
+has the same interface.
 
 Rules: delta-spark's DeltaTableCreationTests, DeltaDDLSuite and the documentation of its catalog.
 """

@@ -1,4 +1,5 @@
-"""Random queries on Spark and on the embedded engine: whatever Spark answers, the embedded engine answers alike.
+"""Random queries on Spark and on the embedded engine: whatever Spark answers, the embedded engine answers
+alike.
 
 A few each time; `DELTAIC_QUERY_EXAMPLES=20000` for a long run.
 """

@@ -1,4 +1,5 @@
-"""Where Spark's driver interfaces do not answer as they did, its public ones give the same rows, once and with a word in the log."""
+"""Where Spark's driver interfaces do not answer as they did, its public ones give the same rows, once and
+with a word in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Where Spark's statements name Delta tables, which statements are ours, and their parameters: no session is needed to tell."""
+"""Where Spark's statements name Delta tables, which statements are ours, and their parameters: no session is
+needed to tell."""
 
 from __future__ import annotations
 

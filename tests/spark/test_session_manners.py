@@ -23,7 +23,8 @@ FUNCTIONS = ("range_partition_id", "z85_encode")
 
 @pytest.fixture
 def session(spark: Any) -> Iterator[Any]:
-    """A session whose application has no enabled one but those that the test enables; the others are enabled again afterwards."""
+    """A session whose application has no enabled one but those that the test enables; the others are enabled
+    again afterwards."""
     others = {each: vars(each)[engines.SETTING] for each in engines._enabled if vars(each).get(engines.SETTING, "off") != "off"}
     for each in others:
         deltaic.spark.disable(each)
@@ -49,7 +50,8 @@ def classes(session: Any) -> list[type]:
 
 
 def attributes(session: Any) -> dict[tuple[str, str], Any]:
-    """What the classes of a session have, but for marks of ours: on Spark Connect the class stands for the application."""
+    """What the classes of a session have, but for marks of ours: on Spark Connect the class stands for the
+    application."""
     found = {(kind.__name__, name): value for kind in classes(session) for name, value in vars(kind).items()}
     return {key: value for key, value in found.items() if not key[1].startswith("_deltaic")}
 

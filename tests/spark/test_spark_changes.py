@@ -1,4 +1,5 @@
-"""The change data feed on Spark: written by both engines alike, and read by `readChangeFeed` and by `changes()`."""
+"""The change data feed on Spark: written by both engines alike, and read by `readChangeFeed` and by
+`changes()`."""
 
 from __future__ import annotations
 

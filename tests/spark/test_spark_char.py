@@ -1,4 +1,5 @@
-"""CHAR(n) on Spark: values are padded when they are read and compared, whatever number of spaces they are stored with."""
+"""CHAR(n) on Spark: values are padded when they are read and compared, whatever number of spaces they are
+stored with."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ pytest.importorskip("pyspark")
 
 STRUCT, ARRAY = "struct<x:char(3),y:int>", "array<char(3)>"
 ROWS = [(1, "ab", "ab"), (2, "cd   ", "cd"), (3, "ef", "x"), (4, None, None)]
-"""id, c and s as they are stored: delta-spark stores what a writer hands over, and padded text where it copies a row."""
+"""id, c and s as they are stored: delta-spark stores what a writer hands over, and padded text where it
+copies a row."""
 PADDED = {"ab   ", "cd   ", "ef   ", None}
 
 

@@ -1,4 +1,5 @@
-"""The same commands on both engines, one after the other: rows, metrics and log are the same, less times, ids, sizes and names of files."""
+"""The same commands on both engines, one after the other: rows, metrics and log are the same, less times,
+ids, sizes and names of files."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ STEPS: list[Step] = [
 ]
 
 
-# Way of reading, and how many rows may come to the driver as part of a command's work. All but the first leave the files to tasks.
+# Way of reading, and how many rows may come to the driver as part of a command's work. All but the first
+# leave the files to tasks.
 PATHS = {
     "native": ("auto", None),
     "jobs": ("auto", None),
@@ -95,7 +97,8 @@ def rows(table: DeltaTable) -> list[str]:
 
 
 def committed(table: DeltaTable, exact: bool) -> list[Any]:
-    """The last commit, without what differs from one run to the next; where not `exact`, without its files too."""
+    """The last commit, without what differs from one run to the next; where not `exact`, without its files
+    too."""
     found = []
     for line in (Path(table.location) / "_delta_log" / f"{table.version:020d}.json").read_text().splitlines():
         [(kind, action)] = json.loads(line).items()
@@ -115,7 +118,8 @@ def committed(table: DeltaTable, exact: bool) -> list[Any]:
 
 
 def countable(metrics: Any, exact: bool) -> Any:
-    """Metrics without bytes and times, and where not `exact` without what depends on which rows share a file."""
+    """Metrics without bytes and times, and where not `exact` without what depends on which rows share a
+    file."""
     if not isinstance(metrics, dict):
         return None
     left = ("bytes", "time", "size") if exact else ("bytes", "time", "size", "file", "vector", "copied", "output")

@@ -1,4 +1,5 @@
-"""The examples in the docstrings of `deltaic.spark` run, and every public method has one. `/data` is a new folder for each."""
+"""The examples in the docstrings of `deltaic.spark` run, and every public method has one. `/data` is a new
+folder for each."""
 
 from __future__ import annotations
 
@@ -47,7 +48,8 @@ def test_every_public_method_has_an_example() -> None:
 
 @pytest.fixture
 def names(spark: Any, tmp_path: Path) -> dict[str, Any]:
-    """What the examples name: a table of two versions, one without vectors, one by day, a DataFrame, builders."""
+    """What the examples name: a table of two versions, one without vectors, one by day, a DataFrame,
+    builders."""
     deltaic.write(tmp_path / "flights", {"id": [1, 2, 3], "origin": ["JFK", "LGA", "EWR"], "delay": [5, None, 70]})
     deltaic.write(tmp_path / "flights", {"id": [4], "origin": ["EWR"], "delay": [20]}, mode="append")
     deltaic.write(tmp_path / "plain", {"id": [1]}, properties={"delta.enableDeletionVectors": False})

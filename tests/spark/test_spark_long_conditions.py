@@ -1,4 +1,5 @@
-"""Conditions of thousands of ORs and ANDs in commands on Spark; `tests/sql/test_long_conditions.py` has those of the embedded engine."""
+"""Conditions of thousands of ORs and ANDs in commands on Spark; `tests/sql/test_long_conditions.py` has those
+of the embedded engine."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ def test_long_conditions_of_merge(session: Any, tmp_path: Path) -> None:
 
 
 def test_long_chains_of_columns(spark: Any, tmp_path: Path) -> None:
-    """Python makes `a | b | c | …` a tree as deep as it is long, in which Spark's own recursions end at some hundred levels."""
+    """Python makes `a | b | c | …` a tree as deep as it is long, in which Spark's own recursions end at some
+    hundred levels."""
     from pyspark.sql import functions as F
 
     made = deltaic.write(tmp_path / "t", ROWS)

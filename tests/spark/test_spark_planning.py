@@ -1,5 +1,5 @@
-"""Files that are chosen when Spark plans a query: the same files and the same rows as where all of them are known from the start, and no
-work for those that a query does not need."""
+"""Files that are chosen when Spark plans a query: the same files and the same rows as where all of them are
+known from the start, and no work for those that a query does not need."""
 
 from __future__ import annotations
 
@@ -93,7 +93,8 @@ PREDICATES = (
 
 
 def test_the_same_files_and_rows_either_way(table: DeltaTable, spark: Any, listed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told of all files at first, or only of those that a query leaves: the sum over the two scans (with vectors, without) is the same."""
+    """Told of all files at first, or only of those that a query leaves: the sum over the two scans (with
+    vectors, without) is the same."""
 
     def files_of(frame: Any) -> int:
         listed.clear()
@@ -260,7 +261,8 @@ def calls(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
 
 def test_of_a_hundred_thousand_files(many_files: Path, spark: Any, calls: list[str]) -> None:
-    """However many there are: no call for each, a small plan, and tasks that know of their own files alone."""
+    """However many there are: no call for each, a small plan, and tasks that know of their own files
+    alone."""
 
     def weight(thing: Any) -> int:
         made = spark._jvm.java.io.ByteArrayOutputStream()

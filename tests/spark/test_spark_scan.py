@@ -1,5 +1,5 @@
-"""Reading on Spark, through its own driver interfaces and by public ones: the rows are those of the embedded engine, whatever is in the
-files."""
+"""Reading on Spark, through its own driver interfaces and by public ones: the rows are those of the embedded
+engine, whatever is in the files."""
 
 from __future__ import annotations
 
@@ -226,7 +226,8 @@ def test_not_a_number_is_greater_than_what_parquet_says(tmp_path: Path, spark: A
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
 def test_columns_are_chosen_in_one_call_or_one_by_one(tmp_path: Path, spark: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names that need quotes, floats, comments, a partition, a struct and row ids, with and without the short way."""
+    """Names that need quotes, floats, comments, a partition, a struct and row ids, with and without the short
+    way."""
     fields = [pa.field("a`b:c", pa.int64(), metadata={"comment": "a 'number'"}), pa.field("f", pa.float64(), metadata={"comment": "ü"})]
     fields += [pa.field("p", pa.string()), pa.field("st", pa.struct([("x", pa.float32()), ("y", pa.string())]))]
     columns = [[1, 2, 3], [0.5, float("nan"), None], ["u", "v", "u"], [{"x": 1.5, "y": "s"}, None, {"x": None, "y": "t"}]]
@@ -282,7 +283,8 @@ def test_a_native_scan_is_one_stage_without_what_files_do_not_need(tmp_path: Pat
 
 
 def test_of_many_files_those_that_a_query_leaves(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same rows whether the JVM is told of all files at once, of those that statistics leave, or of all when a query needs them."""
+    """The same rows whether the JVM is told of all files at once, of those that statistics leave, or of all
+    when a query needs them."""
     data = pa.table({"id": range(60), "part": [i // 20 for i in range(60)]})
     for start in range(0, 60, 5):
         deltaic.write(tmp_path / "t", data.slice(start, 5), mode="append", partition_by=["part"], properties=VECTORS)

@@ -1,4 +1,5 @@
-"""Tables with columns of shapes on Spark: they are read and deleted from; commands that would write such rows refuse before they start."""
+"""Tables with columns of shapes on Spark: they are read and deleted from; commands that would write such rows
+refuse before they start."""
 
 from __future__ import annotations
 

@@ -286,7 +286,8 @@ def test_views_of_tables(spark: Any, sql: Any, path: str) -> None:
 
 
 def test_views_of_columns(spark: Any, sql: Any, path: str) -> None:
-    """DELETE and UPDATE through a view of columns of a table; delta-spark refuses those through other views, too."""
+    """DELETE and UPDATE through a view of columns of a table; delta-spark refuses those through other views,
+    too."""
     sql(f"CREATE OR REPLACE TEMPORARY VIEW some AS SELECT amount, id FROM delta.`{path}`")
     try:
         assert sql("DELETE FROM some WHERE some.id = 1").first().num_affected_rows == 1
@@ -347,7 +348,8 @@ def test_into_sparks_tables(spark: Any, sql: Any, path: str) -> None:
 
 
 def test_views_stand_for_tables(spark: Any, sql: Any, path: str) -> None:
-    """The view shows what a statement by its name has made of the table, and a query of a whole table makes such a view."""
+    """The view shows what a statement by its name has made of the table, and a query of a whole table makes
+    such a view."""
     sql(f"CREATE OR REPLACE TEMP VIEW everything AS SELECT * FROM delta.`{path}`")
     sql("DELETE FROM everything WHERE id < 3")
     assert ids(spark.table("everything")) == [3, 4, 5]

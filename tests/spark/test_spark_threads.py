@@ -1,4 +1,5 @@
-"""Eight threads at work at once, each on its own table, all tables of one schema: every command, on either engine."""
+"""Eight threads at work at once, each on its own table, all tables of one schema: every command, on either
+engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Writing on Spark: the files of Spark's own writer, taken in with the statistics and names that the table wants."""
+"""Writing on Spark: the files of Spark's own writer, taken in with the statistics and names that the table
+wants."""
 
 from __future__ import annotations
 

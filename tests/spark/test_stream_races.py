@@ -1,5 +1,5 @@
-"""Streams beside other work: two sinks of one table, a source whose table is compacted, vacuumed and restored meanwhile, and MERGEs of many
-batches, after which the process holds no more than before.
+"""Streams beside other work: two sinks of one table, a source whose table is compacted, vacuumed and restored
+meanwhile, and MERGEs of many batches, after which the process holds no more than before.
 
 `DELTAIC_STREAM_BATCHES=2000` is the long profile of the last one.
 """
@@ -62,7 +62,8 @@ def test_two_sinks_of_one_table(session: Any, tmp_path: Path) -> None:
 
 
 def test_a_source_that_is_compacted_and_vacuumed_meanwhile(session: Any, tmp_path: Path) -> None:
-    """DeltaSourceSuite: files that OPTIMIZE writes are no new rows ("dataChange = false"), and files that were read may go."""
+    """DeltaSourceSuite: files that OPTIMIZE writes are no new rows ("dataChange = false"), and files that
+    were read may go."""
     path, found = tmp_path / "t", []
     appended(path, 0)
     writer = source(session, path).writeStream.foreachBatch(lambda batch, number: found.extend(row.id for row in batch.collect()))
@@ -103,7 +104,8 @@ def test_a_restored_table_ends_its_stream(session: Any, tmp_path: Path) -> None:
 
 
 def held(session: Any) -> dict[str, int]:
-    """Counts of Python and the JVM, besides those of `counted`: RDDs that are cached, views, megabytes that are in use."""
+    """Counts of Python and the JVM, besides those of `counted`: RDDs that are cached, views, megabytes that
+    are in use."""
     counts = counted(session)
     runtime = session._jvm.java.lang.Runtime.getRuntime()
     return {
@@ -141,7 +143,8 @@ def test_merges_of_many_batches_leave_nothing_behind(session: Any, tmp_path: Pat
     assert {row["id"]: row["n"] for row in rows} == wanted
     assert DeltaTable(path).version == table.version + BATCHES
     first, last = numbers
-    # Pools of threads grow by themselves. In the long profile 100 KB that each batch leaves are more than the spare memory.
+    # Pools of threads grow by themselves. In the long profile 100 KB that each batch leaves are more than the
+    # spare memory.
     spare = {"RDDs": 0, "views": 0, "MB of the heap": 150, "MB of Python": 150}
     for what, count in last.items():
         most = first[what] + spare.get(what, 2 * THREADS)

@@ -1,5 +1,6 @@
-"""Streams that go on while columns of their table are renamed, dropped and widened (`schemaTrackingLocation`). Rules: delta-spark's
-DeltaSourceSchemaEvolutionSuite and its documentation of streaming reads."""
+"""Streams that go on while columns of their table are renamed, dropped and widened
+(`schemaTrackingLocation`). Rules: delta-spark's DeltaSourceSchemaEvolutionSuite and its documentation of
+streaming reads."""
 
 from __future__ import annotations
 

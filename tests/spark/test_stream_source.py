@@ -1,5 +1,5 @@
-"""Tables as sources of structured streams. Rules, and the names of tests in the comments: delta-spark's DeltaSourceSuite,
-DeltaSourceDeletionVectorsSuite and DeltaCDCStreamSuite."""
+"""Tables as sources of structured streams. Rules, and the names of tests in the comments: delta-spark's
+DeltaSourceSuite, DeltaSourceDeletionVectorsSuite and DeltaCDCStreamSuite."""
 
 from __future__ import annotations
 
@@ -75,7 +75,8 @@ def last_offset(place: Path) -> dict[str, Any]:
 
 
 def test_the_snapshot_comes_first_and_each_row_once(collector: Collector, tmp_path: Path) -> None:
-    """DeltaSourceSuite: "maxFilesPerTrigger", "Delta sources should verify the protocol reader version" and "restarting a query"."""
+    """DeltaSourceSuite: "maxFilesPerTrigger", "Delta sources should verify the protocol reader version" and
+    "restarting a query"."""
     table = appended(tmp_path / "t", 3, properties=VECTORS)
     table.delete("id = 1")
     first = collector.run(tmp_path / "t", maxFilesPerTrigger=1)
@@ -89,7 +90,8 @@ def test_the_snapshot_comes_first_and_each_row_once(collector: Collector, tmp_pa
 
 
 def test_a_checkpoint_of_delta_spark_goes_on(collector: Collector, tmp_path: Path) -> None:
-    """Offsets and metadata as delta-spark leaves them, and those that are written here have the same fields."""
+    """Offsets and metadata as delta-spark leaves them, and those that are written here have the same
+    fields."""
     table = appended(tmp_path / "t", 5)
     place = tmp_path / "checkpoint"
     for folder in ("offsets", "commits"):
@@ -166,7 +168,8 @@ def test_the_cause_of_the_end_has_a_condition(session: Any, tmp_path: Path) -> N
 
 
 def test_what_a_stream_cannot_say_ends_it(collector: Collector, tmp_path: Path) -> None:
-    """DeltaSourceSuite: "deltaSourceIgnoreDeleteError", "deltaSourceIgnoreChangesError", "schema change", "fail on data loss"."""
+    """DeltaSourceSuite: "deltaSourceIgnoreDeleteError", "deltaSourceIgnoreChangesError", "schema change",
+    "fail on data loss"."""
     table = appended(tmp_path / "t", 2)
     collector.run(tmp_path / "t")
     table.delete("id = 0")
@@ -196,8 +199,8 @@ def test_a_new_column_ends_it_and_a_restart_goes_on(collector: Collector, tmp_pa
 @pytest.mark.parametrize("way", ["native", "public"])
 @pytest.mark.parametrize("partition_by", [None, "p"])
 def test_changes(collector: Collector, spark: Any, tmp_path: Path, way: str, partition_by: str | None) -> None:
-    """DeltaCDCStreamSuite: "no startingVersion should result fetch the entire snapshot", "updates". In a session that is not enabled
-    PySpark finds the data source."""
+    """DeltaCDCStreamSuite: "no startingVersion should result fetch the entire snapshot", "updates". In a
+    session that is not enabled PySpark finds the data source."""
     session, name = (collector.session, "delta") if way == "native" else (spark, "deltaic")
     properties = {"delta.enableChangeDataFeed": True, **VECTORS}
     table = deltaic.write(tmp_path / "t", rows(1, 2), partition_by=partition_by, properties=properties)

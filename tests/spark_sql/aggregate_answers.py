@@ -1,4 +1,5 @@
-"""What the embedded engine answers to aggregates on the rows of a family, and how that compares with what Spark answered."""
+"""What the embedded engine answers to aggregates on the rows of a family, and how that compares with what
+Spark answered."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ class Aggregates:
 
 
 def differences(query: Query, ours: Any, recorded: dict[str, Any]) -> str:
-    """How our answer differs from what is recorded of Spark; nothing where it is the same or refused by name."""
+    """How our answer differs from what is recorded of Spark; nothing where it is the same or refused by
+    name."""
     if isinstance(ours, UnsupportedFeatureError):
         return ""
     if isinstance(ours, DeltaError):

@@ -1,4 +1,5 @@
-"""Aggregates for a walk over the list of aggregate functions: each over arguments of every type, of all rows, some, none, and in groups.
+"""Aggregates for a walk over the list of aggregate functions: each over arguments of every type, of all rows,
+some, none, and in groups.
 
 scripts/walk_spark_aggregates.py asks Spark for them; test_aggregates_recorded.py holds a part of the walk.
 """
@@ -124,7 +125,8 @@ last(t, true)
 
 
 def queries(seed: int = 3) -> list[Query]:
-    """Every aggregate of every argument over all rows; with DISTINCT; and some of them over part of the rows and in groups."""
+    """Every aggregate of every argument over all rows; with DISTINCT; and some of them over part of the rows
+    and in groups."""
     chosen = random.Random(seed)
     arguments = (*COLUMNS, *EXPRESSIONS)
     found = [Query(f"{name}({argument})") for name, argument in itertools.product(sorted(NAMES), arguments)]

@@ -1,4 +1,5 @@
-"""What the embedded engine answers to many forms on the rows of a family, and how that compares with what Spark answered."""
+"""What the embedded engine answers to many forms on the rows of a family, and how that compares with what
+Spark answered."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from deltaic.spark_sql.duckdb import ExpressionError, TranslatedExpression, fail
 from deltaic.spark_sql.macros import MACROS
 
 Outcome = TranslatedExpression | UnsupportedFeatureError | InvalidArgumentError
-# Java's StrictMath and the C library differ in the last place of these; what is made of their results may differ a little more.
+# Java's StrictMath and the C library differ in the last place of these; what is made of their results may
+# differ a little more.
 _INEXACT = re.compile(
     r"\b(exp|expm1|ln|log\w*|power|pow|sinh?|cosh?|tanh?|asin|acos|atan2?|degrees|radians|cbrt|cot|e)\(",
 )
@@ -28,7 +30,8 @@ _ERROR = re.compile(r"\berror\(")
 
 
 def _soft(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """A connection whose errors TRY takes, which takes no volatile function: `deltaic_soft` in place of `error`."""
+    """A connection whose errors TRY takes, which takes no volatile function: `deltaic_soft` in place of
+    `error`."""
     from duckdb import sqltypes
 
     def fail(message: str) -> None:
@@ -63,7 +66,8 @@ class Answers:
             return error
 
     def values(self, found: Sequence[TranslatedExpression]) -> list[list[Any]]:
-        """For each the value on every row; an error is {"error": condition}, a refusal on a row {"refused": text}."""
+        """For each the value on every row; an error is {"error": condition}, a refusal on a row {"refused":
+        text}."""
         result: dict[int, list[Any]] = {}
         together = [index for index, one in enumerate(found) if not one.raises]
         for start in range(0, len(together), 30):
@@ -74,8 +78,9 @@ class Answers:
         return [result[index] if index in result else self.failing(one) for index, one in enumerate(found)]
 
     def failing(self, one: TranslatedExpression, expected: Sequence[Any] = (), most: int = 1000) -> list[Any]:
-        """The values of a form that may fail, row by row where it does. With `expected`, values of which some are errors, the rows that
-        should not fail are asked at once, and of the others the first `most`: the rest is taken to be as expected."""
+        """The values of a form that may fail, row by row where it does. With `expected`, values of which some
+        are errors, the rows that should not fail are asked at once, and of the others the first `most`: the
+        rest is taken to be as expected."""
         if not one.columns and one.deterministic:
             return [self.single(one, None)] * self.rows
         bad = [row for row, value in enumerate(expected, 1) if _is(value, "error")]
@@ -89,8 +94,8 @@ class Answers:
         return [(asked[row] if row in asked else expected[row - 1]) if row in bad else next(good) for row in range(1, self.rows + 1)]
 
     def tried(self, found: Sequence[TranslatedExpression], seconds: float = 20) -> list[list[Any]]:
-        """`values`, of many forms at once that may all fail; an error or a refusal on a row is {"error": ""}. What takes longer than
-        `seconds` alone is {"crash": ...} on every row."""
+        """`values`, of many forms at once that may all fail; an error or a refusal on a row is {"error": ""}.
+        What takes longer than `seconds` alone is {"crash": ...} on every row."""
         result: list[list[Any]] = []
         for start in range(0, len(found), 20):
             result += self._tried(found[start : start + 20], seconds)

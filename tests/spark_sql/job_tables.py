@@ -1,4 +1,5 @@
-"""Tables of events, subscriptions and odd values for `jobs.sql` and `intervals.sql`: the same rows here and in Spark."""
+"""Tables of events, subscriptions and odd values for `jobs.sql` and `intervals.sql`: the same rows here and
+in Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Queries of one column without an alias: every operator and function, on columns of all types, for the name that the column gets.
+"""Queries of one column without an alias: every operator and function, on columns of all types, for the name
+that the column gets.
 
 scripts/record_spark_expressions.py records Spark's names (`names`), test_column_names.py compares ours.
 """
@@ -300,7 +301,8 @@ given.n + 1
 
 
 def name_forms() -> list[tuple[Family, str]]:
-    """(rows, form): forms with an answer from Spark already, and some of the walk for each function and operator."""
+    """(rows, form): forms with an answer from Spark already, and some of the walk for each function and
+    operator."""
     found = [(family, form) for family in FAMILIES for form in family.forms]
     given, chosen = Family("given", WALK.rows, ()), random.Random(3)
     walk = [form for name in FORMS if name.isidentifier() for form in chosen.choices([*calls(name, chosen, KEPT)], k=KEPT)]

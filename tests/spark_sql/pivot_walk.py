@@ -1,6 +1,7 @@
 """Random queries with PIVOT and UNPIVOT, over the tables of query_walk.py: numbers from `FIRST` on.
 
-Spark has no set operations BY NAME in its SQL (`unionByName` is a method of DataFrames), so that none is made here.
+Spark has no set operations BY NAME in its SQL (`unionByName` is a method of DataFrames), so that none is made
+here.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class PivotWalk(Walk):
         return f"(SELECT {', '.join(name for name, _ in kept)} FROM {table}{where}){self._one(('', f' AS {alias}'))}", kept
 
     def _around(self, rows: str, turned: str) -> str:
-        """The query of a table and what turns it: as a clause of FROM or behind a pipe; some with a name for the rows and a condition."""
+        """The query of a table and what turns it: as a clause of FROM or behind a pipe; some with a name for
+        the rows and a condition."""
         if self._chance(0.15):
             return f"FROM {rows} |> {turned}"
         if self._chance(0.2):

@@ -1,7 +1,9 @@
-"""Random queries over three small tables: joins, LATERAL, subqueries, windows, grouping, set operations, WITH, pipes.
+"""Random queries over three small tables: joins, LATERAL, subqueries, windows, grouping, set operations,
+WITH, pipes.
 
-A query is made so that its rows do not hang on the order of rows: windows that see an order have a total one, LIMIT stands behind an order
-of all columns, doubles are multiples of a quarter, whose sums are exact. Nothing in it fails: numbers are small, divisors are not zero.
+A query is made so that its rows do not hang on the order of rows: windows that see an order have a total one,
+LIMIT stands behind an order of all columns, doubles are multiples of a quarter, whose sums are exact. Nothing
+in it fails: numbers are small, divisors are not zero.
 """
 
 from __future__ import annotations
@@ -128,7 +130,8 @@ class Walk:
         items = []
         for kind in wanted:
             item = self._scalar(kind, columns) if depth > 1 and self._chance(0.12) else ""
-            # Of two windows each may give equal rows its values in another order, so that there is one at most.
+            # Of two windows each may give equal rows its values in another order, so that there is one at
+            # most.
             if not item and not distinct and not any(" OVER " in text for text, _ in items) and self._chance(0.2):
                 item = self._window(kind, columns)
             items.append((item or self._value(kind, columns, 2), kind))

@@ -1,4 +1,5 @@
-"""Forms and rows that Spark's answers are recorded for: scripts/record_spark_expressions.py asks Spark, test_recorded.py asks deltaic."""
+"""Forms and rows that Spark's answers are recorded for: scripts/record_spark_expressions.py asks Spark,
+test_recorded.py asks deltaic."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ INF, NAN = float("inf"), float("nan")
 
 @dataclass(frozen=True)
 class Family:
-    """Rows (an Arrow table), the expressions evaluated on each of them, and the session time zones to do it in."""
+    """Rows (an Arrow table), the expressions evaluated on each of them, and the session time zones to do it
+    in."""
 
     name: str
     rows: pa.Table

@@ -13,7 +13,8 @@ FOLDER = Path(__file__).parent / "recorded"
 
 
 def encode(values: pa.Array | pa.ChunkedArray) -> list[Any]:
-    """Arrow values as JSON that keeps every bit that counts: floats by repr, moments as microseconds, dates as days, bytes as hex."""
+    """Arrow values as JSON that keeps every bit that counts: floats by repr, moments as microseconds, dates
+    as days, bytes as hex."""
     array = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     kind = array.type
     if pa.types.is_timestamp(kind):
@@ -52,7 +53,8 @@ def path_of(family: str, zone: str) -> Path:
 
 
 def save(family: str, zone: str, recorded: list[dict[str, Any]]) -> None:
-    """One form a line, compressed without a time stamp, so that a new recording of the same answers is the same file."""
+    """One form a line, compressed without a time stamp, so that a new recording of the same answers is the
+    same file."""
     text = "".join(json.dumps(entry, ensure_ascii=False, sort_keys=True) + "\n" for entry in recorded)
     FOLDER.mkdir(exist_ok=True)
     path_of(family, zone).write_bytes(gzip.compress(text.encode(), mtime=0))

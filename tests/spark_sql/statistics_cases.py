@@ -1,4 +1,5 @@
-"""Aggregates that describe a column or two, over the rows of the walk: all of them, some, none, and in groups."""
+"""Aggregates that describe a column or two, over the rows of the walk: all of them, some, none, and in
+groups."""
 
 from __future__ import annotations
 

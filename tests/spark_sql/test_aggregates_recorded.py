@@ -1,4 +1,5 @@
-"""Aggregates as Spark recorded them: value, type and error, or a refusal by name; scripts/walk_spark_aggregates.py records."""
+"""Aggregates as Spark recorded them: value, type and error, or a refusal by name;
+scripts/walk_spark_aggregates.py records."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Names of columns without an alias, as Spark 4.3 gave them: of `NAMES`, and of every form of name_forms.py, as recorded."""
+"""Names of columns without an alias, as Spark 4.3 gave them: of `NAMES`, and of every form of name_forms.py,
+as recorded."""
 
 from __future__ import annotations
 

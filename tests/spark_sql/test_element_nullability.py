@@ -1,4 +1,5 @@
-"""Functions over arrays and maps of which some may hold null and others may not: the result may hold what either side may."""
+"""Functions over arrays and maps of which some may hold null and others may not: the result may hold what
+either side may."""
 
 from __future__ import annotations
 

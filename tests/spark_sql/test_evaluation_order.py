@@ -1,4 +1,5 @@
-"""Which arguments are evaluated on a row where another one is null: an argument that fails does so just where it does in Spark.
+"""Which arguments are evaluated on a row where another one is null: an argument that fails does so just where
+it does in Spark.
 
 Expected: answers of Spark 4.3 with ANSI mode on, on a row of a Parquet file.
 """

@@ -1,4 +1,5 @@
-"""Kernels called directly: what they take, and how they fail. Their values are Spark's, which test_recorded.py compares."""
+"""Kernels called directly: what they take, and how they fail. Their values are Spark's, which
+test_recorded.py compares."""
 
 from __future__ import annotations
 

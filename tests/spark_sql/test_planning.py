@@ -1,4 +1,5 @@
-"""What fails before any row is read: literals that Spark computes while it plans, recorded by scripts/record_spark_expressions.py."""
+"""What fails before any row is read: literals that Spark computes while it plans, recorded by
+scripts/record_spark_expressions.py."""
 
 from __future__ import annotations
 

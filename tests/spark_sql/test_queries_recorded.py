@@ -1,4 +1,5 @@
-"""Whole queries are answered as Spark answered them: rows, names and types of columns, errors by their condition."""
+"""Whole queries are answered as Spark answered them: rows, names and types of columns, errors by their
+condition."""
 
 from __future__ import annotations
 

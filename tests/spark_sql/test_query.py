@@ -1,7 +1,7 @@
 """Queries for DuckDB: structure, names, types and rows; what expressions mean is tested beside their forms.
 
-Expected rows follow Spark 4 with ANSI on: nulls first when ascending, sums of `bigint` in `bigint`, averages of decimals with four more
-digits.
+Expected rows follow Spark 4 with ANSI on: nulls first when ascending, sums of `bigint` in `bigint`, averages
+of decimals with four more digits.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Random queries are answered as Spark answered them: names and types of columns, rows. `scripts/walk_spark_queries.py` records them, and
-asks about more; tests/spark/test_random_queries.py asks a live Spark."""
+"""Random queries are answered as Spark answered them: names and types of columns, rows.
+`scripts/walk_spark_queries.py` records them, and asks about more; tests/spark/test_random_queries.py asks a
+live Spark."""
 
 from __future__ import annotations
 

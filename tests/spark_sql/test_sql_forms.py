@@ -1,4 +1,5 @@
-"""docs/sql.md says what the registry says, and no function on it goes without an answer recorded from Spark."""
+"""docs/sql.md says what the registry says, and no function on it goes without an answer recorded from
+Spark."""
 
 from __future__ import annotations
 

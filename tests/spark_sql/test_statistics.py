@@ -1,4 +1,5 @@
-"""Aggregates that describe columns, as Spark recorded them; scripts/walk_spark_aggregates.py --statistics records."""
+"""Aggregates that describe columns, as Spark recorded them; scripts/walk_spark_aggregates.py --statistics
+records."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ ZONE = "America/New_York"
 RECORDED = load("statistics", ZONE)
 NAMES = sorted({entry["query"][0].split("(")[0] for entry in RECORDED})
 _ORDER = re.compile(r"^(max_by|min_by|mode|first|first_value|last|last_value|any_value)\(")
-"""Of rows that are equal in what counts, these answer the one that comes first, in Spark as here: types and groups are compared."""
+"""Of rows that are equal in what counts, these answer the one that comes first, in Spark as here: types and
+groups are compared."""
 
 
 @pytest.fixture(scope="module")

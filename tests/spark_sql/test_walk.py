@@ -1,7 +1,8 @@
-"""A part of the walk over the list of forms: Spark's value, type and error on every row, or a refusal by name; never another answer.
+"""A part of the walk over the list of forms: Spark's value, type and error on every row, or a refusal by
+name; never another answer.
 
-scripts/walk_spark_expressions.py makes the forms, asks Spark and records; `walk` holds forms on columns and literals, `found` what a walk
-once found different.
+scripts/walk_spark_expressions.py makes the forms, asks Spark and records; `walk` holds forms on columns and
+literals, `found` what a walk once found different.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""The traps of a plain transpilation: expressions that another engine answers differently when only their names are translated.
+"""The traps of a plain transpilation: expressions that another engine answers differently when only their
+names are translated.
 
 Spark's answers to them are recorded; each is answered here the same, or refused under its name (`REFUSED`).
 """
@@ -41,7 +42,8 @@ ROWS = pa.table(
     }
 )
 
-# decimals divide to Spark's scale, casts cut off and fail, positions and weekdays count as Spark's, moments know the session's clock
+# decimals divide to Spark's scale, casts cut off and fail, positions and weekdays count as Spark's, moments
+# know the session's clock
 FORMS = lines("""
 d / e
 e / 7

@@ -1,6 +1,8 @@
-"""Expressions for a walk over the allow-list: every form with arguments of every type, limits of types, nulls, odd text, literals.
+"""Expressions for a walk over the allow-list: every form with arguments of every type, limits of types,
+nulls, odd text, literals.
 
-scripts/walk_spark_expressions.py asks Spark for them; test_walk.py holds a part of the walk, with Spark's answers.
+scripts/walk_spark_expressions.py asks Spark for them; test_walk.py holds a part of the walk, with Spark's
+answers.
 """
 
 from __future__ import annotations
@@ -98,7 +100,8 @@ _PACES = (1, 5, 7, 11, 13, 17, 19, 23, 29, 31)
 
 
 def rows(count: int = 26) -> pa.Table:
-    """In the first row each column's first value; then each goes through its values, nulls among them, at a pace of its own."""
+    """In the first row each column's first value; then each goes through its values, nulls among them, at a
+    pace of its own."""
     columns = {}
     for number, (name, (kind, values)) in enumerate(VALUES.items()):
         all_values, pace = [*values, None], _PACES[number % len(_PACES)]
@@ -134,7 +137,8 @@ def _fitting(pattern: str, chosen: random.Random) -> str:
 
 
 def calls(name: str, chosen: random.Random, size: int) -> Iterator[str]:
-    """Calls of a function: one argument of every kind, two of all pairs of columns, more at random; and wrong numbers of arguments."""
+    """Calls of a function: one argument of every kind, two of all pairs of columns, more at random; and wrong
+    numbers of arguments."""
     lengths = {len(form.parameters) for form in FORMS[name]}
     lengths |= {length + 1 for length in lengths} | {max(length - 1, 0) for length in lengths}
     for length in sorted(lengths):

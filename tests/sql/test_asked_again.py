@@ -1,4 +1,5 @@
-"""A query that is asked again keeps its translation and the filters of its first plan: its answers are those of a query asked anew."""
+"""A query that is asked again keeps its translation and the filters of its first plan: its answers are those
+of a query asked anew."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""DELETE, UPDATE, MERGE and INSERT with queries inside: subqueries in conditions and values, sources that are the target itself."""
+"""DELETE, UPDATE, MERGE and INSERT with queries inside: subqueries in conditions and values, sources that are
+the target itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Keys of joins that are computed and may fail: the join has them as keys, so that the rows are not paired with all others first."""
+"""Keys of joins that are computed and may fail: the join has them as keys, so that the rows are not paired
+with all others first."""
 
 from __future__ import annotations
 
@@ -63,13 +64,15 @@ def test_what_stands_on_one_table_comes_before_the_key():
 
 
 def test_a_key_that_fails_is_an_error_as_in_spark():
-    """Spark computes a join's keys for all rows that come to the join, not only where another key is equal."""
+    """Spark computes a join's keys for all rows that come to the join, not only where another key is
+    equal."""
     with pytest.raises(ExpressionError, match="DIVIDE_BY_ZERO"):
         answer("SELECT a.id FROM a, b WHERE a.id + 1 = b.id + 9 AND a.x = 10 div b.y")
 
 
 def test_other_equalities_keep_their_guards():
-    """Rows of an outer join, of LATERAL VIEW and groups are there before the condition is: what stands first decides first."""
+    """Rows of an outer join, of LATERAL VIEW and groups are there before the condition is: what stands first
+    decides first."""
     assert answer("SELECT a.id FROM a LEFT JOIN b ON a.id = b.id WHERE coalesce(b.y, 1) <> 0 AND a.x = 10 div b.y") == [(1,), (2,)]
     assert answer("SELECT a.id, v FROM a LATERAL VIEW explode(array(0, x)) e AS v WHERE v <> 0 AND a.x = 25 div v") == [(3, 5)]
     assert answer("SELECT a.id FROM a JOIN b ON a.id = b.id GROUP BY a.id HAVING min(b.y) <> 0 AND min(a.x) = 10 div min(b.y)") == [

@@ -65,7 +65,8 @@ def test_maintenance(place: Place) -> None:
     left = opened._snapshot.store.list_from("", recursive=True)["path"].to_pylist()
     assert file in left
     assert not set(gone) & set(left)
-    # Stores of objects keep whole seconds: files of the running second are not older than no retention at all.
+    # Stores of objects keep whole seconds: files of the running second are not older than no retention at
+    # all.
     assert gone or place.options
 
 
@@ -141,7 +142,8 @@ def test_a_file_of_several_parts(place: Place) -> None:
 
 
 def test_a_transaction_over_tables_of_two_stores(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also one whose writer was killed after the decision: others finish it, where they may go to the table that has the record."""
+    """Also one whose writer was killed after the decision: others finish it, where they may go to the table
+    that has the record."""
     here, there, more = str(tmp_path / "here"), place.at("there"), place.at("more")
     options = {here: {}, there: place.options, more: place.options}
     tables = [deltaic.write(path, ROWS, storage_options=each) for path, each in options.items()]

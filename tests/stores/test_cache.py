@@ -252,7 +252,8 @@ def test_a_data_file_without_a_unique_name_made_anew(s3_place: Place, cache: Pat
 
 @pytest.mark.parametrize("by", ["this object", "another one"])
 def test_a_data_file_without_a_unique_name_replaced_under_an_opened_table(s3_place: Place, cache: Path, tmp_path: Path, by: str) -> None:
-    """As tools do that write `daily.parquet` each day; of the same size, which only its entity tag and time tell apart."""
+    """As tools do that write `daily.parquet` each day; of the same size, which only its entity tag and time
+    tell apart."""
     path, options = s3_place.at(), s3_place.options
     store = deltaic.log.store.open_store(path, options)
 
@@ -284,7 +285,8 @@ def test_two_servers_with_buckets_of_one_name_share_no_copies(cache: Path) -> No
 
 
 def test_a_server_that_sends_empty_tags(s3_place: Place, s3: S3, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And one time for all: of a table made anew in the same second, log files have the sizes of those before."""
+    """And one time for all: of a table made anew in the same second, log files have the sizes of those
+    before."""
     real, now = s3.server.application, datetime.now(timezone.utc)
 
     def without_tags(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:

@@ -1,4 +1,5 @@
-"""Commits by DynamoDB: the entries are delta-storage's, what a writer leaves undone is finished, and no answer that is lost doubles one.
+"""Commits by DynamoDB: the entries are delta-storage's, what a writer leaves undone is finished, and no
+answer that is lost doubles one.
 
 The Spark clusters here are requests of boto3: the steps of `BaseExternalLogStore.write`, one by one.
 """
@@ -251,7 +252,8 @@ def test_a_commit_that_cannot_be_copied_by_anybody_is_not_said_to_have_failed(dy
 
 
 def test_a_writer_may_die_at_any_request(dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All requests from the n-th on get no answer and do nothing; another writer goes on. What was acknowledged is there once."""
+    """All requests from the n-th on get no answer and do nothing; another writer goes on. What was
+    acknowledged is there once."""
     monkeypatch.setattr("deltaic.transaction.attempts.PUT_WAITS", (0.0,))
     monkeypatch.setattr("deltaic.transaction.transaction.READ_WAITS", (0.0,))
     append(dynamo)

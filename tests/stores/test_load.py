@@ -1,4 +1,5 @@
-"""Processes that commit to one table as fast as they can: nothing acknowledged is lost, nothing is there twice.
+"""Processes that commit to one table as fast as they can: nothing acknowledged is lost, nothing is there
+twice.
 
 `DELTAIC_LOAD=16x500` lets 16 processes commit 500 times each; a few of each are done otherwise.
 """

@@ -1,4 +1,5 @@
-"""The LogStores that come with deltaic: what users do with tables works in them, and each keeps one writer of a version."""
+"""The LogStores that come with deltaic: what users do with tables works in them, and each keeps one writer of
+a version."""
 
 from __future__ import annotations
 

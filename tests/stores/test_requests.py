@@ -33,7 +33,8 @@ def append(place: Place, times: int = 1, **options: Any) -> DeltaTable:
 
 
 def requests_of(place: Place, job: Callable[[], object]) -> list[str]:
-    """Method and name of each request: the object's, or "list" and "delete many"; with those that follow the answer."""
+    """Method and name of each request: the object's, or "list" and "delete many"; with those that follow the
+    answer."""
     assert place.server is not None
     assert background.wait(10)
     with place.server.recorded() as found:

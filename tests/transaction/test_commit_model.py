@@ -1,12 +1,13 @@
-"""The commit of one table and of several tables as a model of states and steps: every order of the steps of all actors is walked.
-Commit.tla is the same model in TLA+.
+"""The commit of one table and of several tables as a model of states and steps: every order of the steps of
+all actors is walked. Commit.tla is the same model in TLA+.
 
-The model is that of docs/decisions/several-tables-in-one-commit.md: a transaction T over the tables 0 and 1, a writer W of one of
-them that loses answers, a foreign writer F that knows no intents, and helpers (readers, other writers) who abort T or put its commit
-into a log. T may be killed between any two steps. Its invariants are the oracles of
-`tests/simulation/test_simulated_transactions.py`, which runs the real code: what is acknowledged is there once, T is visible in all
-tables or in none, and no commit that T conflicts with lies between its snapshot and its commit. Each rule of the design is a mutant
-here; without it some order breaks an invariant.
+The model is that of docs/decisions/several-tables-in-one-commit.md: a transaction T over the tables 0 and 1,
+a writer W of one of them that loses answers, a foreign writer F that knows no intents, and helpers (readers,
+other writers) who abort T or put its commit into a log. T may be killed between any two steps. Its invariants
+are the oracles of `tests/simulation/test_simulated_transactions.py`, which runs the real code: what is
+acknowledged is there once, T is visible in all tables or in none, and no commit that T conflicts with lies
+between its snapshot and its commit. Each rule of the design is a mutant here; without it some order breaks an
+invariant.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ STEPS = ("intent 0", "intent 1", "start 0", "start 1", "look", "decide", "roll 0
 
 @dataclass(frozen=True)
 class State:
-    """`logs`: of each table the commits in their order, "start", "T", "W" or "F". `base`: the version of W's snapshot, -1 before that.
+    """`logs`: of each table the commits in their order, "start", "T", "W" or "F". `base`: the version of W's
+        snapshot, -1 before that.
     `attempt`: the version of a put of W whose answer was lost. `told`: what T's and W's callers were told."""
 
     logs: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
@@ -47,7 +49,8 @@ class State:
 
 @dataclass(frozen=True)
 class Model:
-    """`table`: the one that W and F write. `conflicts`: their commits conflict with T. `off`: the rule that is left out, if any."""
+    """`table`: the one that W and F write. `conflicts`: their commits conflict with T. `off`: the rule that
+    is left out, if any."""
 
     table: int
     conflicts: bool
@@ -143,7 +146,8 @@ class Model:
         return ""
 
     def walk(self) -> tuple[int, set[str]]:
-        """-> number of states, and the invariants that some order breaks. Who has not ended has a step left in every state."""
+        """-> number of states, and the invariants that some order breaks. Who has not ended has a step left
+        in every state."""
         seen, left, broken = {State()}, [State()], set()
         while left:
             state = left.pop()
@@ -205,7 +209,8 @@ def by_tlc(model: Model, place: Path) -> tuple[int, set[str]]:
     constants = f'CONSTANTS Table = {model.table} Conflicts = {str(model.conflicts).upper()} Off = "{model.off}"'
     (place / "Commit.cfg").write_text(f"SPECIFICATION Spec\n{constants}\nINVARIANTS {' '.join(INVARIANTS)}\n")
     tlc = ["java", f"-Djava.io.tmpdir={place}", "-XX:+UseParallelGC", "-cp", os.environ["DELTAIC_TLA_TOOLS"], "tlc2.TLC"]
-    # -deadlock: an actor that has nothing left to do is no error; -continue: goes on after the first broken invariant.
+    # -deadlock: an actor that has nothing left to do is no error.
+    # -continue: goes on after the first broken invariant.
     done = subprocess.run([*tlc, "-deadlock", "-continue", "Commit.tla"], cwd=place, capture_output=True, text=True, timeout=300)
     states = re.search(r"(\d+) distinct states found, 0 states left", done.stdout)
     assert states is not None, done.stdout[-3000:] + done.stderr[-1000:]

@@ -1,15 +1,18 @@
-"""What becomes of a command when another one was committed first: every cell of the table below is done, on real tables.
+"""What becomes of a command when another one was committed first: every cell of the table below is done, on
+real tables.
 
-The table has partitions `a` and `b` of two files with ten rows each. The loser works on the row with id 3 of partition `a`, from the
-version before the winner's commit. The winner works
+The table has partitions `a` and `b` of two files with ten rows each. The loser works on the row with id 3 of
+partition `a`, from the version before the winner's commit. The winner works
 
 - far: in partition `b`
 - near: on other rows of the same file, or of the same partition where it appends or rearranges
 - same: on the same row, or it appends a row that the loser's condition is true for
 
-A cell is what the loser gets under Serializable, WriteSerializable and SnapshotIsolation; one word where all are alike.
+A cell is what the loser gets under Serializable, WriteSerializable and SnapshotIsolation; one word where all
+are alike.
 
-    ok   committed; the rows are those of the winner's command followed by the loser's (under WriteSerializable and SnapshotIsolation an
+    ok   committed; the rows are those of the winner's command followed by the loser's (under
+    WriteSerializable and SnapshotIsolation an
          appended row that the loser did not see stays)
     CA   ConcurrentAppendException         DR   ConcurrentDeleteReadException
     DD   ConcurrentDeleteDeleteException   MC   MetadataChangedException
@@ -221,7 +224,8 @@ def check_line(folder: Path, base: Path, winner: str, overlap: str, losers: dict
 
 
 def after_both(won: Rows, winner: str, loser: str, target: tuple[int, str]) -> Rows:
-    """A row that the winner appended was not seen by a loser that read: it is neither changed nor replaced."""
+    """A row that the winner appended was not seen by a loser that read: it is neither changed nor
+    replaced."""
     unseen = Counter([(*target, 7)]) if winner == "append" else Counter[tuple[int, str, int]]()
     return after(won - unseen, loser, (LOSERS_ROW, "a")) + unseen
 

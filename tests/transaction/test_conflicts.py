@@ -1,4 +1,5 @@
-"""The rules of conflicts as pure functions: delta-spark's OptimisticTransactionSuite and ConflictChecker, case by case."""
+"""The rules of conflicts as pure functions: delta-spark's OptimisticTransactionSuite and ConflictChecker,
+case by case."""
 
 from __future__ import annotations
 

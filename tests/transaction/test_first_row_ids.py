@@ -1,4 +1,5 @@
-"""First row ids of the files that a commit adds: from the number of rows that the statistics say, nothing else in them."""
+"""First row ids of the files that a commit adds: from the number of rows that the statistics say, nothing
+else in them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`kill -9` of a process that commits over three tables, again and again: all of a transaction is there afterwards, or nothing.
-`DELTAIC_KILLED_TRANSACTIONS=250` does it more often."""
+"""`kill -9` of a process that commits over three tables, again and again: all of a transaction is there
+afterwards, or nothing. `DELTAIC_KILLED_TRANSACTIONS=250` does it more often."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ import deltaic
 
 KILLS = int(os.environ.get("DELTAIC_KILLED_TRANSACTIONS", "24"))
 
-# Adds the same ids to a, b and c, by an append, a MERGE and an UPDATE that counts, and says each one that is committed.
+# Adds the same ids to a, b and c, by an append, a MERGE and an UPDATE that counts, and says each one that is
+# committed.
 WRITER = """
 import sys
 import deltaic

@@ -1,4 +1,5 @@
-"""Commands that change different rows of one file at the same time: all succeed, by the union of their deletion vectors."""
+"""Commands that change different rows of one file at the same time: all succeed, by the union of their
+deletion vectors."""
 
 from __future__ import annotations
 

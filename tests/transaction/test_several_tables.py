@@ -192,7 +192,8 @@ def test_a_merge_that_meets_a_winner_marks_its_rows_again(tables: list[DeltaTabl
 )
 @pytest.mark.parametrize("foreign", [False, True])
 def test_features_of_tables(tmp_path: Path, properties: dict[str, str], foreign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`foreign`: an append comes between the decision and the commit, by a writer that passes over the intent."""
+    """`foreign`: an append comes between the decision and the commit, by a writer that passes over the
+    intent."""
     tables = [deltaic.write(tmp_path / name, {"id": [1, 2, 3]}, properties=properties) for name in "ab"]
     a, b = tables
     if foreign:
@@ -658,7 +659,8 @@ BEFORE, AFTER = [[1, 2, 3]] * 3, [[1, 2, 3, 4], [1, 3], [1, 2, 103]]
 @pytest.mark.parametrize("lasting", [False, True], ids=["a failure", "a crash"])
 @pytest.mark.parametrize("fault", ["before", "after", "lost", "stopped before", "stopped after"])
 def test_each_call_fails(worlds: Worlds, fault: Any, lasting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """All or none, by readers of a new process, whatever call fails or is the last one of a process; and then by writers."""
+    """All or none, by readers of a new process, whatever call fails or is the last one of a process; and then
+    by writers."""
     monkeypatch.setattr("deltaic.transaction.attempts.PUT_WAITS", (0.0,))
     monkeypatch.setattr("deltaic.transaction.transaction.READ_WAITS", (0.0,))
     monkeypatch.setattr(several, "_MOST_THREADS", 1)
@@ -706,8 +708,8 @@ def test_each_call_fails(worlds: Worlds, fault: Any, lasting: bool, monkeypatch:
 
 
 def test_writers_and_readers_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two writers of transactions in opposite orders, one of single commits, two readers: who has seen a transaction in one table sees it
-    in the other."""
+    """Two writers of transactions in opposite orders, one of single commits, two readers: who has seen a
+    transaction in one table sees it in the other."""
     monkeypatch.setattr(intents, "WAITS", (0.01, 0.02, 0.05, *[0.1] * 100))
     for name in "ab":
         deltaic.write(tmp_path / name, {"id": [0], "n": [0]})

@@ -1,4 +1,5 @@
-"""Several changes of one table in a transaction: one commit with the rows of the same statements one after the other."""
+"""Several changes of one table in a transaction: one commit with the rows of the same statements one after
+the other."""
 
 # ruff: noqa: PT012 - the block of a transaction is what raises
 

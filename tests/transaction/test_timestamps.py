@@ -1,4 +1,5 @@
-"""In-commit timestamps: written first and strictly increasing, from their own version on; history and time travel follow them.
+"""In-commit timestamps: written first and strictly increasing, from their own version on; history and time
+travel follow them.
 
 Source: PROTOCOL.md, "In-Commit Timestamps".
 """

@@ -1,4 +1,5 @@
-"""The commit loop: what a commit says, its three outcomes, races, and what becomes of the files of one that failed."""
+"""The commit loop: what a commit says, its three outcomes, races, and what becomes of the files of one that
+failed."""
 
 from __future__ import annotations
 

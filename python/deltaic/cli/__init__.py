@@ -1,4 +1,5 @@
-"""The `deltaic` command: one function for each subcommand, which calls the public API and prints what it returns."""
+"""The `deltaic` command: one function for each subcommand, which calls the public API and prints what it
+returns."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ import sys
 
 
 def main() -> None:
-    """Entry point. Exit codes: 0 done, 1 an error of the table or the statement (its message on stderr), 2 wrong usage, 130 Ctrl-C."""
+    """Entry point. Exit codes: 0 done, 1 an error of the table or the statement (its message on stderr), 2
+    wrong usage, 130 Ctrl-C."""
     try:
         import deltaic.cli.log_commands  # noqa: F401  adds its commands
         from deltaic.cli.app import app

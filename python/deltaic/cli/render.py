@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 else:
     from deltaic.deferred import pyarrow as pa
 
-# C0 and C1 control characters but tab and line end, and marks that turn the direction of text: a terminal would obey them.
+# C0 and C1 control characters but tab and line end, and marks that turn the direction of text: a terminal
+# would obey them.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 def escape(text: str) -> str:
-    """Text of a table or a statement for rich: neither markup nor control characters are obeyed; `ESC [ 2 J` is shown as `\\x1b[2J`."""
+    """Text of a table or a statement for rich: neither markup nor control characters are obeyed. `ESC [ 2 J`
+    is shown as `\\x1b[2J`."""
     return markup.escape(_CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), text))
 
 
@@ -77,7 +79,8 @@ def print_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, as_json:
 
 
 def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
-    """Objects of one shape that Python already holds: a table whose columns are the keys of the first, or a JSON array."""
+    """Objects of one shape that Python already holds: a table whose columns are the keys of the first, or a
+    JSON array."""
     if as_json:
         print(to_json(list(records), indent=1))
         return
@@ -103,7 +106,8 @@ def print_mapping(values: Mapping[str, Any], *, as_json: bool, title: str | None
 
 
 def _listed(value: Any) -> str:
-    """The items of a list or a mapping, for example `day, hour` and `delta.appendOnly = true`; "none" if there are none."""
+    """The items of a list or a mapping, for example `day, hour` and `delta.appendOnly = true`; "none" if
+    there are none."""
     if isinstance(value, Mapping):
         return "\n".join(f"{escape(str(key))} = {_cell(item)}" for key, item in value.items()) or "none"
     if isinstance(value, (list, tuple)) and all(isinstance(item, str) for item in value):
@@ -131,7 +135,8 @@ def _cell(value: Any) -> str:
 
 
 def jsonable(value: Any) -> Any:
-    """Returns a value that JSON holds exactly: a decimal, and a float that is no number, as text; bytes in base 64; times in ISO 8601."""
+    """Returns a value that JSON holds exactly: a decimal, and a float that is no number, as text; bytes in
+    base 64; times in ISO 8601."""
     if isinstance(value, Mapping):
         return {str(key): jsonable(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -260,10 +260,10 @@ class Alter:
 
     @_command
     def set_properties(self, properties: Mapping[str, object], *, commit: CommitOptions | None = None) -> None:
-        """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`, `delta.minWriterVersion` and
-        `delta.feature.<name>` upgrade the protocol and are not stored. If a property requires a feature, the
-        protocol is upgraded for it. An unknown name that begins with `delta.` is an InvalidArgumentError,
-        which lists similar names.
+        """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`,
+        `delta.minWriterVersion` and `delta.feature.<name>` upgrade the protocol and are not stored. If a
+        property requires a feature, the protocol is upgraded for it. An unknown name that begins with
+        `delta.` is an InvalidArgumentError, which lists similar names.
 
         >>> table.alter.set_properties({"delta.logRetentionDuration": "interval 60 days", "team": "arrivals"})
         """
@@ -350,7 +350,8 @@ class Alter:
         again. First, column mapping is turned on, deletion vectors are turned off (below version 3), and row
         tracking is turned on (version 3). Does nothing if the table has the version already.
 
-        Raises InvalidArgumentError (no such version), UnsupportedFeatureError (a type or a default that the version does not allow).
+        Raises InvalidArgumentError (no such version), UnsupportedFeatureError (a type or a default that the
+        version does not allow).
 
         >>> table.alter.upgrade_uniform(2)
 

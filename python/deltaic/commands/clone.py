@@ -40,8 +40,9 @@ _OF_ONE_TABLE = (*OF_THE_LOG[1:], row_tracking.ROW_ID_COLUMN, row_tracking.VERSI
 
 @dataclass(frozen=True, kw_only=True)
 class CloneSource:
-    """The files and the definition that a clone takes over. `version`: -1 for a source without a Delta log. `mark`: gives the add actions
-    of the clone the deletion vectors of rows that the source has deleted without one."""
+    """The files and the definition that a clone takes over. `version`: -1 for a source without a Delta log.
+    `mark`: gives the add actions of the clone the deletion vectors of rows that the source has deleted
+    without one."""
 
     name: str
     store: _core.Store

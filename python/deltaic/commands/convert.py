@@ -79,7 +79,8 @@ def convert(
 
 
 def clone_source(store: _core.Store) -> CloneSource:
-    """All Parquet files below the store's place as the source of a clone. Types of partition columns are inferred."""
+    """All Parquet files below the store's place as the source of a clone. Types of partition columns are
+    inferred."""
     if existing(store) is not None:
         where = f"parquet.`{store.location}`"
         raise InvalidArgumentError("the files are those of a Delta table", where=where, expected=f"delta.`{store.location}`")
@@ -103,7 +104,8 @@ def _surveyed(
 
 
 def _definition(schema: Schema, partition_by: tuple[str, ...], wanted: TableOptions) -> tuple[Protocol, Metadata]:
-    """The definition of the table. With column mapping in mode `name`, the physical names are the names in the files."""
+    """The definition of the table. With column mapping in mode `name`, the physical names are the names in
+    the files."""
     options = replace(wanted, partition_by=partition_by)
     protocol, metadata = options.new(schema)
     properties = TableProperties(metadata.configuration)

@@ -1,7 +1,9 @@
-"""CONVERT of an Iceberg table: its current snapshot becomes a Delta table where it lies. No data file is read or written.
+"""CONVERT of an Iceberg table: its current snapshot becomes a Delta table where it lies. No data file is read
+or written.
 
-Deleted rows (position deletes of version 2, vectors of version 3) become deletion vectors of the Delta table. The bitmaps of version 3 are
-taken as they are, in files of our own: PROTOCOL.md's vector files begin with a version byte, and Puffin files do not.
+Deleted rows (position deletes of version 2, vectors of version 3) become deletion vectors of the Delta table.
+The bitmaps of version 3 are taken as they are, in files of our own: PROTOCOL.md's vector files begin with a
+version byte, and Puffin files do not.
 """
 
 from __future__ import annotations
@@ -46,7 +48,8 @@ def convert_iceberg(
     wanted: TableOptions | None = None,
     commit: CommitOptions | None = None,
 ) -> Snapshot:
-    """Commits the current snapshot of an Iceberg table as version 0. `source`: as for `read_iceberg`. See `DeltaTable.convert_iceberg`."""
+    """Commits the current snapshot of an Iceberg table as version 0. `source`: as for `read_iceberg`. See
+    `DeltaTable.convert_iceberg`."""
     check_mode(mode)
     if (there := existing(store)) is not None:
         if mode == "ignore" or already_committed(there, commit):
@@ -137,8 +140,8 @@ def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Proto
 
 
 def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _core.RowIds:
-    """Rows that a delete file or a vector takes out of the table's files, by the files' positions. Deletes apply to files whose data is
-    not newer; a file with a vector has no other deletes."""
+    """Rows that a delete file or a vector takes out of the table's files, by the files' positions. Deletes
+    apply to files whose data is not newer; a file with a vector has no other deletes."""
     positions = {paths.relative(file.path): at for at, file in enumerate(table.files.data)}
     marked: dict[int, bytes] = {}
     puffin: tuple[str, bytes] = ("", b"")

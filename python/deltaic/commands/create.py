@@ -27,7 +27,8 @@ _managed: ContextVar[bool] = ContextVar("deltaic_managed", default=False)
 
 @contextmanager
 def making_managed(is_managed: bool) -> Iterator[None]:
-    """Tables that are made meanwhile are a catalog's own: it deletes their files with their names. The history says so."""
+    """Tables that are made meanwhile are a catalog's own: it deletes their files with their names. The
+    history says so."""
     token = _managed.set(is_managed)
     try:
         yield

@@ -54,8 +54,8 @@ def delete(
     commit: CommitOptions | None = None,
     alias: str | None = None,
 ) -> tuple[Snapshot, dict[str, int]]:
-    """Deletes the rows for which `where`, a condition on the relation `alias` (None: `own_alias`), is true; without it all rows.
-    If no row matches, nothing is committed.
+    """Deletes the rows for which `where`, a condition on the relation `alias` (None: `own_alias`), is true;
+    without it all rows. If no row matches, nothing is committed.
 
     Whole partitions and whole tables are deleted without reading rows. An append-only table raises
     AppendOnlyError.

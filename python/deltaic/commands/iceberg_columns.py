@@ -1,4 +1,5 @@
-"""The columns of an Iceberg table as those of a Delta table, with Iceberg's ids as the ids of column mapping."""
+"""The columns of an Iceberg table as those of a Delta table, with Iceberg's ids as the ids of column
+mapping."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ TYPES = {
 
 
 def delta_schema(metadata: Any) -> Schema:
-    """The current columns. Types that Iceberg promoted are noted as type changes, as older data files have the older types."""
+    """The current columns. Types that Iceberg promoted are noted as type changes, as older data files have
+    the older types."""
     current = metadata.schema()
     result = Schema([_field(item, ()) for item in current.fields])
     today = {item.field_id: item.field_type for item in all_fields(current)}

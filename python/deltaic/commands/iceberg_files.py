@@ -1,4 +1,5 @@
-"""The live files of an Iceberg snapshot, by its manifests: data files, files of position deletes, deletion vectors."""
+"""The live files of an Iceberg snapshot, by its manifests: data files, files of position deletes, deletion
+vectors."""
 
 from __future__ import annotations
 
@@ -15,8 +16,10 @@ from deltaic.errors import ProtocolError, UnsupportedFeatureError
 class DataFile:
     """A live Parquet file of data, or a file of equality deletes.
 
-    `path`: as Iceberg's metadata spells it. `sequence_number`: of its data. `snapshot_id`: of the snapshot that added it. `spec_id`: of the
-    partition spec that it was written with. `entry`: PyIceberg's record of the file, with its partition values and bounds.
+    `path`: as Iceberg's metadata spells it. `sequence_number`: of its data. `snapshot_id`: of the snapshot
+        that added it. `spec_id`: of the
+    partition spec that it was written with. `entry`: PyIceberg's record of the file, with its partition
+    values and bounds.
     """
 
     path: str
@@ -39,7 +42,8 @@ class DeleteFile:
 
 @dataclass(frozen=True)
 class Vector:
-    """A deletion vector: `size` bytes at `offset` of the Puffin file `path`, framed by length and checksum."""
+    """A deletion vector: `size` bytes at `offset` of the Puffin file `path`, framed by length and
+    checksum."""
 
     path: str
     offset: int
@@ -98,7 +102,8 @@ def live_files(io: Any, manifest_list: str, specs: Mapping[int, Any]) -> LiveFil
 
 
 def _applies(deletes: DataFile, file: DataFile, specs: Mapping[int, Any]) -> bool:
-    """True if a file of equality deletes applies to a data file: an older one of the same partition, or of any if the deletes have none."""
+    """True if a file of equality deletes applies to a data file: an older one of the same partition, or of
+    any if the deletes have none."""
     if file.sequence_number >= deletes.sequence_number:
         return False
     if all(str(item.transform) == "void" for item in specs[deletes.spec_id].fields):
@@ -147,7 +152,8 @@ def _check_format(found: Any, path: str, expected: Any) -> None:
 
 
 def vector_bytes(data: bytes, vector: Vector) -> bytes:
-    """The bitmap of a vector of version 3, whose bytes are those of PROTOCOL.md's vectors. `data`: of the whole Puffin file."""
+    """The bitmap of a vector of version 3, whose bytes are those of PROTOCOL.md's vectors. `data`: of the
+    whole Puffin file."""
     framed = data[vector.offset : vector.offset + vector.size]
     bitmap = framed[4:-4]
     if len(framed) != vector.size or vector.size < 12 or int.from_bytes(framed[:4], "big") != len(bitmap):

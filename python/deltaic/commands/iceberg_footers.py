@@ -1,7 +1,8 @@
 """The columns that an Iceberg table's data files have by their footers: names, and field ids.
 
-Files that were not written by Iceberg, such as those of a migrated Hive table, have no field ids. The table property
-`schema.name-mapping.default` then says which names in files belong to which column (Iceberg's specification: "Column Projection").
+Files that were not written by Iceberg, such as those of a migrated Hive table, have no field ids. The table
+property `schema.name-mapping.default` then says which names in files belong to which column (Iceberg's
+specification: "Column Projection").
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ _ELEMENT, _KEY, _VALUE = "element", "key", "value"
 
 @dataclass(frozen=True)
 class FileColumn:
-    """A column of a data file, or a field, element, key or value below one. `field_id`: None if it is no column of the table."""
+    """A column of a data file, or a field, element, key or value below one. `field_id`: None if it is no
+    column of the table."""
 
     field_id: int | None
     name: str
@@ -36,8 +38,8 @@ class FileColumn:
 
 @dataclass(frozen=True)
 class FileColumns:
-    """The columns of one data file, and of all others with the same columns. `has_ids`: the file itself has the field ids;
-    otherwise they come from the name mapping."""
+    """The columns of one data file, and of all others with the same columns. `has_ids`: the file itself has
+    the field ids; otherwise they come from the name mapping."""
 
     path: str
     columns: tuple[FileColumn, ...]
@@ -56,7 +58,8 @@ def file_columns(store: _core.Store, paths: Paths, files: Iterable[DataFile], na
 
 
 def _file_schemas(store: _core.Store, files: Iterable[tuple[str, int]]) -> Iterator[tuple[str, pa.Schema]]:
-    """The schemas, with field ids, that files have by their footers, each with one file that has it. `files`: paths and sizes."""
+    """The schemas, with field ids, that files have by their footers, each with one file that has it. `files`:
+    paths and sizes."""
     by_depth: dict[int, list[tuple[str, int]]] = {}
     for path, size in files:  # a survey takes files of one depth
         by_depth.setdefault(path.count("/"), []).append((path, size))
@@ -116,7 +119,8 @@ def _column(name: str, item: pa.Field, mapped: list[Any] | None) -> FileColumn:
 
 
 def missing_fields(data_type: Any, columns: Sequence[FileColumn], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Path and Iceberg field of each struct field that is missing from a file that has the struct. `data_type`: Iceberg's struct type."""
+    """Path and Iceberg field of each struct field that is missing from a file that has the struct.
+    `data_type`: Iceberg's struct type."""
     for item in data_type.fields:
         column = next((each for each in columns if each.field_id == item.field_id), None)
         path = (*above, item.name)
@@ -199,8 +203,9 @@ def _unfit(message: str, path: tuple[str, ...], found: str, expected: str) -> Un
 
 
 def check_field_ids(store: _core.Store, schema: Schema, files: Iterable[tuple[str, int]]) -> None:
-    """SchemaMismatchError for a file whose field ids are not those of the table's columns: Iceberg readers, which go by ids, would read
-    other columns than Delta readers. A file without any id is read by names. `files`: paths and sizes."""
+    """SchemaMismatchError for a file whose field ids are not those of the table's columns: Iceberg readers,
+    which go by ids, would read other columns than Delta readers. A file without any id is read by names.
+    `files`: paths and sizes."""
     for path, found in _file_schemas(store, files):
         if any(_has_ids(item) for item in found):
             _check_ids(tuple(schema), [_column(item.name, item, None) for item in found], path, ())
@@ -221,7 +226,8 @@ def _check_ids(fields: Sequence[Field], columns: Sequence[FileColumn], file: str
 def _check_ids_below(
     data_type: DataType, column: FileColumn, ids: Mapping[str, int], prefix: tuple[str, ...], file: str, path: tuple[str, ...]
 ) -> None:
-    """`ids`: those of the elements, keys and values below a field, by their paths from the field, of which `prefix` is the first part."""
+    """`ids`: those of the elements, keys and values below a field, by their paths from the field, of which
+    `prefix` is the first part."""
     if isinstance(data_type, Struct):
         _check_ids(data_type.fields, column.children, file, path)
         return

@@ -13,7 +13,8 @@ from deltaic.errors import DeltaError, PathOutsideTableError, ProtocolError
 
 
 class Paths:
-    """Iceberg's absolute paths, as paths relative to the table's store. `location`: where the metadata says that the table is."""
+    """Iceberg's absolute paths, as paths relative to the table's store. `location`: where the metadata says
+    that the table is."""
 
     def __init__(self, store: _core.Store, location: str) -> None:
         roots = (_plain_location(root).rstrip("/") + "/" for root in (store.location, location))

@@ -1,6 +1,8 @@
-"""Reads an Iceberg table's metadata with PyIceberg: its columns, its partition columns, its live data files and its deleted rows.
+"""Reads an Iceberg table's metadata with PyIceberg: its columns, its partition columns, its live data files
+and its deleted rows.
 
-Source: the Iceberg table specification, versions 1 to 3. PyIceberg parses JSON and Avro; all bytes come through the table's own store.
+Source: the Iceberg table specification, versions 1 to 3. PyIceberg parses JSON and Avro; all bytes come
+through the table's own store.
 """
 
 from __future__ import annotations
@@ -42,16 +44,19 @@ class IcebergTable:
     files: LiveFiles
 
     def added_at(self, file: DataFile) -> int:
-        """The time of the snapshot that added a file; that of the oldest known one if the snapshot has expired."""
+        """The time of the snapshot that added a file; that of the oldest known one if the snapshot has
+        expired."""
         return self.times.get(file.snapshot_id, min(self.times.values(), default=0))
 
 
 def read_iceberg(store: _core.Store, source: Any = None) -> tuple[IcebergTable, Paths]:
     """The current snapshot of the Iceberg table in the store.
 
-    `source`: a table of PyIceberg, the path of a metadata file relative to the store, or None for the newest metadata file in `metadata/`.
-    Raises ModuleNotFoundError without PyIceberg; TableNotFoundError; InvalidArgumentError (two newest metadata files); ProtocolError
-    (metadata that cannot be read); UnsupportedFeatureError names what Delta or this release does not have; PathOutsideTableError.
+    `source`: a table of PyIceberg, the path of a metadata file relative to the store, or None for the newest
+        metadata file in `metadata/`.
+    Raises ModuleNotFoundError without PyIceberg; TableNotFoundError; InvalidArgumentError (two newest
+    metadata files); ProtocolError (metadata that cannot be read); UnsupportedFeatureError names what Delta or
+    this release does not have; PathOutsideTableError.
     """
     _require_pyiceberg()
     metadata = source.metadata if hasattr(source, "metadata") else _read_metadata(store, source or newest_metadata(store))
@@ -113,8 +118,8 @@ def _table(store: _core.Store, paths: Paths, metadata: Any) -> IcebergTable:
 
 
 def _generated(schema: Schema, partitions: tuple[PartitionColumn, ...]) -> list[Field]:
-    """The generated partition columns. Their physical names are the names of the partition fields, so that two conversions of a table
-    agree; where a column of the files has that name, it gets another one."""
+    """The generated partition columns. Their physical names are the names of the partition fields, so that
+    two conversions of a table agree; where a column of the files has that name, it gets another one."""
     used = {str(item.metadata[PHYSICAL_NAME]).lower() for item in schema}
     generated = (each.field for each in partitions if GENERATED in each.field.metadata)
     return [
@@ -128,8 +133,8 @@ def _generated(schema: Schema, partitions: tuple[PartitionColumn, ...]) -> list[
 def _check_identity_columns(
     store: _core.Store, paths: Paths, metadata: Any, partitions: tuple[PartitionColumn, ...], files: list[DataFile]
 ) -> None:
-    """UnsupportedFeatureError for a data file without a column whose value only its partition has, if the Delta table is not partitioned
-    by that column."""
+    """UnsupportedFeatureError for a data file without a column whose value only its partition has, if the
+    Delta table is not partitioned by that column."""
     fields = metadata.schema().fields
     sources = {item.source_id for spec in metadata.specs().values() for item in spec.fields if str(item.transform) == "identity"}
     for source_id in sorted(sources - _identity_ids(partitions)):
@@ -146,7 +151,8 @@ def _check_identity_columns(
 def _mapped(
     store: _core.Store, paths: Paths, metadata: Any, schema: Schema, partitions: tuple[PartitionColumn, ...], files: list[DataFile]
 ) -> tuple[Schema, str]:
-    """The schema and the mode of column mapping by which a Delta table finds its columns in these data files."""
+    """The schema and the mode of column mapping by which a Delta table finds its columns in these data
+    files."""
     defaults = {item.field_id for item in all_fields(metadata.schema()) if item.initial_default is not None} - _identity_ids(partitions)
     if not defaults and _name_mapping(metadata) is None:
         return schema, "id"

@@ -1,4 +1,5 @@
-"""The partition fields of an Iceberg table as partition columns of a Delta table, and their values as the log stores them."""
+"""The partition fields of an Iceberg table as partition columns of a Delta table, and their values as the log
+stores them."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ _FLOATS = {4: "<f", 8: "<d"}
 
 @dataclass(frozen=True)
 class PartitionColumn:
-    """A partition column of the Delta table. `source_id` and `transform`: of the Iceberg partition field. `values`: the partition values
-    of the data files in their order, as the log stores them."""
+    """A partition column of the Delta table. `source_id` and `transform`: of the Iceberg partition field.
+    `values`: the partition values of the data files in their order, as the log stores them."""
 
     field: Field
     source_id: int
@@ -43,10 +44,12 @@ class _NoPartitionColumn(Exception):
 
 
 def partition_columns(metadata: Any, schema: Schema, files: Sequence[DataFile]) -> Iterator[PartitionColumn]:
-    """A column for each partition field of the current spec: the column itself for `identity`, for other transforms a generated one.
+    """A column for each partition field of the current spec: the column itself for `identity`, for other
+    transforms a generated one.
 
-    A field that Delta does not have (`bucket`, ...), or that some file was written without, is left out with a warning: data files have
-    the columns whose transforms partition them, so the Delta table has the same rows with fewer partition columns.
+    A field that Delta does not have (`bucket`, ...), or that some file was written without, is left out with
+    a warning: data files have the columns whose transforms partition them, so the Delta table has the same
+    rows with fewer partition columns.
     """
     by_id = metadata.schema()
     for item in metadata.spec().fields:
@@ -167,8 +170,8 @@ def _position(spec: Any, source_id: int, transform: str) -> int | None:
 
 
 def written_without(metadata: Any, source_id: int, files: Iterable[DataFile]) -> list[DataFile]:
-    """Files that may lack a column, because their partition value says what it is in all of their rows: `identity` partitions of tables
-    that were migrated from Hive."""
+    """Files that may lack a column, because their partition value says what it is in all of their rows:
+    `identity` partitions of tables that were migrated from Hive."""
     positions = {spec_id: _position(spec, source_id, "identity") for spec_id, spec in metadata.specs().items()}
     return [file for file in files if (at := positions.get(file.spec_id)) is not None and file.entry.partition[at] is not None]
 
@@ -183,8 +186,9 @@ def _text_of(column: Field, source_id: int, value: Any, text: Callable[[Any], st
 
 
 def _exact(value: float, entry: Any, source_id: int) -> float:
-    """A partition value of type double. The compiled decoder of PyIceberg 0.12 reads doubles as floats (0.1 as 0.10000000149011612). Lower
-    and upper bound of the column are bytes, and both are the partition's value."""
+    """A partition value of type double. The compiled decoder of PyIceberg 0.12 reads doubles as floats (0.1
+    as 0.10000000149011612). Lower and upper bound of the column are bytes, and both are the partition's
+    value."""
     from pyiceberg.avro.decoder import new_decoder
 
     if math.isnan(value) or new_decoder(struct.pack("<d", 0.1)).read_double() == 0.1:

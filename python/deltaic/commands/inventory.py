@@ -1,4 +1,5 @@
-"""VACUUM with an inventory: a list of the files below a table instead of a listing (delta-spark: VACUUM USING INVENTORY).
+"""VACUUM with an inventory: a list of the files below a table instead of a listing (delta-spark: VACUUM USING
+INVENTORY).
 
 An inventory has the columns path (string), length (bytes, long), isDir (boolean) and modificationTime (ms
 since 1970, long), in any order and with others, as in delta-spark's VacuumCommand.INVENTORY_SCHEMA. Paths are

@@ -54,7 +54,8 @@ class FileChanges:
     change_files: int = 0
 
     def count(self, marked: _core.MarkedFiles) -> None:
-        """Sets the counts of rows and files from the deletion vectors that were written. Called again if the vectors are written again."""
+        """Sets the counts of rows and files from the deletion vectors that were written. Called again if the
+        vectors are written again."""
         metrics = marked.metrics
         self.deleted = metrics["num_deleted_rows"]
         self.removed_files = metrics["num_removed_files"]

@@ -97,7 +97,8 @@ class Merge:
         return self._with(Clause("matched", "delete", where))
 
     def when_not_matched_insert(self, values: Mapping[str, Any], where: str | None = None) -> Merge:
-        """Inserts source rows that match no target row. A column that `values` does not name gets its default, or null.
+        """Inserts source rows that match no target row. A column that `values` does not name gets its
+        default, or null.
 
         >>> merge = table.merge(news, "t.id = s.id").when_not_matched_insert({"id": "s.id", "delay": 0})
         """
@@ -129,12 +130,12 @@ class Merge:
     def execute(self) -> dict[str, int]:
         """Runs the merge as one commit. If no row changes, nothing is committed.
 
-        Returns delta-spark's metrics: `num_source_rows`, `num_target_rows_inserted`, `num_target_rows_updated`,
-        `num_target_rows_deleted`, `num_target_rows_copied`, `num_output_rows`; `num_target_rows_matched_updated`,
-        `..._matched_deleted`, `..._not_matched_by_source_updated`, `..._not_matched_by_source_deleted`;
-        `num_target_files_added`, `..._removed`, `..._scanned`, `..._skipped`; `num_target_bytes_added`, `..._removed`;
-        `num_target_deletion_vectors_added`, `..._updated`, `..._removed`; `num_target_change_files_added`, files of the change
-        data feed.
+        Returns delta-spark's metrics: `num_source_rows`, `num_target_rows_inserted`,
+        `num_target_rows_updated`, `num_target_rows_deleted`, `num_target_rows_copied`, `num_output_rows`;
+        `num_target_rows_matched_updated`, `..._matched_deleted`, `..._not_matched_by_source_updated`,
+        `..._not_matched_by_source_deleted`; `num_target_files_added`, `..._removed`, `..._scanned`,
+        `..._skipped`; `num_target_bytes_added`, `..._removed`; `num_target_deletion_vectors_added`,
+        `..._updated`, `..._removed`; `num_target_change_files_added`, files of the change data feed.
 
         Raises MergeCardinalityError (several source rows match one target row; the message shows them),
         InvalidArgumentError (no clause, an unknown column, a condition that does not parse),

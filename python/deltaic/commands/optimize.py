@@ -80,9 +80,9 @@ class Optimize:
     `commit`: CommitOptions.
 
     Result of `compact`, `z_order`, `cluster`, `purge`: `num_files_added`, `num_files_removed`, `bytes_added`,
-    `bytes_removed`, `partitions_optimized`, `num_bins`, `num_batches`, `total_considered_files`, `total_files_skipped`,
-    `num_deletion_vectors_removed`, `num_deletion_vector_rows_removed`; if files were written also
-    `min_bytes_added`, `max_bytes_added`, `min_bytes_removed`, `max_bytes_removed`.
+    `bytes_removed`, `partitions_optimized`, `num_bins`, `num_batches`, `total_considered_files`,
+    `total_files_skipped`, `num_deletion_vectors_removed`, `num_deletion_vector_rows_removed`; if files were
+    written also `min_bytes_added`, `max_bytes_added`, `min_bytes_removed`, `max_bytes_removed`.
 
     Raises InvalidArgumentError (an unknown column, a `where` on other columns), the exceptions of conflicts,
     CommitUnknownError.
@@ -208,9 +208,9 @@ class Optimize:
         statistics are not drawn; `Picture.notes` and a line below the drawing have their number. Of more than
         2,000 files in a layout, or 1,000 in sizes, every k-th is drawn.
 
-        Returns a `Picture`: `svg` (text), `notes`, `save(path)`; notebooks show it. Raises InvalidArgumentError (an unknown
-        column, one without order or of which no file has statistics, a condition that does not parse), VersionNotFoundError
-        (`before`).
+        Returns a `Picture`: `svg` (text), `notes`, `save(path)`; notebooks show it. Raises
+        InvalidArgumentError (an unknown column, one without order or of which no file has statistics, a
+        condition that does not parse), VersionNotFoundError (`before`).
 
         >>> table.optimize.picture(["origin", "delay"], where="delay > 60", before=0).save("layout.svg")
         """

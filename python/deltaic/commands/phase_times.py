@@ -1,4 +1,5 @@
-"""Times of the phases of a command that finds rows and then writes files, for the metrics of its commit (delta-spark's names)."""
+"""Times of the phases of a command that finds rows and then writes files, for the metrics of its commit
+(delta-spark's names)."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ class PhaseTimes:
         self._found = time.monotonic()
 
     def metrics(self) -> dict[str, int]:
-        """Milliseconds until now: of all, until the rows were known, and of the rest; of MERGE those for its source, too."""
+        """Milliseconds until now: of all, until the rows were known, and of the rest; of MERGE those for its
+        source, too."""
         now = time.monotonic()
         found = now if self._found is None else self._found
         phases = {} if self._source is None else {"materialize_source_time_ms": self._source}

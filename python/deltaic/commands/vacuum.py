@@ -1,4 +1,5 @@
-"""VACUUM: deletes the files that no version within the retention needs (PROTOCOL.md: Vacuum Protocol Check; delta-spark: VACUUM).
+"""VACUUM: deletes the files that no version within the retention needs (PROTOCOL.md: Vacuum Protocol Check;
+delta-spark: VACUUM).
 
 VACUUM keeps:
 - data files and vector files of the newest version, of `keep_versions`, and of tombstones that have not

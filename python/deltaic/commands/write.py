@@ -75,8 +75,8 @@ class Write:
     `fills`: True to set fields that cast structs lack to null.
     `more`: further options of the engine's writer.
     `streaming`: for a batch of a stream, its parameters in the history.
-    `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else this
-        is an error."""
+    `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else
+        this is an error."""
 
     mode: Mode = "error"
     where: str | None = None

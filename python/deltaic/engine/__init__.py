@@ -1,1 +1,2 @@
-"""Engines do the relational work of commands: `engine.py` is their interface, `duckdb/` runs on this machine, `spark/` on a cluster."""
+"""Engines do the relational work of commands: `engine.py` is their interface, `duckdb/` runs on this machine,
+`spark/` on a cluster."""

@@ -1,6 +1,7 @@
 """A scan as a `pyarrow.dataset.Dataset`: DuckDB and pyarrow push their columns and filters into it.
 
-There are no file fragments: a fragment could not say which of its rows are deleted, so everything that would show one is refused.
+There are no file fragments: a fragment could not say which of its rows are deleted, so everything that would
+show one is refused.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from deltaic.planning.opening import narrowed_scan, open_scan, scan_arrow_schema
 
 
 class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
-    """`schema`, `scanner`, `to_table`, `to_batches`, `head`, `count_rows`, `filter`; the rest of Dataset is refused by name.
+    """`schema`, `scanner`, `to_table`, `to_batches`, `head`, `count_rows`, `filter`; the rest of Dataset is
+    refused by name.
 
-    `read` opens a scan (with fewer columns and more predicate than this one); `observe` is called with each stream that was opened.
-    `retyped` gives the schema that a stream of this schema is read under, of the same layout.
+    `read` opens a scan (with fewer columns and more predicate than this one); `observe` is called with each
+    stream that was opened. `retyped` gives the schema that a stream of this schema is read under, of the same
+    layout.
     """
 
     def __init__(

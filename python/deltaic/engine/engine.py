@@ -70,20 +70,23 @@ class Engine(Protocol):
         does."""
 
     def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
-        """While it is entered, the host shows its work as that of a command ("DELETE", "OPTIMIZE", ...) on a table."""
+        """While it is entered, the host shows its work as that of a command ("DELETE", "OPTIMIZE", ...) on a
+        table."""
 
     @property
     def is_embedded(self) -> bool:
-        """True if the engine works in this process, and so also on a thread beside the caller's: jobs on a cluster take it from the
-        caller's."""
+        """True if the engine works in this process, and so also on a thread beside the caller's: jobs on a
+        cluster take it from the caller's."""
 
     @property
     def plain_sql(self) -> bool:
-        """True if expressions have the meaning of `deltaic.spark_sql`, so that a simple one needs no `resolve`."""
+        """True if expressions have the meaning of `deltaic.spark_sql`, so that a simple one needs no
+        `resolve`."""
 
     @property
     def pads_char(self) -> bool:
-        """True if a CHAR(n) column is compared as text that spaces fill up to n characters, and not as the text that is stored."""
+        """True if a CHAR(n) column is compared as text that spaces fill up to n characters, and not as the
+        text that is stored."""
 
     @property
     def takes_repeated_files(self) -> bool:
@@ -125,7 +128,8 @@ class Engine(Protocol):
         dropped at the end of the `with`."""
 
     def driver_bytes(self, store: _core.Store) -> int:
-        """Maximum bytes of data files that a command reads in this process instead of on the cluster. 0 in the embedded engine itself."""
+        """Maximum bytes of data files that a command reads in this process instead of on the cluster. 0 in
+        the embedded engine itself."""
 
     def rows_here(self, data: Data) -> pa.Table | None:
         """The rows of a held leaf if they are few and the session's settings let the embedded engine evaluate
@@ -158,4 +162,5 @@ class Engine(Protocol):
         actions."""
 
     def cluster(self, plan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Relation:
-        """The scan's rows sorted along a space-filling curve over `columns`. A parallel engine makes about `files` files."""
+        """The scan's rows sorted along a space-filling curve over `columns`. A parallel engine makes about
+        `files` files."""

@@ -1,4 +1,5 @@
-"""Data of other libraries as Arrow streams: which kinds are taken, what their columns are called, and which can be read only once."""
+"""Data of other libraries as Arrow streams: which kinds are taken, what their columns are called, and which
+can be read only once."""
 
 from __future__ import annotations
 
@@ -75,8 +76,8 @@ def is_duckdb_relation(data: Any) -> bool:
 
 
 def is_replayable(data: Any) -> bool:
-    """True if each reading of the data begins at its first row. An unknown class counts as False: a stream of another library, a DuckDB
-    relation (over a reader, it has rows once), a Scanner."""
+    """True if each reading of the data begins at its first row. An unknown class counts as False: a stream of
+    another library, a DuckDB relation (over a reader, it has rows once), a Scanner."""
     if isinstance(data, (pa.Table, pa.RecordBatch, Replayable, Mapping, list, tuple)) or hasattr(data, "scan"):
         return True
     if any(_instance(data, *name) for name in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"))):
@@ -95,7 +96,8 @@ def _is_dataset(data: Any) -> bool:
 def _instance(data: Any, module: str, name: str) -> bool:
     """True if `data` is of a class of a library that need not be installed, and so is not imported here.
 
-    A library that another thread is importing at this time may not have the class yet; then nobody has an object of it."""
+    A library that another thread is importing at this time may not have the class yet; then nobody has an
+    object of it."""
     known = getattr(sys.modules.get(module), name, None)
     return known is not None and isinstance(data, known)
 
@@ -105,7 +107,8 @@ def _instance(data: Any, module: str, name: str) -> bool:
 
 @dataclass(eq=False)
 class _StartedReader:
-    """A reader or iterator whose first item was taken to learn the schema. `first`: that item, until it is read."""
+    """A reader or iterator whose first item was taken to learn the schema. `first`: that item, until it is
+    read."""
 
     reference: weakref.ref[Any]
     first: Any = None
@@ -232,7 +235,8 @@ def _refuse_inner_forms(relation: Any) -> None:
 
 
 def _of_pandas(frame: Any) -> pa.Table:
-    """The columns, and after them the named levels of the index (as `pyarrow.table` and `to_parquet` put them)."""
+    """The columns, and after them the named levels of the index (as `pyarrow.table` and `to_parquet` put
+    them)."""
     try:
         table = pa.Table.from_pandas(frame, preserve_index=False)
     # Column by column: for sparse columns, and for an error that names the column
@@ -328,7 +332,8 @@ def noting(batches: Iterator[pa.RecordBatch], failure: Failure) -> Iterator[pa.R
 
 
 def _as_the_first(batch: pa.RecordBatch, schema: pa.Schema, number: int) -> pa.RecordBatch:
-    """The batch under the first one's schema. An Arrow stream says its schema once: what differs would be read as other values."""
+    """The batch under the first one's schema. An Arrow stream says its schema once: what differs would be
+    read as other values."""
     if batch.schema.equals(schema):
         return batch
     if sorted(batch.schema.names) != sorted(schema.names):
@@ -358,8 +363,8 @@ def _as_batches(item: Any) -> list[pa.RecordBatch]:
 
 
 class UnslicedStream:
-    """Arrow data whose structs within structs begin at offset 0: arrow-rs 59 adds the offset of a sliced one to its children twice when it
-    imports it, and fails."""
+    """Arrow data whose structs within structs begin at offset 0: arrow-rs 59 adds the offset of a sliced one
+    to its children twice when it imports it, and fails."""
 
     def __init__(self, exporter: Any) -> None:
         self._exporter = exporter

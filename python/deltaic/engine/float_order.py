@@ -1,7 +1,8 @@
 """Filters of pyarrow over floats, in the predicate tree's order.
 
-For the tree, as for Spark, NaN equals itself and is greater than every number; for pyarrow it is different from every value and neither
-less nor greater. `x > 1` of pyarrow becomes `x > 1 and x <= Infinity`, so that a dataset answers as pyarrow does over rows in memory.
+For the tree, as for Spark, NaN equals itself and is greater than every number; for pyarrow it is different
+from every value and neither less nor greater. `x > 1` of pyarrow becomes `x > 1 and x <= Infinity`, so that a
+dataset answers as pyarrow does over rows in memory.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ Node = dict[str, Any]
 
 
 def said_by_pyarrow(expression: Any, schema: pa.Schema, table_schema: _core.TableSchema) -> tuple[_core.Predicate | None, bool]:
-    """Translates a `pyarrow.dataset.Expression` into the predicate tree as far as possible. The second result says whether nothing is
-    left."""
+    """Translates a `pyarrow.dataset.Expression` into the predicate tree as far as possible. The second result
+    says whether nothing is left."""
     predicate, exact = _core.Predicate.from_pyarrow(expression, table_schema)
     if predicate is None or not any(_has_floats(schema.field(name).type) for name in predicate.columns if name in schema.names):
         return predicate, exact

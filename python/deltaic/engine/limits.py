@@ -1,6 +1,8 @@
-"""Values of a user's Arrow data that no type of Delta has: they are refused by their column's name, as a cast would make others of them.
+"""Values of a user's Arrow data that no type of Delta has: they are refused by their column's name, as a cast
+would make others of them.
 
-`9223372036854775807` microseconds is how DuckDB and PostgreSQL export the timestamp `infinity`; a reader would see the year 294247.
+`9223372036854775807` microseconds is how DuckDB and PostgreSQL export the timestamp `infinity`; a reader
+would see the year 294247.
 """
 
 from __future__ import annotations
@@ -17,7 +19,8 @@ from deltaic.engine.exporters import Failure, noting
 from deltaic.errors import SchemaMismatchError
 
 _PLAIN = {"arrow.json", "arrow.uuid", "arrow.parquet.variant", "parquet.variant", "geoarrow.wkb", "geoarrow.wkt", "ogc.wkb", "ogc.wkt"}
-"""Extension types whose values are those of their storage; of others the storage says something else (a period of pandas is a number)."""
+"""Extension types whose values are those of their storage; of others the storage says something else (a
+period of pandas is a number)."""
 
 _NAME = b"ARROW:extension:name"
 _DAYS, _LARGEST = 2**31 - 1, 2**63 - 1
@@ -28,7 +31,8 @@ Check = Callable[[pa.Array], pa.Array]
 
 
 def refuse_extensions(schema: pa.Schema) -> None:
-    """SchemaMismatchError names the column, or what is in it, of an extension type that Delta has no type for."""
+    """SchemaMismatchError names the column, or what is in it, of an extension type that Delta has no type
+    for."""
     fields = [(item.name, item) for item in schema]
     while fields:
         place, item = fields.pop()
@@ -45,7 +49,8 @@ def refuse_extensions(schema: pa.Schema) -> None:
 
 
 def value_checks(schema: pa.Schema, rounding: bool) -> dict[int, list[tuple[tuple[int, ...], Check, str, str]]]:
-    """By column: where in it values are to be looked at, what is refused, and what the error says was found and expected."""
+    """By column: where in it values are to be looked at, what is refused, and what the error says was found
+    and expected."""
     found: dict[int, list[tuple[tuple[int, ...], Check, str, str]]] = {}
     for at, item in enumerate(schema):
         for path, data_type in _leaves(item.type, ()):
@@ -102,7 +107,8 @@ def _too_long(array: pa.Array) -> pa.Array:
 
 
 class CheckedValues:
-    """An Arrow stream whose batches pass through `checks`: a value that is refused is a SchemaMismatchError."""
+    """An Arrow stream whose batches pass through `checks`: a value that is refused is a
+    SchemaMismatchError."""
 
     def __init__(self, exporter: Any, checks: dict[int, list[tuple[tuple[int, ...], Check, str, str]]], failure: Failure) -> None:
         self._exporter, self._checks, self._failure = exporter, checks, failure

@@ -1,7 +1,7 @@
 """Opens a fresh Arrow stream of the rows that users pass: `Rows`, Arrow data, DataFrames, iterators.
 
-Types become Delta's in `_core.conform`. Rows that can be read only once are kept as they are read (`BufferedSource`) where a statement or
-a command may read them again.
+Types become Delta's in `_core.conform`. Rows that can be read only once are kept as they are read
+(`BufferedSource`) where a statement or a command may read them again.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Schema
 
 MAX_BUFFERED_BYTES = 32 * 2**20
-"""Bytes of one source that a `BufferedSource` keeps in memory; the batches after them go to a temporary file."""
+"""Bytes of one source that a `BufferedSource` keeps in memory; the batches after them go to a temporary
+file."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """`open` gives a new stream of all rows, in Delta's types. `failure`: the error that the user's code raised."""
+    """`open` gives a new stream of all rows, in Delta's types. `failure`: the error that the user's code
+    raised."""
 
     schema: Schema
     open: Callable[[], Any]
@@ -46,8 +48,8 @@ class Source:
 def read_source(data: Any, *, rounding: bool = False) -> Source:
     """`rounding`: timestamps may lose the digits below a microsecond, which is an error otherwise.
 
-    Columns that differ only in case are refused, as are things that hold no rows (InvalidTypeError) and rows that can be read only once
-    and have been read already (InvalidArgumentError)."""
+    Columns that differ only in case are refused, as are things that hold no rows (InvalidTypeError) and rows
+    that can be read only once and have been read already (InvalidArgumentError)."""
     if isinstance(data, BufferedSource):
         return data.source()
     failure = Failure()
@@ -75,8 +77,9 @@ def buffered(data: Any) -> Any:
 
 
 class BufferedSource:
-    """Rows that can be read only once, for readers that come again or at the same time: each batch is kept when it is first read, up to
-    MAX_BUFFERED_BYTES in memory and from there on in a temporary file, which goes with this object."""
+    """Rows that can be read only once, for readers that come again or at the same time: each batch is kept
+    when it is first read, up to MAX_BUFFERED_BYTES in memory and from there on in a temporary file, which
+    goes with this object."""
 
     def __init__(self, data: Any) -> None:
         # A DuckDB connection runs no other query while one of its results is open.
@@ -103,7 +106,8 @@ class BufferedSource:
             return self._source
 
     def check(self) -> None:
-        """Raises the error that ended the one reading of the data: rows behind it are lost for every reader."""
+        """Raises the error that ended the one reading of the data: rows behind it are lost for every
+        reader."""
         if isinstance(self._error, Exception):
             raise self._error
         if self._error is not None:

@@ -2,8 +2,8 @@
 with pending work.
 
 A thread pauses after each work, and ends if its table has no more work then. The interpreter waits for the
-threads, so submitted work is done before the process ends. If two works wait for one table, only the later one
-is done, as it is for a newer version.
+threads, so submitted work is done before the process ends. If two works wait for one table, only the later
+one is done, as it is for a newer version.
 """
 
 from __future__ import annotations

@@ -47,7 +47,8 @@ def checksum_path(version: int) -> str:
 
 
 Histogram = tuple[list[int], list[int], list[int]]
-"""Lower bounds of the bins in bytes, the number of files of each bin, and their bytes: ([0, 8192], [3, 1], [900, 9000])."""
+"""Lower bounds of the bins in bytes, the number of files of each bin, and their bytes: ([0, 8192], [3, 1],
+[900, 9000])."""
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,8 @@ def parse(data: bytes | None) -> Hint | None:
 
 @lru_cache(maxsize=32)
 def _parsed(data: bytes) -> Hint | None:
-    """The file of a table that is opened again and again is mostly the same; its checksum takes most of the time."""
+    """The file of a table that is opened again and again is mostly the same; its checksum takes most of the
+    time."""
     try:
         text = data.decode()
         document = parse_json(text, object_pairs_hook=_without_repetition)

@@ -1,4 +1,5 @@
-"""Iceberg metadata is written after the commit of a version, so that Iceberg's readers can open the Delta table.
+"""Iceberg metadata is written after the commit of a version, so that Iceberg's readers can open the Delta
+table.
 
     metadata/v7.metadata.json           the table as of version 7 of the Delta table
     metadata/snap-<id>-<uuid>.avro      the manifests of a snapshot
@@ -12,7 +13,8 @@ changes. `iceberg_document.py` makes the metadata file and `iceberg_manifests.py
 decides when and where they are written. Data files and deletion vectors are referred to, never copied: the
 bytes of a deletion vector (length, magic number, bitmap, checksum) are equal in both formats.
 
-Source: the Apache Iceberg table specification, versions 2 and 3; delta-spark's UniForm for `delta-version` and `delta-timestamp`.
+Source: the Apache Iceberg table specification, versions 2 and 3; delta-spark's UniForm for `delta-version`
+and `delta-timestamp`.
 """
 
 from __future__ import annotations

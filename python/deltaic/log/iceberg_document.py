@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
 
 VERSION, TIMESTAMP, TABLE = "delta-version", "delta-timestamp", "delta-table-id"
-"""Properties of the document: version and timestamp of the Delta table that it describes, and the id of that table."""
+"""Properties of the document: version and timestamp of the Delta table that it describes, and the id of that
+table."""
 _MOST_FORMER = 100
 """Maximum number of former metadata files in the metadata log; older ones are deleted."""
 

@@ -50,8 +50,8 @@ class _RecentVersions:
                 self._versions.popitem(last=False)
 
     def newest(self, store: _core.Store) -> Snapshot | None:
-        """Returns the newest version of a table; None if no version is remembered, or if the log was replaced:
-        the commit of the remembered version is missing, or has another size or time."""
+        """Returns the newest version of a table; None if no version is remembered, or if the log was
+        replaced: the commit of the remembered version is missing, or has another size or time."""
         with self._lock:
             found = self._versions.get(store.location)
         if found is None:

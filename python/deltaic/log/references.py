@@ -61,7 +61,8 @@ def encoded(paths: pa.Array) -> pa.Array:
 
 
 def keys(actions: pa.Table) -> pa.Array:
-    """Returns the keys of logical files: the path, with the vector's id if there is one (PROTOCOL.md: Action Reconciliation)."""
+    """Returns the keys of logical files: the path, with the vector's id if there is one (PROTOCOL.md: Action
+    Reconciliation)."""
     vectors = _flat(actions.column("deletionVector"))
     offsets = pc.struct_field(vectors, "offset").cast(pa.string())
     kind, text = pc.struct_field(vectors, "storageType"), pc.struct_field(vectors, "pathOrInlineDv")

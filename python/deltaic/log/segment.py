@@ -352,7 +352,8 @@ def nothing_here(store: Store) -> TableNotFoundError:
 
 
 def _instead_of_table(path: str) -> tuple[str, str] | None:
-    """Returns (found, expected) for the error about a local path without a log; None if there is a log or an empty folder."""
+    """Returns (found, expected) for the error about a local path without a log; None if there is a log or an
+    empty folder."""
     folder, name = os.path.split(path.rstrip("/"))
     if os.path.isfile(path):
         return A_FILE, "the folder of a table"

@@ -219,7 +219,8 @@ class Snapshot:
         return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified, pending=pending)
 
     def with_staged(self, lines: bytes) -> Snapshot:
-        """Returns the snapshot with a staged commit applied, which is not in the log. The next change of a transaction starts from it."""
+        """Returns the snapshot with a staged commit applied, which is not in the log. The next change of a
+        transaction starts from it."""
         source, version = _core.Store.from_python(cast("Any", OneObject(lines)), self.location), self.version + 1
         staged = Snapshot(self.store, self.core.refresh(source, [(version, commit_path(version))]), before=self)
         staged.is_staged = True
@@ -227,8 +228,8 @@ class Snapshot:
 
     @staticmethod
     def created(store: _core.Store, lines: Sequence[str], adds: pa.Table, modified: int) -> Snapshot:
-        """Returns version 0 after its commit, without reading it. `lines`: the lines of the commit that are no
-        file actions. `adds`: its add actions. `modified`: time (ms) at which the commit was written."""
+        """Returns version 0 after its commit, without reading it. `lines`: the lines of the commit that are
+        no file actions. `adds`: its add actions. `modified`: time (ms) at which the commit was written."""
         return Snapshot(store, _core.Snapshot.first(store, lines, adds, eager_limit=READ_AT_ONCE), modified=modified)
 
     def _defined_as(self, core: _core.Snapshot) -> bool:
@@ -277,7 +278,8 @@ class Snapshot:
             return Schema.from_json(self.metadata.schema_string)
 
     def keep(self, key: Hashable, compute: Callable[[], T]) -> T:
-        """Returns the cached result of `compute()` for `key`, computed on the first call. The cache is emptied after a hundred results."""
+        """Returns the cached result of `compute()` for `key`, computed on the first call. The cache is
+        emptied after a hundred results."""
         return _keep(self._kept, key, compute)
 
     def keep_of_definition(self, key: Hashable, compute: Callable[[], T]) -> T:

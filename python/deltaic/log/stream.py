@@ -1,4 +1,5 @@
-"""Plans the batches of a reader that follows a table: the files between two offsets. Both engines use this module.
+"""Plans the batches of a reader that follows a table: the files between two offsets. Both engines use this
+module.
 
 A reader begins with all files of a version (the initial snapshot), ordered by modification time and path, or
 with the commits from one version on. Then it reads the files that each commit adds, in the commit's order.

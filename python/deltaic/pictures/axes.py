@@ -41,9 +41,11 @@ class Axis:
 
 
 def axis_of(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]]:
-    """The axis that holds all these bounds (arrays of one type), and each array as numbers; a null becomes NaN.
+    """The axis that holds all these bounds (arrays of one type), and each array as numbers; a null becomes
+    NaN.
 
-    Numbers stand for themselves, dates and timestamps for microseconds since 1970, other types for their rank among all bounds.
+    Numbers stand for themselves, dates and timestamps for microseconds since 1970, other types for their rank
+    among all bounds.
     """
     kind = bounds[0].type
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
@@ -80,7 +82,8 @@ def _ends(numbers: Sequence[Numbers], least: float) -> tuple[float, float]:
 
 
 def _ranked(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]]:
-    """Values that are only compared: text, true and false. Each value of a bound has a place of its own, in order."""
+    """Values that are only compared: text, true and false. Each value of a bound has a place of its own, in
+    order."""
     plain = [array.cast(pa.string()) if pa.types.is_boolean(array.type) else array for array in bounds]
     known = sorted({value for array in plain for value in pc.unique(array).to_pylist() if value is not None})
     ranks = {value: float(rank) for rank, value in enumerate(known)}
@@ -95,8 +98,8 @@ def _ranked(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]
 
 
 def _common_beginning(values: Sequence[object]) -> int:
-    """Characters that all values begin with and that labels leave out: those of `https://a.org/x1` and `https://a.org/x2` show as `…x1`
-    and `…x2`. None where the labels are short enough with them."""
+    """Characters that all values begin with and that labels leave out: those of `https://a.org/x1` and
+    `https://a.org/x2` show as `…x1` and `…x2`. None where the labels are short enough with them."""
     texts = [str(value) for value in values]
     if len(texts) < 2 or all(len(text) <= _LABEL for text in texts):
         return 0

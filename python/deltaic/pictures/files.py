@@ -1,4 +1,5 @@
-"""The files of a version as a picture needs them: sizes, deleted rows, bounds of two columns, and which files a condition reads."""
+"""The files of a version as a picture needs them: sizes, deleted rows, bounds of two columns, and which files
+a condition reads."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Minimum and maximum of one column, an entry for each file. `low`, `high`: null where the statistics do not say. `all_null`: every
-    value is null."""
+    """Minimum and maximum of one column, an entry for each file. `low`, `high`: null where the statistics do
+    not say. `all_null`: every value is null."""
 
     low: pa.Array
     high: pa.Array
@@ -31,7 +32,8 @@ class Bounds:
 
 
 class Files:
-    """The live files of one version. `read`: True for those that may hold a row of `where`; all of them without it."""
+    """The live files of one version. `read`: True for those that may hold a row of `where`; all of them
+    without it."""
 
     def __init__(self, snapshot: Snapshot, engine: Engine, where: str | None, columns: Sequence[str] = ()) -> None:
         self.version = snapshot.version
@@ -55,8 +57,8 @@ class Files:
         return len(self.paths)
 
     def bounds(self, name: str) -> Bounds:
-        """The minimum and maximum of a column in each file, or its value where the table is partitioned by it. The column
-        is one of those that the files were listed with."""
+        """The minimum and maximum of a column in each file, or its value where the table is partitioned by
+        it. The column is one of those that the files were listed with."""
         path = list(split_path(name))
         if path[0] in self._partitioned:
             values = _chunk(pc.struct_field(self._listing["partition_values"], path))
@@ -70,8 +72,9 @@ class Files:
 
 
 def axes_columns(snapshot: Snapshot, columns: str | Sequence[str] | None) -> list[str]:
-    """The columns of a layout, dotted, as the schema writes them: those asked for, else the first two of the clustering columns, else the
-    first two with statistics. InvalidArgumentError for an unknown column, one without order, one twice, or more than two."""
+    """The columns of a layout, dotted, as the schema writes them: those asked for, else the first two of the
+    clustering columns, else the first two with statistics. InvalidArgumentError for an unknown column, one
+    without order, one twice, or more than two."""
     schema = snapshot.schema
     if columns is None:
         clustering = logical_columns(schema, snapshot.domains.get(DOMAIN))

@@ -1,4 +1,5 @@
-"""Files as rectangles over two columns: from the minimum to the maximum that the statistics give for each file."""
+"""Files as rectangles over two columns: from the minimum to the maximum that the statistics give for each
+file."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from deltaic.pictures.files import Bounds, Files
 from deltaic.pictures.svg import cut, document, element, label, legend, text_of
 
 MOST = 2000
-"""Maximum number of rectangles of a panel. Of more files every k-th is drawn, those that a condition reads before the others."""
+"""Maximum number of rectangles of a panel. Of more files every k-th is drawn, those that a condition reads
+before the others."""
 _WIDTH, _HEIGHT, _TOP = 380, 330, 64
 _LEAST = 5.0
 """Pixels that a file of a single value takes, around its place."""

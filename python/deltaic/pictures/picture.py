@@ -1,4 +1,5 @@
-"""`table.optimize.picture()`: gathers what a picture shows, and the drawing itself as an object for notebooks and files."""
+"""`table.optimize.picture()`: gathers what a picture shows, and the drawing itself as an object for notebooks
+and files."""
 
 from __future__ import annotations
 
@@ -33,11 +34,13 @@ class Picture:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """One sentence for each thing that the drawing omits, such as files without statistics. They stand below the drawing, too."""
+        """One sentence for each thing that the drawing omits, such as files without statistics. They stand
+        below the drawing, too."""
         return self._notes
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the drawing to a file, in UTF-8, and replaces one that is there. Raises OSError where that fails.
+        """Writes the drawing to a file, in UTF-8, and replaces one that is there. Raises OSError where that
+        fails.
 
         >>> table.optimize.picture(["origin", "delay"]).save("layout.svg")
         """
@@ -60,7 +63,8 @@ def picture(
     kind: Kind = "layout",
     before: int | None = None,
 ) -> Picture:
-    """Draws one version, or two with `before`. InvalidArgumentError for arguments that the kind has no use for."""
+    """Draws one version, or two with `before`. InvalidArgumentError for arguments that the kind has no use
+    for."""
     if kind not in get_args(Kind):
         raise InvalidArgumentError("unknown kind of picture", found=repr(kind), expected=", ".join(map(repr, get_args(Kind))))
     unused = {"columns": columns if kind != "layout" else None, "where": where if kind == "history" else None}

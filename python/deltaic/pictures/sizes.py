@@ -16,7 +16,8 @@ _WIDTH, _HEIGHT, _LEFT, _TOP, _BETWEEN = 380, 260, 96, 80, 90
 
 
 class Sizes:
-    """One or two panels (before and after), the largest file first. `target`: bytes that a new file aims at, drawn as a dashed line."""
+    """One or two panels (before and after), the largest file first. `target`: bytes that a new file aims at,
+    drawn as a dashed line."""
 
     def __init__(self, title: str, panels: Sequence[Files], where: str | None, target: int) -> None:
         self.title, self.panels, self.where, self.target = title, panels, where, target

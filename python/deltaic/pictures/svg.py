@@ -33,12 +33,14 @@ STYLE = "".join(f".{_CLASS} {selector}{{{rule}}}" for selector, rule in _RULES.i
 
 
 def text_of(value: object) -> str:
-    """A value as text that may stand in XML: a forbidden character becomes `\\x1b` and the like, `<` a reference."""
+    """A value as text that may stand in XML: a forbidden character becomes `\\x1b` and the like, `<` a
+    reference."""
     return escape(_FORBIDDEN.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), str(value)))
 
 
 def element(name: str, content: str = "", **attributes: object) -> str:
-    """An element; `content` is SVG already. `font_size=11` becomes `font-size="11"`, `class_` is `class`; numbers have two decimals."""
+    """An element; `content` is SVG already. `font_size=11` becomes `font-size="11"`, `class_` is `class`;
+    numbers have two decimals."""
     said = "".join(f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items())
     return f"<{name}{said}>{content}</{name}>" if content else f"<{name}{said}/>"
 

@@ -18,7 +18,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Timeline:
-    """`entries`: of `DeltaTable.history`, newest first. `more`: whether there are older ones, which are not drawn."""
+    """`entries`: of `DeltaTable.history`, newest first. `more`: whether there are older ones, which are not
+    drawn."""
 
     def __init__(self, title: str, entries: Sequence[Mapping[str, Any]], *, more: bool) -> None:
         self.title, self.entries = title, list(reversed(entries))

@@ -1,4 +1,5 @@
-"""The relational plan that commands build and an engine runs: frozen dataclasses that hold resolved expressions.
+"""The relational plan that commands build and an engine runs: frozen dataclasses that hold resolved
+expressions.
 
 A plan exposes columns under *aliases*: a leaf and a projection have one alias each, a join has those of both
 sides. A plan never holds rows; `Scan` holds the file actions of its table as Arrow.
@@ -29,8 +30,8 @@ ROW_COLUMN = "__deltaic_row"
 """int64: index of a row in its data file, from 0. Rows that were deleted or pruned count, too."""
 
 STORED_ALIAS = "__deltaic_rows"
-"""Alias of rows over which expressions in a table's metadata are evaluated. No column has this name, so `s.v` is
-always the field v of the column s; under the alias `s` it would be the column v."""
+"""Alias of rows over which expressions in a table's metadata are evaluated. No column has this name, so `s.v`
+is always the field v of the column s; under the alias `s` it would be the column v."""
 
 JoinKind: TypeAlias = Literal["inner", "left", "right", "full", "left_semi", "left_anti"]
 
@@ -101,7 +102,8 @@ class Data:
 
 
 UNKNOWN = Data(handle=None, schema=Schema(()), alias="unknown")
-"""Stands for the tables that a subquery reads if the engine does not say which: any table may be one of them."""
+"""Stands for the tables that a subquery reads if the engine does not say which: any table may be one of
+them."""
 
 
 @dataclass(frozen=True, eq=False)

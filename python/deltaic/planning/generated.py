@@ -1,4 +1,5 @@
-"""Derives conditions on generated partition columns from conditions on their source columns (PROTOCOL.md, "Generated Columns").
+"""Derives conditions on generated partition columns from conditions on their source columns (PROTOCOL.md,
+"Generated Columns").
 
 `ts >= '2024-03-05'` selects partitions of `year int GENERATED ALWAYS AS (year(ts))` with `year >= 2024`. The
 log does not record the time zone of a writer's session, so conditions that depend on it are widened by the
@@ -44,7 +45,8 @@ _TRUNCATED = {
 }
 _PARTS = ("year", "month", "day", "hour")
 _MOST_VALUES = 100
-"""Maximum values of an IN list that are translated one by one; a longer list is treated as the range of its values."""
+"""Maximum values of an IN list that are translated one by one; a longer list is treated as the range of its
+values."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +126,8 @@ _NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}
 
 
 def _flat(node: Json) -> Iterable[Json]:
-    """Splits a condition at its ANDs. A NOT moves inwards: `NOT (a OR b < 1)` becomes `NOT a` and `b >= 1`."""
+    """Splits a condition at its ANDs. A NOT moves inwards: `NOT (a OR b < 1)` becomes `NOT a` and `b >=
+    1`."""
     if node["op"] == "not":
         arg = node["arg"]
         if arg["op"] in _NEGATED:
@@ -179,8 +182,8 @@ def _rule(field: Field, schema: Schema) -> Rule | None:
 
 
 def _calendar(columns: Mapping[str, str], interval: Interval, base_type: DataType) -> list[Json]:
-    """Compares columns of the year, month, day and hour together: from 2024-03-10 on, `year > 2024 OR year = 2024
-    AND (month > 3 OR month = 3 AND day >= 10)`. `columns`: name of the column of each part."""
+    """Compares columns of the year, month, day and hour together: from 2024-03-10 on, `year > 2024 OR year =
+    2024 AND (month > 3 OR month = 3 AND day >= 10)`. `columns`: name of the column of each part."""
     chain = [(part, columns[part]) for part in takewhile(columns.__contains__, _PARTS)]
     if len(chain) < 2:
         return []

@@ -1,4 +1,5 @@
-"""Plans a read or a change of a snapshot: divides the condition between files, partitions and the engine, and selects the files."""
+"""Plans a read or a change of a snapshot: divides the condition between files, partitions and the engine, and
+selects the files."""
 
 from __future__ import annotations
 
@@ -117,7 +118,8 @@ class ScanPlan:
 
 
 class PlannedFiles:
-    """The DeferredFiles of a ScanPlan: the engine selects them when it plans a query, with the query's filters."""
+    """The DeferredFiles of a ScanPlan: the engine selects them when it plans a query, with the query's
+    filters."""
 
     def __init__(self, planned: ScanPlan) -> None:
         self._planned = replace(planned)  # a copy without the cached selection
@@ -208,8 +210,8 @@ def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:
 
 
 def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
-    """True if a subquery of the expressions reads the table, or tables that are not known. Then any concurrent
-    change of it is a conflict."""
+    """True if a subquery of the expressions reads the table, or tables that are not known. Then any
+    concurrent change of it is a conflict."""
     leaves = [leaf for each in expressions for leaf in each.sources.values()]
     reads = any(leaf is UNKNOWN or (isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location) for leaf in leaves)
     if reads and snapshot.is_staged:

@@ -126,7 +126,8 @@ class _Reader:
             return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
 
     def as_stored(self, node: exp.Expr) -> Json | None:
-        """Translates `c = 'ab'` and `c IN ('ab', …)` for the stored values of a CHAR(n) column, which may end in any number of spaces."""
+        """Translates `c = 'ab'` and `c IN ('ab', …)` for the stored values of a CHAR(n) column, which may end
+        in any number of spaces."""
         if isinstance(node, exp.EQ):
             column, values = (node.this, [node.expression]) if isinstance(node.this, exp.Column) else (node.expression, [node.this])
         elif isinstance(node, exp.In) and node.expressions and not set(node.args) - {"this", "expressions"}:
@@ -148,7 +149,8 @@ class _Reader:
         return tests[0] if len(tests) == 1 else {"op": "or", "args": tests}
 
     def prefixed(self, node: exp.Like) -> Json | None:
-        """Translates a LIKE by the text before its first wildcard: `s LIKE 'ab%'` becomes `starts_with(s, 'ab')`."""
+        """Translates a LIKE by the text before its first wildcard: `s LIKE 'ab%'` becomes `starts_with(s,
+        'ab')`."""
         if not isinstance(node.this, exp.Column) or not _is_text(node.expression):
             return None
         try:
@@ -159,8 +161,8 @@ class _Reader:
         return {"op": "starts_with", "column": list(path), "literal": prefix} if prefix and data_type == "string" else None
 
     def bounded(self, node: exp.Expr) -> Json | None:
-        """Translates a comparison of a function that keeps the order of its argument into one of the argument: `year(d) = 2024` bounds
-        `d`."""
+        """Translates a comparison of a function that keeps the order of its argument into one of the
+        argument: `year(d) = 2024` bounds `d`."""
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             sides = [exp.GTE(this=node.this, expression=node.args["low"]), exp.LTE(this=node.this, expression=node.args["high"])]
             parts = [part for side in sides if (part := self.bounded(side)) is not None]

@@ -1,4 +1,5 @@
-"""Column mapping: ids and physical names of fields, and the checks of names without it. Source: PROTOCOL.md, "Column Mapping".
+"""Column mapping: ids and physical names of fields, and the checks of names without it. Source: PROTOCOL.md,
+"Column Mapping".
 
 Users see a field's name. Data files, statistics and partition values have its physical name. Id and physical
 name are set once, when the field is created, and no other field ever gets them. Fields of structs inside
@@ -89,7 +90,8 @@ def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_
 
 
 def assign_existing(schema: Schema, max_id: int = 0) -> tuple[Schema, int]:
-    """Like `assign`, but for a table that has data files: each physical name is the name that the files use."""
+    """Like `assign`, but for a table that has data files: each physical name is the name that the files
+    use."""
     return _number(schema, max_id, lambda item: item.name)
 
 

@@ -166,8 +166,8 @@ class _Parser:
                 return Field(name, data_type, nullable, metadata)
 
     def refuse_constraint(self) -> None:
-        """UnsupportedFeatureError where a constraint stands in the place of a column. The next words decide, as a column may be called
-        `check` or `primary`, too."""
+        """UnsupportedFeatureError where a constraint stands in the place of a column. The next words decide,
+        as a column may be called `check` or `primary`, too."""
         first, second, third = (self.peek(ahead).text.lower() for ahead in range(3))
         if (first, second) in _TABLE_CONSTRAINTS or (first == "constraint" and third in _COLUMN_CONSTRAINTS):
             self.fail_on_constraint()

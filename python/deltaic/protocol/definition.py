@@ -1,8 +1,9 @@
 """Creates the protocol and metadata of a new table, and changes those of an existing one. Commands commit
 them.
 
-    protocol, metadata = new_table("id bigint, day date", partition_columns=["day"], properties={"delta.appendOnly": True})
-    protocol, metadata = evolve(snapshot.protocol, snapshot.metadata, schema=merged)
+    protocol, metadata = new_table("id bigint, day date", partition_columns=["day"],
+    properties={"delta.appendOnly": True}) protocol, metadata = evolve(snapshot.protocol, snapshot.metadata,
+    schema=merged)
 
 `evolve` returns actions equal to the old ones if nothing changes. The command then need not commit them.
 """

@@ -178,8 +178,8 @@ def check_nullability(table: Schema, data: Schema) -> None:
 
 
 def check_partitions(table: Schema, partition_columns: Iterable[str], data: Schema) -> None:
-    """SchemaMismatchError where the data lacks a partition column for which the table has no value. Nulls would be a partition that nobody
-    meant."""
+    """SchemaMismatchError where the data lacks a partition column for which the table has no value. Nulls
+    would be a partition that nobody meant."""
     for name in partition_columns:
         if data.get(name) is None and not any(key in table.field(name).metadata for key in (_DEFAULT, *_COMPUTED)):
             raise SchemaMismatchError("the data lacks a partition column", found=", ".join(data.names), expected=name)

@@ -1,6 +1,7 @@
 """Converts a table's columns to Iceberg's metadata: schema, partition spec, name mapping.
 
-Source: the Apache Iceberg table specification, "Schemas", "Partition Specs", "Column Projection" and their JSON in appendix C.
+Source: the Apache Iceberg table specification, "Schemas", "Partition Specs", "Column Projection" and their
+JSON in appendix C.
 """
 
 from __future__ import annotations

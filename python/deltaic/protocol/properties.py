@@ -1,8 +1,8 @@
 """Table properties: the registry of known `delta.*` names, how their text is parsed, and which ones are
 honoured.
 
-Sources: PROTOCOL.md ("Table Properties" and each feature's section) and delta-spark's documentation of table properties.
-docs/features.md has the same list; a test compares the two.
+Sources: PROTOCOL.md ("Table Properties" and each feature's section) and delta-spark's documentation of table
+properties. docs/features.md has the same list; a test compares the two.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Schemas: immutable values that read and write PROTOCOL.md's "Schema Serialization Format", Spark's DDL and Arrow.
+"""Schemas: immutable values that read and write PROTOCOL.md's "Schema Serialization Format", Spark's DDL and
+Arrow.
 
 A type is Delta's name as text (`"long"`, `"decimal(10,2)"`), or a `Struct`, `Array` or `Map`. Names are
 compared without case.
@@ -249,8 +250,8 @@ class Schema(Sequence[Field]):
 
     @staticmethod
     def of(obj: Any) -> Schema:
-        """Returns the Schema for an argument of the API: a Schema, DDL text, an iterable of fields, or an object with
-        `__arrow_c_schema__`."""
+        """Returns the Schema for an argument of the API: a Schema, DDL text, an iterable of fields, or an
+        object with `__arrow_c_schema__`."""
         if isinstance(obj, Schema):
             return obj
         if isinstance(obj, str):

@@ -13,8 +13,8 @@ _SHOWN_VALUES = 3
 
 
 def shown_predicate(predicate: str | None) -> str:
-    """Returns a predicate, given as JSON, as SQL: `{"op":"=","column":["a"],"literal":"5"}` is `a = 5`. Returns an
-    empty text for None."""
+    """Returns a predicate, given as JSON, as SQL: `{"op":"=","column":["a"],"literal":"5"}` is `a = 5`.
+    Returns an empty text for None."""
     return "" if predicate is None else _shown(json.loads(predicate))
 
 

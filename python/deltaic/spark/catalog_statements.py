@@ -68,8 +68,8 @@ def _alter(spark: Any, name: Name, reader: Reader) -> bool:
 
 
 def _check_location(spark: Any, path: str, location: str) -> None:
-    """Raises InvalidArgumentError if there is no table at a location, or one with another schema or other partition columns than the table
-    at `path` has."""
+    """Raises InvalidArgumentError if there is no table at a location, or one with another schema or other
+    partition columns than the table at `path` has."""
     if not DeltaTable.exists(location):
         raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=location, expected="the location of a table")
     old, new = DeltaTable(path, spark=spark), DeltaTable(location, spark=spark)

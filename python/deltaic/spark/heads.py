@@ -45,7 +45,8 @@ BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
 
 
 def passes_head(reader: Reader) -> bool:
-    """Passes the words before the name of the statement's table. GENERATE has its mode among them, which may be any."""
+    """Passes the words before the name of the statement's table. GENERATE has its mode among them, which may
+    be any."""
     if reader.accept("GENERATE"):
         reader.name()
         return reader.accept("FOR", "TABLE")
@@ -53,7 +54,8 @@ def passes_head(reader: Reader) -> bool:
 
 
 def target_of(reader: Reader) -> Name | None:
-    """The table that a statement of ours is about; None for a query, and for what has no table there. Leaves the cursor where it was."""
+    """The table that a statement of ours is about; None for a query, and for what has no table there. Leaves
+    the cursor where it was."""
     start = reader.position
     try:
         if passes_head(reader):

@@ -235,8 +235,8 @@ def rename(spark: Any, name: Name, new: Name) -> None:
 
 
 def relocate(spark: Any, name: Name, path: str) -> None:
-    """Lets a name stand for the table at another path. On Spark Connect, UnsupportedFeatureError for a managed table: only DROP takes its
-    name away there, and its files too."""
+    """Lets a name stand for the table at another path. On Spark Connect, UnsupportedFeatureError for a
+    managed table: only DROP takes its name away there, and its files too."""
     known = named_table(spark, name.parts)
     assert known is not None
     if has_jvm(spark):

@@ -1,8 +1,8 @@
 """Runs SQL scripts (`BEGIN … END`) that name Delta tables, statement by statement, as Spark runs its own.
 
 The variables of a script are session variables while their block runs, so that Spark resolves their names; a
-session variable of the same name has its value back afterwards. A query's rows are collected when it runs, and
-those of the last one are the script's result.
+session variable of the same name has its value back afterwards. A query's rows are collected when it runs,
+and those of the last one are the script's result.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _numbers = itertools.count()
 
 
 def run_script(spark: Any, text: str, run: Callable[[str], DataFrame]) -> DataFrame:
-    """Runs a script. Returns the rows of its last query, or an empty DataFrame without columns. `run`: runs one statement."""
+    """Runs a script. Returns the rows of its last query, or an empty DataFrame without columns. `run`: runs
+    one statement."""
     script = _Run(spark, run)
     script.do(parse_script(text))
     return script.answer if script.answer is not None else spark.createDataFrame([], "")
@@ -41,7 +42,8 @@ class _Left(Exception):
 
 
 class _Run:
-    """`answer`: the rows of the last query. `_blocks`: those that are running, the innermost one last, each with what its end undoes."""
+    """`answer`: the rows of the last query. `_blocks`: those that are running, the innermost one last, each
+    with what its end undoes."""
 
     def __init__(self, spark: Any, run: Callable[[str], DataFrame]) -> None:
         self._spark, self._run = spark, run

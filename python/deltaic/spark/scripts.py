@@ -27,8 +27,8 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Handler:
-    """DECLARE EXIT | CONTINUE HANDLER FOR condition, … `conditions`: names of conditions, SQLSTATEs, SQLEXCEPTION and NOT FOUND, in upper
-    case."""
+    """DECLARE EXIT | CONTINUE HANDLER FOR condition, … `conditions`: names of conditions, SQLSTATEs,
+    SQLEXCEPTION and NOT FOUND, in upper case."""
 
     exits: bool
     conditions: frozenset[str]
@@ -87,7 +87,8 @@ _REFUSED = ("SIGNAL", "RESIGNAL", "GET", "OPEN", "FETCH", "CLOSE")
 
 
 def parse_script(text: str) -> Block:
-    """The tree of a script. InvalidArgumentError where it does not parse, UnsupportedFeatureError for statements that are not run here."""
+    """The tree of a script. InvalidArgumentError where it does not parse, UnsupportedFeatureError for
+    statements that are not run here."""
     reader = Reader(text, several=True)
     block = _block(reader, None)
     reader.end()
@@ -129,7 +130,8 @@ def _handled(reader: Reader) -> str:
 
 
 def _condition(reader: Reader, states: dict[str, str]) -> bool | None:
-    """DECLARE name CONDITION [FOR SQLSTATE [VALUE] 'state'], put into `states`; None for another statement."""
+    """DECLARE name CONDITION [FOR SQLSTATE [VALUE] 'state'], put into `states`; None for another
+    statement."""
     start = reader.position
     if reader.accept("DECLARE") and not reader.done and reader.tokens[reader.position].kind in ("word", "quoted"):
         name = reader.name().upper()

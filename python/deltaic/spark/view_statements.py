@@ -54,7 +54,8 @@ def view_statement(text: str) -> ViewStatement | None:
 
 @dataclass(frozen=True)
 class Projection:
-    """A query of the form SELECT column, … FROM table, without aliases of columns. `columns`: None for `*`."""
+    """A query of the form SELECT column, … FROM table, without aliases of columns. `columns`: None for
+    `*`."""
 
     path: str
     columns: tuple[str, ...] | None

@@ -32,8 +32,8 @@ _OF_FIELD = {
 
 
 def read(node: exp.Expr) -> tuple[int, str]:
-    """Amount (microseconds or months) and type of a literal: `INTERVAL 1 DAY 2 HOURS`, `INTERVAL '1-2' YEAR TO MONTH`, `INTERVAL '1 day'`.
-    InvalidArgumentError where it is none."""
+    """Amount (microseconds or months) and type of a literal: `INTERVAL 1 DAY 2 HOURS`, `INTERVAL '1-2' YEAR
+    TO MONTH`, `INTERVAL '1 day'`. InvalidArgumentError where it is none."""
     unit, shown = node.args.get("unit"), node.sql(dialect="databricks")
     text = str(node.name)
     if isinstance(unit, exp.IntervalSpan):

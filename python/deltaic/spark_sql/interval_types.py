@@ -1,8 +1,8 @@
 """Types of intervals. A query can return them, and no column of a Delta table can hold them.
 
-An interval of days and times (`interval day to second`, `interval hour`) is kept as BIGINT microseconds, one of years and months
-(`interval year to month`, `interval month`) as INTEGER months. `CALENDAR`, the result of make_interval, is a struct of
-months, days and microseconds.
+An interval of days and times (`interval day to second`, `interval hour`) is kept as BIGINT microseconds, one
+of years and months (`interval year to month`, `interval month`) as INTEGER months. `CALENDAR`, the result of
+make_interval, is a struct of months, days and microseconds.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def is_interval(data_type: Any) -> bool:
 
 
 def fields_of(data_type: str) -> tuple[str, ...]:
-    """Fields of an interval that is no calendar interval, the greatest first: `interval hour to second` has hour, minute and second."""
+    """Fields of an interval that is no calendar interval, the greatest first: `interval hour to second` has
+    hour, minute and second."""
     order = DAY_TIME_FIELDS if data_type in _DAY_TIME else YEAR_MONTH_FIELDS
     first, last = (_DAY_TIME if data_type in _DAY_TIME else _YEAR_MONTH)[data_type]
     return order[order.index(first) : order.index(last) + 1]

@@ -22,7 +22,8 @@ _BY_ZERO = v.failure("INTERVAL_DIVIDED_BY_ZERO", "'Division by zero. Use `try_di
 
 
 def literal(node: exp.Expr) -> Value:
-    """INTERVAL 1 DAY, INTERVAL '1 02:03:04' DAY TO SECOND, INTERVAL '1-2' YEAR TO MONTH, INTERVAL 1 DAY 2 HOURS."""
+    """INTERVAL 1 DAY, INTERVAL '1 02:03:04' DAY TO SECOND, INTERVAL '1-2' YEAR TO MONTH, INTERVAL 1 DAY 2
+    HOURS."""
     return constant(*interval_literals.read(node))
 
 
@@ -51,7 +52,8 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
 
 
 def scaled(operator: str, left: Value, right: Value, zone: Zone, *, by_zero: str = _BY_ZERO) -> Value | None:
-    """An interval times a number, or divided by one: halves go away from zero. `by_zero`: SQL of a quotient by zero."""
+    """An interval times a number, or divided by one: halves go away from zero. `by_zero`: SQL of a quotient
+    by zero."""
     if right.type in ("string", "void"):
         right = cast(right, "double", zone)
     if not v.is_numeric(right.type):
@@ -110,8 +112,8 @@ def _add(operator: str, left: Value, right: Value, zone: Zone) -> Value | None:
 
 
 def _add_calendar(operator: str, left: Value, right: Value, zone: Zone) -> Value:
-    """A date or timestamp and the months, days and microseconds of a calendar interval, one after the other. A date takes no
-    microseconds."""
+    """A date or timestamp and the months, days and microseconds of a calendar interval, one after the other.
+    A date takes no microseconds."""
     months, days, micros = (f"struct_extract({right.sql}, '{part}')" for part in ("months", "days", "micros"))
     parts = [right.like(f"({'- ' if operator == '-' else ''}{part})", YEAR_MONTH) for part in (months, days, micros)]
     if left.type == "date":

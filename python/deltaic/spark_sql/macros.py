@@ -108,8 +108,8 @@ MACROS: dict[str, str] = {
         ELSE floor((CAST((year(a) - year(b)) * 12 + month(a) - month(b) AS DOUBLE)
             + CAST((day(a) - day(b)) * 86400 + sa - sb AS DOUBLE) / 2678400.0::DOUBLE) * 100000000.0::DOUBLE + 0.5::DOUBLE) /
                 100000000.0::DOUBLE END""",
-    # The first n digits of a number other than zero, rounded half up from its shortest digits as Java does, and the exponent of
-    # the first: 12345.0 and 3 are 123 and 4.
+    # The first n digits of a number other than zero, rounded half up from its shortest digits as Java does,
+    # and the exponent of the first: 12345.0 and 3 are 123 and 4.
     "deltaic_significant(a, n)": """CASE WHEN a = 0 THEN struct_pack(d := repeat('0', n), x := 0)
         ELSE list_extract(list_transform(list_transform(list_transform(list_transform([deltaic_double_to_string(abs(a))],
         lambda s: struct_pack(m := split_part(s, 'E', 1), e := coalesce(TRY_CAST(split_part(s, 'E', 2) AS INTEGER), 0))),

@@ -55,7 +55,8 @@ def with_one_zero(sql: str, kind: DataType, depth: int = 0) -> str:
 
 
 def grouped(value: Value) -> Value:
-    """SQL of a key of GROUP BY. Maps are equal that have the same entries in any order; Spark shows these in the order of their keys."""
+    """SQL of a key of GROUP BY. Maps are equal that have the same entries in any order; Spark shows these in
+    the order of their keys."""
     kind = value.type
     if not isinstance(kind, Map) or not isinstance(kind.key, str) or not v.is_comparable(kind.key) or v.holds_fraction(kind):
         return normalized(value)

@@ -1,9 +1,9 @@
 """Parses Spark SQL to sqlglot trees, by Spark's grammar where sqlglot's differs.
 
-sqlglot's Databricks parser turns functions into its own nodes and so loses what was written, and it ranks `||`, `&`, `|`, `=` and `IS NULL`
-differently from Spark's SqlBaseParser.g4. The parser here keeps every function as `exp.Anonymous` under the name that was written, and
-takes
-Spark's precedence, so that a tree means what Spark would run.
+sqlglot's Databricks parser turns functions into its own nodes and so loses what was written, and it ranks
+`||`, `&`, `|`, `=` and `IS NULL` differently from Spark's SqlBaseParser.g4. The parser here keeps every
+function as `exp.Anonymous` under the name that was written, and takes Spark's precedence, so that a tree
+means what Spark would run.
 """
 
 from __future__ import annotations
@@ -299,7 +299,8 @@ class _Parser(DatabricksParser):
         return positional(found) if isinstance(found, exp.Anonymous) else found
 
     def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
-        """`INTERVAL 1 DAY`, `INTERVAL '1-2' YEAR TO MONTH`; `INTERVAL 1 DAY 2 HOURS` becomes the tree of `INTERVAL '1 DAY 2 HOURS'`."""
+        """`INTERVAL 1 DAY`, `INTERVAL '1-2' YEAR TO MONTH`; `INTERVAL 1 DAY 2 HOURS` becomes the tree of
+        `INTERVAL '1 DAY 2 HOURS'`."""
         start = self._index
         if not self._match(TokenType.INTERVAL):
             return None

@@ -333,7 +333,8 @@ class Translator:
         return operators.contained(self.value(node.this), [self.value(item) for item in node.expressions], self.zone)
 
     def _contained_row(self, nodes: list[exp.Expression]) -> Value:
-        """`(a, b) IN ((1, 2), ...)`: rows whose columns have other names are compared in the types that they have."""
+        """`(a, b) IN ((1, 2), ...)`: rows whose columns have other names are compared in the types that they
+        have."""
         named = [self.row(each).type for each in nodes]
         left, *items = (self._row(each) for each in nodes)
         for kind in named[1:]:

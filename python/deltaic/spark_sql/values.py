@@ -1,8 +1,8 @@
 """The translated expression (`Value`), and Spark's rules for types: common types, precision and scale of
 decimals, types that fit.
 
-Types are those of `deltaic.protocol.schema`, and the intervals of `interval_types`, which no column of a Delta
-table can have.
+Types are those of `deltaic.protocol.schema`, and the intervals of `interval_types`, which no column of a
+Delta table can have.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ class Value:
     - `sql`: can be an operand without further parentheses: a name, a call, or an expression in parentheses.
     - `raises`: the expression may fail on a row, so it must not be evaluated for rows where Spark does not
       evaluate it.
-    - `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None); `MISSING` for any
-      other expression.
-    - `computed`: `constant` is the result of arithmetic on literals. Spark uses its type then, not the number of
-      its digits.
+    - `constant`: the Python value of a literal (str, int, float, Decimal, bool, bytes, None); `MISSING` for
+      any other expression.
+    - `computed`: `constant` is the result of arithmetic on literals. Spark uses its type then, not the number
+      of its digits.
     - `limits`: the least and greatest value of a number, if narrower than those of its type.
-    - `narrow`: SQL of the same number as a decimal of at most 18 digits, if the type has more: DuckDB computes it
-      in 64 bits.
+    - `narrow`: SQL of the same number as a decimal of at most 18 digits, if the type has more: DuckDB
+      computes it in 64 bits.
     - `collation`: of a column that is text, or contains text, which is not compared by its bytes.
     - `foldable`: the expression consists of literals alone.
-    - `constants`: SQL of the largest parts that consist of literals alone and may fail. Spark computes them while
-      it plans (ConstantFolding), even if there are no rows.
+    - `constants`: SQL of the largest parts that consist of literals alone and may fail. Spark computes them
+      while it plans (ConstantFolding), even if there are no rows.
     """
 
     sql: str
@@ -109,13 +109,15 @@ class Value:
         return result._largest(self.constants)
 
     def _largest(self, inner: Iterable[str]) -> Value:
-        """Returns the value with its `constants`: its own SQL if it is a constant as a whole, else those of its parts, `inner`."""
+        """Returns the value with its `constants`: its own SQL if it is a constant as a whole, else those of
+        its parts, `inner`."""
         if self.foldable and self.deterministic:
             return replace(self, constants=(self.sql,) if self.raises else ())
         return replace(self, constants=tuple(dict.fromkeys(inner)))
 
     def not_foldable(self, parts: Iterable[Value]) -> Value:
-        """Returns the value of a form that Spark does not fold at planning time, even if all `parts` are constants."""
+        """Returns the value of a form that Spark does not fold at planning time, even if all `parts` are
+        constants."""
         mine = () if self.foldable else self.constants
         return replace(self, foldable=False)._largest([*mine, *(constant for part in parts for constant in part.constants)])
 
@@ -462,7 +464,8 @@ def is_orderable(data_type: DataType) -> bool:
 
 
 def check_storable(what: str, parts: Iterable[Value]) -> None:
-    """Raises UnsupportedFeatureError if a part of an array, map or struct is an interval of months and days."""
+    """Raises UnsupportedFeatureError if a part of an array, map or struct is an interval of months and
+    days."""
     for part in parts:
         if part.type == CALENDAR:
             raise unsupported(what, part.type)

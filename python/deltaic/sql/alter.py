@@ -124,8 +124,8 @@ def _has(table: DeltaTable, path: tuple[str, ...]) -> bool:
 
 
 def _alter_column(reader: Reader) -> _Change:
-    """ALTER | CHANGE [COLUMN] name TYPE type | COMMENT text | FIRST | AFTER name | DROP NOT NULL | SET NOT NULL | SET DEFAULT expression |
-    DROP DEFAULT | SYNC IDENTITY"""
+    """ALTER | CHANGE [COLUMN] name TYPE type | COMMENT text | FIRST | AFTER name | DROP NOT NULL | SET NOT
+    NULL | SET DEFAULT expression | DROP DEFAULT | SYNC IDENTITY"""
     name = path_text(reader.dotted())
     if reader.accept("TYPE"):
         data_type = reader.rest("a type")

@@ -71,7 +71,8 @@ def update(reader: Reader, tables: Tables) -> Rows:
 
 
 def update_rows(table: DeltaTable, changes: Mapping[str, str], condition: str | None, name: Name, tables: Tables) -> Mapping[str, int]:
-    """Changes the rows for which a condition is true; condition and values know the table by `name` -> the metrics."""
+    """Changes the rows for which a condition is true; condition and values know the table by `name` -> the
+    metrics."""
     if not hold_queries([*changes.values(), condition or ""]):
         where = None if condition is None else without_qualifiers(condition, name.qualifiers)
         return table.update({key: without_qualifiers(value, name.qualifiers) for key, value in changes.items()}, where)

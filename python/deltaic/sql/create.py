@@ -31,10 +31,10 @@ class _Clauses:
 
 
 def create(reader: Reader, tables: Tables) -> Rows:
-    """CREATE [OR REPLACE | EXTERNAL] TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [clauses] [AS query], or
-    REPLACE TABLE; name SHALLOW | DEEP CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES (...)] ->
-    delta-spark's metrics, where the source is a table, parquet.`path` or iceberg.`path`; CREATE TABLE [IF NOT
-    EXISTS] name LIKE source [USING delta] [LOCATION ...] [TBLPROPERTIES (...)]"""
+    """CREATE [OR REPLACE | EXTERNAL] TABLE [IF NOT EXISTS] name [(columns)] [USING delta] [clauses] [AS
+    query], or REPLACE TABLE; name SHALLOW | DEEP CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES
+    (...)] -> delta-spark's metrics, where the source is a table, parquet.`path` or iceberg.`path`; CREATE
+    TABLE [IF NOT EXISTS] name LIKE source [USING delta] [LOCATION ...] [TBLPROPERTIES (...)]"""
     if reader.accept("REPLACE"):
         replace, must_exist = True, True
     else:
@@ -93,8 +93,8 @@ def _cloned(reader: Reader) -> tuple[Name | None, bool]:
 
 
 def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses) -> None:
-    """Raises InvalidArgumentError if a CREATE TABLE that gives an existing table a new name has other columns,
-    partition columns or properties than the table."""
+    """Raises InvalidArgumentError if a CREATE TABLE that gives an existing table a new name has other
+    columns, partition columns or properties than the table."""
     from deltaic.sql.show import shown_properties
 
     metadata, place, known = table.metadata, table.location, shown_properties(table)

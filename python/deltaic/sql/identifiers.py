@@ -1,4 +1,5 @@
-"""`IDENTIFIER('a.b')` of a statement: the name that a text literal holds, of a table, a column or a function."""
+"""`IDENTIFIER('a.b')` of a statement: the name that a text literal holds, of a table, a column or a
+function."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from deltaic.sql.tokens import Reader, Token, string_value
 
 
 def with_identifiers(statement: str) -> str:
-    """The statement with names in place of `IDENTIFIER('...')`, also of texts joined by `||`. `IDENTIFIER(:table)` is one of these, once
-    parameters are literals."""
+    """The statement with names in place of `IDENTIFIER('...')`, also of texts joined by `||`.
+    `IDENTIFIER(:table)` is one of these, once parameters are literals."""
     if "identifier" not in statement.lower():
         return statement
     tokens, parts, position = Reader(statement).tokens, [], 0

@@ -35,8 +35,8 @@ class _Target:
 
 
 def insert(reader: Reader, tables: Tables) -> Rows:
-    """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name [PARTITION (column [= value], ...)] [(columns) | BY NAME]
-    [REPLACE WHERE condition] query"""
+    """INSERT [WITH SCHEMA EVOLUTION] INTO | OVERWRITE [TABLE] name [PARTITION (column [= value], ...)]
+    [(columns) | BY NAME] [REPLACE WHERE condition] query"""
     reader.expect("INSERT")
     evolves = reader.accept("WITH", "SCHEMA", "EVOLUTION") or tables.evolves
     overwrite = reader.accept("OVERWRITE")

@@ -20,7 +20,8 @@ _CLAUSE_ENDS = ("WHEN",)
 
 
 def merge(reader: Reader, tables: Tables) -> Rows:
-    """MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source [[AS] alias] ON condition WHEN ... THEN ..."""
+    """MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source [[AS] alias] ON condition WHEN ...
+    THEN ..."""
     reader.expect("MERGE")
     evolution = reader.accept("WITH", "SCHEMA", "EVOLUTION")
     reader.expect("INTO")
@@ -90,8 +91,8 @@ def _assigned(assignments: Iterable[tuple[tuple[str, ...], str]], schema: Schema
 
 
 def _clause(reader: Reader, building: Any, schema: Schema, alias: str, unconditional: set[str]) -> Any:
-    """WHEN [NOT] MATCHED [BY TARGET | BY SOURCE] [AND condition] THEN action. `unconditional`: kinds of clauses that have had one without a
-    condition, after which none can come."""
+    """WHEN [NOT] MATCHED [BY TARGET | BY SOURCE] [AND condition] THEN action. `unconditional`: kinds of
+    clauses that have had one without a condition, after which none can come."""
     reader.expect("WHEN")
     missing = reader.accept("NOT")
     reader.expect("MATCHED")

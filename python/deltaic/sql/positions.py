@@ -19,10 +19,10 @@ else:
 def matched(
     names: Sequence[str], columns: Sequence[Field], table: str, statement: str = "INSERT", *, listed: bool = False, evolves: bool
 ) -> list[Field | None]:
-    """Returns the table's column for each column of a query, by position; None for those beyond the last one, which
-    are new columns if the schema `evolves` and the statement has no list of columns (`listed`). Raises
-    SchemaMismatchError for another number of columns, and InvalidArgumentError for a new column with the name of
-    another one."""
+    """Returns the table's column for each column of a query, by position; None for those beyond the last one,
+    which are new columns if the schema `evolves` and the statement has no list of columns (`listed`). Raises
+    SchemaMismatchError for another number of columns, and InvalidArgumentError for a new column with the name
+    of another one."""
     few = len(names) < len(columns)
     if few or (len(names) > len(columns) and (listed or not evolves)):
         message = "needs one value for each column" if few else "has more values than columns"

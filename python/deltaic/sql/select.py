@@ -172,7 +172,8 @@ def _paths_and_sizes(scan: Scan) -> tuple[list[str], list[int]]:
 
 
 def explain(reader: Reader, tables: Tables) -> Rows:
-    """EXPLAIN [EXTENDED | FORMATTED | COST | CODEGEN] query; the plan is the same with each of these words."""
+    """EXPLAIN [EXTENDED | FORMATTED | COST | CODEGEN] query; the plan is the same with each of these
+    words."""
     reader.expect("EXPLAIN")
     for mode in ("EXTENDED", "FORMATTED", "COST", "CODEGEN"):
         if reader.accept(mode):

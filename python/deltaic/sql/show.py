@@ -18,8 +18,8 @@ from deltaic.table import DeltaTable
 
 
 def show(reader: Reader, tables: Tables) -> Rows:
-    """SHOW COLUMNS IN | FROM name · SHOW PARTITIONS name [PARTITION (column = value, …)] · SHOW TBLPROPERTIES name [(key)] ·
-    SHOW CREATE TABLE name"""
+    """SHOW COLUMNS IN | FROM name · SHOW PARTITIONS name [PARTITION (column = value, …)] · SHOW TBLPROPERTIES
+    name [(key)] · SHOW CREATE TABLE name"""
     reader.expect("SHOW")
     if reader.accept("COLUMNS"):
         if not reader.accept("IN"):

@@ -1,4 +1,5 @@
-"""DELETE, UPDATE and MERGE with subqueries: `DELETE FROM t WHERE id IN (SELECT ...)`, `UPDATE t SET a = (SELECT ...)`.
+"""DELETE, UPDATE and MERGE with subqueries: `DELETE FROM t WHERE id IN (SELECT ...)`, `UPDATE t SET a =
+(SELECT ...)`.
 
 All tables, including the changed one, are read at the versions that they have when the statement begins.
 """

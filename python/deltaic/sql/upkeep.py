@@ -41,8 +41,8 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
 
 
 def reorg(reader: Reader, tables: Tables) -> Rows:
-    """REORG TABLE name [WHERE condition on partitions] APPLY (PURGE) | APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = n))
-    -> path, metrics"""
+    """REORG TABLE name [WHERE condition on partitions] APPLY (PURGE) | APPLY (UPGRADE UNIFORM
+    (ICEBERG_COMPAT_VERSION = n)) -> path, metrics"""
     reader.expect("REORG", "TABLE")
     name = read_name(reader)
     where = None
@@ -81,8 +81,8 @@ def _upgraded(table: DeltaTable, version: int) -> dict[str, int]:
 
 
 def vacuum(reader: Reader, tables: Tables) -> Rows:
-    """VACUUM name and, in any order, LITE | FULL, USING INVENTORY name | (query), RETAIN n HOURS, DRY RUN -> path: of the table, or with
-    DRY RUN of each file"""
+    """VACUUM name and, in any order, LITE | FULL, USING INVENTORY name | (query), RETAIN n HOURS, DRY RUN ->
+    path: of the table, or with DRY RUN of each file"""
     reader.expect("VACUUM")
     name = read_name(reader)
     mode: Literal["full", "lite"] = "full"
@@ -131,7 +131,8 @@ def restore(reader: Reader, tables: Tables) -> Rows:
 
 
 def repair(reader: Reader, tables: Tables) -> Rows:
-    """FSCK REPAIR TABLE name [DRY RUN] -> a row for each file that leaves the log, with Databricks' columns"""
+    """FSCK REPAIR TABLE name [DRY RUN] -> a row for each file that leaves the log, with Databricks'
+    columns"""
     reader.expect("FSCK", "REPAIR", "TABLE")
     name = read_name(reader)
     dry_run = reader.accept("DRY", "RUN")
@@ -152,7 +153,8 @@ def generate(reader: Reader, tables: Tables) -> Rows:
 
 
 def convert(reader: Reader, tables: Tables) -> Rows:
-    """CONVERT TO DELTA parquet.`path` | iceberg.`path` [NO STATISTICS] [PARTITIONED BY (column type, ...)], the last for Parquet alone"""
+    """CONVERT TO DELTA parquet.`path` | iceberg.`path` [NO STATISTICS] [PARTITIONED BY (column type, ...)],
+    the last for Parquet alone"""
     reader.expect("CONVERT", "TO", "DELTA")
     source_format, path = convertible(reader.dotted())
     statistics = not reader.accept("NO", "STATISTICS")

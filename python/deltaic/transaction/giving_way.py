@@ -29,7 +29,8 @@ _MOST_TABLES = 1000
 
 
 class CompactionYielded(Exception):
-    """A command of this process came first, so the compaction must not commit. Only the compaction catches this."""
+    """A command of this process came first, so the compaction must not commit. Only the compaction catches
+    this."""
 
 
 class _Commands:

@@ -59,7 +59,8 @@ impl Cast {
     }
 }
 
-/// Timestamps of any unit and zone -> `target`, a timestamp in microseconds; what is finer is rounded down, as Spark does.
+/// Timestamps of any unit and zone -> `target`, a timestamp in microseconds; what is finer is rounded down,
+/// as Spark does.
 pub fn micros(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     let DataType::Timestamp(TimeUnit::Microsecond, zone) = target else {
         return Err(Error::protocol("timestamps are kept in microseconds").found(target));

@@ -54,8 +54,9 @@ fn by_instruction<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], kept: &mut
     if free.len() < count + 8 {
         return false;
     }
-    // SAFETY: the processor has the instructions. There is a byte of `bits` for each of `blocks`, so what is read is theirs; a group is
-    // written behind all that was kept before it, `count` values at most, and eight more are free. Any bits are a number of this width.
+    // SAFETY: the processor has the instructions. There is a byte of `bits` for each of `blocks`, so what is
+    // read is theirs; a group is written behind all that was kept before it, `count` values at most, and
+    // eight more are free. Any bits are a number of this width.
     match size_of::<T>() {
         8 => unsafe { instruction::of_8_bytes(blocks.as_ptr().cast(), bits, free.as_mut_ptr().cast()) },
         4 => unsafe { instruction::of_4_bytes(blocks.as_ptr().cast(), bits, free.as_mut_ptr().cast()) },
@@ -77,7 +78,8 @@ mod instruction {
     }
 
     /// # Safety
-    /// The processor has these features, `from` holds eight values for each of `bits`, `into` has room for those kept and eight more.
+    /// The processor has these features, `from` holds eight values for each of `bits`, `into` has room for
+    /// those kept and eight more.
     #[target_feature(enable = "avx512f,popcnt")]
     pub(super) unsafe fn of_8_bytes(mut from: *const i64, bits: &[u8], mut into: *mut i64) {
         for &bits in bits {
@@ -95,7 +97,8 @@ mod instruction {
     #[target_feature(enable = "avx512f,popcnt")]
     pub(super) unsafe fn of_4_bytes(mut from: *const i32, bits: &[u8], mut into: *mut i32) {
         for &bits in bits {
-            // SAFETY: as the caller says; of the wide register only the eight lower values are loaded and stored.
+            // SAFETY: as the caller says; of the wide register only the eight lower values are loaded and
+            // stored.
             unsafe {
                 let block = _mm512_castsi256_si512(_mm256_loadu_si256(from.cast()));
                 let kept = _mm512_maskz_compress_epi32(u16::from(bits), block);

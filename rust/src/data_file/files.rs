@@ -80,7 +80,8 @@ impl Files {
     pub fn modified(&self, index: usize) -> Option<u64> {
         self.modified.as_ref().filter(|times| times.is_valid(index)).and_then(|times| u64::try_from(times.value(index)).ok())
     }
-    /// The partition value under this physical name; `None` for null. A partition column that the map has not is an error.
+    /// The partition value under this physical name; `None` for null. A partition column that the map has not
+    /// is an error.
     pub fn partition_value(&self, index: usize, physical: &str) -> Result<Option<String>> {
         if let Some(map) = self.partition_values.as_ref().filter(|map| map.is_valid(index)) {
             let entries = map.value(index);
@@ -123,7 +124,8 @@ impl Files {
         let selected = self.selection.as_ref().is_some_and(|selection| selection.is_valid(index));
         selected && self.keep_selected.as_ref().is_some_and(|keep| keep.is_valid(index) && keep.value(index))
     }
-    /// Its first row id (`baseRowId`) or the version that added it (`defaultRowCommitVersion`), as an array of one.
+    /// Its first row id (`baseRowId`) or the version that added it (`defaultRowCommitVersion`), as an array
+    /// of one.
     pub fn row_tracking(&self, name: &str, index: usize) -> Result<ArrayRef> {
         match typed(&self.batch, name, &DataType::Int64)?.filter(|column| column.is_valid(index)) {
             Some(column) => Ok(column.slice(index, 1)),

@@ -99,7 +99,8 @@ impl<'a> RowMask<'a> {
             Some(33..=64) => self.short::<_, 64>(column, bits),
             _ => self.run_by_run(column),
         };
-        // SAFETY: each value is one of `column`, whole, so it is valid where those are; the ends ascend from 0 to the number of bytes.
+        // SAFETY: each value is one of `column`, whole, so it is valid where those are; the ends ascend from
+        // 0 to the number of bytes.
         #[allow(unsafe_code)]
         unsafe {
             GenericByteArray::new_unchecked(OffsetBuffer::new_unchecked(ends.into()), kept.into(), None)
@@ -149,8 +150,8 @@ impl<'a> RowMask<'a> {
                 row += 1;
             }
         }
-        // SAFETY: each value that is kept was written from the end of the one before it on, and is no longer than what is written of it;
-        // its end was written behind theirs.
+        // SAFETY: each value that is kept was written from the end of the one before it on, and is no longer
+        // than what is written of it; its end was written behind theirs.
         #[allow(unsafe_code)]
         unsafe {
             bytes.set_len(byte);
@@ -231,7 +232,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The oracle is Arrow's own filter. Whole arrays and slices, with nulls and without, few rows gone and many, short texts and long.
+        /// The oracle is Arrow's own filter. Whole arrays and slices, with nulls and without, few rows gone
+        /// and many, short texts and long.
         #[test]
         fn keeps_what_a_filter_keeps(rows in prop::collection::vec((any::<i64>(), "[a-zß]{0,90}", 0_u8..100), 0..700), gone in 0_u8..60,
                                      longest in prop::sample::select(vec![0_usize, 1, 16, 17, 32, 64, 180]), from in 0_usize..40,

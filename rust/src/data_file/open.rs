@@ -38,7 +38,8 @@ pub struct Request {
     pub row_ids: bool,
     /// Columns of the table of files to add to the rows.
     pub constants: Vec<String>,
-    /// Names of the columns that keep row ids and row commit versions: both are output, after the data, for every row.
+    /// Names of the columns that keep row ids and row commit versions: both are output, after the data, for
+    /// every row.
     pub row_tracking: Option<(String, String)>,
     /// Maximum number of rows of a batch.
     pub batch_size: usize,

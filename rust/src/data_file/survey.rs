@@ -112,8 +112,8 @@ impl Survey {
         self.schemas.iter().map(|schema| (schema.json.as_str(), self.files[schema.first].path.as_str()))
     }
 
-    /// Returns the Arrow schemas of the files, with field ids as `PARQUET:field_id` in the metadata of fields,
-    /// each with the first file that has it.
+    /// Returns the Arrow schemas of the files, with field ids as `PARQUET:field_id` in the metadata of
+    /// fields, each with the first file that has it.
     pub fn arrow_schemas(&self) -> impl Iterator<Item = (Schema, &str)> {
         self.schemas.iter().map(|schema| (Schema::new(schema.fields.clone()), self.files[schema.first].path.as_str()))
     }

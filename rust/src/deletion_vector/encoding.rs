@@ -13,9 +13,10 @@
 //!   containers: runs (2 bytes: how many; each first row and length − 1, 2 bytes each),
 //!               up to 4096 rows: 2 bytes each, strictly ascending; more: 65,536 bits
 //! ```
-//! Each declared number is checked against the bytes there are before any memory is taken for it, and the declared cardinality of
-//! a container against what it holds, so that a set never has more rows than its headers say. What the caller knows besides, the
-//! cardinality and the number of rows of the file, is checked by [`super::descriptor`].
+//! Each declared number is checked against the bytes there are before any memory is taken for it, and the
+//! declared cardinality of a container against what it holds, so that a set never has more rows than its
+//! headers say. What the caller knows besides, the cardinality and the number of rows of the file, is checked
+//! by [`super::descriptor`].
 #![warn(clippy::indexing_slicing)]
 
 use roaring::RoaringBitmap;
@@ -65,8 +66,9 @@ fn smallest(bitmap: &RoaringBitmap) -> RoaringBitmap {
 /// Decodes a set.
 ///
 /// # Errors
-/// `data` is above the limit, too short, has another or the older magic, counts more bitmaps than it has bytes for, has keys that
-/// do not ascend or exceed the rows of a file, has bitmaps that break the format in any way, or goes on after the last bitmap.
+/// `data` is above the limit, too short, has another or the older magic, counts more bitmaps than it has
+/// bytes for, has keys that do not ascend or exceed the rows of a file, has bitmaps that break the format in
+/// any way, or goes on after the last bitmap.
 pub fn decode(data: &[u8]) -> Result<DeletionVector> {
     let mut input = Input { data, at: 0 };
     let rows = decode_bitmaps(&mut input)?;

@@ -38,7 +38,8 @@ impl RowIds {
     /// Adds the pairs of a batch, found by the names of its columns, in any order.
     ///
     /// # Errors
-    /// A column is missing, null or negative; with `unique`, a pair is there already ([`Kind::MergeCardinality`]).
+    /// A column is missing, null or negative; with `unique`, a pair is there already
+    /// ([`Kind::MergeCardinality`]).
     pub fn extend(&mut self, batch: &RecordBatch) -> Result<()> {
         let files = column(batch, FILE_COLUMN, &DataType::Int32)?;
         let rows = column(batch, ROW_COLUMN, &DataType::Int64)?;
@@ -64,7 +65,8 @@ impl RowIds {
     /// may have several of them.
     ///
     /// # Errors
-    /// A column is missing or null, a bitmap is none; with `unique`, a pair came twice ([`Kind::MergeCardinality`]).
+    /// A column is missing or null, a bitmap is none; with `unique`, a pair came twice
+    /// ([`Kind::MergeCardinality`]).
     pub fn extend_bitmaps(&mut self, batch: &RecordBatch) -> Result<()> {
         let (files, counts) = (column(batch, FILE_COLUMN, &DataType::Int32)?, column(batch, COUNT_COLUMN, &DataType::Int64)?);
         let (files, counts) = (files.as_primitive::<Int32Type>().values(), counts.as_primitive::<Int64Type>().values());

@@ -24,9 +24,11 @@ pub fn z85_decode(values: &ArrayRef) -> Result<BinaryArray> {
     Ok(decoded.finish())
 }
 
-/// Whether each row is in the vector beside it. A row without a vector is not; without an index it is unknown.
+/// Whether each row is in the vector beside it. A row without a vector is not; without an index it is
+/// unknown.
 ///
-/// `vectors`: their bytes in PROTOCOL.md's portable format. Rows of one file come together, so that a vector is decoded once for them.
+/// `vectors`: their bytes in PROTOCOL.md's portable format. Rows of one file come together, so that a vector
+/// is decoded once for them.
 pub fn rows_deleted(vectors: &ArrayRef, rows: &ArrayRef) -> Result<BooleanArray> {
     if vectors.len() != rows.len() {
         return Err(Error::new(Kind::InvalidArgument, "columns of different lengths").found(rows.len()).expected(vectors.len()));

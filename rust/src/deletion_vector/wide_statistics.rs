@@ -51,7 +51,8 @@ impl Statistics {
         Ok(())
     }
 
-    /// Columns that were null in all logical rows are null in all physical ones now, as far as a reader may tell.
+    /// Columns that were null in all logical rows are null in all physical ones now, as far as a reader may
+    /// tell.
     fn widen_null_counts(&mut self, num_records: u64, logical: u64) -> Result<()> {
         let Some(counts) = self.members.get("nullCount") else { return Ok(()) };
         let mut counts: Value = serde_json::from_str(counts.get()).map_err(|error| unwritable().caused_by(error))?;

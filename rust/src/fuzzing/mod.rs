@@ -67,8 +67,8 @@ pub fn vector(data: &[u8]) {
     assert_eq!(rows.max(), again.max());
 }
 
-/// Text of a deletion vector: as above; and a descriptor of 1 byte of storage type, 4 of size, 4 of cardinality, then its text, finds its
-/// file or its rows.
+/// Text of a deletion vector: as above; and a descriptor of 1 byte of storage type, 4 of size, 4 of
+/// cardinality, then its text, finds its file or its rows.
 pub fn vector_text(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(rows) = DeletionVector::from_inline(text)
@@ -87,8 +87,9 @@ pub fn vector_text(data: &[u8]) {
     }
 }
 
-/// A file of deletion vectors, behind 4 bytes of offset, 4 of size and 4 of cardinality, as it stands and with the size and the checksum of
-/// the vector put right, so that the fuzzer comes past them: what is read has the rows that the descriptor says.
+/// A file of deletion vectors, behind 4 bytes of offset, 4 of size and 4 of cardinality, as it stands and
+/// with the size and the checksum of the vector put right, so that the fuzzer comes past them: what is read
+/// has the rows that the descriptor says.
 pub fn vector_file(data: &[u8]) {
     let Some(([o0, o1, o2, o3, s0, s1, s2, s3, c0, c1, c2, c3], file)) = head(data) else { return };
     let (offset, size) = (i32::from_le_bytes([o0, o1, o2, o3]), i32::from_le_bytes([s0, s1, s2, s3]));
@@ -112,8 +113,8 @@ pub fn vector_file(data: &[u8]) {
     }
 }
 
-/// Lines of a commit: actions on files are written and read again the same; a reader that leaves them in the log finds the same files; the
-/// commit compacted alone has them, too.
+/// Lines of a commit: actions on files are written and read again the same; a reader that leaves them in the
+/// log finds the same files; the commit compacted alone has them, too.
 pub fn commit(data: &[u8]) {
     let go_on = Interrupt::default();
     let store = OneFile::with(COMMIT, data);
@@ -137,7 +138,8 @@ pub fn commit(data: &[u8]) {
     }
 }
 
-/// Paths of the files of a version that has one commit, or one checkpoint of these parts; and how many they are said to be.
+/// Paths of the files of a version that has one commit, or one checkpoint of these parts; and how many they
+/// are said to be.
 fn live_paths(store: &Arc<dyn Store>, parts: &[String], hold: u64) -> Result<(Vec<String>, usize)> {
     let go_on = Interrupt::default();
     let commits = if parts.is_empty() { vec![(0, COMMIT.to_owned())] } else { Vec::new() };
@@ -150,7 +152,8 @@ fn live_paths(store: &Arc<dyn Store>, parts: &[String], hold: u64) -> Result<(Ve
     Ok((paths, selected.total_files))
 }
 
-/// A Parquet checkpoint: a reader that leaves actions in it finds the files that one finds that decodes all of them at once.
+/// A Parquet checkpoint: a reader that leaves actions in it finds the files that one finds that decodes all
+/// of them at once.
 pub fn checkpoint(data: &[u8]) {
     const NAME: &str = "_delta_log/00000000000000000000.checkpoint.parquet";
     let go_on = Interrupt::default();
@@ -173,8 +176,8 @@ pub fn last_checkpoint(data: &[u8]) {
     assert_eq!(hint::canonical(&value.to_string()).expect("what was written can be read"), form);
 }
 
-/// A line with partition columns, then the JSON of a schema: what is read is written and read again the same, in each mode of column
-/// mapping.
+/// A line with partition columns, then the JSON of a schema: what is read is written and read again the same,
+/// in each mode of column mapping.
 pub fn schema_json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (first, schema) = text.split_once('\n').unwrap_or(("", text));
@@ -211,8 +214,8 @@ fn primitive_types() -> [DataType; 13] {
     ]
 }
 
-/// 1 byte of the type, then the text of a partition value; and 8 bytes as a value of each type of so many bytes: what is read is written
-/// and read again the same, and no value but null becomes null.
+/// 1 byte of the type, then the text of a partition value; and 8 bytes as a value of each type of so many
+/// bytes: what is read is written and read again the same, and no value but null becomes null.
 pub fn partition_value(data: &[u8]) {
     let Some(([kind], rest)) = head(data) else { return };
     let types = primitive_types();
@@ -250,7 +253,8 @@ fn written_again(value: &ArrayRef, must: bool) {
     assert_eq!(format_array(&again).expect("it was written before"), texts); // NaN has many forms of bits and one text
 }
 
-/// Statistics of a file: whatever they are, they are no error; bounds that files are skipped by are not narrower than those written.
+/// Statistics of a file: whatever they are, they are no error; bounds that files are skipped by are not
+/// narrower than those written.
 pub fn file_statistics(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let types = primitive_types();
@@ -278,7 +282,8 @@ pub fn file_statistics(data: &[u8]) {
     }
 }
 
-/// A path of the log: one inside the table is plain and relative, and its encoded form leads to it; one outside does not climb.
+/// A path of the log: one inside the table is plain and relative, and its encoded form leads to it; one
+/// outside does not climb.
 pub fn path(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     for root in ["/data/table", "file:///data/table", "s3://bucket/table", TABLE] {
@@ -301,7 +306,8 @@ pub fn path(data: &[u8]) {
     }
 }
 
-/// JSON of a predicate: what is read is written and read again the same, and no file with a row that matches is skipped.
+/// JSON of a predicate: what is read is written and read again the same, and no file with a row that matches
+/// is skipped.
 pub fn predicate(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (schema, adds, files) = &*FILES;
@@ -322,7 +328,8 @@ pub fn predicate(data: &[u8]) {
     }
 }
 
-/// A data file: its footer, its columns as a schema of Delta, and the first rows of all columns, which fit that schema.
+/// A data file: its footer, its columns as a schema of Delta, and the first rows of all columns, which fit
+/// that schema.
 pub fn data_file(data: &[u8]) {
     const NAME: &str = "part.parquet";
     let store = OneFile::with(NAME, data);
@@ -360,7 +367,8 @@ fn read_rows(store: Arc<dyn Store>, schema: Arc<TableSchema>, columns: Vec<Strin
     Ok(())
 }
 
-/// A manifest list of Iceberg: what is read is written and read again the same; and a manifest whose entries are carried over.
+/// A manifest list of Iceberg: what is read is written and read again the same; and a manifest whose entries
+/// are carried over.
 pub fn manifest_list(data: &[u8]) {
     if let Ok(manifests) = iceberg::read_list(data)
         && let Ok(written) = iceberg::write_list(&manifests, "{}", 3)

@@ -17,7 +17,8 @@ const SCHEMA: &str = r#"{"type":"struct","fields":[
     {"name":"t","type":"timestamp"},{"name":"n","type":"decimal(10,2)"},{"name":"a","type":"date"},
     {"name":"st","type":{"type":"struct","fields":[{"name":"x","type":"integer"}]}},{"name":"p","type":"integer"}]}"#;
 
-/// Rows of three files as (name, values): null is an empty text. Of the partition column each file has one value.
+/// Rows of three files as (name, values): null is an empty text. Of the partition column each file has one
+/// value.
 const ROWS: [[(&str, [&str; 3]); 9]; 3] = [
     [
         ("i", ["1", "2", "-3"]),
@@ -54,8 +55,8 @@ const ROWS: [[(&str, [&str; 3]); 9]; 3] = [
     ],
 ];
 
-/// The value of the partition column of each file of [`ROWS`], and the file's statistics. NaN is left out, as writers do, so that `d` of
-/// the second file has no upper bound.
+/// The value of the partition column of each file of [`ROWS`], and the file's statistics. NaN is left out, as
+/// writers do, so that `d` of the second file has no upper bound.
 const STATISTICS: [(Option<&str>, &str); 3] = [
     (
         Some("1"),

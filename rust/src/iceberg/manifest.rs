@@ -349,7 +349,8 @@ fn data_file(out: &mut Vec<u8>, files: &Files<'_>, row: usize, statistics: &Stat
     Ok(())
 }
 
-/// Appends the four maps of statistics by column: values, nulls, lower and upper bounds; four nulls for a deletion vector.
+/// Appends the four maps of statistics by column: values, nulls, lower and upper bounds; four nulls for a
+/// deletion vector.
 fn bounds(out: &mut Vec<u8>, files: &Files<'_>, statistics: &Statistics<'_>, is_vector: bool) {
     let (mut values, mut nulls, mut lower, mut upper) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     let records = statistics.num_records.unwrap_or(0);

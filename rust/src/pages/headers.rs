@@ -258,7 +258,8 @@ impl Input<'_> {
 mod tests {
     use super::*;
 
-    /// type 0, uncompressed 300, compressed 100, data_page_header { num_values 5, encoding 0, 3, 3, statistics { max "ab" } }, data.
+    /// type 0, uncompressed 300, compressed 100, data_page_header { num_values 5, encoding 0, 3, 3,
+    /// statistics { max "ab" } }, data.
     const HEADER: [u8; 23] =
         [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c, 0x15, 10, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c, 0x18, 2, b'a', b'b', 0];
 

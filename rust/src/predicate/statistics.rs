@@ -388,7 +388,8 @@ mod tests {
         }
     }
 
-    /// SQL's AND (`by` false) and OR (`by` true): one answer of `by` decides, else one unknown leaves it unknown.
+    /// SQL's AND (`by` false) and OR (`by` true): one answer of `by` decides, else one unknown leaves it
+    /// unknown.
     fn decided(mut answers: impl Iterator<Item = Option<bool>> + Clone, by: bool) -> Option<bool> {
         if answers.clone().any(|answer| answer == Some(by)) { Some(by) } else { answers.all(|answer| answer.is_some()).then_some(!by) }
     }

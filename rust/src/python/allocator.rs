@@ -4,7 +4,8 @@ use std::ffi::{c_int, c_long};
 
 use pyo3::prelude::*;
 
-/// `mi_option_purge_delay` of mimalloc 2: milliseconds until freed memory goes back to the system, arenas ten times as late.
+/// `mi_option_purge_delay` of mimalloc 2: milliseconds until freed memory goes back to the system, arenas ten
+/// times as late.
 const PURGE_DELAY: c_int = 15;
 
 #[allow(unsafe_code)]
@@ -19,7 +20,8 @@ unsafe extern "C" {
 fn keep_freed_memory(milliseconds: u16) {
     static IS_THE_USERS: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     if !IS_THE_USERS.get_or_init(|| std::env::var_os("MIMALLOC_PURGE_DELAY").is_some()) {
-        // SAFETY: the option is a number that the allocator reads by itself; any thread may set it at any time.
+        // SAFETY: the option is a number that the allocator reads by itself; any thread may set it at any
+        // time.
         unsafe { mi_option_set(PURGE_DELAY, c_long::from(milliseconds)) }
     }
 }

@@ -11,7 +11,8 @@ use super::error::wrong_type;
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 
-/// Rows in memory that become a `pyarrow.Table` when somebody wants one: importing pyarrow takes longer than planning (stub: `Batches`).
+/// Rows in memory that become a `pyarrow.Table` when somebody wants one: importing pyarrow takes longer than
+/// planning (stub: `Batches`).
 #[pyclass(name = "Batches", module = "deltaic._core", frozen)]
 pub struct PyBatches {
     batches: Vec<RecordBatch>,

@@ -192,7 +192,8 @@ impl PyDeletionVector {
         py.detach(|| z85::encode(&self.0.to_bytes()))
     }
 
-    /// Arrow data of the file, in the file's order, without the deleted rows. `first_row`: the index of the data's first row, 0 by default.
+    /// Arrow data of the file, in the file's order, without the deleted rows. `first_row`: the index of the
+    /// data's first row, 0 by default.
     #[pyo3(signature = (data, first_row = None), text_signature = "($self, data, first_row=0)")]
     fn filter<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, first_row: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let first_row = first_row.map_or(Ok(0), row_index)?;

@@ -24,7 +24,8 @@ impl From<Error> for PyErr {
     }
 }
 
-/// Python's own class for the number of the system's error: `PermissionError(13, "Permission denied", "/t/part-0.parquet")`.
+/// Python's own class for the number of the system's error: `PermissionError(13, "Permission denied",
+/// "/t/part-0.parquet")`.
 fn os_error(error: &Error) -> PyErr {
     let system = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
     let Some(number) = system.and_then(std::io::Error::raw_os_error) else { return PyOSError::new_err(error.to_string()) };

@@ -20,7 +20,8 @@ thread_local! {
     static WATCHED: RefCell<Option<Interrupt>> = const { RefCell::new(None) };
 }
 
-/// A wish to stop that one thread of Python hands to another: signals reach the main thread alone (stub: `Interrupt`).
+/// A wish to stop that one thread of Python hands to another: signals reach the main thread alone (stub:
+/// `Interrupt`).
 #[pyclass(name = "Interrupt", module = "deltaic._core", frozen)]
 pub struct PyInterrupt(Interrupt);
 
@@ -47,7 +48,8 @@ pub fn check(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Runs `work` on a thread of its own while this one, detached from the interpreter, looks for signals.
-/// `work` gets the flag to check in its loops; when it is raised, the signal's own exception is what comes out.
+/// `work` gets the flag to check in its loops; when it is raised, the signal's own exception is what comes
+/// out.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> + Send) -> PyResult<T> {
     held::free(py);
     if let Some(interrupt) = WATCHED.with(|watched| watched.borrow().clone()) {

@@ -58,7 +58,8 @@ pub enum PutOutcome {
 pub trait ObjectWriter: std::io::Write + Send {
     /// Makes the file durable and visible, and returns its size.
     fn finish(self: Box<Self>) -> Result<u64>;
-    /// Like `finish`, but the file is durable only after [`Store::sync`], or a [`Store::put_after`] that names it.
+    /// Like `finish`, but the file is durable only after [`Store::sync`], or a [`Store::put_after`] that
+    /// names it.
     fn finish_unsynced(self: Box<Self>) -> Result<u64> {
         self.finish()
     }

@@ -1,7 +1,8 @@
 //! The Hilbert index of any number of columns and bits.
 //!
-//! J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004): coordinates are turned in place into the
-//! "transpose" of the index, whose bits are the index read across the columns, most significant first. Cost: columns x bits.
+//! J. Skilling, "Programming the Hilbert curve", AIP Conference Proceedings 707 (2004): coordinates are
+//! turned in place into the "transpose" of the index, whose bits are the index read across the columns, most
+//! significant first. Cost: columns x bits.
 
 /// Replaces coordinates (columns of equal length, each value below 2^bits) by the transpose of each row's
 /// index, in place.

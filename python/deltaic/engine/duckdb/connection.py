@@ -1,7 +1,8 @@
 """DuckDB connections: one for each process and configuration, a cursor for each result, interruptible work.
 
-DuckDB's settings hold for a whole database, so a configuration that differs gets a database of its own. After a fork the child never
-touches what its parent made: threads do not survive a fork, and closing such a database would wait for them for ever.
+DuckDB's settings hold for a whole database, so a configuration that differs gets a database of its own. After
+a fork the child never touches what its parent made: threads do not survive a fork, and closing such a
+database would wait for them for ever.
 """
 
 from __future__ import annotations
@@ -62,8 +63,10 @@ _lock = threading.RLock()
 class _Database:
     """One DuckDB database of this process. `limit`: bytes of memory that the configuration allows. `applied`:
     bytes that DuckDB's setting allows now. `users`: number of running `Work`s and held tables.
-    `has_functions`: whether the functions of translated SQL are installed, so that DuckDB is not asked to list
-    its functions, which takes longer than a small query. `small_tables`: copies of the rows of small tables."""
+    `has_functions`: whether the functions of translated SQL are installed, so that DuckDB is not asked to
+        list
+    its functions, which takes longer than a small query. `small_tables`: copies of the rows of small
+    tables."""
 
     connection: duckdb.DuckDBPyConnection
     limit: int
@@ -77,9 +80,11 @@ _databases: dict[tuple[Any, ...], _Database] = {}
 
 
 def database(*, planned: bool) -> AbstractContextManager[duckdb.DuckDBPyConnection]:
-    """The database of this process for the current configuration, for as long as it is used; take a cursor of it for each result.
+    """The database of this process for the current configuration, for as long as it is used; take a cursor of
+    it for each result.
 
-    `planned`: joins are run in the order in which they are written, right side built. DuckDB guesses one row for any Arrow source, so its
+    `planned`: joins are run in the order in which they are written, right side built. DuckDB guesses one row
+        for any Arrow source, so its
     own choice is to build its hash table from the big side.
     """
     return _use(_enter(planned))
@@ -175,8 +180,8 @@ class Work:
     failure: Exception | None = None
     stopped: bool = False
     context: Context = field(default_factory=copy_context)
-    """Context of the thread that started the work, with the settings of `with deltaic.configure(...)`, which threads of DuckDB and
-    `_core` do not see."""
+    """Context of the thread that started the work, with the settings of `with deltaic.configure(...)`, which
+    threads of DuckDB and `_core` do not see."""
     _cursors: list[duckdb.DuckDBPyConnection] = field(default_factory=list)
     _databases: ExitStack = field(default_factory=ExitStack)
     _database: _Database | None = None
@@ -201,7 +206,8 @@ class Work:
         return cursor
 
     def small_table(self, cursor: duckdb.DuckDBPyConnection, rows: pa.Table) -> str:
-        """Returns the name of a table with these rows in the cursor's database, for as long as the work lasts."""
+        """Returns the name of a table with these rows in the cursor's database, for as long as the work
+        lasts."""
         assert self._database is not None
         copy = self._database.small_tables.copy(cursor, rows)
         self._databases.callback(copy.release)

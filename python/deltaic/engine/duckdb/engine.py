@@ -1,7 +1,7 @@
 """The embedded engine: DuckDB for relational work, `_core` for bytes.
 
-A plan that is a plain scan goes to `_core` alone. Anything else becomes one DuckDB query over our own dataset class, so that columns and
-filters still reach the files. Results come back in Delta's exact Arrow types.
+A plan that is a plain scan goes to `_core` alone. Anything else becomes one DuckDB query over our own dataset
+class, so that columns and filters still reach the files. Results come back in Delta's exact Arrow types.
 """
 
 from __future__ import annotations
@@ -51,9 +51,11 @@ _KINDS = {
     "Conversion Error": "ConversionException",
 }
 PLANNED_TWICE = 100_000
-"""Rows of a query's tables from which on it is planned twice: it takes milliseconds, and a poor order of joins takes more."""
+"""Rows of a query's tables from which on it is planned twice: it takes milliseconds, and a poor order of
+joins takes more."""
 PLANS: ContextVar[list[dict[str, Any]] | None] = ContextVar("PLANS", default=None)
-"""List to which each query adds its plan as DuckDB explains it, for reports; None if nothing collects plans."""
+"""List to which each query adds its plan as DuckDB explains it, for reports; None if nothing collects
+plans."""
 _VECTOR_ROWS = 2048
 """Rows that DuckDB computes at a time: no batch has fewer."""
 _WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "date": 4, "float": 4, "void": 1, "string": 48, "binary": 48, "variant": 200}
@@ -562,7 +564,8 @@ def _width(data_type: DataType) -> int:
 
 
 def _shown(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:
-    """Renames the columns of the stream as in the query, and gives nulls and intervals their types in Arrow."""
+    """Renames the columns of the stream as in the query, and gives nulls and intervals their types in
+    Arrow."""
     declared = arrow_schema(schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -574,7 +577,8 @@ def _shown(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:
 
 
 class _Stream:
-    """A source of rows for DuckDB without pushdown of columns and filters: DuckDB alone compares its values."""
+    """A source of rows for DuckDB without pushdown of columns and filters: DuckDB alone compares its
+    values."""
 
     def __init__(self, work: Work, relation: LocalRelation, schema: pa.Schema | None = None) -> None:
         self._work, self._relation, self._declared = work, relation, schema
@@ -657,7 +661,8 @@ def _with_first_error(work: Work, function: Callable[[], T]) -> Callable[[], T]:
 
 
 def _first_error(work: Work, error: Exception) -> Exception:
-    """The error of the first source that failed, else the error of DuckDB or Arrow, as an error of deltaic."""
+    """The error of the first source that failed, else the error of DuckDB or Arrow, as an error of
+    deltaic."""
     try:
         for stream in list(work.streams):
             stream.check()
@@ -668,7 +673,8 @@ def _first_error(work: Work, error: Exception) -> Exception:
 
 
 def _of_files(work: Work, error: Exception) -> Exception:
-    """The error of a query that read files without `_core`. If no expression failed, `_core` reads the tables to find out what is wrong."""
+    """The error of a query that read files without `_core`. If no expression failed, `_core` reads the tables
+    to find out what is wrong."""
     import duckdb
 
     if not isinstance(error, (duckdb.Error, SchemaMismatchError)):

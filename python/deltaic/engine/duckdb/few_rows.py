@@ -254,7 +254,8 @@ def _place(node: exp.Expr | None, whole: Expression, scope: Mapping[str, Schema]
 
 
 def _value(node: exp.Expr, whole: Expression, scope: Mapping[str, Schema]) -> _Value | None:
-    """A column, a literal, `IS [NOT] NULL`, `IN (1, 2)` of whole numbers, arithmetic and CASE over these; None for anything else."""
+    """A column, a literal, `IS [NOT] NULL`, `IN (1, 2)` of whole numbers, arithmetic and CASE over these;
+    None for anything else."""
     node = _bare(node)
     if (place := _place(node, whole, scope)) is not None:
         return place[1].type, _taken(place[0], place[1].name)

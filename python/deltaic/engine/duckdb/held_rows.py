@@ -12,7 +12,8 @@ else:
     from deltaic.deferred import pyarrow as pa
 
 HELD_BYTES = 16 << 20
-"""Maximum bytes of held rows that stay in memory as Arrow; more go to a table of DuckDB, which can spill. Below 0 all of them go there."""
+"""Maximum bytes of held rows that stay in memory as Arrow; more go to a table of DuckDB, which can spill.
+Below 0 all of them go there."""
 
 
 class HeldRows:

@@ -1,8 +1,8 @@
 """Filters that few rows of one table put on a large table joined with it.
 
-`FROM sales, days WHERE sold = day AND year = 2001` needs only the sales of 365 days. DuckDB makes such a filter while it runs and gives it
-to its own Parquet scan, not to other sources. Here the days are read ahead, and the scan of the sales gets `sold IN (...)`, by which it
-leaves out row groups and rows.
+`FROM sales, days WHERE sold = day AND year = 2001` needs only the sales of 365 days. DuckDB makes such a
+filter while it runs and gives it to its own Parquet scan, not to other sources. Here the days are read ahead,
+and the scan of the sales gets `sold IN (...)`, by which it leaves out row groups and rows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ MOST_READ = 500_000
 FEWEST_FILTERED = 50_000
 """Rows of a table from which on it gets a filter."""
 MOST_KEYS = 1000
-"""Different keys up to which they become a filter whatever they are; more must lie near each other (`_core.Predicate.among`)."""
+"""Different keys up to which they become a filter whatever they are; more must lie near each other
+(`_core.Predicate.among`)."""
 
 
 def push_keys(
@@ -52,7 +53,8 @@ def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int |
 
 
 def _filter(source: ScanSource, key: str, target: ScanSource, column: str) -> _core.Predicate | None:
-    """Predicate that `column` of the target is one of the source's keys; None if it would prune too little."""
+    """Predicate that `column` of the target is one of the source's keys; None if it would prune too
+    little."""
     kind = source.type_of(key)
     if kind not in (*INTEGRAL, "date", "string") or kind != target.type_of(column):
         return None

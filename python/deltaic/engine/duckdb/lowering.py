@@ -1,6 +1,7 @@
 """From a plan to one DuckDB query: SQL text, and the Arrow sources that it names.
 
-Expressions come translated (`spark_sql.expression`); everything else here is structure. Names are always quoted.
+Expressions come translated (`spark_sql.expression`); everything else here is structure. Names are always
+quoted.
 """
 
 from __future__ import annotations
@@ -82,8 +83,10 @@ class Query:
 
 @dataclass
 class LoweredQuery:
-    """`schema`: the columns in order. `leaves`: name in the query -> opens it for a piece of work. `constants`: SQL that has to be computed
-    before the query is (`spark_sql.values.Value.constants`). `entries`: columns whose maps come as lists of entries."""
+    """`schema`: the columns in order. `leaves`: name in the query -> opens it for a piece of work.
+        `constants`: SQL that has to be computed
+    before the query is (`spark_sql.values.Value.constants`). `entries`: columns whose maps come as lists of
+    entries."""
 
     sql: str
     schema: Schema
@@ -97,16 +100,17 @@ class LoweredQuery:
     shared: Sequence[str] = ()
     """Names that WITH defines and that several places read."""
     keys: Sequence[tuple[TableColumn, TableColumn]] = ()
-    """Columns (leaf, name) of two leaves: the query needs no row of the second leaf without an equal one in the first."""
+    """Columns (leaf, name) of two leaves: the query needs no row of the second leaf without an equal one in
+    the first."""
     learned: dict[str, tuple[str, ...]] | None = None
     """Filters that a first run learned, by leaf, for the next run (`TranslatedQuery.learned`)."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Source of the rows of a leaf: the table `name`, or an Arrow source that `opener` opens. `schema`: its columns, those that
-    only `where` (what is left of the leaf's conditions) reads included. `maps`: columns that `with_entries` can open with lists of entries
-    in place of maps, where no expression reads them."""
+    """Source of the rows of a leaf: the table `name`, or an Arrow source that `opener` opens. `schema`: its
+    columns, those that only `where` (what is left of the leaf's conditions) reads included. `maps`: columns
+    that `with_entries` can open with lists of entries in place of maps, where no expression reads them."""
 
     schema: Schema
     name: str | None = None

@@ -1,4 +1,5 @@
-"""Tables that DuckDB reads without an Arrow source: copies of small tables (`small_tables`), and plain files (`plain_files`)."""
+"""Tables that DuckDB reads without an Arrow source: copies of small tables (`small_tables`), and plain files
+(`plain_files`)."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ SMALL_ROWS = 10_000
 def native_tables(
     work: Work, cursor: duckdb.DuckDBPyConnection, sources: Mapping[str, object], rows: Mapping[str, int | None]
 ) -> dict[str, str]:
-    """Returns a SELECT of DuckDB for each table among the sources of a query. Returns none if one of them needs an Arrow source: a filter
-    that one table puts on another (`join_filters`) needs both in the same reader. `rows`: about how many a source has."""
+    """Returns a SELECT of DuckDB for each table among the sources of a query. Returns none if one of them
+    needs an Arrow source: a filter that one table puts on another (`join_filters`) needs both in the same
+    reader. `rows`: about how many a source has."""
     small, plain = dict[str, pa.Table](), dict[str, PlainTable]()
     for name, source in sources.items():
         if not isinstance(source, TableRows):

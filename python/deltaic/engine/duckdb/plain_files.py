@@ -1,11 +1,11 @@
 """Tables that DuckDB reads by its own Parquet reader.
 
-DuckDB learns the bounds of columns from Parquet files, and nothing from Arrow sources. With bounds it finds better orders of joins and uses
-arrays in place of hash tables: TPC-DS takes 1.34 times DuckDB's time through Arrow sources, and 1.1 times through its own reader
-(docs/decisions/plain-files-by-duckdb.md).
+DuckDB learns the bounds of columns from Parquet files, and nothing from Arrow sources. With bounds it finds
+better orders of joins and uses arrays in place of hash tables: TPC-DS takes 1.34 times DuckDB's time through
+Arrow sources, and 1.1 times through its own reader (docs/decisions/plain-files-by-duckdb.md).
 
-Only files from which both readers give the same rows are read so (`_core.plain_files`), and only after the checksums of their pages were
-compared, which DuckDB does not do. All others are read by `_core`.
+Only files from which both readers give the same rows are read so (`_core.plain_files`), and only after the
+checksums of their pages were compared, which DuckDB does not do. All others are read by `_core`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from deltaic.plan.nodes import Scan
 
 MOST_FILES = 32
-"""Maximum number of files of a table that DuckDB reads. It opens each file to prune it, while `_core` prunes by the log."""
+"""Maximum number of files of a table that DuckDB reads. It opens each file to prune it, while `_core` prunes
+by the log."""
 VERIFIED_AT_ONCE = 32 << 20
 """Maximum bytes of columns whose checksums are compared for the first query of these files in a process."""
 VERIFIED_LATER = 1 << 30
@@ -32,7 +33,8 @@ VERIFIED_LATER = 1 << 30
 
 @dataclass(frozen=True)
 class PlainFiles:
-    """Files that both readers read alike, and whose checksums were compared. `names`: of the scan's columns in the files."""
+    """Files that both readers read alike, and whose checksums were compared. `names`: of the scan's columns
+    in the files."""
 
     paths: list[str]
     names: list[str]
@@ -82,8 +84,8 @@ def plain_files(rows: TableRows) -> PlainFiles | None:
 
 
 def _decision(scan: Scan) -> list[PlainFiles | None]:
-    """Returns the files of a scan, or None if `_core` must read them. Returns nothing if the next query decides: comparing the checksums
-    takes too long for one query."""
+    """Returns the files of a scan, or None if `_core` must read them. Returns nothing if the next query
+    decides: comparing the checksums takes too long for one query."""
     given = scan.store, scan.table_schema, scan.files, scan.columns
     if (found := _core.plain_files(*given)) is None:
         return [None]

@@ -22,7 +22,8 @@ def as_entries(data_type: pa.DataType) -> pa.DataType:
 
 
 def as_maps(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
-    """The type with maps again where `wanted` has them; keys, values and other types stay as they were found."""
+    """The type with maps again where `wanted` has them; keys, values and other types stay as they were
+    found."""
     if pa.types.is_map(wanted) and pa.types.is_list(found):
         key, value = (found.value_type.field(number).type for number in (0, 1))
         return pa.map_(as_maps(key, wanted.key_type), as_maps(value, wanted.item_type))

@@ -25,7 +25,8 @@ SAMPLED_FILES = 100
 _ROWS = re.compile(r'"numRecords"\s*:\s*(\d+)')
 
 Keep = Callable[[Hashable, Callable[[], Any]], Any]
-"""`Snapshot.keep`: gives what a function works out, the first time, and then the same object again, by a key."""
+"""`Snapshot.keep`: gives what a function works out, the first time, and then the same object again, by a
+    key."""
 
 
 def compute(key: Hashable, what: Callable[[], Any]) -> Any:
@@ -37,8 +38,9 @@ def compute(key: Hashable, what: Callable[[], Any]) -> Any:
 class TableRows:
     """The rows of `scan`, a scan of a table: DuckDB's columns and filters are pushed into it.
 
-    `read` opens it; `observe` is called with each stream that was opened. `retyped` gives the schema that a stream of this schema is read
-    under, of the same layout. `keep`: as `Snapshot.keep`, where the scan is of all rows of a snapshot."""
+    `read` opens it; `observe` is called with each stream that was opened. `retyped` gives the schema that a
+    stream of this schema is read under, of the same layout. `keep`: as `Snapshot.keep`, where the scan is of
+    all rows of a snapshot."""
 
     scan: Scan
     read: Callable[[Callable[[], _core.ReadStream]], _core.ReadStream]
@@ -53,8 +55,8 @@ class TableRows:
 
 
 def register(cursor: duckdb.DuckDBPyConnection, name: str, source: Any, rows: int | None) -> ScanSource | None:
-    """Makes `source` the view `name` of this cursor. `rows`: about how many it has; None where nothing is known. Returns the source that
-    DuckDB reads `TableRows` by, None for any other source."""
+    """Makes `source` the view `name` of this cursor. `rows`: about how many it has; None where nothing is
+    known. Returns the source that DuckDB reads `TableRows` by, None for any other source."""
     if isinstance(source, TableRows):
         if _knows_sources(cursor):
             from deltaic.engine.duckdb.sources import ScanSource

@@ -1,4 +1,5 @@
-"""Types that a query can return and no table can hold: nulls without a type, and intervals. The engine holds them as other types."""
+"""Types that a query can return and no table can hold: nulls without a type, and intervals. The engine holds
+them as other types."""
 
 from __future__ import annotations
 
@@ -65,6 +66,7 @@ def shown_values(column: pa.Array, data_type: DataType) -> pa.Array:
         return column.cast(shown_type(data_type, column.type))
     if not is_year_month(data_type):
         return column
-    # An interval has 16 bytes: months in the first four, then days and nanoseconds, both 0. A decimal of 128 bits has the same bytes.
+    # An interval has 16 bytes: months in the first four, then days and nanoseconds, both 0. A decimal of 128
+    # bits has the same bytes.
     months = column.view(pa.uint32()).cast(pa.int64()).cast(pa.decimal128(19, 0))
     return pa.Array.from_buffers(pa.month_day_nano_interval(), len(months), months.buffers(), offset=months.offset)

@@ -1,7 +1,7 @@
 """Small tables as tables of DuckDB.
 
-A query over ten rows takes DuckDB less time than registering an Arrow source for it, so a small table is copied into DuckDB for its first
-query, and each later query of the same snapshot and columns reads the copy.
+A query over ten rows takes DuckDB less time than registering an Arrow source for it, so a small table is
+copied into DuckDB for its first query, and each later query of the same snapshot and columns reads the copy.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """A table's rows as DuckDB's planner and scan see them: its columns and filters are pushed into the scan.
 
-`duckdb._sources` is not public. Without it a scan is registered as a `pyarrow.dataset.Dataset` (`registering.register`).
+`duckdb._sources` is not public. Without it a scan is registered as a `pyarrow.dataset.Dataset`
+(`registering.register`).
 """
 
 from __future__ import annotations
@@ -39,8 +40,9 @@ _MOST_NESTED = 50
 
 
 class ScanSource(ArrowScanSource):
-    """The rows of `scan`. `read` opens a scan of some of its columns in an encoding (`planning.opening.open_scan`).
-    `retyped` gives the schema that a stream of this schema is read under, of the same layout. `rows`: about how many there are.
+    """The rows of `scan`. `read` opens a scan of some of its columns in an encoding
+    (`planning.opening.open_scan`). `retyped` gives the schema that a stream of this schema is read under, of
+    the same layout. `rows`: about how many there are.
     `keep`: where what is worked out of the scan stays for the next query of it."""
 
     schema_is_stable = True
@@ -71,10 +73,11 @@ class ScanSource(ArrowScanSource):
         return self._rows
 
     def keep_filters(self, learned: tuple[str, ...] | None = None) -> tuple[str, ...]:
-        """From now on the scan applies the filters that DuckDB offered so far, and accepts no other. DuckDB then keeps its own filter above
-        the scan, so its order of joins takes into account that fewer rows are left. Only for a source that the query reads in one place:
-        the filters of two places would both be applied to each. Returns the filters; `learned`: those of a former call, for the same query
-        of the same columns."""
+        """From now on the scan applies the filters that DuckDB offered so far, and accepts no other. DuckDB
+        then keeps its own filter above the scan, so its order of joins takes into account that fewer rows are
+        left. Only for a source that the query reads in one place: the filters of two places would both be
+        applied to each. Returns the filters; `learned`: those of a former call, for the same query of the
+        same columns."""
         if learned is None:
             learned = tuple(predicate.json for predicate in self._predicates.values())
 
@@ -101,8 +104,8 @@ class ScanSource(ArrowScanSource):
         return item.type if (item := self._scan.schema.get(column)) is not None else None
 
     def among_keys(self, column: str, target: ScanSource, name: str, most: int) -> _core.Predicate | None:
-        """Predicate that column `name` of the target is one of the values of `column` in the rows that pass the filters
-        (`Predicate.among`). None if there are more than half as many values as rows."""
+        """Predicate that column `name` of the target is one of the values of `column` in the rows that pass
+        the filters (`Predicate.among`). None if there are more than half as many values as rows."""
 
         def predicate() -> _core.Predicate | None:
             import pyarrow as pa
@@ -124,7 +127,8 @@ class ScanSource(ArrowScanSource):
         return self._schema.__arrow_c_schema__()
 
     def accepts(self, predicate: Node) -> bool:
-        """True if the predicate tree of `_core` says the same of every row: its values are compared as DuckDB compares them."""
+        """True if the predicate tree of `_core` says the same of every row: its values are compared as DuckDB
+        compares them."""
         if self._kept is not None:
             return False
         try:
@@ -162,8 +166,8 @@ def _all(predicates: Sequence[_core.Predicate]) -> _core.Predicate:
 
 
 def _encoding(scan: Scan) -> Encoding:
-    """Decimals of few digits as the files have them, texts as dictionaries where the files have them as such, all other texts as views:
-    DuckDB computes more slowly on a dictionary that has a value for each row."""
+    """Decimals of few digits as the files have them, texts as dictionaries where the files have them as such,
+    all other texts as views: DuckDB computes more slowly on a dictionary that has a value for each row."""
     decimals, texts = list[str](), list[str]()
     for name in scan.columns:
         data_type = item.type if (item := scan.schema.get(name)) is not None else None
@@ -181,7 +185,8 @@ def _encoding(scan: Scan) -> Encoding:
 
 
 def _core_json(node: Node, scan: Scan, depth: int) -> dict[str, Any]:
-    """The filter as JSON of `_core.Predicate`. Raises NotExpressible if the predicate tree has no such form."""
+    """The filter as JSON of `_core.Predicate`. Raises NotExpressible if the predicate tree has no such
+    form."""
     if depth > _MOST_NESTED:
         raise NotExpressible
     match node:

@@ -1,6 +1,7 @@
 """The cluster as engine: plans become DataFrames, and Spark's own reader and writer touch the data files.
 
-Whatever can be decided on the driver (files, vectors, statistics, actions) is decided by `_core`, as on one machine.
+Whatever can be decided on the driver (files, vectors, statistics, actions) is decided by `_core`, as on one
+machine.
 """
 
 from __future__ import annotations
@@ -62,16 +63,19 @@ if TYPE_CHECKING:
 
 
 CHEAP_BYTES = 2**30
-"""Maximum bytes, as Spark estimates them, of rows that are computed again only to count those that break a rule."""
+"""Maximum bytes, as Spark estimates them, of rows that are computed again only to count those that break a
+rule."""
 UNKNOWN_BYTES = 2**60
-"""Estimate from which on Spark does not know the size: of rows that Python made, and of the batches of most streams. They may be few."""
+"""Estimate from which on Spark does not know the size: of rows that Python made, and of the batches of most
+streams. They may be few."""
 MOST_FILES_AT_ONCE = 100
-"""Maximum number of files that are sent to the JVM when a DataFrame of a table is made; more are sent when a query needs them."""
+"""Maximum number of files that are sent to the JVM when a DataFrame of a table is made; more are sent when a
+query needs them."""
 
 
 class SparkEngine:
-    """`plan.nodes` on a cluster. `native`: "auto" reads through Spark's own driver interfaces where they are there, "never" by public
-    ones alone. One for each session is enough; threads may share it."""
+    """`plan.nodes` on a cluster. `native`: "auto" reads through Spark's own driver interfaces where they are
+    there, "never" by public ones alone. One for each session is enough; threads may share it."""
 
     def __init__(self, spark: Any, native: Native = "auto") -> None:
         self.spark = spark
@@ -81,8 +85,8 @@ class SparkEngine:
         self._queries: Callable[[str], str] | None = None
 
     def with_queries(self, prepared: Callable[[str], str]) -> SparkEngine:
-        """The engine of a statement whose expressions may hold subqueries. `prepared`: names the tables in the text of an expression as
-        the session knows them."""
+        """The engine of a statement whose expressions may hold subqueries. `prepared`: names the tables in
+        the text of an expression as the session knows them."""
         engine = copy.copy(self)
         engine._queries = prepared
         return engine
@@ -180,22 +184,23 @@ class SparkEngine:
         return self._here(*grouped(plan, self.to_table(rows), rows.schema))
 
     def frame(self, planned: ScanPlan, columns: Sequence[str]) -> Any:
-        """The rows of a planned scan as a DataFrame, of one version. Of many files those that a query over it needs are chosen when Spark
-        plans that."""
+        """The rows of a planned scan as a DataFrame, of one version. Of many files those that a query over it
+        needs are chosen when Spark plans that."""
         with named_errors():
             if planned.pushed is not None or planned.residual or not planned.skipping:
                 return self._frame(planned, columns)
             return self._table(planned.snapshot, columns, None, planned.snapshot.location)
 
     def following(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot], place: str) -> Any:
-        """A DataFrame that follows the table: each query over it sees the version that is the newest when it is planned. `newest`: opens
-        it, and is given the one that was seen last. `place`: the same for the same table with the same rights. By public interfaces alone
-        the DataFrame stays at `snapshot`."""
+        """A DataFrame that follows the table: each query over it sees the version that is the newest when it
+        is planned. `newest`: opens it, and is given the one that was seen last. `place`: the same for the
+        same table with the same rights. By public interfaces alone the DataFrame stays at `snapshot`."""
         with named_errors():
             return self._table(snapshot, columns, newest, place)
 
     def stream(self, stream: TableStream, schema: Schema, frame_of: Callable[[StreamFiles], Any]) -> Any:
-        """A streaming DataFrame. `schema`: its columns. `frame_of`: the rows of a batch. UnsupportedFeatureError by public interfaces."""
+        """A streaming DataFrame. `schema`: its columns. `frame_of`: the rows of a batch.
+        UnsupportedFeatureError by public interfaces."""
         from deltaic.engine.spark.native.stream import StreamSource, stream_frame
 
         def native() -> Any:
@@ -223,8 +228,8 @@ class SparkEngine:
         return planned.scan_later(columns, MANY_FILES, MANY_VECTORS, most)
 
     def _table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
-        """All rows of a version, or of each newest one, by a leaf that is resolved when a query is planned. A scan of few files is made at
-        once, so that what is wrong with them is raised here."""
+        """All rows of a version, or of each newest one, by a leaf that is resolved when a query is planned. A
+        scan of few files is made at once, so that what is wrong with them is raised here."""
         frame = None
         if not self.session.plans_tables or snapshot.core.file_count <= MOST_FILES_AT_ONCE:
             frame = self._frame(ScanPlan(snapshot), columns, as_stored=True)  # Spark pads the columns of the leaf itself
@@ -290,7 +295,8 @@ class SparkEngine:
             frame = padded(self.spark, frame, scan_schema(whole))
         if conditions:
             frame = frame.alias(scan.alias)
-            # Spark's parser makes a tree of few levels of one text; of several filters it makes one as deep as they are many.
+            # Spark's parser makes a tree of few levels of one text; of several filters it makes one as deep
+            # as they are many.
             frame = frame.where(F.expr(conditions[0] if len(conditions) == 1 else " AND ".join(map(enclosed, conditions))))
         if not more:
             return frame
@@ -341,9 +347,9 @@ class SparkEngine:
 
     @contextmanager
     def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
-        """On the driver where they are few, else cached, on disk where memory ends. Rows that would be others when computed again are
-        checkpointed, which cuts their lineage: a lost part of them is an error then, never other rows. A frame that the user has cached is
-        read from that cache, which stays."""
+        """On the driver where they are few, else cached, on disk where memory ends. Rows that would be others
+        when computed again are checkpointed, which cuts their lineage: a lost part of them is an error then,
+        never other rows. A frame that the user has cached is read from that cache, which stays."""
         from deltaic.engine.spark.write import refuse_shapes
 
         refuse_shapes(relation.schema)
@@ -379,8 +385,9 @@ class SparkEngine:
         return self.to_table(relation) if usual else None
 
     def _cached(self, frame: Any) -> Any:
-        """Caches the rows of a frame under a plan of its own. Spark finds cached rows by their plan, in whatever session: a condition that
-        no other plan has keeps this cache apart from the user's of the same frame, so that neither call of `unpersist` ends the other."""
+        """Caches the rows of a frame under a plan of its own. Spark finds cached rows by their plan, in
+        whatever session: a condition that no other plan has keeps this cache apart from the user's of the
+        same frame, so that neither call of `unpersist` ends the other."""
         from pyspark.sql import functions as F
 
         from deltaic.engine.spark.native.session import in_own_session
@@ -445,15 +452,18 @@ _USUAL_MEANING = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
 }
-"""Settings that operators, names and literals depend on, and their defaults: the meaning that the embedded engine gives them."""
+"""Settings that operators, names and literals depend on, and their defaults: the meaning that the embedded
+engine gives them."""
 _READ_ONCE_OR_TWICE = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
 """Settings while a command caches rows that it drops again: compressing them takes longer than it saves."""
 
 
 def _checkpointed(frame: Any) -> Any:
-    """The frame, computed now and without lineage: where a cached block is lost the query fails, and never computes other rows."""
+    """The frame, computed now and without lineage: where a cached block is lost the query fails, and never
+    computes other rows."""
     made, spark = frame.localCheckpoint(eager=True), frame.sparkSession
-    # PySpark's client of Connect takes the answer for one of the active session, in which the server does not know it.
+    # PySpark's client of Connect takes the answer for one of the active session, in which the server does not
+    # know it.
     return made if made.sparkSession is spark else spark._create_remote_dataframe(made._plan._relation_id)
 
 
@@ -463,8 +473,8 @@ def _is_cached(frame: Any) -> bool:
 
 
 def _most_rows(plan: Plan) -> int | None:
-    """Maximum number of rows of a plan without joins; None if nobody knows. Only plans with row ids are asked: counting a million
-    files takes a while."""
+    """Maximum number of rows of a plan without joins; None if nobody knows. Only plans with row ids are
+    asked: counting a million files takes a while."""
     if isinstance(plan, Scan):
         if not plan.row_ids:
             return None
@@ -488,14 +498,16 @@ _enabled: WeakSet[Any] = WeakSet()
 
 
 def note_enabled(spark: Any, native: Native) -> None:
-    """Makes a session, and every other one of its application that has not been enabled by itself, an enabled one."""
+    """Makes a session, and every other one of its application that has not been enabled by itself, an enabled
+    one."""
     setattr(spark, SETTING, native)
     setattr(application_of(spark), _ENABLED, spark)
     _enabled.add(spark)
 
 
 def note_disabled(spark: Any) -> bool:
-    """Makes a session one that is not enabled, whatever others of its application are. -> whether no session of the process is any more."""
+    """Makes a session one that is not enabled, whatever others of its application are. -> whether no session
+    of the process is any more."""
     setattr(spark, SETTING, _OFF)
     application = application_of(spark)
     others = [each for each in _enabled if getattr(each, SETTING, _OFF) != _OFF]
@@ -505,25 +517,28 @@ def note_disabled(spark: Any) -> bool:
 
 
 def enabled_as(spark: Any) -> Native | None:
-    """Which interfaces of Spark an enabled session uses; None for one that is not. Sessions come from an enabled one unseen: by
-    `newSession()`, and each batch of `foreachBatch` has one."""
+    """Which interfaces of Spark an enabled session uses; None for one that is not. Sessions come from an
+    enabled one unseen: by `newSession()`, and each batch of `foreachBatch` has one."""
     own = getattr(spark, SETTING, None) or getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
     return None if own is None or own == _OFF else cast(Native, own)
 
 
 def application_of(spark: Any) -> Any:
-    """Returns the object that all sessions of an application share: the SparkContext, or the session class on Spark Connect."""
+    """Returns the object that all sessions of an application share: the SparkContext, or the session class on
+    Spark Connect."""
     return spark_context(spark) or type(spark)
 
 
 def session_of(maker: Any) -> Any:
-    """The session of what reads or writes DataFrames or streams, which has no public name there. Connect has it in other attributes."""
+    """The session of what reads or writes DataFrames or streams, which has no public name there. Connect has
+    it in other attributes."""
     known = vars(maker)
     return next((known[name] for name in ("_spark", "_session", "_client") if known.get(name) is not None), None) or maker._df.sparkSession
 
 
 def engine_of(spark: Any, native: Native | None = None) -> SparkEngine:
-    """The session's engine: the same object each time, so that what it has learned stays. `native` None: as the session was enabled."""
+    """The session's engine: the same object each time, so that what it has learned stays. `native` None: as
+    the session was enabled."""
     chosen: Native = native or enabled_as(spark) or "auto"
     kept: dict[Native, SparkEngine] = spark.__dict__.setdefault("_deltaic_engines", {})
     if chosen not in kept:

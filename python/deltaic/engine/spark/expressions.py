@@ -34,7 +34,8 @@ _NAME = "__deltaic_expression"
 
 @dataclass(frozen=True, eq=False)
 class _Scope:
-    """`frame`: without rows, shows some schemas under their aliases. `columns`: the (alias, name) behind each id in its plan; another frame
+    """`frame`: without rows, shows some schemas under their aliases. `columns`: the (alias, name) behind each
+        id in its plan; another frame
     of the same schemas has other ids."""
 
     frame: Any
@@ -42,7 +43,8 @@ class _Scope:
 
 
 class Analyser:
-    """The expressions of one session, for any number of threads. Answers are kept: commands ask for the same text again and again."""
+    """The expressions of one session, for any number of threads. Answers are kept: commands ask for the same
+    text again and again."""
 
     def __init__(self, spark: Any, read_path: ReadPath) -> None:
         self._spark, self._read_path = spark, read_path
@@ -51,8 +53,9 @@ class Analyser:
         self._kept = lru_cache(maxsize=1024)(self._analyse)
 
     def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
-        """InvalidArgumentError where the text is not one expression from its first word to its last, or an aggregate, window or
-        generator stands in it, UnsupportedFeatureError for a subquery, unless it may hold `queries`."""
+        """InvalidArgumentError where the text is not one expression from its first word to its last, or an
+        aggregate, window or generator stands in it, UnsupportedFeatureError for a subquery, unless it may
+        hold `queries`."""
         if not isinstance(text, str):
             raise InvalidTypeError("an expression is text in Spark's SQL dialect", found=repr(text)[:80])
         with named_errors():
@@ -61,8 +64,8 @@ class Analyser:
             return analyse(text, tuple(schemas.items()), ansi, zone, queries)
 
     def _analyse(self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str, queries: bool) -> Expression:
-        """`F.expr` takes a name after the expression: of `id = 1 AND` the last word. In brackets none can stand there; that the text
-        parses without them, too, says that no bracket in it closes ours."""
+        """`F.expr` takes a name after the expression: of `id = 1 AND` the last word. In brackets none can
+        stand there; that the text parses without them, too, says that no bracket in it closes ours."""
         from pyspark.sql import functions as F
 
         scope = self._scope(schemas)
@@ -76,7 +79,8 @@ class Analyser:
         )
 
     def _parse(self, text: str) -> None:
-        """InvalidArgumentError for text that Spark's parser does not take, or takes with a name behind the expression."""
+        """InvalidArgumentError for text that Spark's parser does not take, or takes with a name behind the
+        expression."""
         tree = parsed_expression(self._spark, text)
         if tree.getClass().getSimpleName() in ("Alias", "MultiAlias"):
             raise InvalidArgumentError(
@@ -147,8 +151,8 @@ _NEVER_THE_SAME = re.compile(
 
 
 def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field, zone: str, queries: bool) -> Expression:
-    """Analyses an expression on Spark Connect, which does not show its trees. The type is Spark's; columns come from our own parser, and a
-    text that our parser cannot read may use any column."""
+    """Analyses an expression on Spark Connect, which does not show its trees. The type is Spark's; columns
+    come from our own parser, and a text that our parser cannot read may use any column."""
     try:
         found = resolve(text, schemas, zone)
         inner = [replace(each, handle=None) for each in found.operands]
@@ -192,7 +196,8 @@ def _parsed(text: str, queries: bool) -> tuple[exp.Expr | None, list[tuple[str, 
 
 
 def _conjuncts(nodes: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The nodes of each expression whose AND the named expression of `nodes` is. Each node stands before those below it."""
+    """The nodes of each expression whose AND the named expression of `nodes` is. Each node stands before
+    those below it."""
     ends = [0] * len(nodes)
     for index in range(len(nodes) - 1, -1, -1):
         end = index + 1
@@ -218,8 +223,8 @@ def _id(node: Mapping[str, Any]) -> int:
 
 
 def _paths(nodes: list[dict[str, Any]], columns: Mapping[int, tuple[str, str]], text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """(alias, path) of each column that is read; a path goes through the struct fields right above it. A column of nobody's is one that
-    Spark computes in another step."""
+    """(alias, path) of each column that is read; a path goes through the struct fields right above it. A
+    column of nobody's is one that Spark computes in another step."""
     found, parts = [], []
     for node in nodes:  # parents stand before their children, a single child right behind
         kind = node["class"].rsplit(".", 1)[-1]

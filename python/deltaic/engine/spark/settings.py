@@ -27,7 +27,8 @@ default of `delta.appendOnly`."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 RECORDS = "spark.sql.files.maxRecordsPerFile"
 BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
-"""Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition columns."""
+"""Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition
+columns."""
 
 
 def said(spark: Any, name: str) -> str | None:

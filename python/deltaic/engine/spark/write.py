@@ -69,8 +69,8 @@ _OPTIONS = {
 
 
 def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) -> pa.Table:
-    """Writes the rows and returns the add actions of the new files. If anything fails, the new folder is deleted;
-    files of `write_directly` are left to VACUUM."""
+    """Writes the rows and returns the add actions of the new files. If anything fails, the new folder is
+    deleted; files of `write_directly` are left to VACUUM."""
     # The hidden columns of row tracking are not in the schema's JSON.
     ids: list[dict[str, Any]] = [{ID: number} for number in target.hidden_ids] or [{}, {}]
     tracked = (Field(name, "long", metadata=own) for name, own in zip(target.row_tracking or (), ids, strict=False))

@@ -1,1 +1,2 @@
-"""SQL functions by family: one record of the registry (`registry.py`) for each, with arguments, result, and how DuckDB computes it."""
+"""SQL functions by family: one record of the registry (`registry.py`) for each, with arguments, result, and
+how DuckDB computes it."""

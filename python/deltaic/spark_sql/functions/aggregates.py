@@ -37,7 +37,8 @@ _OF_DOUBLES = {
     *("skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "median", "percentile", "regr_avgx", "regr_avgy", "regr_count"),
     *("regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy"),
 }
-"""Aggregates of numbers: text, and NULL without a type, is cast to double as in Spark, so that `sum('1')` is 1.0."""
+"""Aggregates of numbers: text, and NULL without a type, is cast to double as in Spark, so that `sum('1')` is
+1.0."""
 ROWS_DIGITS = 19
 """Maximum number of digits that a sum has more than its values: a table has fewer than 10^19 rows."""
 
@@ -297,7 +298,8 @@ def _merged_bitmap(function: str) -> Build:
             raise v.mismatch(f"bitmap_{function.removeprefix('bit_')}_agg", value.type)
         none = _EMPTY_BITMAP if function == "bit_or" else f"repeat(unhex('FF'), {BITMAP_BYTES})"
         size = f"octet_length({value.sql})"
-        # Short bitmaps are merged by themselves: filled up to 4096 bytes each, they would take most of the time.
+        # Short bitmaps are merged by themselves: filled up to 4096 bytes each, they would take most of the
+        # time.
         short = _filled(value.sql, _SHORT_BITMAP_BYTES)
         whole = f"CASE WHEN {size} = {BITMAP_BYTES} THEN {value.sql} ELSE {_filled(value.sql, BITMAP_BYTES)} END"
         few = f"{function}(CASE WHEN {size} <= {_SHORT_BITMAP_BYTES} THEN CAST({short} AS BIT) END)"

@@ -19,7 +19,8 @@ _UNITS = {name: MICROS.get(name) or MONTHS[name] for name in (*DAY_TIME_FIELDS, 
 
 
 def part_of(unit: str, value: Value) -> Value:
-    """`extract(HOUR FROM x)` of an interval that has hours: what is left of the greater fields, with its sign."""
+    """`extract(HOUR FROM x)` of an interval that has hours: what is left of the greater fields, with its
+    sign."""
     if value.type == CALENDAR or unit not in _UNITS:
         raise v.unsupported(f"extracting {unit}", value.type)
     names = fields_of(str(value.type))

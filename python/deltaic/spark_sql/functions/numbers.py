@@ -157,7 +157,8 @@ def _half_even(digits: str, unit: int) -> str:
 
 
 def _by_digits(value: Value, rounded: Callable[[Value], Value]) -> Value:
-    """A float or double as its digits (SQL of a decimal(38,20)), rounded, and back. Java's BigDecimal has the same digits."""
+    """A float or double as its digits (SQL of a decimal(38,20)), rounded, and back. Java's BigDecimal has the
+    same digits."""
     kind = v.duckdb_type(value.type)
     shown = f"CAST(CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
     result = rounded(Value(f"CAST({shown} AS DECIMAL(38, 20))", "decimal(38,20)"))

@@ -125,7 +125,8 @@ def _unsigned(value: Value, letter: str, zeros: int, refused: Exception) -> str:
 
 
 def _signed(shown: str, flags: frozenset[str], width: int) -> str:
-    """A number in decimal digits, `-1234.5` or `NaN`, with the sign, the commas and the zeros that the flags ask for."""
+    """A number in decimal digits, `-1234.5` or `NaN`, with the sign, the commas and the zeros that the flags
+    ask for."""
     if not flags & {"0", "+", " ", ",", "("}:
         return shown
     number, digits = "deltaic_number", "ltrim(deltaic_number, '-')"

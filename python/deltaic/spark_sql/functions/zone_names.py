@@ -16,8 +16,8 @@ _SHORT, _LONG = ("z", "zz", "zzz"), "zzzz"
 
 
 def zone_names(zone: Zone, clock: str, instant: str) -> dict[str, str]:
-    """Returns letters -> SQL of the name of the zone at an instant, whose local time is `clock`; nothing for a
-    zone without names here.
+    """Returns letters -> SQL of the name of the zone at an instant, whose local time is `clock`; nothing for
+    a zone without names here.
 
     It is summer time if the offset is greater than the lesser one of January and July of that year. In years
     before those for which this holds, the SQL raises UNSUPPORTED_DATETIME."""

@@ -190,7 +190,8 @@ class Select:
 
 
 def _check_no_alias_in_window(tree: exp.Expr, scope: QueryScope) -> None:
-    """InvalidArgumentError where a window of a column reads an alias to its left, and no column of that name."""
+    """InvalidArgumentError where a window of a column reads an alias to its left, and no column of that
+    name."""
     for window in tree.find_all(exp.Window):
         for column in window.find_all(exp.Column):
             is_alias = not column.table and column.name.lower() in scope.aliases and not column.meta.get("column")
@@ -225,8 +226,8 @@ def _star(scope: QueryScope, tree: exp.Expr) -> list[Item]:
 
 
 def _without(tree: exp.Expr, kind: DataType, paths: Sequence[Sequence[str]]) -> exp.Expr:
-    """Returns a struct without the fields at these paths; without paths, any value as it is. As in Spark, of a
-    struct that is null a struct of nulls is left."""
+    """Returns a struct without the fields at these paths; without paths, any value as it is. As in Spark, of
+    a struct that is null a struct of nulls is left."""
     if not paths:
         return tree
     if not isinstance(kind, Struct):

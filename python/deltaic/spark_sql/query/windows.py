@@ -171,8 +171,8 @@ def _frame(frame: exp.Expr | None, items: Sequence[tuple[exp.Expr, Value]], tran
 
 
 def _place(value: Value, side: str) -> float:
-    """Returns the distance of a bound from the current row, negative before it; for a bound that is no literal
-    number, only its sign is right."""
+    """Returns the distance of a bound from the current row, negative before it; for a bound that is no
+    literal number, only its sign is right."""
     is_number = isinstance(value.constant, (int, float, Decimal)) and not isinstance(value.constant, bool)
     amount = float(value.constant) if is_number else 1
     return -amount if side == "PRECEDING" else amount

@@ -53,8 +53,8 @@ impl Checkpoint {
 }
 
 /// Reads a checkpoint. `parts`: all its files, relative to the table, without its sidecars, whose names are
-/// in it. `eager_limit`: a checkpoint of at most this many bytes is decoded completely; the actions on files of a
-/// larger one are decoded when needed.
+/// in it. `eager_limit`: a checkpoint of at most this many bytes is decoded completely; the actions on files
+/// of a larger one are decoded when needed.
 pub fn read(store: &Arc<dyn Store>, parts: &[String], eager_limit: u64, interrupt: &Interrupt) -> Result<Checkpoint> {
     let mut checkpoint = Checkpoint::default();
     let mut parquet = Vec::new();

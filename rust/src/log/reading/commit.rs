@@ -102,8 +102,8 @@ impl Commit {
         Self::read_lines(store, path, interrupt)?.checked(store.location(), version, path, interrupt)
     }
 
-    /// Reads and parses the commit at `path`. If it has more than `eager_limit` bytes, actions on files stay in its
-    /// file, and only the fields that replay needs are read.
+    /// Reads and parses the commit at `path`. If it has more than `eager_limit` bytes, actions on files stay
+    /// in its file, and only the fields that replay needs are read.
     pub fn read_or_leave(store: &Arc<dyn Store>, version: u64, path: &str, eager_limit: u64, interrupt: &Interrupt) -> Result<Self> {
         if eager_limit >= AT_ONCE {
             return Self::read(store.as_ref(), version, path, interrupt);

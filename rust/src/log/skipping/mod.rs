@@ -1,8 +1,8 @@
 //! Selects the files that may hold a matching row, by partition values and "Per-file Statistics".
 //!
 //! - [`selection`]: applies a predicate to files
-//! - [`statistics`]: typed columns of the JSON, for the columns of a predicate; [`typed_statistics`]: those of
-//!   checkpoints
+//! - [`statistics`]: typed columns of the JSON, for the columns of a predicate; [`typed_statistics`]: those
+//!   of checkpoints
 
 pub mod selection;
 pub mod statistics;

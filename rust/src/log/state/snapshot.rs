@@ -38,8 +38,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// Loads a version. `checkpoint`: the parts of a checkpoint (empty: begin at the first commit);
-    /// `commits`: (version, path), ascending, without a gap, up to `version`. `eager_limit`: actions on files of a
-    /// larger checkpoint are decoded when needed.
+    /// `commits`: (version, path), ascending, without a gap, up to `version`. `eager_limit`: actions on files
+    /// of a larger checkpoint are decoded when needed.
     pub fn load(
         store: &Arc<dyn Store>,
         version: u64,

@@ -46,8 +46,8 @@ fn text_bytes(rows: &StructArray) -> usize {
     texts.filter_map(|texts| Some(texts.value_offsets().last()? - texts.value_offsets().first()?)).map(|bytes| bytes as usize).sum()
 }
 
-/// Returns add actions in [`schema::ADD`], as a commit has them. Null partitionValues of all rows become empty
-/// maps, as an add must have them.
+/// Returns add actions in [`schema::ADD`], as a commit has them. Null partitionValues of all rows become
+/// empty maps, as an add must have them.
 pub fn complete_adds(adds: &RecordBatch) -> Result<RecordBatch> {
     let adds = schema::conform(adds, &schema::ADD)?;
     let at = adds.schema_ref().index_of("partitionValues")?;

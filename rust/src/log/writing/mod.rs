@@ -1,7 +1,9 @@
 //! Writes actions to files of the log.
 //!
-//! - [`body`]: the JSON lines of a commit; [`compaction`]: "Log Compaction Files"; [`relocate`]: the actions of a clone
-//! - [`checkpoint_writer`], [`checkpoint_v2`]: checkpoints of both forms; [`checkpoint_columns`]: their columns
+//! - [`body`]: the JSON lines of a commit; [`compaction`]: "Log Compaction Files"; [`relocate`]: the actions
+//!   of a clone
+//! - [`checkpoint_writer`], [`checkpoint_v2`]: checkpoints of both forms; [`checkpoint_columns`]: their
+//!   columns
 
 pub mod body;
 pub mod checkpoint_columns;

@@ -50,7 +50,8 @@ def enter_table(spark: Any, name: tuple[str, str], location: str, *, managed: bo
 def enter_view(
     spark: Any, name: tuple[str, str], text: str, schema_json: str, comment: str | None, properties: Mapping[str, str], *, replaces: bool
 ) -> None:
-    """Creates the entry of a permanent view, or replaces it. `schema_json`: its columns; `properties`: Spark's own (`view.query.out.…`)."""
+    """Creates the entry of a permanent view, or replaces it. `schema_json`: its columns; `properties`:
+    Spark's own (`view.query.out.…`)."""
     jvm = spark._jvm
     option = jvm.scala.Option.apply
     schema = jvm.org.apache.spark.sql.types.DataType.fromJson(schema_json)

@@ -1,7 +1,9 @@
-"""The SQL text of a Column for which Spark itself writes none: columns of a DataFrame (`frame.x`), lambdas, Python functions.
+"""The SQL text of a Column for which Spark itself writes none: columns of a DataFrame (`frame.x`), lambdas,
+Python functions.
 
-The tree of the Column is made anew of what has text: `frame.x` becomes `alias`.`x`, a lambda `(x, y) -> …`, a Python function the call of a
-temporary function of the session. Spark must read the same tree in the text, or there is none.
+The tree of the Column is made anew of what has text: `frame.x` becomes `alias`.`x`, a lambda `(x, y) -> …`, a
+Python function the call of a temporary function of the session. Spark must read the same tree in the text, or
+there is none.
 """
 
 from __future__ import annotations
@@ -20,16 +22,18 @@ _VARIABLE = "__deltaic_"
 
 
 class Origins:
-    """Whose column a resolved Column is. `frames`: gives DataFrames, each with the alias by which a command knows its
-    columns, None for none; asked again for a column that is not known yet, as a DataFrame may be made after a command has
-    been begun. `spark`: the session that reads the text, the active one where it is None."""
+    """Whose column a resolved Column is. `frames`: gives DataFrames, each with the alias by which a command
+    knows its columns, None for none; asked again for a column that is not known yet, as a DataFrame may be
+    made after a command has been begun. `spark`: the session that reads the text, the active one where it is
+    None."""
 
     def __init__(self, frames: Callable[[], Iterable[tuple[Any, str | None]]] = tuple, spark: Any = None) -> None:
         self._frames, self.spark = frames, spark
         self._known: Mapping[int, set[tuple[str, ...]]] = {}
 
     def parts(self, attribute: Any, what: str) -> tuple[str, ...]:
-        """The name of a resolved column, qualified. UnsupportedFeatureError where it is none of the DataFrames', or of two of them."""
+        """The name of a resolved column, qualified. UnsupportedFeatureError where it is none of the
+        DataFrames', or of two of them."""
         number = int(attribute.exprId().id())
         if number not in self._known:
             self._known = self._listed()
@@ -55,8 +59,8 @@ class Origins:
 
 
 def text_of(column: Any, what: str, origins: Origins) -> str:
-    """Returns SQL text of a Column: the text that Spark shows, if Spark parses it to the same expression; else a text built from its
-    tree."""
+    """Returns SQL text of a Column: the text that Spark shows, if Spark parses it to the same expression;
+    else a text built from its tree."""
     from pyspark.sql import SparkSession
 
     session = origins.spark or SparkSession.getActiveSession()
@@ -140,7 +144,8 @@ class ColumnText:
         return _to_seq(self._session.sparkContext, items)
 
     def _plain(self, tree: Any) -> Any:
-        """The tree with columns in the place of lambda variables: the parser takes every name in a lambda for a variable."""
+        """The tree with columns in the place of lambda variables: the parser takes every name in a lambda for
+        a variable."""
         return self._rebuilt(tree, lambda node: self._column(_parts(node)) if _kind(node) == "UnresolvedNamedLambdaVariable" else node)
 
     # --- text
@@ -165,7 +170,8 @@ class ColumnText:
     # --- Python functions
 
     def _registered(self, node: Any) -> str:
-        """The name of the temporary function of the session that is this Python function, the same for the same function."""
+        """The name of the temporary function of the session that is this Python function, the same for the
+        same function."""
         known: list[tuple[Any, str]] = self._session.__dict__.setdefault(_FUNCTIONS, [])
         function, kind = node.func(), node.evalType()
         for other, name in known:
@@ -180,7 +186,8 @@ class ColumnText:
 
     @property
     def _more_of_functions(self) -> int:
-        """Number of lists behind the maker of a Python function: two since Spark 4.3, for functions that Spark can write as expressions."""
+        """Number of lists behind the maker of a Python function: two since Spark 4.3, for functions that
+        Spark can write as expressions."""
         classes = self._session._jvm.java.lang.Class
         constructors = classes.forName("org.apache.spark.sql.execution.python.UserDefinedPythonFunction").getConstructors()
         return int(constructors[0].getParameterCount()) - 5
@@ -198,7 +205,8 @@ _DEEP = re.compile(r"(?:\b(?:or|and)\(){32}")
 
 
 def _expression(session: Any, column: Any) -> tuple[Any, str]:
-    """Spark's expression of a column, and its text; of long chains of ORs and ANDs as a tree of few levels."""
+    """Spark's expression of a column, and its text; of long chains of ORs and ANDs as a tree of few
+    levels."""
     made: Any = None
     failed: Exception | None = None
     try:
@@ -216,8 +224,9 @@ def _expression(session: Any, column: Any) -> tuple[Any, str]:
 
 
 def _balanced(session: Any, column: Any) -> Any | None:
-    """`a | b | c | …` as Python makes it is a tree as deep as it is long: `((a | b) | c) | …`. The same chain as `(a | b) | (c | d)`, whose
-    depth is the logarithm of its length; None where the column is no chain of ORs or ANDs."""
+    """`a | b | c | …` as Python makes it is a tree as deep as it is long: `((a | b) | c) | …`. The same chain
+    as `(a | b) | (c | d)`, whose depth is the logarithm of its length; None where the column is no chain of
+    ORs or ANDs."""
     try:
         node = column.node()
         return None if _junction(node) is None else _rebalanced(session._jvm.org.apache.spark.sql.Column, node)
@@ -248,8 +257,8 @@ def _rebalanced(as_column: Any, node: Any) -> Any:
 
 
 def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
-    """True if two expressions differ only in how struct(...) is made, which to the parser is no call of a function, and in the ids of the
-    names in it."""
+    """True if two expressions differ only in how struct(...) is made, which to the parser is no call of a
+    function, and in the ids of the names in it."""
     from pyspark.sql import functions as F
     from pyspark.sql.classic.column import _to_seq
 

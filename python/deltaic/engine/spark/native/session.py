@@ -1,4 +1,5 @@
-"""Private interfaces of a Spark session: plans of DataFrames, Spark's parser, its session catalog and Hadoop's settings.
+"""Private interfaces of a Spark session: plans of DataFrames, Spark's parser, its session catalog and
+Hadoop's settings.
 
 Spark 4.1 to 4.3 have all of them under the same names. Spark Connect has none (`has_jvm`).
 """
@@ -25,7 +26,8 @@ def is_classic_frame(frame: Any) -> bool:
 
 
 def is_classic_column(value: Any) -> bool:
-    """True if a value is a Column of the JVM; False for a Column of Spark Connect, and for any other value."""
+    """True if a value is a Column of the JVM; False for a Column of Spark Connect, and for any other
+    value."""
     return hasattr(value, "_jc")
 
 
@@ -66,7 +68,8 @@ def session_catalog(spark: Any) -> Any:
 
 
 def has_temporary_view(spark: Any, name: str) -> bool:
-    """True if the session has a temporary view of this name; False on Spark Connect, too, which does not tell."""
+    """True if the session has a temporary view of this name; False on Spark Connect, too, which does not
+    tell."""
     return has_jvm(spark) and bool(session_catalog(spark).getRawTempView(name).isDefined())
 
 
