@@ -4,14 +4,13 @@ this machine allows one.
     python benches/memory.py [--rows 16000000] [--container 1500000000] [--limit 600MB] [--jobs sort,join]
                              [--tables FOLDER] [--record benches/records/memory.json]
 
-`sort`: `SELECT * FROM t ORDER BY s` read batch by batch. `z_order`: by two columns. `purge`: of a table that
-    lost 5 % of its rows to
-deletion vectors. `merge`: as many rows as the table has from a reader, half of them changed and half new.
-`join`: the table with itself by the text. `window`: `lag(s)` in each key's order. The table has 190 bytes a
-row, 3 GB in all. A job is met when it ends with the right rows and its peak of resident memory (VmHWM) is
-below 80 % of the container, or, with `--limit`, which is `configure(memory_limit=)`, below 120 % of that. The
-container is a control group below that of this process (Linux, root); without one, half of its size is the
-limit.
+`sort`: `SELECT * FROM t ORDER BY s` read batch by batch. `z_order`: by two columns. `purge`: of a table
+that lost 5 % of its rows to deletion vectors. `merge`: as many rows as the table has from a reader, half
+of them changed and half new. `join`: the table with itself by the text. `window`: `lag(s)` in each key's
+order. The table has 190 bytes a row, 3 GB in all. A job is met when it ends with the right rows and its
+peak of resident memory (VmHWM) is below 80 % of the container, or, with `--limit`, which is
+`configure(memory_limit=)`, below 120 % of that. The container is a control group below that of this
+process (Linux, root); without one, half of its size is the limit.
 """
 
 from __future__ import annotations

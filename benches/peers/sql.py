@@ -2,11 +2,11 @@
 files.
 
     python benches/peers/sql.py [--rows 4000000] [--pairs 5] [--jobs like,length,top,...] [--record
-    benches/records/sql.json]
+        benches/records/sql.json]
 
 `like`, `length`, `group`: of a column of text. `top`, `top_text`: the ten first rows of an order. `wide`:
-    five rows of 1,000 columns. The
-clock starts when the table is open; the best of the times in a process counts.
+five rows of 1,000 columns. The clock starts when the table is open; the best of the times in a process
+counts.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """TPC-DS by `deltaic.sql` and by DuckDB on the bare files, both on the same files.
 
-    TPCDS_QUERIES=folder python benches/peers/tpcds.py [--rows 2880404] [--pairs 5] [--jobs q01,q03] [--record
-    benches/records/tpcds.json]
+    TPCDS_QUERIES=folder python benches/peers/tpcds.py [--rows 2880404] [--pairs 5] [--jobs q01,q03]
+        [--record benches/records/tpcds.json]
 
 `--rows`: of store_sales; 2,880,404 are scale 1. `tpcgen-cli` (PyPI; on the path, or named by TPCGEN) makes
-    the data. The folder has a file
-for each query, `q01.sql` and so on, as DuckDB's tpcds extension holds them. The clock is that of `tpch.py`;
-rows may come in any order, as those of equal keys do.
+the data. The folder has a file for each query, `q01.sql` and so on, as DuckDB's tpcds extension holds
+them. The clock is that of `tpch.py`; rows may come in any order, as those of equal keys do.
 """
 
 from __future__ import annotations

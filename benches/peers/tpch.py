@@ -1,12 +1,12 @@
 """TPC-H by `deltaic.sql` and by DuckDB on the bare files, both on the same files.
 
     python benches/peers/tpch.py [--rows 6000000] [--pairs 5] [--jobs q1,q6,...] [--record
-    benches/records/tpch_embedded.json]
+        benches/records/tpch_embedded.json]
 
-`--rows`: of lineitem; 6,000,000 are scale 1. `tpchgen-cli` (PyPI; on the path, or named by TPCHGEN) makes the
-    data. The clock starts when
-the tables are open; the best of the times in a process counts. Rows must be equal, numbers to two places:
-DuckDB computes averages and quotients in floating point. The last line is the geometric mean of the ratios.
+`--rows`: of lineitem; 6,000,000 are scale 1. `tpchgen-cli` (PyPI; on the path, or named by TPCHGEN) makes
+the data. The clock starts when the tables are open; the best of the times in a process counts. Rows must
+be equal, numbers to two places: DuckDB computes averages and quotients in floating point. The last line is
+the geometric mean of the ratios.
 """
 
 from __future__ import annotations

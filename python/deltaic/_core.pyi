@@ -139,10 +139,9 @@ class Store:
     def put_if_absent(
         self, path: str, data: bytes, *, durable: bool = True, after: Sequence[str] | None = None
     ) -> Literal["created", "exists", "unknown"]:
-        """`durable=False`: it may be lost with the power, whatever the store was opened with. `after`: files
-            of this store that are made
-        durable before the object becomes visible, all in one wait on a local disk; those that are missing are
-        passed over."""
+        """`durable=False`: it may be lost with the power, whatever the store was opened with. `after`:
+        files of this store that are made durable before the object becomes visible, all in one wait on a
+        local disk; those that are missing are passed over."""
     def stage(self, folder: str, data: bytes, *, after: Sequence[str]) -> StagedObject | None:
         """Makes `data` and the files `after` durable in `folder`, without a name yet: what takes long of a
         put-if-absent, done before it is known which name is free. None where the store has no such thing."""
@@ -249,11 +248,10 @@ class Snapshot:
     def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]], *, eager_limit: int | None = None,
              again: Callable[[int, bool], Snapshot] | None = None) -> Snapshot:
         """`checkpoint`: its parts (empty: none); `commits`: (version, path) after it, ascending, no gap; a
-            compacted range stands as its
-        last version. `eager_limit`: bytes; the file actions of a larger checkpoint are decoded on demand
-        (None: of none). `again`: builds a version anew, for when such a file of the log is gone by then, or
-        (True) is a checkpoint that turns out to be damaged; without it, or where that fails,
-        FileNotFoundError or ProtocolError."""
+        compacted range stands as its last version. `eager_limit`: bytes; the file actions of a larger
+        checkpoint are decoded on demand (None: of none). `again`: builds a version anew, for when such a
+        file of the log is gone by then, or (True) is a checkpoint that turns out to be damaged; without
+        it, or where that fails, FileNotFoundError or ProtocolError."""
     @staticmethod
     def first(store: Store, actions: Sequence[str], adds: Any, *, eager_limit: int | None = None) -> Snapshot:
         """Version 0, of whose commit nothing is read: `actions` are its lines but those of files, `adds` its
@@ -407,23 +405,19 @@ def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], 
     """Logical rows of `files`, deleted ones skipped, in the order of the files, then of the file.
 
     `files`: columns of `add` (path, size, partitionValues, deletionVector are read), and optionally
-    `selection` (binary, a portable bitmap) with `keep_selected` (bool): true reads only these rows, false all
-    but them (the vector's rows are left out besides); and the columns named by `constants`, which come back
-    as columns of each row.
-    `columns`: top-level logical names, in output order; a name "a.b.c" reads just that field as a struct of
-        one branch.
-    `row_ids`: appends `__deltaic_file` (int32, the file's ordinal: its position in `files`, or its
-        `__deltaic_file` value where that column is
-    given) and `__deltaic_row` (int64, absolute row index). `predicate`: rows for which it is not true are
-    left out, exactly.
-    `memory_limit`: bytes that all scans of the process may hold together, fetched and decoded (None: 1 GiB).
-    `row_tracking`: names of the hidden columns that keep row ids and row commit versions. Both come after the
-        data columns, completed from
-    `baseRowId` and `defaultRowCommitVersion` of `files`; a file without these is a ProtocolError.
-    `encoded`: names of top-level columns. Of these, texts come as dictionary(int32, string), decimals of at
-        most 9 and 18 digits as decimal32
-    and decimal64: as files mostly have them, so that an engine that takes these types gets them without a
-    copy. `views`: the same for others, whose texts come as string_view.
+    `selection` (binary, a portable bitmap) with `keep_selected` (bool): true reads only these rows, false
+    all but them (the vector's rows are left out besides); and the columns named by `constants`, which come
+    back as columns of each row. `columns`: top-level logical names, in output order; a name "a.b.c" reads
+    just that field as a struct of one branch. `row_ids`: appends `__deltaic_file` (int32, the file's
+    ordinal: its position in `files`, or its `__deltaic_file` value where that column is given) and
+    `__deltaic_row` (int64, absolute row index). `predicate`: rows for which it is not true are left out,
+    exactly. `memory_limit`: bytes that all scans of the process may hold together, fetched and decoded
+    (None: 1 GiB). `row_tracking`: names of the hidden columns that keep row ids and row commit versions.
+    Both come after the data columns, completed from `baseRowId` and `defaultRowCommitVersion` of `files`;
+    a file without these is a ProtocolError. `encoded`: names of top-level columns. Of these, texts come as
+    dictionary(int32, string), decimals of at most 9 and 18 digits as decimal32 and decimal64: as files
+    mostly have them, so that an engine that takes these types gets them without a copy. `views`: the same
+    for others, whose texts come as string_view.
     """
 
 def dictionary_columns(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> list[str]:

@@ -27,21 +27,17 @@ class Configuration:
     """The settings that hold. Sizes in bytes.
 
     `memory_limit`: of readers, writers and the embedded engine together; None: half of what the machine or
-        the container allows.
-    `temp_directory`, `temp_limit`: where and how much the engine spills; None: below the system's temporary
-        folder, 90 % of its disk.
-    `threads`: of the engine, of reading and writing; None: one for each processor. `default_properties`: of
-        new tables.
-    `durable`: fsync on local disks. `allowed_roots`: locations outside a table that its log may name.
-    `cache_directory`, `cache_limit`: where local copies of immutable files of object stores are kept (None:
-        nowhere), and how many bytes.
+    the container allows. `temp_directory`, `temp_limit`: where and how much the engine spills; None: below
+    the system's temporary folder, 90 % of its disk. `threads`: of the engine, of reading and writing;
+    None: one for each processor. `default_properties`: of new tables. `durable`: fsync on local disks.
+    `allowed_roots`: locations outside a table that its log may name. `cache_directory`, `cache_limit`:
+    where local copies of immutable files of object stores are kept (None: nowhere), and how many bytes.
     `log_stores`: URL scheme -> factory(location, storage options) -> LogStore. `credentials`: (URL of a
-        bucket) -> storage options that are
-    credentials. `background_checkpoints`: checkpoints are written after the commit's answer.
-    `background_optimize`: small files are compacted after it, in tables that ask for it.
-    `log_compaction_interval`: so many commits each are compacted into one file beside them; 0 for none.
-    `commit_coordinator`: (location of a table) -> `deltaic.CommitCoordinator` of the catalog that manages it,
-        or None.
+    bucket) -> storage options that are credentials. `background_checkpoints`: checkpoints are written
+    after the commit's answer. `background_optimize`: small files are compacted after it, in tables that
+    ask for it. `log_compaction_interval`: so many commits each are compacted into one file beside them; 0
+    for none. `commit_coordinator`: (location of a table) -> `deltaic.CommitCoordinator` of the catalog
+    that manages it, or None.
     """
 
     memory_limit: int | None = None
@@ -162,43 +158,51 @@ def configure(
     context (`asyncio.to_thread`, tasks made in the block, `contextvars.copy_context().run`). Rows and queries
     keep the time zone they were made with.
 
-    Sizes: bytes or text like "4GB", "512MiB".
+    Sizes are bytes, or text like "4GB" and "512MiB".
 
-    `memory_limit`: what reading, writing and the embedded engine take together in this process, within 20 %;
-        to begin with half of the
-    machine's memory, or of what the container allows (control groups of version 1 and 2). The engine has
-    about half of it and spills beyond that to files in `temp_directory`, at most `temp_limit` bytes of them;
-    scans and writes wait, or write smaller row groups. Objects of the caller, such as a table that is written
-    or the result of `to_arrow()`, come on top. The libraries alone take some 150 MB, so a limit below 600 MB
-    is not kept; where the engine cannot do its work within its part, MemoryError is raised.
-
-    `default_properties` replaces the properties of new tables
-    (`{"delta.enableDeletionVectors": "true"}` to begin with). `time_zone`: an IANA name. `durable`: new files
-    reach the disk before their commit is visible (True).
+    `memory_limit`: size of what reading, writing and the embedded engine take together in this process,
+        within 20 %. The default is half of the machine's memory, or of what the container allows (control
+        groups of version 1 and 2). The engine has about half of it and spills beyond that to files in
+        `temp_directory`; scans and writes wait, or write smaller row groups. Objects of the caller, such as
+        a table that is written or the result of `to_arrow()`, come on top. The libraries alone take some
+        150 MB, so a limit below 600 MB is not kept. If the engine cannot do its work within its part,
+        MemoryError is raised.
+    `temp_directory`: folder for the files of the engine and of sources that are read twice; by default in
+        the system's temporary folder. `temp_limit`: maximum size of the engine's files in it; by default
+        90 % of the free space of its disk.
+    `threads`: number of threads of a scan, of a write and of the engine; by default one per processor.
+    `default_properties`: properties of new tables. The default is
+        `{"delta.enableDeletionVectors": "true"}`.
+    `time_zone`: an IANA name, in which queries read and show timestamps.
+    `durable`: True (the default) to write new files to the disk before their commit is visible.
+    `allowed_roots`: places outside a table from which its files may be read, for example the source of a
+        shallow clone.
+    `log_stores`: by URL scheme, a function that opens a `LogStore` for a location and its storage options.
     `credentials`: a function that gives the credentials of object stores. It is called with the URL of the
-        bucket ("s3://bucket") and
-    returns storage options, such as aws_access_key_id, aws_secret_access_key and aws_session_token,
-    azure_storage_token or google_token; with `expires` (a datetime with a zone, or seconds since 1970) it is
-    called again five minutes before that time. These go before credentials in `storage_options` and in the
-    environment.
-    `background_checkpoints`: a commit answers before the checkpoint that is due is written (False); the
-        process does not end before it
-    is. Checksums of tables in object stores are always written after the answer. `background_optimize`: a
-    write to a table with `delta.autoOptimize.autoCompact` answers before small files are compacted (False);
-    on the embedded engine. The compaction gives way: it commits nothing where a command other than an append
-    began on the table in this process meanwhile, or where it conflicts with a commit of another. A later
-    command on an older snapshot starts from the version that the compaction made. The process does not end
-    before it is done; what fails is logged (`deltaic.commands`).
-    `log_compaction_interval`: every so many commits get a compacted file beside them, which readers may take
-        instead (0: none).
+        bucket ("s3://bucket") and returns storage options, such as aws_access_key_id,
+        aws_secret_access_key and aws_session_token, azure_storage_token or google_token; with `expires` (a
+        datetime with a zone, or seconds since 1970) it is called again five minutes before that time. These
+        go before credentials in `storage_options` and in the environment.
+    `pickle_credentials`: True to keep the credentials of `storage_options` in pickled objects (False).
+    `background_checkpoints`: True to answer a commit before the checkpoint that is due is written (False).
+        The process does not end before it is. Checksums of tables in object stores are always written after
+        the answer.
+    `background_optimize`: True to answer a write to a table with `delta.autoOptimize.autoCompact` before
+        small files are compacted (False), on the embedded engine. The compaction gives way: it commits
+        nothing if a command other than an append began on the table in this process meanwhile, or if it
+        conflicts with a commit of another. A later command on an older snapshot starts from the version
+        that the compaction made. The process does not end before it is done; errors are logged
+        (`deltaic.commands`).
+    `log_compaction_interval`: number of commits that get a compacted file beside them, which readers may
+        read instead (0: none).
     `commit_coordinator`: a function that gives the `deltaic.CommitCoordinator` of a table that a catalog
-        manages. It is called often with
-    the table's location and returns None for other tables; a table of a catalog is refused without it.
-    `cache_directory`: a folder for local copies of what is immutable in object stores: commits, checkpoints,
-        footers, ranges of data files
-    and vectors. Tables opened from then on read through it (not those in stores of `log_stores`). It is made
-    where it is missing, must be for this user alone (mode 700), may be shared by processes and deleted at any
-    time. `cache_limit`: upper bound of its bytes (10 GB); what was used least recently goes first.
+        manages. It is called often with the table's location and returns None for other tables; a table of
+        a catalog is refused without it.
+    `cache_directory`: a folder for local copies of what is immutable in object stores: commits,
+        checkpoints, footers, ranges of data files and vectors. Tables opened from then on read through it
+        (not those in stores of `log_stores`). It is created if it is missing, must be for this user alone
+        (mode 700), may be shared by processes and deleted at any time.
+    `cache_limit`: maximum size of that folder (10 GB); what was used least recently is deleted first.
 
     Raises InvalidArgumentError, and UnsupportedFeatureError for `limits`, which this release lacks.
 

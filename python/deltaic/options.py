@@ -38,12 +38,10 @@ class CommitOptions:
     """Contents of a commit besides its actions, and its number of attempts.
 
     `user_metadata`: commitInfo.userMetadata. `info`: more keys of commitInfo, JSON values. `transactions`:
-        application id -> version,
-    written as `txn` actions; a command whose snapshot has them all is skipped. `isolation`: None is the
-    table's.
-    `max_retries`: None tries until it is committed or really conflicts. `checkpoint`: write one when
-        `delta.checkpointInterval` is due.
-    `clean_log`: None is `delta.enableExpiredLogCleanup`.
+    application id -> version, written as `txn` actions; a command whose snapshot has them all is skipped.
+    `isolation`: None is the table's. `max_retries`: None tries until it is committed or really conflicts.
+    `checkpoint`: write one when `delta.checkpointInterval` is due. `clean_log`: None is
+    `delta.enableExpiredLogCleanup`.
     """
 
     user_metadata: str | None = None

@@ -28,12 +28,11 @@ def transaction(*tables: DeltaTable, commit: CommitOptions | None = None) -> Tab
     """One commit over several tables: when the `with` block ends, all changes become visible, or none.
 
     `tables`: those that the block changes, by the methods of `TableTransaction`, which have the parameters of
-        `deltaic.write` and of the
-    methods of `DeltaTable` with the table before them. The first change of a table sees it as the object in
-    `tables` shows it, a later one sees what is staged before. All changes of a table become one commit;
-    conflicts of several are judged by whole files. An exception that leaves the block leaves all tables as
-    they were. After the block the objects are at their new versions. `commit`: options of the commit of each
-    table; its `isolation` holds in each table for what its changes read.
+    `deltaic.write` and of the methods of `DeltaTable` with the table before them. The first change of a table
+    sees it as the object in `tables` shows it, a later one sees what is staged before. All changes of a table
+    become one commit; conflicts of several are judged by whole files. An exception that leaves the block
+    leaves all tables as they were. After the block the objects are at their new versions. `commit`: options
+    of the commit of each table; its `isolation` holds in each table for what its changes read.
 
     Raises InvalidArgumentError (no table, one named twice, one that is not among `tables`),
     UnsupportedFeatureError (a second change of a table on Spark or with row tracking or a change data feed, a

@@ -17,9 +17,8 @@ class DataFile:
     """A live Parquet file of data, or a file of equality deletes.
 
     `path`: as Iceberg's metadata spells it. `sequence_number`: of its data. `snapshot_id`: of the snapshot
-        that added it. `spec_id`: of the
-    partition spec that it was written with. `entry`: PyIceberg's record of the file, with its partition
-    values and bounds.
+    that added it. `spec_id`: of the partition spec that it was written with. `entry`: PyIceberg's record
+    of the file, with its partition values and bounds.
     """
 
     path: str

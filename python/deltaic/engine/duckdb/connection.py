@@ -61,11 +61,10 @@ _lock = threading.RLock()
 
 @dataclass(eq=False)
 class _Database:
-    """One DuckDB database of this process. `limit`: bytes of memory that the configuration allows. `applied`:
-    bytes that DuckDB's setting allows now. `users`: number of running `Work`s and held tables.
+    """One DuckDB database of this process. `limit`: bytes of memory that the configuration allows.
+    `applied`: bytes that DuckDB's setting allows now. `users`: number of running `Work`s and held tables.
     `has_functions`: whether the functions of translated SQL are installed, so that DuckDB is not asked to
-        list
-    its functions, which takes longer than a small query. `small_tables`: copies of the rows of small
+    list its functions, which takes longer than a small query. `small_tables`: copies of the rows of small
     tables."""
 
     connection: duckdb.DuckDBPyConnection
@@ -83,9 +82,8 @@ def database(*, planned: bool) -> AbstractContextManager[duckdb.DuckDBPyConnecti
     """The database of this process for the current configuration, for as long as it is used; take a cursor of
     it for each result.
 
-    `planned`: joins are run in the order in which they are written, right side built. DuckDB guesses one row
-        for any Arrow source, so its
-    own choice is to build its hash table from the big side.
+    `planned`: joins are run in the order in which they are written, right side built. DuckDB guesses one
+    row for any Arrow source, so its own choice is to build its hash table from the big side.
     """
     return _use(_enter(planned))
 

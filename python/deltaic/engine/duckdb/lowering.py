@@ -84,9 +84,8 @@ class Query:
 @dataclass
 class LoweredQuery:
     """`schema`: the columns in order. `leaves`: name in the query -> opens it for a piece of work.
-        `constants`: SQL that has to be computed
-    before the query is (`spark_sql.values.Value.constants`). `entries`: columns whose maps come as lists of
-    entries."""
+    `constants`: SQL that has to be computed before the query is (`spark_sql.values.Value.constants`).
+    `entries`: columns whose maps come as lists of entries."""
 
     sql: str
     schema: Schema

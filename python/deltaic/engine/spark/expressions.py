@@ -34,9 +34,8 @@ _NAME = "__deltaic_expression"
 
 @dataclass(frozen=True, eq=False)
 class _Scope:
-    """`frame`: without rows, shows some schemas under their aliases. `columns`: the (alias, name) behind each
-        id in its plan; another frame
-    of the same schemas has other ids."""
+    """`frame`: without rows, shows some schemas under their aliases. `columns`: the (alias, name) behind
+    each id in its plan; another frame of the same schemas has other ids."""
 
     frame: Any
     columns: Mapping[int, tuple[str, str]]
