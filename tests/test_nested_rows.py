@@ -70,6 +70,41 @@ def test_an_update_beside_null_structs(strict):
     ]
 
 
+MAPS = {
+    "map<string,struct<y:int not null>>": [[("k", None)], None, [("a", {"y": 1}), ("b", None)], []],
+    "map<string,array<struct<y:int not null>>>": [[("k", [None])], [("q", None)], [("a", [{"y": 3}, None])], None],
+    "array<map<string,struct<y:int not null>>>": [[[("k", None)]], None, [None, [("r", {"y": 1})]], [[]]],
+}
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+@pytest.mark.parametrize("kind", MAPS)
+def test_updates_beside_maps_with_null_structs(tmp_path, kind, vectors):
+    """Maps pass through a command as lists of entries. A struct in them that is null has a null in a NOT NULL
+    field."""
+    definition = f"id bigint, s struct<a:int>, m {kind}"
+    table = deltaic.DeltaTable.create(tmp_path / "t", definition, properties={"delta.enableDeletionVectors": vectors})
+    types = {item.name: item.type for item in table.scan().to_arrow().schema}
+    free = {name: pa.int64() if name == "id" else _nullable(kind) for name, kind in types.items()}
+    rows = [{"id": number, "s": {"a": number}, "m": value} for number, value in enumerate(MAPS[kind])]
+    deltaic.write(table, pa.Table.from_pylist(rows, pa.schema(list(free.items()))), mode="append")
+    table.update({"s.a": "5"})
+    table.merge(pa.table({"id": [1]}), "t.id = s.id").when_matched_update({"s.a": "7"}).execute()
+    table.update({"s": "named_struct('a', 9)"}, "id = 2")
+    found = sorted(table.scan().to_arrow().to_pylist(), key=lambda row: row["id"])
+    assert [row["s"]["a"] for row in found] == [5, 7, 9, 5]
+    assert [row["m"] for row in found] == MAPS[kind]
+
+
+def _nullable(kind):
+    """The type without NOT NULL, as `pa.Table.from_pylist` makes it."""
+    if pa.types.is_struct(kind):
+        return pa.struct([(item.name, _nullable(item.type)) for item in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(kind.key_type, _nullable(kind.item_type))
+    return pa.list_(_nullable(kind.value_type)) if pa.types.is_list(kind) else kind
+
+
 def test_conditions_that_read_no_column(strict):
     for condition, count in (("upper('a') = 'A'", 2), ("upper('a') = 'a'", 0), ("1 = 1", 2), ("false", 0)):
         assert strict.scan(where=condition).count() == strict.scan([], condition).to_arrow().num_rows == count

@@ -176,7 +176,7 @@ def configure(
     `time_zone`: an IANA name, in which queries read and show timestamps.
     `durable`: True (the default) to write new files to the disk before their commit is visible.
     `allowed_roots`: places outside a table from which its files may be read, for example the source of a
-        shallow clone.
+        shallow clone. It holds for tables that are opened from then on.
     `log_stores`: by URL scheme, a function that opens a `LogStore` for a location and its storage options.
     `credentials`: a function that gives the credentials of object stores. It is called with the URL of the
         bucket ("s3://bucket") and returns storage options, such as aws_access_key_id,

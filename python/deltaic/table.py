@@ -882,8 +882,9 @@ class DeltaTable(metaclass=ExplainedNames):
 
         `target`: path or URL of the new table.
         `shallow`: True refers to this table's files instead of copying them. Readers of the clone need
-        `deltaic.configure(allowed_roots=[...])` with this table's location, and cannot read it after a
-        vacuum of this table has deleted its files; a vacuum of the clone deletes no file of this table.
+        `deltaic.configure(allowed_roots=[...])` with this table's location before they open the clone (here:
+        before `clone`), and cannot read it after a vacuum of this table has deleted its files; a vacuum of
+        the clone deletes no file of this table.
         False (the default) copies files, by the store itself if it can; repeated with `replace=True`, only
         new ones.
         `replace`: True gives an existing table at `target` the rows and the definition of this one, as a new

@@ -145,6 +145,27 @@ def test_repair(tmp_path: Path) -> None:
     assert table.history()[0]["operation"] == "FSCK"
 
 
+def test_repair_of_a_shallow_clone(tmp_path: Path) -> None:
+    """The files of a clone lie in the folder of its source, an allowed root. Without that they are not checked,
+    and kept."""
+    source = deltaic.write(tmp_path / "source", batch(1), partition_by=None)
+    deltaic.write(source, batch(2), mode="append")
+    with deltaic.configure(allowed_roots=[tmp_path]):
+        clone = source.clone(tmp_path / "clone", shallow=True)
+        assert clone.repair(dry_run=True).count() == 0
+        lost = next((tmp_path / "source").glob("*.parquet"))
+        lost.unlink()
+        gone = clone.repair(dry_run=True).to_arrow().to_pylist()
+        assert [Path(row["path"]).name for row in gone] == [lost.name]
+        assert gone[0]["data_file_missing"]
+    unchecked = deltaic.DeltaTable(tmp_path / "clone")
+    assert unchecked.repair(dry_run=True).count() == 0
+    with deltaic.configure(allowed_roots=[tmp_path / "elsewhere", tmp_path / "source"]):
+        assert clone.repair().count() == 1
+        assert clone.version == 1
+        assert len(ids(clone)) == 1
+
+
 @pytest.mark.parametrize("inline", [False, True])
 def test_repair_of_lost_vectors(tmp_path: Path, inline: bool) -> None:
     properties = {"delta.enableDeletionVectors": True, "deltaic.inlineDeletionVectors": inline}

@@ -43,6 +43,8 @@ def test_rows_are_read(table: DeltaTable) -> None:
     assert sorted(table.scan(where="id >= 1").to_arrow()["name"].to_pylist()) == ["B", "C", "d"]
     assert table.scan(where="plain = 'b'").explain().files_read == 1
     assert table.scan(where="name IS NOT NULL AND st.x IS NOT NULL").count() == 4
+    query = "SELECT name FROM t UNION ALL SELECT (SELECT name FROM t WHERE id = 1)"
+    assert sorted(deltaic.sql(query, tables={"t": table}).to_arrow()["name"].to_pylist()) == ["B", "B", "C", "a", "d"]
     found = deltaic.sql("SELECT name AS n, st, id FROM t WHERE id < 1", tables={"t": table}).to_arrow().to_pylist()
     assert found == [{"n": "a", "st": {"x": "a"}, "id": 0}]
 
@@ -58,7 +60,30 @@ def test_comparisons_are_refused(table: DeltaTable, where: str) -> None:
 
 @pytest.mark.parametrize(
     "query",
-    ["SELECT DISTINCT name FROM t", "SELECT count(*) FROM t GROUP BY name", "SELECT id FROM t ORDER BY name", "SELECT max(name) FROM t"],
+    [
+        "SELECT DISTINCT name FROM t",
+        "SELECT count(*) FROM t GROUP BY name",
+        "SELECT id FROM t ORDER BY name",
+        "SELECT max(name) FROM t",
+        "SELECT name FROM t UNION SELECT 'x'",
+        "SELECT 'x' AS name UNION SELECT name FROM t",
+        "SELECT name FROM t EXCEPT SELECT 'a'",
+        "SELECT 'a' AS name EXCEPT ALL SELECT name FROM t",
+        "SELECT name FROM t INTERSECT SELECT 'A'",
+        "SELECT st FROM t UNION SELECT st FROM t",
+        "SELECT DISTINCT name FROM (SELECT name FROM t UNION ALL SELECT 'A')",
+        "SELECT DISTINCT name FROM (SELECT 'A' AS name UNION ALL SELECT name FROM t)",
+        "SELECT 'b' IN (SELECT name FROM t)",
+        "SELECT id FROM t WHERE 'b' NOT IN (SELECT name FROM t)",
+        "SELECT id FROM t WHERE (id, 'b') IN (SELECT id, name FROM t)",
+        "SELECT id FROM t WHERE (SELECT name FROM t WHERE id = 0) = 'A'",
+        "SELECT id FROM t WHERE 'A' = (SELECT name FROM t WHERE id = 0)",
+        "SELECT 1 FROM (SELECT 'b' AS name) AS one JOIN t USING (name)",
+        "SELECT 1 FROM (SELECT 'b' AS name) AS one NATURAL JOIN t",
+        "WITH names AS (SELECT name FROM t) SELECT DISTINCT name FROM names",
+        "SELECT count(DISTINCT name) FROM t",
+        "FROM t |> SELECT name |> UNION DISTINCT (SELECT 'x')",
+    ],
 )
 def test_queries_that_compare_are_refused(table: DeltaTable, query: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"ICU\.UNICODE_CI"):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from deltaic.commands import generated
-from deltaic.commands.invariants import Rule, broken_rows, rows_text, rules_of
+from deltaic.commands.invariants import Rule, broken_example, broken_rows, found_text, rules_of
 from deltaic.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError, check_instance
 from deltaic.log.snapshot import table_schema
 from deltaic.plan.nodes import STORED_ALIAS, Scan
@@ -60,11 +60,11 @@ def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dic
 
 def _check_rows(snapshot: Snapshot, engine: Engine, constraints: Mapping[str, str]) -> None:
     rules = [Rule(name, condition, condition) for name, condition in constraints.items()]
-    for rule, count in _broken(ScanPlan(snapshot).scan(snapshot.schema.names), engine, rules):
+    for rule, found in _broken(ScanPlan(snapshot).scan(snapshot.schema.names, alias=STORED_ALIAS), engine, rules):
         raise ConstraintViolationError(
             f"the table has rows that break the new CHECK constraint {rule.message}",
             where=snapshot.location,
-            found=rows_text(count),
+            found=found,
             expected=rule.condition,
         )
 
@@ -91,13 +91,16 @@ def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
         columns=(),
         alias=STORED_ALIAS,
     )
-    for rule, count in _broken(scan, engine, rules):
-        raise ConstraintViolationError(rule.message, where=snapshot.location, found=rows_text(count), expected=rule.expected)
+    for rule, found in _broken(scan, engine, rules):
+        raise ConstraintViolationError(rule.message, where=snapshot.location, found=found, expected=rule.expected)
 
 
-def _broken(scan: Scan, engine: Engine, rules: Sequence[Rule]) -> Iterator[tuple[Rule, int]]:
-    """Yields the violated rules, with the number of rows."""
+def _broken(scan: Scan, engine: Engine, rules: Sequence[Rule]) -> Iterator[tuple[Rule, str]]:
+    """Yields the violated rules, each with the number of rows and the values of one of them, as text."""
     if scan.files.num_rows:
         conditions = [engine.resolve(rule.condition, {scan.alias: scan.schema}) for rule in rules]
-        counts = broken_rows(engine, replace(scan, columns=column_names(conditions, scan.schema, scan.alias)), conditions)
-        yield from ((rule, count) for rule, count in zip(rules, counts, strict=True) if count)
+        narrow = replace(scan, columns=column_names(conditions, scan.schema, scan.alias) or (scan.schema.names[0],))
+        counts = broken_rows(engine, narrow, conditions)
+        for rule, condition, count in zip(rules, conditions, counts, strict=True):
+            if count:
+                yield rule, found_text(count, broken_example(engine, narrow, condition))

@@ -18,7 +18,7 @@ from deltaic.commands.data_files import hidden_field
 from deltaic.errors import ConstraintViolationError, DeltaError, ProtocolError
 from deltaic.plan.expression import COUNT, Expression, Pieces, column_at, columns_of
 from deltaic.plan.failures import failing_with
-from deltaic.plan.nodes import STORED_ALIAS, Aggregate, Data, Plan, Project
+from deltaic.plan.nodes import STORED_ALIAS, Aggregate, Data, Filter, Plan, Project, Scan
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, is_shape, path_text, walk
 from deltaic.spark_sql.char_types import length_conditions
@@ -159,12 +159,29 @@ def counting(engine: Engine, plans: Sequence[Plan], schema: Schema, rules: Seque
                 count += broken_rows(engine, under_stored_alias(plan, schema), [condition])[0]
         except DeltaError:  # counting failed because of another row, so the first error is raised without the number
             raise error from None
-        found = rows_text(count) if error.found is None else f"{rows_text(count)}, {'' if count == 1 else 'one '}with {error.found}"
+        found = found_text(count, None if error.found is None else str(error.found))
         raise ConstraintViolationError(error.message, where=error.where, found=found, expected=error.expected) from None
 
 
-def rows_text(count: int) -> str:
-    return f"{count} row{'' if count == 1 else 's'}"
+def found_text(count: int, example: str | None) -> str:
+    """Returns what an error has found, for example `2 rows, one with id = 5`. `example`: values of a row."""
+    rows = f"{count} row{'' if count == 1 else 's'}"
+    return f"{rows}, {'' if count == 1 else 'one '}with {example}" if example else rows
+
+
+def broken_example(engine: Engine, scan: Scan, condition: Expression) -> str | None:
+    """Returns the values that the condition reads in a row of `scan` that violates it, for example
+    `id = 5, name = a`; None if it reads no values that can be shown."""
+    shown = _shown(sorted(path for _, path in condition.columns), scan.schema)
+    if not shown:
+        return None
+    columns = [(f"value{number}", engine.compose(text, "string")) for number, (_, text) in enumerate(shown)]
+    broken = Filter(scan, engine.compose(_broken(condition), "boolean"))
+    rows = engine.to_arrow(engine.run(Project(broken, tuple(columns), "example")), limit=1).read_all().to_pylist()
+    if not rows:
+        return None
+    values = ("null" if value is None else value for value in rows[0].values())
+    return ", ".join(f"{name} = {value}" for (name, _), value in zip(shown, values, strict=True))
 
 
 def broken_rows(engine: Engine, plan: Plan, conditions: Sequence[Expression]) -> list[int]:

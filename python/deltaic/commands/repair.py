@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaic import _core
+from deltaic import _core, configuration
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
+from deltaic.log.store import locate, open_beside
 from deltaic.options import CommitOptions
 from deltaic.transaction.transaction import Transaction
 
@@ -15,17 +18,16 @@ from deltaic.transaction.transaction import Transaction
 def repair(snapshot: Snapshot, *, dry_run: bool = False, commit: CommitOptions | None = None) -> tuple[Snapshot, pa.Table]:
     """Removes missing files from the log. Returns the new snapshot and the removed files: path (decoded),
     data_file_missing (bool), deletion_vector (path of its file, or null), deletion_vector_missing (bool).
-    Only files in the table's folder are checked. If no file is missing, nothing is committed.
+    Files in the table's folder are checked, and those in a place of `configure(allowed_roots=)`, as a shallow
+    clone has them; other files outside the table are kept. If no file is missing, nothing is committed.
 
     A file whose deletion vector is missing is removed with all its rows, as its deleted rows are unknown.
     """
     adds = snapshot.files().adds
     names = references.data_files(adds, snapshot.location)
-    listing = snapshot.store.list_from("", None, recursive=True)["path"].combine_chunks()
-    missing = pc.invert(pc.is_in(names, value_set=listing))
-    missing = pc.and_(missing, pc.is_in(names, value_set=references.inside(names)))
     vectors = references.vector_of_each(adds, snapshot.location)
-    known = pa.concat_arrays([listing, vectors.filter(pc.invert(pc.is_in(vectors, value_set=references.inside(vectors))))])
+    known = pa.concat_arrays([_listed(snapshot.store, ""), _known_outside(snapshot.store, pa.concat_arrays([names, vectors]))])
+    missing = pc.invert(pc.is_in(names, value_set=known))
     unreadable = pc.and_(pc.is_valid(vectors), pc.invert(pc.is_in(vectors, value_set=known)))
     gone = pc.or_(missing, unreadable)
     columns = {"path": names, "data_file_missing": missing, "deletion_vector": vectors, "deletion_vector_missing": unreadable}
@@ -36,3 +38,28 @@ def repair(snapshot: Snapshot, *, dry_run: bool = False, commit: CommitOptions |
     transaction.read()
     transaction.remove(_core.removes_of(adds.filter(gone), transaction.clock()))
     return transaction.commit({"num_removed_files": answer.num_rows}), answer
+
+
+def _listed(store: _core.Store, prefix: str) -> pa.Array:
+    """Returns the paths of the files in a folder of the store and below it, each after `prefix`."""
+    paths = store.list_from("", None, recursive=True)["path"].combine_chunks()
+    return pc.binary_join_element_wise(prefix, paths, "") if prefix else paths
+
+
+def _known_outside(store: _core.Store, paths: pa.Array) -> pa.Array:
+    """Returns those of the paths outside the table that exist, or that cannot be checked as they are in no
+    place of `configure(allowed_roots=)`."""
+    outside = pc.unique(paths.filter(pc.invert(pc.is_in(paths, value_set=references.inside(paths))))).drop_null().to_pylist()
+    places = {path: path.removeprefix("file://") for path in outside}
+    known: list[str] = []
+    roots = sorted((locate(root).removeprefix("file://").rstrip("/") for root in configuration.current().allowed_roots), key=len)
+    for root in reversed(roots):  # the innermost one decides
+        inside = [path for path, place in places.items() if place.startswith(f"{root}/")]
+        if inside:
+            folder = "/".join(
+                filter(None, [root, os.path.commonpath([places[path][len(root) + 1 :].rpartition("/")[0] for path in inside])])
+            )
+            existing = set(_listed(open_beside(store, folder), f"{folder}/").to_pylist())
+            known += [path for path in inside if places[path] in existing]
+        places = {path: place for path, place in places.items() if not place.startswith(f"{root}/")}
+    return pa.array([*known, *places], pa.string())

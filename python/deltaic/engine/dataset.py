@@ -171,9 +171,24 @@ def viewed(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchRea
     value is copied."""
 
     def columns(batch: pa.RecordBatch) -> list[pa.Array]:
-        return [column if column.type == item.type else column.view(item.type) for column, item in zip(batch.columns, schema, strict=True)]
+        return [_relabelled(column, item.type) for column, item in zip(batch.columns, schema, strict=True)]
 
     return pa.RecordBatchReader.from_batches(schema, (pa.RecordBatch.from_arrays(columns(batch), schema=schema) for batch in reader))
+
+
+def _relabelled(array: pa.Array, target: pa.DataType) -> pa.Array:
+    """The array with another type of the same layout. `Array.view` refuses a NOT NULL field of a struct that
+    is null itself, so nested arrays are put together from their children."""
+    if array.type == target:
+        return array
+    if pa.types.is_struct(target):
+        children = [_relabelled(array.field(number), item.type) for number, item in enumerate(target)]
+        return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null() if array.null_count else None)
+    if not pa.types.is_list(target) and not pa.types.is_map(target):
+        return array.view(target)
+    is_map = pa.types.is_map(target)
+    values = _relabelled(array.values, pa.struct([target.key_field, target.item_field]) if is_map else target.value_type)
+    return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, array.offset, [values])
 
 
 def _names(columns: Sequence[str], schema: pa.Schema) -> list[str]:

@@ -58,7 +58,9 @@ impl LocalStore {
             return Ok(full);
         }
         let error = Error::new(Kind::PathOutsideTable, "a link leads out of the table and the allowed roots").at(path);
-        Err(error.found(real.display()).expected("a file below the table's root, or below one of deltaic.configure(allowed_roots=[...])"))
+        Err(error
+            .found(real.display())
+            .expected("a file below the table's root, or below one of deltaic.configure(allowed_roots=[...]) when the table was opened"))
     }
 
     fn failed(&self, path: &str, error: io::Error) -> Error {

@@ -255,5 +255,7 @@ fn open_outside(location: &str, options: &OpenOptions) -> Result<(Arc<dyn Store>
     }
     let place = path::without_query(location);
     let error = Error::new(Kind::PathOutsideTable, "the file is outside the table and the allowed roots").at(place);
-    Err(error.found(place).expected("a path below the table's root, or below one of deltaic.configure(allowed_roots=[...])"))
+    Err(error
+        .found(place)
+        .expected("a path below the table's root, or below one of deltaic.configure(allowed_roots=[...]) when the table was opened"))
 }

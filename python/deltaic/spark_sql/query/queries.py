@@ -19,7 +19,7 @@ from deltaic.spark_sql.casts import Zone, cast
 from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.ordering import Ordering
 from deltaic.spark_sql.query.pipes import Pipe
-from deltaic.spark_sql.query.scopes import Attribute, Column, QueryScope, Resolve
+from deltaic.spark_sql.query.scopes import Attribute, Column, QueryScope, Resolve, refuse_collations
 from deltaic.spark_sql.query.selects import Select
 from deltaic.spark_sql.query.sources import check_named
 from deltaic.spark_sql.query.subqueries import QueryTranslator, boolean
@@ -300,6 +300,8 @@ class Queries:
                 f"[NUM_COLUMNS_MISMATCH] both sides of {word} need as many columns", found=len(right.columns), expected=len(left.columns)
             )
         columns, sides = [], ([], [])  # type: ignore[var-annotated]
+        if distinct or word != "UNION":
+            refuse_collations((*left.columns, *right.columns), word)
         for left_column, right_column in zip(left.columns, right.columns, strict=True):
             kind = v.common_type(left_column.type, right_column.type)
             if kind is None:
@@ -308,7 +310,8 @@ class Queries:
             nullable = left_column.nullable if word == "EXCEPT" else left_column.nullable or right_column.nullable
             if word == "INTERSECT":
                 nullable = left_column.nullable and right_column.nullable
-            columns.append(Column(left_column.name, self.fresh(left_column.name), kind, nullable))
+            collation = left_column.collation or right_column.collation
+            columns.append(Column(left_column.name, self.fresh(left_column.name), kind, nullable, collation=collation))
             for side, column in zip(sides, (left_column, right_column), strict=True):
                 value = cast(column.value, kind, self.zone)
                 value = value if word == "UNION" and not distinct else normalized(value)

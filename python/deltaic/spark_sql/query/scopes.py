@@ -24,8 +24,7 @@ Resolve = Callable[[Sequence[str]], "Value | None"]
 @dataclass(frozen=True)
 class Column:
     """A column of a query or of a table in it. `name`: the name that the user wrote; several columns may have
-    the same name. `limits` and
-    `collation`: see `Value`."""
+    the same name. `limits` and `collation`: see `Value`."""
 
     name: str
     label: str
@@ -37,6 +36,14 @@ class Column:
     @property
     def value(self) -> Value:
         return Value(v.name(self.label), self.type, self.nullable, limits=self.limits, collation=self.collation)
+
+
+def refuse_collations(columns: Iterable[Column], what: str) -> None:
+    """Raises UnsupportedFeatureError if a column is text with a collation: `what` compares the columns, and
+    DuckDB would compare their bytes."""
+    for column in columns:
+        if column.collation is not None:
+            raise v.unsupported(f"{what} of text with the collation {column.collation}")
 
 
 @dataclass(frozen=True)

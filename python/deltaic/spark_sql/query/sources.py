@@ -16,7 +16,7 @@ from deltaic.spark_sql.casts import cast
 from deltaic.spark_sql.conditional import coalesce
 from deltaic.spark_sql.query import generators
 from deltaic.spark_sql.query.pivots import pivoted
-from deltaic.spark_sql.query.scopes import Attribute, Column, QueryScope
+from deltaic.spark_sql.query.scopes import Attribute, Column, QueryScope, refuse_collations
 from deltaic.spark_sql.query.subqueries import QueryTranslator, boolean
 from deltaic.spark_sql.scope import collation_within, known_limits
 from deltaic.spark_sql.values import unsupported
@@ -268,7 +268,9 @@ class Sources:
             if sides[0] is None or sides[1] is None:
                 which = "left" if sides[0] is None else "right"
                 raise InvalidArgumentError(f"[UNRESOLVED_USING_COLUMN_FOR_JOIN] no column {name} on the {which} side", found=name)
-            one, other = (located[0].column.value for located in sides if located is not None)
+            columns = [located[0].column for located in sides if located is not None]
+            refuse_collations(columns, "a join by USING or NATURAL")
+            one, other = (column.value for column in columns)
             parts.append(operators.compare("=", one, other, self._queries.zone, joins=True))
         return operators.connect("AND", parts).sql
 

@@ -13,7 +13,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import operators
 from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.patterns import bounds_of_like
-from deltaic.spark_sql.query.scopes import Column, QueryScope
+from deltaic.spark_sql.query.scopes import Column, QueryScope, refuse_collations
 from deltaic.spark_sql.scope import fields
 from deltaic.spark_sql.translation import Translator
 from deltaic.spark_sql.values import Value, combine, unsupported
@@ -68,7 +68,8 @@ class QueryTranslator(Translator):
             inner = self._one_column(node)
             # A scalar subquery is computed once for all rows, so no condition around it prevents its errors:
             # `raises` stays false.
-            return Value(f"({inner.sql})", inner.columns[0].type)
+            (column,) = inner.columns
+            return self.compared_by_bytes(node, Value(f"({inner.sql})", column.type, collation=column.collation))
         if (among := _negated(node)) is not None:
             return self._as_spark(node, operators.negate(self._among(among)))
         if isinstance(node, exp.In) and node.args.get("query") is not None:
@@ -211,6 +212,7 @@ class QueryTranslator(Translator):
         """Returns `value IN (query)`. Values are compared as by `=`, also floats and values of different
         types."""
         inner = self._within(node.args["query"])
+        refuse_collations(inner.columns, "IN")
         node.meta["columns"] = inner.columns  # for `Queries.note_keys`
         tuples = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
         if len(inner.columns) != len(tuples):
