@@ -146,8 +146,8 @@ def test_repair(tmp_path: Path) -> None:
 
 
 def test_repair_of_a_shallow_clone(tmp_path: Path) -> None:
-    """The files of a clone lie in the folder of its source, an allowed root. Without that they are not checked,
-    and kept."""
+    """The files of a clone lie in the folder of its source, an allowed root. Without that they are not
+    checked, and kept."""
     source = deltaic.write(tmp_path / "source", batch(1), partition_by=None)
     deltaic.write(source, batch(2), mode="append")
     with deltaic.configure(allowed_roots=[tmp_path]):
