@@ -66,6 +66,20 @@ def test_a_value_that_is_too_long_is_refused_by_every_write(table: DeltaTable, c
     assert DeltaTable(table.location).version == table.version == before
 
 
+SHOWN = {
+    "v": "v = abcdef",
+    "s": "s.`x-y` = abc",
+    "a": r"a = \[a, abc\]",
+    "m": "m = {k -> vvv}",
+}
+
+
+@pytest.mark.parametrize("column", SHOWN)
+def test_the_error_shows_the_value(table: DeltaTable, column: str) -> None:
+    with pytest.raises(ConstraintViolationError, match=f"found 1 row, with {SHOWN[column]}; expected"):
+        deltaic.write(table, rows({column: TOO_LONG[column][0]}), mode="append")
+
+
 def test_changes_of_rows(table: DeltaTable) -> None:
     with pytest.raises(ConstraintViolationError, match="column v"):
         table.update({"v": "concat(v, 'x')"})

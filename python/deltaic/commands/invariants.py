@@ -20,7 +20,7 @@ from deltaic.plan.expression import COUNT, Expression, Pieces, column_at, column
 from deltaic.plan.failures import failing_with
 from deltaic.plan.nodes import STORED_ALIAS, Aggregate, Data, Filter, Plan, Project, Scan
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
-from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, is_shape, path_text, walk
+from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Field, Map, Schema, Struct, is_shape, path_text, walk
 from deltaic.spark_sql.char_types import length_conditions
 
 if TYPE_CHECKING:
@@ -130,16 +130,28 @@ def _broken(condition: Expression) -> Pieces:
 
 
 def _shown(paths: Sequence[tuple[str, ...]], schema: Schema) -> list[tuple[str, Pieces]]:
-    """Returns (name, SQL text) of the values that an error shows, which are those of primitive types."""
+    """Returns (name, SQL text) of the values that an error shows: those of primitive types, and arrays, maps
+    and structs of texts and whole numbers, for example `a = [x, too long]`."""
     shown: list[tuple[str, Pieces]] = []
     for path in paths:
         data_type = schema.find(path)[1].type
-        if not isinstance(data_type, str) or data_type in ("variant", "void") or is_shape(data_type):
+        if not _is_plain(data_type) and (not isinstance(data_type, str) or data_type in ("variant", "void") or is_shape(data_type)):
             continue
         value = column_at(STORED_ALIAS, path, data_type)
         text: Pieces = ("hex(", value, ")") if data_type == "binary" else ("CAST(", value, " AS STRING)")
         shown.append((path_text(path), ("substring(", *text, f", 1, {SHOWN_CHARACTERS})")))
     return shown
+
+
+def _is_plain(data_type: DataType) -> bool:
+    """True for texts, booleans and whole numbers, and for nested types of them alone."""
+    if isinstance(data_type, Array):
+        return _is_plain(data_type.element)
+    if isinstance(data_type, Map):
+        return _is_plain(data_type.key) and _is_plain(data_type.value)
+    if isinstance(data_type, Struct):
+        return all(_is_plain(item.type) for item in data_type.fields)
+    return data_type in ("string", "boolean", "byte", "short", "integer", "long")
 
 
 @contextmanager
