@@ -36,8 +36,8 @@ from deltaic.spark_sql.duckdb import TranslatedExpression
 
 FOUND = Path(__file__).resolve().parents[1] / "tests" / "spark_sql" / "walk_found.txt"
 MAX_CONDITIONS = 150
-"""Of so many forms that fail the error condition is asked, a row at a time; of the others only whether they
-fail."""
+"""Maximum number of failing forms whose error condition is compared, row by row. Of the other failing forms,
+only the failure itself is compared."""
 _CLOCK = re.compile(r"current_|now\(|localtimestamp|curdate|rand|uuid")
 CHUNK = 1000
 

@@ -98,9 +98,9 @@ def test_what_counts_as_code() -> None:
 
 
 TEXT = 110
-"""Maximum number of columns of a line of a comment or a docstring. Examples, tables and code in them may
-be longer."""
-_WHOLE = re.compile(r"\s*(>>>|\||//! \||/// let )")
+"""Maximum number of columns of a line of a comment or a docstring. Lines of examples (`>>>`) and of tables
+(`|`) may be longer."""
+_WHOLE = re.compile(r"\s*(>>>|\||//! \|)")
 
 
 def lines_of_text(file: Path) -> set[int]:

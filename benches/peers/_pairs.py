@@ -87,12 +87,15 @@ def timed(run: Run) -> dict[str, Any]:
     return {"seconds": best, "check": check(answer)}
 
 
+def environment() -> dict[str, str]:
+    """Returns the environment of a run, which may write byte code. What is installed has its byte code;
+    without this, each run would compile the one package that stands here as source."""
+    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def in_a_process(script: str, system: str, job: str, root: Path) -> dict[str, Any]:
-    # What is installed has its byte code: a run that may not write it would compile the one package that
-    # stands here as source.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     command = [sys.executable, script, "--child", system, job, str(root)]
-    finished = subprocess.run(command, capture_output=True, text=True, env=environment)
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment())
     if finished.returncode:
         raise SystemExit(f"{system} {job} failed:\n{finished.stderr}")
     found: dict[str, Any] = json.loads(finished.stdout.strip().splitlines()[-1])

@@ -26,6 +26,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+from _pairs import environment
 
 import deltaic
 
@@ -81,10 +82,9 @@ def by_processes(system: str, folder: str, commits: int) -> Appends:
     """All processes begin at once, after each has made an append to a table of its own, which imports what it
     needs."""
     command = [sys.executable, __file__, "--writer", system, folder, str(commits)]
-    # What is installed has its byte code: a run that may not write it would compile the one package that
-    # stands here as source.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    writers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(WRITERS)]
+    writers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()) for _ in range(WRITERS)
+    ]
     for writer in writers:
         assert writer.stdout is not None
         writer.stdout.readline()

@@ -256,8 +256,8 @@ JOBS = (
     Job(name="checkpoint", memory=1 / 2),
     Job(name="checkpoint second form", memory=1 / 2),
 )
-# Of a whole process, imports included, with the unit shown: seconds of the clock, seconds on a processor, the
-# peak of memory.
+# Quantities that are measured of a whole process, imports included, by name, and the unit in which each is
+# shown: seconds of the clock, seconds on a processor, and the peak of memory in MiB.
 MEASURED = {"seconds": 1, "processor": 1, "memory": 1 << 20}
 MOST_REFRESH_SECONDS = 0.020
 MOST_REFRESH, MOST_APPEND, MOST_NEW = 2.0, 1.2, 0.1
@@ -283,11 +283,10 @@ def one(job: str, system: str, root: str) -> None:
 
 
 def in_a_process(job: str, system: str, root: Path) -> dict[str, Any]:
-    # What is installed has its byte code: a run that may not write it would compile the one package that
-    # stands here as source.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    from _pairs import environment
+
     command = [sys.executable, __file__, "--child", job, system, str(root)]
-    finished = subprocess.run(command, capture_output=True, text=True, env=environment)
+    finished = subprocess.run(command, capture_output=True, text=True, env=environment())
     if finished.returncode:
         raise SystemExit(f"{system} {job} failed:\n{finished.stderr}")
     found: dict[str, Any] = json.loads(finished.stdout.strip().splitlines()[-1])
@@ -320,8 +319,8 @@ def compare(job: Job, root: Path, pairs: int) -> dict[str, Any]:
 
 
 def own_targets(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What is held against ourselves: a large table beside a small one, and what a second checkpoint
-    writes."""
+    """Checks the bounds that compare deltaic with itself: a large table with a small one, and the bytes of a
+    second checkpoint with those of the first."""
     ours = {row["job"]: row["deltaic"] for row in results}
     targets: list[tuple[str, float, float]] = []
     for name, most in (("refresh", MOST_REFRESH), ("append", MOST_APPEND)):

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from _pairs import Job, Run, data, main, sums
+from _pairs import Job, Run, data, environment, main, sums
 
 REPEATS = {"append": 40, "delete": 20, "update": 20, "merge": 20, "open": 40, "history": 5}
 COMMITS = 1_000
@@ -260,11 +260,6 @@ def starts(pairs: int) -> list[dict[str, Any]]:
             results.append({"job": name, "deltaic": best, "limit_seconds": limit, "met": best <= limit})
             print(f"{name:24} {best:8.4f} s of processor time (<= {limit:g}) {'met' if best <= limit else 'MISSED'}", flush=True)
     return results
-
-
-def environment() -> dict[str, str]:
-    """Byte code may be written, as it is there where something is installed."""
-    return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
 
 
 if __name__ == "__main__":

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,8 @@ import time
 import uuid
 from pathlib import Path
 from typing import Any
+
+from _pairs import environment
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
@@ -93,10 +94,7 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
     for path, options in ((url, s3.options), (local, None)):
         deltaic.write(path, data(FILES * ROWS), partition_by="p", properties=properties, storage_options=options)
     command = [sys.executable, __file__, "--child", json.dumps([system, job, url, s3.options, local])]
-    # What is installed has its byte code: a run that may not write it would compile the one package that
-    # stands here as source.
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment) as process:
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"

@@ -107,7 +107,7 @@ class Worker(Generic[T]):
             self.interrupt.watch()
 
     def _start(self) -> float:
-        """-> when it should have begun."""
+        """Starts the thread. Returns the time (`time.monotonic`) by which it should have begun."""
         claim, context = self._claim, copy_context()
         if not sys.is_finalizing():
             try:

@@ -1,5 +1,5 @@
-"""The same commands on both engines, one after the other: rows, metrics and log are the same, less times,
-ids, sizes and names of files."""
+"""Each command runs on both engines, one after the other. Rows, metrics and log must be equal, apart from
+times, ids, sizes and names of files."""
 
 from __future__ import annotations
 

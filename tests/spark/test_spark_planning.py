@@ -93,8 +93,8 @@ PREDICATES = (
 
 
 def test_the_same_files_and_rows_either_way(table: DeltaTable, spark: Any, listed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Told of all files at first, or only of those that a query leaves: the sum over the two scans (with
-    vectors, without) is the same."""
+    """A query over two scans, with and without vectors, gives the same sum if all files are sent to the
+    JVM at first, and if only the files that the query needs are sent."""
 
     def files_of(frame: Any) -> int:
         listed.clear()

@@ -283,8 +283,8 @@ def test_a_native_scan_is_one_stage_without_what_files_do_not_need(tmp_path: Pat
 
 
 def test_of_many_files_those_that_a_query_leaves(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same rows whether the JVM is told of all files at once, of those that statistics leave, or of all
-    when a query needs them."""
+    """A scan gives the same rows if all files are sent to the JVM at once, if only the files that statistics
+    cannot exclude are sent, and if all are sent when a query needs them."""
     data = pa.table({"id": range(60), "part": [i // 20 for i in range(60)]})
     for start in range(0, 60, 5):
         deltaic.write(tmp_path / "t", data.slice(start, 5), mode="append", partition_by=["part"], properties=VECTORS)

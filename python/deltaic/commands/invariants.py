@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 KEY = "delta.invariants"
 SHOWN_CHARACTERS = 100
 """Maximum characters of each value of a row in an error message; a longer value is cut."""
+_NESTED = ("string", "boolean", "byte", "short", "integer", "long")
+"""Types whose values an error shows also within arrays, maps and structs; both engines cast these to the same
+text."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +138,7 @@ def _shown(paths: Sequence[tuple[str, ...]], schema: Schema) -> list[tuple[str, 
     shown: list[tuple[str, Pieces]] = []
     for path in paths:
         data_type = schema.find(path)[1].type
-        if not _is_plain(data_type) and (not isinstance(data_type, str) or data_type in ("variant", "void") or is_shape(data_type)):
+        if not _is_shown(data_type):
             continue
         value = column_at(STORED_ALIAS, path, data_type)
         text: Pieces = ("hex(", value, ")") if data_type == "binary" else ("CAST(", value, " AS STRING)")
@@ -143,15 +146,15 @@ def _shown(paths: Sequence[tuple[str, ...]], schema: Schema) -> list[tuple[str, 
     return shown
 
 
-def _is_plain(data_type: DataType) -> bool:
-    """True for texts, booleans and whole numbers, and for nested types of them alone."""
+def _is_shown(data_type: DataType, *, nested: bool = False) -> bool:
+    """True if an error shows values of this type as text. `nested`: the type is a part of another one."""
     if isinstance(data_type, Array):
-        return _is_plain(data_type.element)
+        return _is_shown(data_type.element, nested=True)
     if isinstance(data_type, Map):
-        return _is_plain(data_type.key) and _is_plain(data_type.value)
+        return _is_shown(data_type.key, nested=True) and _is_shown(data_type.value, nested=True)
     if isinstance(data_type, Struct):
-        return all(_is_plain(item.type) for item in data_type.fields)
-    return data_type in ("string", "boolean", "byte", "short", "integer", "long")
+        return all(_is_shown(item.type, nested=True) for item in data_type.fields)
+    return data_type in _NESTED if nested else data_type not in ("variant", "void") and not is_shape(data_type)
 
 
 @contextmanager

@@ -49,17 +49,27 @@ def _listed(store: _core.Store, prefix: str) -> pa.Array:
 def _known_outside(store: _core.Store, paths: pa.Array) -> pa.Array:
     """Returns those of the paths outside the table that exist, or that cannot be checked as they are in no
     place of `configure(allowed_roots=)`."""
-    outside = pc.unique(paths.filter(pc.invert(pc.is_in(paths, value_set=references.inside(paths))))).drop_null().to_pylist()
-    places = {path: path.removeprefix("file://") for path in outside}
-    known: list[str] = []
-    roots = sorted((locate(root).removeprefix("file://").rstrip("/") for root in configuration.current().allowed_roots), key=len)
-    for root in reversed(roots):  # the innermost one decides
-        inside = [path for path, place in places.items() if place.startswith(f"{root}/")]
-        if inside:
-            folder = "/".join(
-                filter(None, [root, os.path.commonpath([places[path][len(root) + 1 :].rpartition("/")[0] for path in inside])])
-            )
-            existing = set(_listed(open_beside(store, folder), f"{folder}/").to_pylist())
-            known += [path for path in inside if places[path] in existing]
-        places = {path: place for path, place in places.items() if not place.startswith(f"{root}/")}
-    return pa.array([*known, *places], pa.string())
+    paths = pc.unique(paths.filter(pc.invert(pc.is_in(paths, value_set=references.inside(paths))))).drop_null()
+    known = [paths.slice(0, 0)]
+    roots = (_without_scheme(locate(root)).rstrip("/") for root in configuration.current().allowed_roots)
+    for root in sorted(roots, key=len, reverse=True):  # the innermost root decides
+        places = pc.replace_substring_regex(paths, "^file://", "")
+        is_here = pc.starts_with(places, f"{root}/")
+        here, places, paths = paths.filter(is_here), places.filter(is_here), paths.filter(pc.invert(is_here))
+        if len(here):
+            folder = _common_folder(places, root)
+            known.append(here.filter(pc.is_in(places, value_set=_listed(open_beside(store, folder), f"{folder}/"))))
+    return pa.concat_arrays([*known, paths])
+
+
+def _common_folder(places: pa.Array, root: str) -> str:
+    """Returns the innermost folder below `root` that has all these places, so that no other table is
+    listed."""
+    ends = pc.min_max(places).as_py()  # what the first and the last path have in common, all have
+    folders = [ends[end][len(root) + 1 :].rpartition("/")[0] for end in ("min", "max")]
+    return f"{root}/{os.path.commonpath(folders)}".rstrip("/")
+
+
+def _without_scheme(location: str) -> str:
+    """Returns a local path for its URL, and any other location as it is."""
+    return location.removeprefix("file://")

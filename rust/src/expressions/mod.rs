@@ -41,7 +41,7 @@ use crate::guard;
 /// ```
 /// use std::sync::Arc;
 /// use arrow::array::{ArrayRef, AsArray, StringArray, types::Int32Type};
-/// let words: [ArrayRef; 2] = [Arc::new(StringArray::from(vec!["kitten"])), Arc::new(StringArray::from(vec!["sitting"]))];
+/// let words = ["kitten", "sitting"].map(|word| Arc::new(StringArray::from(vec![word])) as ArrayRef);
 /// let distance = deltaic::expressions::evaluate("levenshtein", &words).unwrap();
 /// assert_eq!(distance.as_primitive::<Int32Type>().value(0), 3);
 /// ```
