@@ -290,6 +290,28 @@ def test_one_that_comes_when_its_files_were_taken_already_does_nothing(tmp_path:
     assert not caplog.records
 
 
+def test_the_log_names_the_version_that_was_compacted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A compaction that a write asked for may begin after a later write."""
+    began, real = threading.Event(), giving_way.compaction
+
+    def late(committed: Any) -> Any:
+        assert began.wait(20)
+        return real(committed)
+
+    def fail(*_: object) -> None:
+        raise OSError("no room")
+
+    monkeypatch.setattr(giving_way, "compaction", late)
+    monkeypatch.setattr(optimize._Rewrite, "_stage_bin", fail)
+    written(tmp_path)
+    began.set()
+    assert background.wait(20)
+    warnings = {record.getMessage().partition(": ")[2] for record in caplog.records if record.levelno >= logging.WARNING}
+    assert warnings == {f"compaction after version {FEW - 1} failed: no room"}
+
+
 def test_what_fails_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: object) -> None:
         raise OSError("no room")

@@ -37,10 +37,12 @@ def _compact(added: deque[pa.Table], committed: Snapshot, engine: Engine) -> Non
     adds = [added.popleft() for _ in range(len(added))]
     if not adds:  # the compaction before this one has handled the files
         return
+    newest = committed
     try:
         gate = giving_way.compaction(committed)
-        auto_compact(committed.refresh(), engine, pa.concat_tables(adds, promote_options="permissive"), gate)
+        newest = committed.refresh()  # a later write may have come while this compaction waited for its turn
+        auto_compact(newest, engine, pa.concat_tables(adds, promote_options="permissive"), gate)
     except (giving_way.CompactionYielded, DeltaConcurrentModificationException) as reason:
-        log.debug("%s: compaction after version %d gave way: %s", committed.location, committed.version, reason)
+        log.debug("%s: compaction after version %d gave way: %s", newest.location, newest.version, reason)
     except Exception as error:  # no caller waits for the result, so the error is only logged
-        log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)
+        log.warning("%s: compaction after version %d failed: %s", newest.location, newest.version, error)
