@@ -28,11 +28,12 @@ Run = tuple[Callable[[], Any], int, Callable[[Any], object]]
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """`limits`: our seconds may be so many times the rival's, and `slack` seconds more; None where they are
-    only recorded."""
+    only recorded. `seconds`: the most that a job without a rival may take."""
 
     name: str
     limits: Mapping[str, float | None]
     slack: float = 0.0
+    seconds: float | None = None
 
 
 def data(rows: int) -> Any:
@@ -114,6 +115,8 @@ def compare(script: str, job: Job, root: Path, pairs: int) -> dict[str, Any]:
                 raise SystemExit(f"{job.name}: deltaic and {system} disagree:\n{best['deltaic']['check']}\n{found['check']}")
     ours = best["deltaic"]["seconds"]
     row: dict[str, Any] = {"job": job.name, "deltaic": ours, "rivals": {}}
+    if job.seconds is not None:
+        row |= {"limit_seconds": job.seconds, "met": ours <= job.seconds}
     for system, limit in job.limits.items():
         theirs = best[system]["seconds"]
         met = None if limit is None else ours <= theirs * limit + job.slack
@@ -123,6 +126,8 @@ def compare(script: str, job: Job, root: Path, pairs: int) -> dict[str, Any]:
 
 def show(row: Mapping[str, Any]) -> None:
     words = {None: "recorded", True: "met", False: "MISSED"}
+    if "limit_seconds" in row:
+        print(f"{row['job']:24} {row['deltaic']:8.4f} s (<= {row['limit_seconds']:g}) {words[row['met']]}", flush=True)
     for system, rival in row["rivals"].items():
         limit = "" if rival["limit"] is None else f" (<= {rival['limit']:g})"
         print(
@@ -192,5 +197,5 @@ def main(
                 show(results[-1])
         if options.record:
             record(options.record, options.rows, options.pairs, results)
-    if any(rival["met"] is False for row in results for rival in row["rivals"].values()):
+    if any(each.get("met") is False for row in results for each in (row, *row["rivals"].values())):
         raise SystemExit("a target was missed")

@@ -79,7 +79,9 @@ class DeltaTable(metaclass=ExplainedNames):
         self._spark = spark
         self._options = options_of(storage_options)
         if spark is None:
-            self._snapshot = Snapshot.load(open_store(path, self._options), version=version, timestamp=timestamp)
+            store = open_store(path, self._options)
+            is_newest = version is None and timestamp is None
+            self._snapshot = recent.load(store) if is_newest else Snapshot.load(store, version=version, timestamp=timestamp)
         else:
             from deltaic.engine.spark.engine import engine_of
 

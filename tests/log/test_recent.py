@@ -1,12 +1,14 @@
-"""Appends by path start from the version that this process committed last, and give what they give without
-that."""
+"""Tables that are opened by path use the snapshot of before if the log is the same. Appends by path start
+from the version that this process committed last. Both give what they give without that."""
 
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +181,96 @@ def _walk(path: Path, seed: int) -> tuple[list[int], list[Any]]:
     return rows(path), [
         (info["operation"], info["readVersion"], info["isBlindAppend"], info["operationMetrics"].get("numOutputRows")) for info in history
     ]
+
+
+# --- tables that are opened by path
+
+
+def settled(path: Path) -> None:
+    """Makes the files of a log a minute old."""
+    past = time.time() - 60
+    for file in (path / "_delta_log").iterdir():
+        os.utime(file, (past, past))
+
+
+def test_the_snapshot_of_an_unchanged_log_is_used_again(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    settled(table)
+    first = deltaic.DeltaTable(table)._snapshot
+    monkeypatch.setattr("deltaic.log.snapshot._build", refuse)
+    assert deltaic.DeltaTable(table)._snapshot is first
+    with pytest.raises(AssertionError, match="the log was read"):
+        deltaic.DeltaTable(table, version=1)
+
+
+def test_a_new_log_is_read_each_time(table: Path) -> None:
+    """A change within the same tick of the file system's clock would not change the time of a file."""
+    first = deltaic.DeltaTable(table)._snapshot
+    assert deltaic.DeltaTable(table)._snapshot is not first
+    assert deltaic.DeltaTable(table)._snapshot.version == first.version
+
+
+@pytest.mark.parametrize("change", ["append", "other process", "rewritten", "replaced", "checkpoint"])
+def test_a_changed_log_is_read(table: Path, tmp_path: Path, change: str) -> None:
+    settled(table)
+    assert rows(table) == rows(table) == [0, 1]
+    commit = table / commit_path(1)
+    if change == "append":
+        deltaic.write(table, ids(2), mode="append")
+        assert rows(table) == [0, 1, 2]
+    elif change == "other process":
+        shutil.copytree(table, tmp_path / "other")
+        deltaic.write(tmp_path / "other", ids(3), mode="append")
+        shutil.copytree(tmp_path / "other", table, dirs_exist_ok=True)
+        assert rows(table) == [0, 1, 3]
+    elif change == "rewritten":  # as many bytes
+        commit.write_text(commit.read_text().replace('"numRecords\\":1', '"numRecords\\":7'))
+        assert sorted(file["num_records"] for file in deltaic.DeltaTable(table).files().to_arrow().to_pylist()) == [1, 7]
+    elif change == "replaced":
+        shutil.rmtree(table)
+        deltaic.write(table, ids(5))
+        deltaic.write(table, ids(6), mode="append")
+        assert rows(table) == [5, 6]
+    else:
+        deltaic.DeltaTable(table).checkpoint()
+        commit.unlink()
+        assert rows(table) == [0, 1]
+
+
+def test_a_snapshot_belongs_to_its_configuration(table: Path) -> None:
+    settled(table)
+    first = deltaic.DeltaTable(table)._snapshot
+    with deltaic.configure(durable=False):
+        assert deltaic.DeltaTable(table)._snapshot is not first
+
+
+def test_few_and_small_snapshots_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recent, "_MOST_TABLES", 2)
+    monkeypatch.setattr(recent, "_MOST_FILES", 1)
+    paths = [tmp_path / str(number) for number in range(4)]
+    for path in paths:
+        deltaic.write(path, ids(0))
+    deltaic.write(paths[3], ids(1), mode="append")
+    for path in paths:
+        settled(path)
+    before = [deltaic.DeltaTable(path)._snapshot for path in paths]
+    after = [deltaic.DeltaTable(path)._snapshot for path in reversed(paths)][::-1]
+    assert [one is other for one, other in zip(before, after, strict=True)] == [False, True, True, False]
+
+
+def test_a_query_by_path_sees_each_commit(table: Path) -> None:
+    """As with tables that are read anew: a random mix of queries and changes, with logs old and new."""
+    random_ = random.Random(3)
+    expected = [0, 1]
+    for number in range(2, 30):
+        if random_.random() < 0.5:
+            settled(table)
+        if random_.random() < 0.4:
+            deltaic.write(table, ids(number), mode="append")
+            expected.append(number)
+        elif random_.random() < 0.3:
+            gone = random_.choice(expected)
+            deltaic.sql(f"DELETE FROM delta.`{table}` WHERE id = {gone}")
+            expected.remove(gone)
+        for _ in range(random_.randrange(3)):
+            found = deltaic.sql(f"SELECT id FROM delta.`{table}` WHERE id >= 0 ORDER BY id").to_pylist()
+            assert [row["id"] for row in found] == expected

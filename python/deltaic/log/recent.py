@@ -1,5 +1,8 @@
-"""Remembers the newest version of each table on a local disk to which this process appended, so that its next
-append by path starts from there without reading the log again.
+"""Remembers the newest version of each table on a local disk that this process opened, or to which it
+appended, so that it does not read the log of an unchanged table again.
+
+A table that is opened by its path is listed. If the log has the same files with the same sizes and times as
+before, the snapshot of that time is used again, with all that queries have derived from it.
 
 A blind append needs a table's definition, not its files. Any version may be its start, as the commit checks
 all later ones.
@@ -9,20 +12,21 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from collections import OrderedDict
-from typing import TYPE_CHECKING
 
-from deltaic import _core
+from deltaic import _core, configuration
 from deltaic.errors import DeltaError
 from deltaic.log.segment import commit_path
-
-if TYPE_CHECKING:
-    from deltaic.log.snapshot import Snapshot
+from deltaic.log.snapshot import Snapshot
 
 # Maximum number of tables; above it, the least recently used one is forgotten.
 _MOST_TABLES = 8
 # Maximum number of files of a table that is remembered, as its file actions stay in memory
 _MOST_FILES = 10_000
+# Age in ms of the newest file of a log from which on a change of the log surely changes a file's time. Some
+# file systems have times of two seconds.
+_SETTLED = 5_000
 
 
 class _RecentVersions:
@@ -71,6 +75,37 @@ class _RecentVersions:
             return None  # reading the whole log may succeed, or raise a better error
 
 
+class _OpenedTables:
+    """Snapshots and the configuration that they were opened with, by location. A forked child starts with
+    none."""
+
+    def __init__(self) -> None:
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)
+
+    def reset(self) -> None:
+        self._lock = threading.Lock()
+        self._snapshots: OrderedDict[str, tuple[Snapshot, configuration.Configuration]] = OrderedDict()
+
+    def load(self, store: _core.Store) -> Snapshot:
+        """Loads the newest version of a table, which may be one that was loaded before."""
+        if store.is_remote or "://" in store.location:
+            return Snapshot.load(store)
+        current, now = configuration.current(), time.time() * 1000
+        with self._lock:
+            found = self._snapshots.pop(store.location, None)
+        snapshot = Snapshot.load(store, known=found[0] if found is not None and found[1] == current else None)
+        count, times = snapshot.file_count_if_read, snapshot.log_times
+        if count is not None and count <= _MOST_FILES and times and max(times) < now - _SETTLED:
+            with self._lock:
+                self._snapshots[store.location] = snapshot, current
+                while len(self._snapshots) > _MOST_TABLES:
+                    self._snapshots.popitem(last=False)
+        return snapshot
+
+
+_OPENED = _OpenedTables()
+load = _OPENED.load
 _VERSIONS = _RecentVersions()
 remember = _VERSIONS.remember
 newest = _VERSIONS.newest

@@ -205,6 +205,12 @@ class Snapshot:
         return twin
 
     @property
+    def log_times(self) -> tuple[int, ...]:
+        """Modification times (ms) of the files of the log that this version was loaded from; empty if it was
+        made from an earlier version and a commit."""
+        return () if self._segment is None else self._segment.times
+
+    @property
     def file_count_if_read(self) -> int | None:
         """Number of files, without those of commits that are not read yet; None if no file actions were
         read."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NoReturn, TypeVar
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.spark_sql.text_cache import TextCache
 
 _T = TypeVar("_T")
 
@@ -59,6 +60,10 @@ def _tokens(text: str) -> Iterator[Token]:
         position = match.end()
 
 
+_TOKENS_OF = TextCache[tuple[Token, ...]](1 << 16)
+"""Tokens of statements: a program runs the same statement again and again."""
+
+
 def string_value(token: str) -> str:
     """Returns the text of a string literal, with Spark's escapes replaced; an r before the quote turns
     escapes off."""
@@ -80,7 +85,7 @@ class Reader:
 
     def __init__(self, text: str, *, several: bool = False) -> None:
         self.text = text
-        self.tokens = list(_tokens(text))
+        self.tokens = list(_TOKENS_OF.get(text, lambda: tuple(_tokens(text))))
         while self.tokens and self.tokens[-1].text == ";":
             self.tokens.pop()
         self.position = 0

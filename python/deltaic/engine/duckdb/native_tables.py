@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 else:
     from deltaic.deferred import pyarrow as pa
 
+_TOKENS = re.compile(r"""'(?:[^']|'')*'|\b((?:FROM|JOIN) )"((?:[^"]|"")*)"|"(?:[^"]|"")*\"""")
+"""Texts, names after FROM or JOIN, and other names of DuckDB's SQL. A text or a column may contain a table's
+name."""
 SMALL_ROWS = 10_000
 """Maximum rows of a small table. Its files and its rows have at most SMALL_BYTES."""
 
@@ -27,30 +31,37 @@ SMALL_ROWS = 10_000
 def native_tables(
     work: Work, cursor: duckdb.DuckDBPyConnection, sources: Mapping[str, object], rows: Mapping[str, int | None]
 ) -> dict[str, str]:
-    """Returns a SELECT of DuckDB for each table among the sources of a query. Returns none if one of them
-    needs an Arrow source: a filter that one table puts on another (`join_filters`) needs both in the same
-    reader. `rows`: about how many a source has."""
+    """Returns what stands after FROM, in DuckDB's SQL, for each table among the sources of a query. Returns
+    none if one of them needs an Arrow source: a filter that one table puts on another (`join_filters`) needs
+    both in the same reader. `rows`: about how many a source has."""
     small, plain = dict[str, pa.Table](), dict[str, PlainTable]()
     for name, source in sources.items():
         if not isinstance(source, TableRows):
             continue
         if not _is_whole(source):
             return {}
-        if (copied := _small_rows(source, rows.get(name))) is not None:
+        files = plain_files(source)
+        if (files is None or not _is_first(source)) and (copied := _small_rows(source, rows.get(name))) is not None:
             small[name] = copied
-        elif (files := plain_files(source)) is not None:
+        elif files is not None:
             plain[name] = PlainTable(source, files)
         else:
             return {}
     work.plain_tables += plain.values()
-    copies = {name: f"SELECT * FROM {quote(work.small_table(cursor, table))}" for name, table in small.items()}
-    return {**copies, **{name: table.select for name, table in plain.items()}}
+    copies = {name: quote(work.small_table(cursor, table)) for name, table in small.items()}
+    return {**copies, **{name: f"({table.select})" for name, table in plain.items()}}
 
 
-def with_tables(sql: str, selects: Mapping[str, str]) -> str:
-    """Adds tables to a query that reads them by their names."""
-    listed = ", ".join(f"{quote(name)} AS NOT MATERIALIZED ({select})" for name, select in selects.items())
-    return f"WITH {listed} {sql}" if listed else sql
+def with_tables(sql: str, tables: Mapping[str, str]) -> str:
+    """Puts tables (what stands after FROM, by name) in the places where a query reads them by their names.
+    DuckDB takes 0.2 ms less for that than for a WITH query for each table."""
+    if not tables:
+        return sql
+
+    def put(token: re.Match[str]) -> str:
+        return token[1] + tables[token[2]] if token[2] in tables else token[0]
+
+    return _TOKENS.sub(put, sql)
 
 
 def _is_whole(table: TableRows) -> bool:
@@ -59,6 +70,16 @@ def _is_whole(table: TableRows) -> bool:
     hidden = scan.row_ids or scan.row_tracking or scan.constants
     is_counted = OPENED.get() is not None
     return table.keep is not compute and not is_counted and not hidden and scan.predicate is None and scan.limit is None
+
+
+def _is_first(table: TableRows) -> bool:
+    """True for the first query of a snapshot and columns: DuckDB reads files once in less time than it copies
+    their rows."""
+    asked: list[bool] = table.keep(("asked", table.scan.columns), list)
+    if asked:
+        return False
+    asked.append(True)
+    return True
 
 
 def _small_rows(table: TableRows, rows: int | None) -> pa.Table | None:

@@ -1,7 +1,8 @@
 """Small tables as tables of DuckDB.
 
 A query over ten rows takes DuckDB less time than registering an Arrow source for it, so a small table is
-copied into DuckDB for its first query, and each later query of the same snapshot and columns reads the copy.
+copied into DuckDB, and each later query of the same snapshot and columns reads the copy. The first query is
+answered without a copy where DuckDB can read the files itself (`plain_files`).
 """
 
 from __future__ import annotations

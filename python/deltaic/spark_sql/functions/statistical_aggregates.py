@@ -170,10 +170,11 @@ def histogram(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     kind = Array(Struct([Field("x", value.type, True), Field("y", "double", True)]), True)
     listed = f"list({cast(value, 'double', zone).sql}) FILTER (WHERE {value.sql} IS NOT NULL)"
     flat = kernel_sql("histogram", "array<double>", listed, str(bins.constant))
-    middle = f"{flat}[2 * deltaic_b + 1]"
+    middle = "deltaic_flat[2 * deltaic_b + 1]"
     whole = f"CAST(trunc({middle}) AS {v.duckdb_type(value.type)})" if value.type in v.INTEGRAL else middle
-    pair = f"struct_pack(x := {whole}, y := {flat}[2 * deltaic_b + 2])"
-    pairs = f"list_transform(range(0, len({flat}) // 2), lambda deltaic_b: {pair})"
+    pair = f"struct_pack(x := {whole}, y := deltaic_flat[2 * deltaic_b + 2])"
+    pairs = f"list_transform(range(0, len(deltaic_flat) // 2), lambda deltaic_b: {pair})"
+    pairs = f"list_transform([{flat}], lambda deltaic_flat: {pairs})[1]"  # the kernel runs once for a group
     return v.combine(f"CAST({pairs} AS {v.duckdb_type(kind)})", kind, [value], nullable=True)
 
 
