@@ -3,15 +3,18 @@ attributes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
+_CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]")
 
 
 class DeltaError(Exception):
-    """Base of all. `where`, `found`, `expected`: parts of the message, None where they say nothing."""
+    """Base of all. `where`, `found`, `expected`: parts of the message, None where they say nothing.
+    `condition`: the condition of Spark that the message names, such as UNRESOLVED_COLUMN, or None."""
 
     def __init__(self, message: str, *, where: str | None = None, found: object = None, expected: object = None) -> None:
         self.message = message
@@ -24,6 +27,11 @@ class DeltaError(Exception):
         if expected is not None:
             text += f"; expected {expected}"
         super().__init__(text)
+
+    @property
+    def condition(self) -> str | None:
+        named = _CONDITION.match(self.message)
+        return None if named is None else named[1]
 
     def within(self, place: str) -> DeltaError:
         """Returns the error with `where` put into a larger place: a field in the line of the log that holds

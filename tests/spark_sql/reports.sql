@@ -295,3 +295,59 @@ FROM emp |> SELECT DISTINCT dept |> ORDER BY dept;
 FROM emp |> AGGREGATE sum(sal) s GROUP BY dept AS d |> ORDER BY d;
 -- bad pipe
 FROM emp |> SELECT sum(sal);
+-- cast of a typed literal
+SELECT DATE'2024-01-05'::string, TIMESTAMP'2024-01-05 10:00:00'::date, DATE'2024-01-05'::timestamp, TIMESTAMP_NTZ'2024-01-05 10:00:00'::timestamp,
+  TIMESTAMP'2024-01-05 10:00:00'::bigint + 1, if(true, DATE'2024-01-05'::string, 'x'), DATE'2024-01-05'::string::date::string || 'x';
+-- cast of a negative number
+SELECT -1.5::int, -1::boolean, -1::string, - 1::string, -(1)::string, - -1::string, 5 - 1::int, -1Y::string, -1L::boolean, -0.0D::string, -1e3::int;
+-- cast of a negative column
+SELECT -sal::string AS s, -id::bigint AS i FROM emp WHERE sal IS NOT NULL ORDER BY id;
+-- item of a cast
+SELECT array(1, 2)::array<bigint>[0], map('a', 1)::map<string, bigint>['a'], struct(1 AS a)::struct<a: bigint>.a;
+-- pipe after a lateral join
+FROM (SELECT 1 AS k, array(1, 2) AS a) |> CROSS JOIN LATERAL (SELECT explode(a) AS x) |> SELECT k, x |> ORDER BY x;
+-- pipe aggregate after a lateral join
+FROM (SELECT 1 AS k, array(1, 2) AS a) |> JOIN LATERAL (SELECT explode(a) AS x) |> AGGREGATE sum(x) AS s GROUP BY k;
+-- pipe drop after a lateral join
+FROM (SELECT 1 AS k, array(1, 2) AS a) |> JOIN LATERAL (SELECT explode(a) AS x) |> DROP a |> UNION ALL (SELECT 9, 9) |> ORDER BY k, x;
+-- table as a query
+WITH d AS (TABLE emp) TABLE d UNION TABLE emp ORDER BY id;
+-- table as a subquery
+WITH d AS (SELECT max(id) AS id FROM emp) SELECT id FROM (TABLE emp) WHERE id IN (TABLE d);
+-- pipe union with a table
+WITH d AS (SELECT 1 AS a) FROM d |> UNION ALL TABLE d |> ORDER BY a;
+-- a table named table
+SELECT table.a FROM (SELECT 1 AS a) table;
+-- recursion of more levels
+WITH RECURSIVE t(n) MAX RECURSION LEVEL 300 AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 250) SELECT count(*), max(n) FROM t;
+-- recursion of few levels
+WITH RECURSIVE t(n) MAX RECURSION LEVEL 5 AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 5) SELECT max(n) FROM t;
+-- recursion of too few levels
+WITH RECURSIVE t(n) MAX RECURSION LEVEL 5 AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 6) SELECT max(n) FROM t;
+-- recursion of a hundred levels
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 100) SELECT max(n) FROM t;
+-- recursion of more than a hundred levels
+WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t WHERE n < 101) SELECT max(n) FROM t;
+-- words of statements as names
+SELECT insert, drop, create, alter, values, t.values + 1 AS v FROM (SELECT 1 AS insert, 2 AS drop, 3 AS create, 4 AS alter, 5 AS values) t
+  WHERE values > 0 AND insert = 1 ORDER BY values;
+-- values named values
+SELECT values, count(*) FROM (VALUES (1), (1)) t(values) GROUP BY values HAVING values = 1 ORDER BY values;
+-- pipe drop of drop
+FROM (SELECT 1 AS drop, 2 AS x) |> DROP drop |> SELECT x;
+-- fetch
+SELECT id FROM emp FETCH FIRST 3 ROWS ONLY;
+-- for update
+SELECT id FROM emp FOR UPDATE;
+-- using sample
+SELECT id FROM emp USING SAMPLE 3;
+-- empty pivot
+FROM emp |> PIVOT (sum(id) FOR dept IN ());
+-- group by nothing
+SELECT count(*) FROM emp GROUP BY ();
+-- natural join using
+SELECT * FROM emp NATURAL JOIN emp e USING (id);
+-- window function without over
+SELECT row_number() FROM emp;
+-- no such function
+SELECT no_such(id) FROM emp;

@@ -235,3 +235,41 @@ def test_where_no_subquery_may_stand(some: deltaic.DeltaTable, other: str) -> No
     ):
         with pytest.raises(deltaic.errors.UnsupportedFeatureError, match="subquery"):
             refused()
+
+
+# --- WITH before a statement that changes a table
+
+BEFORE: list[tuple[str, list[tuple[int, str]]]] = [
+    ("INSERT INTO t SELECT id + 10, v FROM q", [(1, "a"), (2, "b"), (3, "c"), (13, "x"), (14, "y")]),
+    ("INSERT INTO t (SELECT id + 10, v FROM q)", [(1, "a"), (2, "b"), (3, "c"), (13, "x"), (14, "y")]),
+    ("INSERT INTO t (v, id) WITH z AS (SELECT v, id FROM q WHERE id > 3) SELECT * FROM z", [(1, "a"), (2, "b"), (3, "c"), (4, "y")]),
+    ("INSERT INTO t VALUES ((SELECT max(id) FROM q), 'most')", [(1, "a"), (2, "b"), (3, "c"), (4, "most")]),
+    ("INSERT OVERWRITE t FROM q |> WHERE id = 4", [(4, "y")]),
+    ("DELETE FROM t WHERE id IN (SELECT id FROM q)", [(1, "a"), (2, "b")]),
+    ("UPDATE t SET v = (SELECT max(v) FROM q) WHERE id IN (SELECT id FROM q)", [(1, "a"), (2, "b"), (3, "y")]),
+    (
+        "MERGE INTO t USING q ON t.id = q.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+        [(1, "a"), (2, "b"), (3, "x"), (4, "y")],
+    ),
+    (
+        "MERGE INTO t USING (SELECT id, v || '!' AS v FROM q) AS z ON t.id = z.id WHEN MATCHED THEN UPDATE SET v = z.v",
+        [(1, "a"), (2, "b"), (3, "x!")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("statement", "expected"), BEFORE)
+def test_with_comes_before_a_change(statement: str, expected: list[tuple[int, str]], tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", {"id": [1, 2, 3], "v": ["a", "b", "c"]})
+    rows = pa.table({"id": [2, 3, 4], "v": ["w", "x", "y"]})
+    deltaic.sql(f"WITH p AS (SELECT * FROM s), q AS (SELECT * FROM p WHERE id > 2) {statement}", tables={"t": table, "s": rows})
+    found = deltaic.DeltaTable(tmp_path / "t").scan().to_pylist()
+    assert sorted((row["id"], row["v"]) for row in found) == expected
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM q WHERE id = 1", "INSERT INTO t SELECT * FROM w", "TRUNCATE TABLE t"])
+def test_with_before_a_change_that_fails(statement: str, tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", {"id": [1], "v": ["a"]})
+    with pytest.raises(deltaic.errors.InvalidArgumentError):
+        deltaic.sql(f"WITH q AS (SELECT 1 AS id, 'b' AS v) {statement}", tables={"t": table})
+    assert deltaic.DeltaTable(tmp_path / "t").version == 0

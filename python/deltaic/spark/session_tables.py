@@ -52,7 +52,7 @@ class SparkTables(Tables):
 
     def __init__(self, spark: Any, definitions: str = "", defined: Sequence[str] = (), frames: Mapping[str, Any] | None = None) -> None:
         super().__init__(None, None)
-        self._spark, self._definitions, self._defined, self._frames = spark, definitions, defined, frames or {}
+        self._spark, self.definitions, self.defined, self._frames = spark, definitions, defined, frames or {}
         self._entering = ExitStack()
 
     def __enter__(self) -> SparkTables:
@@ -80,7 +80,7 @@ class SparkTables(Tables):
     def rows(self, name: Name) -> Any:
         """Returns the DataFrame of a name: a name of WITH, one of `frames`, a Delta table, or any other
         table of the session."""
-        if len(name.parts) == 1 and name.parts[0].lower() in self._defined:
+        if len(name.parts) == 1 and name.parts[0].lower() in self.defined:
             return self.query(f"SELECT * FROM {name}")
         if len(name.parts) == 1 and name.parts[0] in self._frames:
             return self._frames[name.parts[0]]
@@ -100,7 +100,7 @@ class SparkTables(Tables):
     def query(self, text: str) -> Any:
         from deltaic.spark.statements import queried
 
-        return queried(self._spark, f"{self._definitions} SELECT * FROM ({text})" if self._definitions else text, self._frames)
+        return queried(self._spark, f"{self.definitions} SELECT * FROM ({text})" if self.definitions else text, self._frames)
 
     def engine_with_queries(self, engine: Any) -> Any:
         return engine.with_queries(self._with_views)
@@ -113,9 +113,7 @@ class SparkTables(Tables):
 
         if not hold_queries([text]):
             return text
-        whole = (
-            f"SELECT ({defined(text, self._definitions)}\n)"  # in brackets, so that the FROM of IS DISTINCT FROM does not begin a clause
-        )
+        whole = f"SELECT ({defined(text, self.definitions)}\n)"  # in brackets, so that the FROM of IS DISTINCT FROM does not begin a clause
         views = {}
         for reference in references(Reader(whole), self._spark):
             pinned = reference.path and not reference.changes and reference.version is None and reference.moment is None

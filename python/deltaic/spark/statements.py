@@ -41,7 +41,8 @@ from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import path_of, path_of_projection, path_of_view, path_or_named, projected
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.results import nothing
-from deltaic.sql.statement import run
+from deltaic.sql.statement import CHANGES_ROWS, run
+from deltaic.sql.subqueries import read_definitions
 from deltaic.sql.tokens import Reader, insert_first
 
 if TYPE_CHECKING:
@@ -186,16 +187,16 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         spark, with_arguments(text, args), lambda query: _dispatched(spark, query, None, frames)
     ):
         return frame_of(spark, nothing())
-    definitions = _definitions(reader)
+    definitions = read_definitions(reader, _CHANGES)
     named = target = target_of(reader)
     if target is not None and reader.tokens[reader.position].keyword in ("DELETE", "UPDATE"):
         reader, target = _through_projection(spark, reader, target)
     if target is not None and _is_ours(spark, reader, target):
         whole = with_arguments(reader.text, args)
         reader = Reader(whole)
-        before, names = _definitions(reader) or ("", [])
+        before, names = read_definitions(reader, _CHANGES) or ("", [])
         with opening(spark), SparkTables(spark, before, names, frames) as tables:
-            runs = run if reader.tokens[reader.position].keyword in _CHANGES_ROWS else _runs
+            runs = run if reader.tokens[reader.position].keyword in CHANGES_ROWS else _runs
             done = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
         if reader.tokens[reader.position].keyword in _CHANGES and named is not None and named.path is None:
             _show_again(spark, named)
@@ -209,7 +210,6 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         return _queried(spark, reader, args, frames)
 
 
-_CHANGES_ROWS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
 _runs = raises_as_spark(
     {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"},
     {
@@ -229,31 +229,6 @@ def _names_table(spark: Any, text: str) -> bool:
         return (target is not None and _is_ours(spark, reader, target)) or bool(references(reader, spark))
     except InvalidArgumentError:
         return False
-
-
-def _definitions(reader: Reader) -> tuple[str, list[str]] | None:
-    """Reads WITH name AS (query), … before a statement that changes a table: returns its text and the names,
-    and moves the cursor behind it. None, without moving the cursor, if there is none."""
-    start = reader.position
-    if not reader.accept("WITH"):
-        return None
-    names: list[str] = []
-    try:
-        reader.accept("RECURSIVE")
-        while True:
-            names.append(reader.name().lower())
-            if reader.at("("):
-                reader.inside("columns")
-            reader.accept("AS")
-            reader.inside("a query")
-            if not reader.accept(","):
-                break
-    except InvalidArgumentError:
-        names.clear()
-    if not names or reader.done or reader.tokens[reader.position].keyword not in _CHANGES:
-        reader.position = start
-        return None
-    return reader.text[reader.tokens[start].start : reader.tokens[reader.position - 1].end], names
 
 
 _NO_TABLE = re.compile(

@@ -261,7 +261,10 @@ def _cast(node: Any) -> str:
     if _is_suffixed(node):
         return _double(float(node.this.name)) if node.args["to"].this in _FRACTIONAL else pretty(node.this)
     try:
-        target = type_text(data_type(node.args["to"])).upper()
+        kind = data_type(node.args["to"])
+        if not isinstance(kind, str):
+            return pretty(node.this)
+        target = type_text(kind).upper()
     except DeltaError:
         target = node.args["to"].sql(dialect="databricks")
     return f"{'TRY_CAST' if isinstance(node, exp.TryCast) else 'CAST'}({pretty(node.this)} AS {target})"

@@ -54,13 +54,11 @@ class ExpressionError(InvalidArgumentError):
     as DIVIDE_BY_ZERO."""
 
     def __init__(self, message: str, *, condition: str, where: str | None = None, found: object = None) -> None:
-        self.condition = condition
         super().__init__(f"[{condition}] {message}", where=where, found=found)
 
     def within(self, place: str) -> ExpressionError:
-        where = f"{place}, {self.where}" if self.where else place
-        message = self.message.removeprefix(f"[{self.condition}] ")
-        return ExpressionError(message, condition=self.condition, where=where, found=self.found)
+        where, named = f"{place}, {self.where}" if self.where else place, self.condition or ""
+        return ExpressionError(self.message.removeprefix(f"[{named}] "), condition=named, where=where, found=self.found)
 
 
 def translate(

@@ -1,26 +1,18 @@
-"""Parses Spark SQL to sqlglot trees, by Spark's grammar where sqlglot's differs.
-
-sqlglot's Databricks parser turns functions into its own nodes and so loses what was written, and it ranks
-`||`, `&`, `|`, `=` and `IS NULL` differently from Spark's SqlBaseParser.g4. The parser here keeps every
-function as `exp.Anonymous` under the name that was written, and takes Spark's precedence, so that a tree
-means what Spark would run.
-"""
+"""Parses Spark SQL to sqlglot trees, by the grammar of `grammar`, and divides conditions."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, cast
+from collections.abc import Iterator
+from typing import cast
 
 from sqlglot import exp
-from sqlglot.dialects.databricks import Databricks
 from sqlglot.errors import ParseError, SqlglotError, TokenError
-from sqlglot.parsers.databricks import DatabricksParser
 from sqlglot.tokenizer_core import Token, TokenType
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.spark_sql.named_arguments import positional
+from deltaic.spark_sql.grammar import DIALECT
 from deltaic.spark_sql.text_cache import TextCache
 
 _KEPT_CHARACTERS = 300_000
@@ -28,391 +20,10 @@ _KEPT_CHARACTERS = 300_000
 # Matches `name` and `alias`.`name`. Names with characters that need the tokenizer do not match.
 _QUOTED_NAME = re.compile(r"(?:`((?:[^`\\\x00-\x1f]|``)+)`\.)?`((?:[^`\\\x00-\x1f]|``)+)`")
 
-_COMPARISONS: dict[TokenType, type[exp.Binary]] = {
-    TokenType.EQ: exp.EQ,
-    TokenType.NEQ: exp.NEQ,
-    TokenType.NULLSAFE_EQ: exp.NullSafeEQ,
-    TokenType.GT: exp.GT,
-    TokenType.GTE: exp.GTE,
-    TokenType.LT: exp.LT,
-    TokenType.LTE: exp.LTE,
-}
-_PREDICATES = (exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.NullSafeNEQ)
 _TREES = TextCache[exp.Expression](_KEPT_CHARACTERS)
 MAX_LENGTH = 1_000_000
 """Maximum number of characters of a SQL text; longer text raises InvalidArgumentError, as its tree may exceed
 the interpreter's stack."""
-
-
-_INTERVAL_UNITS = {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
-
-
-class PipeOperator(exp.Expression):
-    """An operator of the pipe syntax (`|> WHERE …`): its name and its clauses."""
-
-    arg_types: ClassVar[dict[str, bool]] = dict.fromkeys(
-        ["this", "expressions", "condition", "distinct", "alias", "order", "limit", "offset", "keys", "word", "by_name", "sample", "pivot",
-         "join"], False
-    )  # fmt: skip
-
-
-def _typed_literal(text: exp.Expr, kind: exp.DataType) -> exp.Cast:
-    """Returns the tree of a literal such as `DATE '2024-01-01'`: a cast, marked as a literal because Spark
-    names a column after it in another way than after a written CAST."""
-    tree = exp.Cast(this=text, to=kind)
-    tree.meta["literal"] = True
-    return tree
-
-
-class _Parser(DatabricksParser):
-    # ruff: noqa: RUF012 - class attributes are sqlglot's way to configure a parser
-    FUNCTIONS: ClassVar[dict[str, Any]] = {}
-    FUNCTION_PARSERS = {
-        **{name: DatabricksParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR")},
-        **{name: lambda self, name=name: self._parse_written(name) for name in ("CAST", "TRY_CAST", "EXTRACT")},
-        "SUBSTR": lambda self: self._parse_substring("substr"),
-        "POSITION": lambda self: self._parse_with_words("position", "IN"),
-        "OVERLAY": lambda self: self._parse_with_words("overlay", "PLACING", "FROM", "FOR"),
-    }
-    TYPE_LITERAL_PARSERS = {
-        kind: lambda self, this, kind: _typed_literal(this, kind)
-        for kind in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ)
-    }
-    RANGE_PARSERS = {
-        key: parse for key, parse in DatabricksParser.RANGE_PARSERS.items() if key is not TokenType.FOR
-    }  # FOR belongs to PIVOT
-    NO_PAREN_FUNCTION_PARSERS = {"CASE": DatabricksParser.NO_PAREN_FUNCTION_PARSERS["CASE"]}
-    COLON_IS_VARIANT_EXTRACT = True
-    ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # `array[0]` and `array(1, 2)[0]` are items, not arrays
-    TERM = {TokenType.DASH: exp.Sub, TokenType.PLUS: exp.Add, TokenType.DPIPE: exp.DPipe}
-    FACTOR = {TokenType.DIV: exp.IntDiv, TokenType.MOD: exp.Mod, TokenType.SLASH: exp.Div, TokenType.STAR: exp.Mul}
-
-    UNARY_PARSERS = {
-        **DatabricksParser.UNARY_PARSERS,
-        TokenType.PLUS: lambda self: self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()])),
-    }
-
-    def _parse_colon_as_variant_extract(self, this: exp.Expr | None) -> exp.Expr | None:
-        """Parses `v:a.b[0]['c d']` as `variant_get(v, '$.a.b[0]["c d"]')`, and casts by `::` after it."""
-        if not self._match(TokenType.COLON):
-            return this
-        path, key, first = "$", "", True
-        while first or self._match(TokenType.DOT) or self._match(TokenType.L_BRACKET, advance=False):
-            first = False
-            if self._match(TokenType.L_BRACKET):
-                step = self._parse_primary()
-                if step is None or not self._match(TokenType.R_BRACKET):
-                    self.raise_error("Expected a name or a number, and ]")
-            elif (step := self._parse_id_var(any_token=True)) is None:
-                self.raise_error("Expected a name after :")
-            if step is not None:
-                is_number = isinstance(step, exp.Literal) and not step.is_string
-                key = key if is_number else step.name
-                path += f"[{step.name}]" if is_number else f'["{step.name}"]'
-        found: exp.Expr = self.expression(exp.Anonymous(this="variant_get", expressions=[this, exp.Literal.string(path)]))
-        found.meta["key"] = key
-        while self._match(TokenType.DCOLON):
-            found = self.expression(exp.Cast(this=found, to=self._parse_types()))
-        return found
-
-    def _parse_written(self, name: str) -> exp.Expr:
-        """Parses a call and keeps in `meta` how it was written, for column names: `CAST(1 AS TINYINT)` and
-        `1Y` have the same tree, and names show the unit of EXTRACT in the case in which it was written."""
-        unit = self._curr.text
-        tree = cast(exp.Expr, DatabricksParser.FUNCTION_PARSERS[name](self))
-        tree.meta.update(written=True, unit=unit)
-        return tree
-
-    def _parse_is(self, this: exp.Expr | None) -> exp.Expr | None:
-        found: exp.Expr | None = super()._parse_is(this)
-        if isinstance(found, exp.Not):
-            found.meta["is_not"] = True  # `a IS NOT NULL`, not `NOT a IS NULL`
-        return found
-
-    def _parse_with_words(self, name: str, *words: str) -> exp.Expr:
-        """Parses `position(part IN text)` and `overlay(text PLACING part FROM start FOR length)`, or the same
-        calls with commas."""
-        arguments = [self._parse_bitwise()]
-        if name == "position" and not self._match(TokenType.COMMA, advance=False):
-            name = "locate"
-        for word in words:
-            if self._match_text_seq(word):
-                arguments.append(self._parse_bitwise())
-        if len(arguments) == 1:
-            while self._match(TokenType.COMMA):
-                arguments.append(self._parse_disjunction())
-        return self.expression(exp.Anonymous(this=name, expressions=[argument for argument in arguments if argument is not None]))
-
-    def _parse_substring(self, name: str = "substring") -> exp.Expr:  # type: ignore[override]
-        """Parses `substring(text FROM start FOR length)`, or the same call with commas."""
-        arguments = self._parse_csv(self._parse_disjunction)
-        for word in (TokenType.FROM, TokenType.FOR):
-            if self._match(word) and (argument := self._parse_bitwise()) is not None:
-                name = "substring"
-                arguments.append(argument)
-        if len(arguments) not in (2, 3):
-            return self.expression(exp.Anonymous(this="substring", expressions=arguments))
-        found = exp.Substring.from_arg_list(arguments)
-        found.meta["name"] = name
-        return found
-
-    # The methods below raise an error for text that sqlglot accepts and Spark's grammar does not: an item is
-    # missing, or a string is in place of a name.
-
-    def _parse_csv(self, parse_method: Callable[[], Any], sep: TokenType = TokenType.COMMA) -> list[Any]:
-        items = [parse_method()]
-        while self._match(sep):
-            items.append(parse_method())
-            if items[-1] is None or items[-2] is None:
-                if self._types:  # `array(NULL, 3)` is first parsed as a list of types, then again as arguments
-                    return []
-                self.raise_error("Expected an item on each side of a comma")
-        return [] if items == [None] else items
-
-    _types = 0
-    """Number of types that enclose the one being parsed."""
-
-    def _parse_types(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        self._types += 1
-        try:
-            found: exp.Expr | None = super()._parse_types(*args, **kwargs)
-        finally:
-            self._types -= 1
-        return found
-
-    def _parse_in(self, this: exp.Expr | None, alias: bool = False) -> exp.In:
-        if not self._match(TokenType.L_PAREN, advance=False):
-            self.raise_error("Expected ( after IN")
-        found = super()._parse_in(this, alias)
-        if not found.expressions and found.args.get("query") is None:
-            self.raise_error("Expected a value in IN (...)")
-        return found
-
-    def _parse_between(self, this: exp.Expr | None) -> exp.Between:
-        symmetric = True if self._match_text_seq("SYMMETRIC") else False if self._match_text_seq("ASYMMETRIC") else None
-        low = self._parse_bitwise()
-        if not self._match(TokenType.AND):
-            self.raise_error("Expected AND in BETWEEN")
-        return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise(), symmetric=symmetric))
-
-    def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
-        is_list = self._match(TokenType.COMMA, advance=False)
-        found: exp.Join | None = super()._parse_join(*args, **kwargs)
-        if is_list and found is None:
-            self.raise_error("Expected a table after the comma")
-        return found
-
-    def _parse_from(self, joins: bool = False, skip_from_token: bool = False, consume_pipe: bool = False) -> exp.From | None:
-        found: exp.From | None = super()._parse_from(joins, skip_from_token)  # a pipe belongs to the whole query, not to a subquery in FROM
-        return found
-
-    def _parse_pivot_aggregation(self) -> exp.Expr | None:
-        return self._parse_alias(self._parse_disjunction())
-
-    def _parse_case(self) -> exp.Expr | None:
-        if self._match(TokenType.DOT, advance=False):  # a column of a table named `case`
-            self._retreat(self._index - 1)
-            return None
-        expression = self._parse_disjunction()
-        branches = []
-        while self._match(TokenType.WHEN):
-            condition = self._parse_disjunction()
-            if not self._match(TokenType.THEN):
-                self.raise_error("Expected THEN in CASE")
-            branches.append(self.expression(exp.If(this=condition, true=self._parse_disjunction())))
-        default = self._parse_disjunction() if self._match(TokenType.ELSE) else None
-        if not branches or not self._match(TokenType.END):
-            self.raise_error("Expected END after CASE" if branches else "Expected WHEN in CASE")
-        return self.expression(exp.Case(this=expression, ifs=branches, default=default))
-
-    def _parse_cte(self) -> Any:
-        if self._match(TokenType.ALIAS, advance=False):
-            self.raise_error("Expected a name in WITH")
-        return super()._parse_cte()
-
-    def _parse_select(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        start = self._index if self._match(TokenType.FROM, advance=False) else None
-        found: exp.Expr | None = super()._parse_select(*args, **kwargs)
-        if start is not None and found is not None:
-            stop = next((i for i in range(start, self._index) if self._tokens[i].token_type == TokenType.PIPE_GT), self._index)
-            if not _has_outside_brackets(TokenType.SELECT, self._tokens[start:stop]):
-                if found.meta.get("operators") is None:
-                    self.raise_error("Expected SELECT after FROM")
-                found.args["from_"].this.this.meta["bare"] = True
-        if isinstance(found, exp.Values) and kwargs.get("consume_pipe", True) and self._match(TokenType.PIPE_GT, advance=False):
-            return self._parse_pipe_syntax_query(found)
-        return found
-
-    def _parse_pipe_syntax_query(self, query: exp.Query | exp.Values) -> exp.Query | None:
-        """Parses `query |> operator |> operator`: returns a SELECT from the query, with the operators in its
-        `meta`."""
-        operators = []
-        while self._match(TokenType.PIPE_GT):
-            operators.append(self._parse_pipe_operator())
-        piped = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query)), operators=operators)
-        piped.meta["operators"] = operators
-        return piped
-
-    def _parse_pipe_operator(self) -> exp.Expr:
-        def operator(name: str, **args: Any) -> exp.Expr:
-            return PipeOperator(this=name, **args)
-
-        if self._match(TokenType.WHERE):
-            return operator("where", condition=self._parse_disjunction())
-        if self._match(TokenType.SELECT):
-            distinct = bool(self._match(TokenType.DISTINCT))
-            return operator("select", expressions=self._parse_expressions(), distinct=distinct)
-        if self._match(TokenType.SET):
-            return operator("set", expressions=self._parse_csv(self._parse_disjunction))
-        if self._match(TokenType.ALIAS):
-            return operator("as", alias=self._parse_id_var())
-        if self._match(TokenType.ORDER_BY, advance=False) or self._curr.text.upper() in ("LIMIT", "OFFSET"):
-            return operator("order", order=self._parse_order(), limit=self._parse_limit(), offset=self._parse_offset())
-        if self._match_text_seq("EXTEND"):
-            return operator("extend", expressions=self._parse_expressions())
-        if self._match(TokenType.DROP):
-            return operator("drop", expressions=self._parse_csv(self._parse_column))
-        if self._match_text_seq("AGGREGATE"):
-            grouped = self._match(TokenType.GROUP_BY, advance=False)
-            expressions = [] if grouped else self._parse_expressions()
-            keys = self._parse_expressions() if self._match(TokenType.GROUP_BY) else []
-            return operator("aggregate", expressions=expressions, keys=keys)
-        if (word := self._curr.text.upper()) in ("UNION", "EXCEPT", "MINUS", "INTERSECT"):
-            self._advance()
-            every = self._match(TokenType.ALL)
-            if not every:
-                self._match(TokenType.DISTINCT)
-            by_name = bool(self._match_text_seq("BY", "NAME"))
-            others = self._parse_csv(lambda: self._parse_select(nested=True, parse_set_operation=False, consume_pipe=False))
-            return operator("union", word={"MINUS": "EXCEPT"}.get(word, word), distinct=not every, by_name=by_name, expressions=others)
-        if (sample := self._parse_table_sample()) is not None:
-            return operator("sample", sample=sample)
-        if (pivot := self._parse_pivot()) is not None:
-            return operator("pivot", pivot=pivot)
-        if (join := self._parse_join()) is not None:
-            return operator("join", join=join)
-        self.raise_error("Expected an operator after |>")
-        raise AssertionError
-
-    def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
-        found: exp.Expr | None = super()._parse_function_call(*args, **kwargs)
-        return positional(found) if isinstance(found, exp.Anonymous) else found
-
-    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
-        """`INTERVAL 1 DAY`, `INTERVAL '1-2' YEAR TO MONTH`; `INTERVAL 1 DAY 2 HOURS` becomes the tree of
-        `INTERVAL '1 DAY 2 HOURS'`."""
-        start = self._index
-        if not self._match(TokenType.INTERVAL):
-            return None
-        parts: list[tuple[str, str]] = []
-        while (part := self._parse_interval_part(first=not parts)) is not None:
-            parts.append(part)
-            if not part[1]:
-                break
-            if self._match_text_seq("TO"):
-                unit = exp.IntervalSpan(this=exp.Var(this=part[1]), expression=self._parse_var(any_token=True, upper=True))
-                return self.expression(exp.Interval(this=exp.Literal.string(part[0]), unit=unit))
-        if len(parts) == 1:
-            (text, word), *_ = parts
-            return self.expression(exp.Interval(this=exp.Literal.string(text), unit=exp.Var(this=word) if word else None))
-        if parts:
-            return self.expression(exp.Interval(this=exp.Literal.string(" ".join(map(" ".join, parts)))))
-        self._retreat(start)
-        return None
-
-    def _parse_interval_part(self, *, first: bool) -> tuple[str, str] | None:
-        """A number, in quotes or not, and its unit; a text without a unit may stand alone."""
-        start, sign = self._index, "-" if self._match(TokenType.DASH) else "+" if self._match(TokenType.PLUS) else ""
-        if self._curr and self._curr.token_type in (TokenType.NUMBER, TokenType.STRING):
-            text, is_text = self._curr.text, self._curr.token_type == TokenType.STRING
-            self._advance()
-            if self._curr and (word := self._curr.text.upper()).removesuffix("S") in _INTERVAL_UNITS:
-                self._advance()
-                if sign == "-" and text.startswith("-"):
-                    sign, text = "", text[1:]
-                return f"{sign}{text}", word
-            if first and is_text and not sign:
-                return text, ""
-        self._retreat(start)
-        return None
-
-    def _parse_string_as_identifier(self) -> exp.Identifier | None:
-        return None
-
-    def _parse_equality(self, parse_is: bool = True) -> exp.Expr | None:
-        this = self._parse_range()
-        if self._curr and self._curr.token_type in _COMPARISONS:
-            self.raise_error("Expected parentheses around a predicate that is compared")
-        return this
-
-    def _parse_range(self, this: exp.Expr | None = None, parse_is: bool = True) -> exp.Expr | None:
-        result: exp.Expr | None = super()._parse_range(this or self._parse_comparison(), parse_is)
-        return result
-
-    def _is_predicate_ahead(self) -> bool:
-        return False
-
-    def _parse_is_rhs(self, distinct: bool = False) -> exp.Expr | None:
-        if not distinct and self._match(TokenType.UNKNOWN):
-            return exp.Var(this="UNKNOWN")
-        return self._parse_bitwise() if distinct else (self._parse_null() or self._parse_bitwise())
-
-    def _parse_comparison(self, this: exp.Expr | None = None) -> exp.Expr | None:
-        this = this or self._parse_bitwise()
-        while self._curr and (node := _COMPARISONS.get(self._curr.token_type)):
-            self._advance()
-            this = self.expression(node(this=this, expression=self._parse_bitwise()))
-        return this
-
-    def _parse_bitwise(self) -> exp.Expr | None:
-        return self._parse_level(0)
-
-    def _parse_level(self, level: int) -> exp.Expr | None:
-        if level == len(_BITWISE):
-            return self._parse_shift()
-        token, node = _BITWISE[level]
-        this = self._parse_level(level + 1)
-        while self._match(token):
-            this = self.expression(node(this=this, expression=self._parse_level(level + 1)))
-        return this
-
-    def _parse_shift(self) -> exp.Expr | None:
-        this = self._parse_term()
-        while True:
-            if self._match_pair(TokenType.LT, TokenType.LT):
-                name, sign = "shiftleft", "<<"
-            elif self._match_pair(TokenType.GT, TokenType.GT):
-                name, sign = ("shiftrightunsigned", ">>>") if self._match(TokenType.GT) else ("shiftright", ">>")
-            else:
-                return this
-            this = self.expression(exp.Anonymous(this=name, expressions=[this, self._parse_term()]))
-            this.meta["operator"] = sign
-
-
-def _has_outside_brackets(wanted: TokenType, tokens: list[Token]) -> bool:
-    depth = 0
-    for token in tokens:
-        depth += (token.token_type == TokenType.L_PAREN) - (token.token_type == TokenType.R_PAREN)
-        if depth == 0 and token.token_type == wanted:
-            return True
-    return False
-
-
-_BITWISE: tuple[tuple[TokenType, type[exp.Binary]], ...] = (
-    (TokenType.PIPE, exp.BitwiseOr),
-    (TokenType.CARET, exp.BitwiseXor),
-    (TokenType.AMP, exp.BitwiseAnd),
-)
-
-
-class _Dialect(Databricks):
-    class Tokenizer(Databricks.Tokenizer):
-        STRING_ESCAPES = ["\\", "'", '"']  # a doubled quote is one quote, not the end of one string and the start of another
-
-    Parser = _Parser
-
-
-_DIALECT = _Dialect()
 
 
 def tokenize(text: str) -> list[Token]:
@@ -423,11 +34,11 @@ def tokenize(text: str) -> list[Token]:
     if len(text) > MAX_LENGTH:
         raise InvalidArgumentError(f"SQL text is longer than {MAX_LENGTH} characters", found=f"{len(text)} characters")
     try:
-        tokens = _DIALECT.tokenize(text)
+        tokens = DIALECT.tokenize(text)
     except (TokenError, ValueError):
         raise InvalidArgumentError("SQL does not parse: a quote, comment or number is not complete", found=_excerpt(text)) from None
     for place, token in enumerate(tokens):
-        if token.token_type == TokenType.WINDOW and not _begins_clause(tokens, place):
+        if _is_name(tokens, place):
             tokens[place] = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
         if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 1] == "0":
             raise InvalidArgumentError(
@@ -442,10 +53,28 @@ def tokenize(text: str) -> list[Token]:
     return tokens
 
 
-def _begins_clause(tokens: list[Token], place: int) -> bool:
-    """True if the word WINDOW at this position begins the clause `WINDOW w AS (…)`, and is no function or
-    name."""
-    return len(tokens) > place + 2 and tokens[place + 2].token_type == TokenType.ALIAS
+_OF_STATEMENTS = {TokenType.INSERT, TokenType.CREATE, TokenType.ALTER, TokenType.DROP}
+_BEHIND_NAMES = {
+    TokenType.COMMA, TokenType.R_PAREN, TokenType.DOT, TokenType.FROM, TokenType.ALIAS, TokenType.PLUS, TokenType.DASH,
+    TokenType.STAR, TokenType.SLASH, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE,
+    TokenType.NULLSAFE_EQ, TokenType.DPIPE, TokenType.AND, TokenType.OR, TokenType.IS, TokenType.IN, TokenType.BETWEEN,
+    TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.NOT, TokenType.THEN, TokenType.ELSE, TokenType.END, TokenType.WHEN,
+    TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.ASC, TokenType.DESC, TokenType.LIMIT,
+    TokenType.L_BRACKET, TokenType.R_BRACKET, TokenType.COLON, TokenType.DCOLON, TokenType.PIPE_GT, TokenType.UNION,
+    TokenType.EXCEPT, TokenType.JOIN,
+}  # fmt: skip
+
+
+def _is_name(tokens: list[Token], place: int) -> bool:
+    """True for a word that sqlglot takes for one of a statement or clause, and that is a name here: INSERT,
+    CREATE, ALTER and DROP begin no query; WINDOW begins the clause `WINDOW w AS (…)` only; VALUES is a name
+    before what follows a name."""
+    kind = tokens[place].token_type
+    if kind == TokenType.WINDOW:
+        return len(tokens) <= place + 2 or tokens[place + 2].token_type != TokenType.ALIAS
+    if kind == TokenType.VALUES:
+        return len(tokens) == place + 1 or tokens[place + 1].token_type in _BEHIND_NAMES
+    return kind in _OF_STATEMENTS and (place == 0 or tokens[place - 1].token_type != TokenType.PIPE_GT)
 
 
 def parse(text: str) -> exp.Expression:
@@ -490,7 +119,7 @@ def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False
     kinds = Counter(token.token_type for token in tokens)
     if kinds[TokenType.L_PAREN] > kinds[TokenType.R_PAREN]:  # sqlglot accepts CAST, TRIM and EXTRACT without a closing bracket
         raise InvalidArgumentError("SQL does not parse: a bracket is never closed", found=_excerpt(text))
-    parser = _DIALECT.parser()
+    parser = DIALECT.parser()
     try:
         trees = parser.parse(tokens, text) if into is None else parser.parse_into(into, tokens, text)
     except ParseError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -107,6 +107,10 @@ class Tables:
 
     _spark: Any = None
     """The Spark session, if the statement is one of Spark's."""
+    definitions = ""
+    """Text of WITH before a statement that changes a table."""
+    defined: Collection[str] = ()
+    """The names that it defines, in lower case."""
 
     def __init__(self, tables: Mapping[str, Any] | None, storage_options: Mapping[str, str] | None) -> None:
         self.storage_options = storage_options
@@ -191,6 +195,8 @@ class Tables:
 
     def rows(self, name: Name) -> Any:
         """Returns the rows of the table with this name, as data for commands."""
+        if len(name.parts) == 1 and name.parts[0].lower() in self.defined:
+            return self.query(f"SELECT * FROM {name}")
         value = self.data(name)
         return value.scan() if isinstance(value, DeltaTable) else value
 
@@ -198,7 +204,7 @@ class Tables:
         """Returns the rows of a query, as data for commands."""
         from deltaic.sql.select import query
 
-        return query(text, self)
+        return query(f"{self.definitions} SELECT * FROM ({text})" if self.definitions else text, self)
 
     def column_names(self, rows: Any) -> Sequence[str]:
         """Returns the column names of a result of `query`."""

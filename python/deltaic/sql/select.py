@@ -107,8 +107,7 @@ class _ParsedQuery:
         from deltaic.spark_sql.expression import parse_statement
         from deltaic.spark_sql.query.tables import bind, mentioned_names
 
-        reader = Reader(text)
-        tree = parse_statement(f"SELECT * FROM {reader.rest('a table')}" if reader.accept("TABLE") else text)
+        tree = parse_statement(text)
         names = bind(tree, lambda name, _: name)
         aliases = {node.name: node.alias for node in tree.find_all(exp.Table) if node.name in names}
         tables = {leaf: (name, aliases[leaf]) for leaf, name in names.items()}

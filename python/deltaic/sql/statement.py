@@ -10,6 +10,7 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFe
 from deltaic.rows.rows import Rows
 from deltaic.sql.identifiers import with_identifiers
 from deltaic.sql.names import Tables
+from deltaic.sql.subqueries import defined, read_definitions
 from deltaic.sql.tokens import Reader, insert_first
 
 # First word of a statement -> module of `deltaic.sql` and its function. Modules are imported when needed, so
@@ -43,6 +44,9 @@ STATEMENTS = {
     "COMMENT": ("show", "comment"),
 }
 
+CHANGES_ROWS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
+"""First words of statements that WITH may precede."""
+
 REFUSED = {
     "DROP": "dropping a table: delete its folder",
     "ANALYZE": "ANALYZE TABLE: statistics are in the log, table.optimize.statistics() computes them anew",
@@ -64,6 +68,9 @@ def run(statement: str, tables: Tables) -> Rows:
     reader = Reader(statement)
     if reader.at("FROM"):
         reader = Reader(insert_first(statement))
+    if reader.at("WITH") and (found := read_definitions(reader, CHANGES_ROWS)) is not None:
+        tables.definitions, tables.defined = found
+        reader = Reader(defined(reader.rest("a statement"), tables.definitions))
     word = reader.tokens[0].keyword
     if (family := STATEMENTS.get(word)) is not None:
         module, function = family

@@ -7,10 +7,11 @@ All tables, including the changed one, are read at the versions that they have w
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from deltaic.errors import InvalidArgumentError
 from deltaic.sql.names import Tables
 from deltaic.sql.tokens import Reader
 
@@ -41,6 +42,33 @@ def hold_queries(texts: Sequence[str]) -> bool:
 def _holds_query(text: str) -> bool:
     tokens = Reader(text).tokens
     return any(token.text == "(" and after.keyword in QUERY_STARTS for token, after in pairwise(tokens))
+
+
+def read_definitions(reader: Reader, statements: Collection[str]) -> tuple[str, list[str]] | None:
+    """Reads WITH name AS (query), … before one of the `statements` (first words): returns its text and the
+    names in lower case, and moves the cursor behind it. None, without moving the cursor, if there is none."""
+    start = reader.position
+    if not reader.accept("WITH"):
+        return None
+    names: list[str] = []
+    try:
+        reader.accept("RECURSIVE")
+        while True:
+            names.append(reader.name().lower())
+            if reader.at("("):
+                reader.inside("columns")
+            if reader.accept("MAX", "RECURSION", "LEVEL"):
+                reader.position += 1
+            reader.accept("AS")
+            reader.inside("a query")
+            if not reader.accept(","):
+                break
+    except InvalidArgumentError:
+        names.clear()
+    if not names or reader.done or reader.tokens[reader.position].keyword not in statements:
+        reader.position = start
+        return None
+    return reader.text[reader.tokens[start].start : reader.tokens[reader.position - 1].end], names
 
 
 def defined(text: str, definitions: str) -> str:

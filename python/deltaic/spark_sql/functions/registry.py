@@ -105,10 +105,14 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
     if not found and (reason := REFUSED.get(name.lower())):
         raise UnsupportedFeatureError(f"function {name} is not supported by the embedded engine: {reason}")
     if not found:
+        from deltaic.spark_sql.query.windows import FUNCTIONS
         from deltaic.spark_sql.translation import AGGREGATES
 
+        if name.lower() in FUNCTIONS:
+            raise InvalidArgumentError(f"[WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE] the window function {name} needs OVER (...)")
         near = nearest_names(name, [*FORMS, *AGGREGATES])
-        raise v.unsupported(f"function {name}", *types, expected=None if near is None or len(near) > 100 else near)
+        expected = None if near is None or len(near) > 100 else near
+        raise v.unsupported(f"[UNRESOLVED_ROUTINE] function {name}", *types, expected=expected)
     for accepts in (_same, _widens, _any):
         for candidate in found:
             accepted = _accept(candidate, list(arguments), zone, accepts)

@@ -88,6 +88,8 @@ class GroupedTranslator(QueryTranslator):
             return None
         parts: list[list[tuple[int, ...]]] = []
         trailing = [*(group.args.get("rollup") or ()), *(group.args.get("cube") or ()), *(group.args.get("grouping_sets") or ())]
+        if any(isinstance(tree, exp.Tuple) and not tree.expressions for tree in group.expressions):
+            raise InvalidArgumentError("SQL does not parse: GROUP BY ()", expected="an expression in the brackets")
         plain = [tree for tree in group.expressions if not isinstance(tree, (exp.Rollup, exp.Cube, exp.GroupingSets))]
         if len(trailing) == 1 and not trailing[0].expressions and len(plain) == len(group.expressions):  # GROUP BY a, b WITH ROLLUP
             parts = [self._sets_of(trailing[0], plain)]

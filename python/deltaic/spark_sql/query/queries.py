@@ -29,8 +29,8 @@ _OPERATIONS = {exp.Union: "UNION", exp.Except: "EXCEPT", exp.Intersect: "INTERSE
 TableColumn = tuple[str, str]
 """The names of a table of a query and of one of its columns."""
 MAX_RECURSION = 100
-"""Maximum number of steps of a recursive WITH; a further step raises RECURSION_LEVEL_LIMIT_EXCEEDED, as in
-Spark."""
+"""Number of the step of a recursive WITH without MAX RECURSION LEVEL that may not add rows: it raises
+RECURSION_LEVEL_LIMIT_EXCEEDED, as in Spark."""
 
 
 @dataclass(frozen=True)
@@ -255,8 +255,9 @@ class Queries:
             self.used(cast(step_column.value, column.type, self.zone)).sql
             for step_column, column in zip(step_columns, columns, strict=True)
         ]
-        far = v.failure("RECURSION_LEVEL_LIMIT_EXCEEDED", v.text(f"recursion of more than {MAX_RECURSION} levels"))
-        after = f"CASE WHEN {before.value.sql} >= {MAX_RECURSION} THEN {far} ELSE {before.value.sql} + 1 END"
+        most = item.args["alias"].meta.get("levels", MAX_RECURSION)
+        far = v.failure("RECURSION_LEVEL_LIMIT_EXCEEDED", v.text(f"recursion of more than {most} levels"))
+        after = f"CASE WHEN {before.value.sql} + 1 >= {most} THEN {far} ELSE {before.value.sql} + 1 END"
         first = ", ".join(v.name(column.label) for column in anchor.columns)
         return (
             f"SELECT {first}, CAST(0 AS INTEGER) AS {v.name(level)} FROM ({anchor.sql})"
