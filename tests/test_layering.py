@@ -30,7 +30,7 @@ LAYERS: list[set[str]] = [
     {"log"},
     {"configuration"},
     {"protocol"},
-    {"options", "deltalake_names", "worker", "cancellation", "memory", "html_tables"},
+    {"options", "deltalake_names", "worker", "cancellation", "memory", "html_tables", "sql_text"},
     {"_core", "deferred", "errors"},
 ]
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.sql.tokens import Reader, string_value, without_qualifiers
+from deltaic.sql.tokens import Reader, without_qualifiers
+from deltaic.sql_text import string_value
 
 
 def test_slice_stops_at_a_word_outside_brackets_case_and_quotes() -> None:

@@ -8,7 +8,7 @@ SupportedGenerationExpressions.
 
 from __future__ import annotations
 
-import re
+import itertools
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from deltaic.plan.nodes import STORED_ALIAS, Plan, Project
 from deltaic.planning.planned import check_deterministic
 from deltaic.protocol.features import supported
 from deltaic.protocol.schema import Schema, type_name, walk
+from deltaic.sql_text import tokens
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -62,7 +63,6 @@ _KEYWORDS = """
     and between by case div else end for from in is not or over then when interval numeric dec varchar
 """
 _BEFORE_BRACKETS = frozenset(_KEYWORDS.split())
-_TOKEN = re.compile(r"--[^\n]*|/\*.*?\*/|`(?:[^`]|``)*`|'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|([A-Za-z_]\w*)(\s*\()?", re.DOTALL)
 
 
 def plain(metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -113,8 +113,11 @@ def check(engine: Engine, schema: Schema) -> None:
 
 def _check_functions(text: str, columns: Iterable[str], where: str) -> None:
     known = {name.lower() for name in columns}
-    for match in _TOKEN.finditer(text):
-        word, called = (match[1] or "").lower(), match[2] is not None
+    found = [token for token in tokens(text) if token.kind != "comment"]
+    for token, after in itertools.zip_longest(found, found[1:]):
+        if token.kind not in ("word", "number"):
+            continue
+        word, called = token.text.lower(), after is not None and after.text == "("
         if (word in _WITHOUT_BRACKETS and word not in known) or (called and word not in ALLOWED and word not in _BEFORE_BRACKETS):
             raise UnsupportedFeatureError(
                 f"a generated column cannot be computed by the function {word}",

@@ -9,30 +9,18 @@ columns and literals, so a condition has the same meaning in both.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Sequence
 
 from deltaic import _core
 from deltaic.planning import literals
 from deltaic.planning.literals import Json, Literal, NotExpressible, Number, Text
 from deltaic.protocol.schema import DataType, Schema
+from deltaic.sql_text import Token, tokens
 
 MAX_LENGTH = 100_000
 _MOST_NESTED = 50
-_TOKEN = re.compile(
-    r"""[ \t\r\n]*(?:
-    (?P<number>[0-9]+(?:\.[0-9]+)?(?![\w.]))
-    |(?P<name>[A-Za-z_][A-Za-z_0-9]*(?![\w$@\#'"`]))
-    |(?P<quoted>`[^`\\]+`(?!`))
-    |(?P<text>'[^'\\]*'(?![\w'"]))
-    |(?P<operator><=(?!>)|>=|<>|!=|==|<(?![<>=])|>(?![>=])|=(?!=))
-    |(?P<sign>-(?=[0-9]))
-    |(?P<mark>[(),.])
-    |(?P<end>\Z)
-    )""",
-    re.VERBOSE | re.ASCII,
-)
 _OPERATORS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+_SYMBOLS = frozenset((*_OPERATORS, *"(),.-"))
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # Words that the full parser does not read as a column's name.
 _WORDS = """
@@ -43,8 +31,6 @@ qualify range regexp rename returning revoke rlike rollback select serdeproperti
 uncache union using vacuum values when where with xor
 """
 _RESERVED = frozenset(_WORDS.split())
-
-_Token = tuple[str, str]
 
 
 def read(text: str, schema: Schema, alias: str, time_zone: str) -> list[Json] | None:
@@ -73,31 +59,41 @@ def together(nodes: Sequence[Json], schema: Schema, table_schema: _core.TableSch
     return _core.Predicate.from_json(json.dumps(whole), table_schema)
 
 
-def _tokens(text: str) -> list[_Token] | None:
-    tokens, at = [], 0
-    while True:
-        match = _TOKEN.match(text, at)
-        if match is None:
+def _tokens(text: str) -> list[Token] | None:
+    """Returns the tokens of a condition; None if one of them is left to the full parser: names that are not
+    ASCII, texts with escapes, numbers with exponents, other operators, comments, rare white space."""
+    if not text.isprintable() and any(letter.isspace() and letter not in " \t\r\n" for letter in text):
+        return None
+    found = tokens(text)
+    for kind, word, _, _ in found:
+        if kind == "word":
+            known = word.isascii()
+        elif kind == "symbol":
+            known = word in _SYMBOLS
+        elif kind == "number":
+            known = word.isascii() and (word.isdecimal() or all(map(str.isdecimal, word.split("."))))
+        elif kind == "string":
+            known = word[0] == "'" and "'" not in word[1:-1] and "\\" not in word
+        else:
+            known = kind == "quoted" and len(word) > 2 and "`" not in word[1:-1] and "\\" not in word
+        if not known:
             return None
-        kind = match.lastgroup or ""
-        tokens.append((kind, match[kind]))
-        if kind == "end":
-            return tokens
-        at = match.end()
+    found.append(Token("end", "", len(text), len(text)))
+    return found
 
 
 class _ConditionParser:
     """A recursive descent parser. Each method parses the form that it is named after, from the token at `at`,
     or raises NotExpressible."""
 
-    def __init__(self, tokens: Sequence[_Token], schema: Schema, alias: str, utc: bool) -> None:
+    def __init__(self, tokens: Sequence[Token], schema: Schema, alias: str, utc: bool) -> None:
         self.tokens, self.at = tokens, 0
         self.schema, self.alias, self.utc = schema, alias, utc
         self.depth = 0
 
     def whole(self) -> list[Json]:
         node = self.condition()
-        if self.tokens[self.at][0] != "end":
+        if self.tokens[self.at].kind != "end":
             raise NotExpressible
         return node["args"] if node["op"] == "and" else [node]
 
@@ -113,7 +109,7 @@ class _ConditionParser:
     def test(self) -> Json:
         if self.mark("("):
             return self.nested()
-        if self.tokens[self.at][0] in ("number", "text", "sign"):
+        if self.tokens[self.at].kind in ("number", "string") or self.tokens[self.at].text == "-":
             literal, operator = self.literal(), self.operator()
             return literals.compared(_MIRRORED.get(operator, operator), *self.column(), literal, utc=self.utc)
         path, data_type = self.column()
@@ -149,13 +145,13 @@ class _ConditionParser:
         return values
 
     def literal(self) -> Literal:
-        kind, text = self.take()
-        if kind == "number":
-            return Number.of(text)
-        if kind == "sign":
-            return Number.of(self.take()[1], negative=True)
-        if kind == "text":
-            return Text(text[1:-1])
+        token = self.take()
+        if token.kind == "number":
+            return Number.of(token.text)
+        if token.kind == "string":
+            return Text(token.text[1:-1])
+        if token.text == "-" and (number := self.take()).kind == "number" and number.start == token.end:
+            return Number.of(number.text, negative=True)
         raise NotExpressible
 
     def column(self) -> tuple[tuple[str, ...], DataType]:
@@ -165,32 +161,30 @@ class _ConditionParser:
         return literals.find_column(self.schema, self.alias, parts)
 
     def name(self) -> str:
-        kind, text = self.take()
-        if kind == "quoted":
-            return text[1:-1]
-        if kind != "name" or text.lower() in _RESERVED:
+        token = self.take()
+        if token.kind != "quoted" and (token.kind != "word" or token.text.lower() in _RESERVED):
             raise NotExpressible
-        return text
+        return token.name
 
     def operator(self) -> str:
-        kind, text = self.take()
-        if kind != "operator":
+        operator = _OPERATORS.get(self.take().text)
+        if operator is None:
             raise NotExpressible
-        return _OPERATORS[text]
+        return operator
 
-    def take(self) -> _Token:
+    def take(self) -> Token:
         self.at += 1
         return self.tokens[self.at - 1]
 
     def word(self, word: str) -> bool:
         """Advances past this word if it is the next token; True if it was."""
-        kind, text = self.tokens[self.at]
-        found = kind == "name" and text.lower() == word
+        token = self.tokens[self.at]
+        found = token.kind == "word" and token.text.lower() == word
         self.at += found
         return found
 
     def mark(self, mark: str) -> bool:
-        found = self.tokens[self.at] == ("mark", mark)
+        found = self.tokens[self.at].text == mark
         self.at += found
         return found
 

@@ -7,21 +7,13 @@ does not parse is an InvalidArgumentError with its position.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
-from deltaic.protocol.schema import CHAR_TYPES, MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, check_type, quote_name
+from deltaic.protocol.schema import CHAR_TYPES, MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, check_type
+from deltaic.sql_text import Token, quote_name, spark_text, string_value, tokens
 
-_TOKEN = re.compile(
-    r"(?P<space>\s+|--[^\n]*|/\*.*?\*/)"
-    r"|(?P<quoted>`(?:[^`]|``)+`)"
-    r"|(?P<string>'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.|\"\")*\")"
-    r"|(?P<word>\w+)"
-    r"|(?P<mark>.)",
-    re.DOTALL,
-)
 _ALIASES = {
     "boolean": "boolean", "tinyint": "byte", "byte": "byte", "smallint": "short", "short": "short", "int": "integer", "integer": "integer",
     "bigint": "long", "long": "long", "float": "float", "real": "float", "double": "double", "date": "date", "timestamp": "timestamp",
@@ -36,14 +28,6 @@ _SRIDS = {"geometry(0)": "geometry(SRID:0)", "geometry(3857)": "geometry(EPSG:38
 _BOUNDED = {"char": "char", "character": "char", "varchar": "varchar"}
 _TABLE_CONSTRAINTS = frozenset({("primary", "key"), ("foreign", "key"), ("unique", "("), ("check", "(")})
 _COLUMN_CONSTRAINTS = frozenset({"primary", "foreign", "unique", "check", "references", "constraint"})
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a"}
-
-
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
-    end: int
 
 
 def parse_schema(text: str) -> Schema:
@@ -73,30 +57,38 @@ def parse_column_type(text: str) -> tuple[DataType, dict[str, Any]]:
     return data_type, parser.lengths(data_type)
 
 
+def _words_and_marks(text: str) -> Iterator[Token]:
+    """Yields the tokens as DDL has them: the brackets `<>` are two marks, and a name may begin with a digit
+    or be a whole number."""
+    for token in tokens(text):
+        if token.kind in ("symbol", "open"):
+            for position, mark in enumerate(token.text, token.start):
+                yield Token("symbol", mark, position, position + 1)
+        elif token.kind == "number" and token.text.replace("_", "").isalnum():
+            yield token._replace(kind="word")
+        elif token.kind != "comment":
+            yield token
+
+
 class _Parser:
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = [
-            _Token(match.lastgroup or "", match.group(), match.start(), match.end())
-            for match in _TOKEN.finditer(text)
-            if match.lastgroup != "space"
-        ]
-        self.tokens.append(_Token("end", "", len(text), len(text)))
+        self.tokens = [*_words_and_marks(text), Token("end", "", len(text), len(text))]
         self.position = 0
         self.leaves: list[str | None] = []
         """For each primitive type parsed so far in the current column, in order: its text if it is CHAR(n) or
         VARCHAR(n), else None."""
 
-    def peek(self, ahead: int = 0) -> _Token:
+    def peek(self, ahead: int = 0) -> Token:
         return self.tokens[min(self.position + ahead, len(self.tokens) - 1)]
 
-    def next(self) -> _Token:
+    def next(self) -> Token:
         token = self.peek()
         self.position += 1
         return token
 
     def is_mark(self, mark: str) -> bool:
-        return self.peek().kind == "mark" and self.peek().text == mark
+        return self.peek().kind == "symbol" and self.peek().text == mark
 
     def mark(self, mark: str) -> None:
         if not self.is_mark(mark):
@@ -119,13 +111,10 @@ class _Parser:
 
     def name(self) -> str:
         token = self.peek()
-        if token.kind == "quoted":
-            self.next()
-            return token.text[1:-1].replace("``", "`")
-        if token.kind != "word":
+        if token.kind not in ("quoted", "word") or not token.name:
             self.fail("a column's name")
         self.next()
-        return token.text
+        return token.name
 
     def fields(self, *, closing: str | None, depth: int) -> list[Field]:
         result: list[Field] = []
@@ -200,7 +189,7 @@ class _Parser:
                 token = self.next()
                 if token.kind == "end":
                     self.fail("')'")
-                depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "mark" else 0
+                depth += {"(": 1, ")": -1}.get(token.text, 0) if token.kind == "symbol" else 0
             metadata["delta.generationExpression"] = self.text[opening.end : token.start].strip()
 
     def identity_range(self) -> tuple[int, int]:
@@ -234,13 +223,7 @@ class _Parser:
         if token.kind != "string":
             self.fail("a string in quotes")
         self.next()
-        quote, body = token.text[0], token.text[1:-1]
-        return re.sub(
-            r"\\u([0-9a-fA-F]{4})|\\(.)|" + quote * 2,
-            lambda match: chr(int(match[1], 16)) if match[1] else _ESCAPES.get(match[2], match[2]) if match[2] else quote,
-            body,
-            flags=re.DOTALL,
-        )
+        return string_value(token.text)
 
     def expression(self) -> str:
         """Returns the text before the next comma or clause that is outside parentheses and brackets."""
@@ -248,7 +231,7 @@ class _Parser:
         depth = 0
         last = None
         while (token := self.peek()).kind != "end" and (depth > 0 or not self.is_clause_end()):
-            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0) if token.kind == "mark" else 0
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(token.text, 0) if token.kind == "symbol" else 0
             last = self.next()
         if last is None or depth != 0:
             self.fail("an expression")
@@ -259,7 +242,7 @@ class _Parser:
         words = [self.peek(ahead).text.lower() if self.peek(ahead).kind == "word" else "" for ahead in (0, 1)]
         return self.is_mark(",") or words[0] in ("comment", "generated") or words == ["not", "null"]
 
-    def where(self, token: _Token) -> str:
+    def where(self, token: Token) -> str:
         return f"character {token.start + 1} of {self.text[:200]!r}"
 
     def data_type(self, depth: int) -> DataType:
@@ -289,7 +272,7 @@ class _Parser:
             )
         return _ALIASES[word]
 
-    def decimal(self, token: _Token) -> DataType:
+    def decimal(self, token: Token) -> DataType:
         precision, scale = 10, 0
         if self.is_mark("("):
             self.next()
@@ -306,7 +289,7 @@ class _Parser:
             )
         return f"decimal({precision},{scale})"
 
-    def shape(self, first: _Token) -> DataType:
+    def shape(self, first: Token) -> DataType:
         """Parses `geometry(OGC:CRS84)`, `geography(OGC:CRS84, spherical)` or Spark's `geometry(4326)`."""
         self.mark("(")
         while not self.is_mark(")"):
@@ -383,7 +366,7 @@ def _format_field(item: Field, between: str) -> str:
     if between == " ":
         parts += _format_generation(item)
     if isinstance(comment := item.metadata.get("comment"), str):
-        parts.append(f"comment {_format_string(comment)}")
+        parts.append(f"comment {spark_text(comment)}")
     return " ".join(parts)
 
 
@@ -398,8 +381,3 @@ def _format_generation(item: Field) -> list[str]:
     if "CURRENT_DEFAULT" in metadata:
         return [f"default {metadata['CURRENT_DEFAULT']}"]
     return []
-
-
-def _format_string(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r").replace("\0", "\\0")
-    return f"'{escaped}'"

@@ -8,7 +8,6 @@ on ids, physical names and the protocol.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,9 +16,9 @@ from deltaic.protocol.actions import Metadata
 from deltaic.protocol.column_mapping import physical_name, strip
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, split_path, type_name, walk
+from deltaic.sql_text import tokens
 
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
-_IDENTIFIER = re.compile(r"`(?:[^`]|``)+`|'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\w+")
 
 
 def add_columns(schema: Schema, new: Schema) -> Schema:
@@ -287,7 +286,7 @@ def check_unused(schema: Schema, metadata: Metadata, path: Sequence[str], *, clu
             if key in item.metadata:
                 expressions[f"{key} of {path_text(where)}"] = _expression(item.metadata[key])
     for key, text in expressions.items():
-        if name in {_bare(word).lower() for word in _IDENTIFIER.findall(text)}:
+        if name in _words(text):
             raise InvalidArgumentError("an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}")
     physical = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
     if any(tuple(column[: len(physical)]) == physical for column in clustering):
@@ -303,8 +302,18 @@ def _expression(value: Any) -> str:
         return str(value)
 
 
-def _bare(word: str) -> str:
-    return word[1:-1].replace("``", "`") if word.startswith("`") else word
+def _words(text: str) -> set[str]:
+    """Returns all that may be a name in an expression, in lower case. A name may begin with a digit. Words in
+    comments count, too."""
+    found: set[str] = set()
+    for token in tokens(text):
+        if token.kind == "comment":
+            found |= _words(token.text[2:])
+        elif token.kind == "quoted":
+            found.add(token.name.lower())
+        elif token.kind in ("word", "number"):
+            found |= set(token.text.lower().split("."))
+    return found
 
 
 def stats_columns(metadata: Metadata, renamed: Mapping[tuple[str, ...], tuple[str, ...] | None]) -> dict[str, object]:

@@ -15,7 +15,7 @@ from deltaic.engine.spark.native.column_text import Origins, text_of
 from deltaic.engine.spark.native.session import is_classic_column
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark.portable.connect_columns import connect_text, is_of_connect
-from deltaic.sql.tokens import Reader, Token
+from deltaic.sql.tokens import Reader
 
 _BETWEEN = frozenset(["=", ">", ">=", "<", "<=", "<=>", "+", "-", "*", "/", "%", "&", "|", "^", "and", "or", "like", "rlike"])
 _BEFORE = {"!": "NOT", "negative": "-", "~": "~"}
@@ -96,7 +96,7 @@ def _function_name(reader: Reader) -> str | None:
     before = reader.tokens[reader.position - 1].text if reader.position else ""
     if not behind or behind[0].text != "(" or before == ".":
         return None
-    name = _plain(token)
+    name = token.name
     return name if token.kind == "quoted" or name in _BETWEEN or name in _BEFORE or name in _AFTER or name == "in" else None
 
 
@@ -123,7 +123,3 @@ def _infix_call(name: str, operands: list[str]) -> str | None:
     if name == "in" and len(operands) > 1:
         return f"({operands[0]} IN ({', '.join(operands[1:])}))"
     return None
-
-
-def _plain(token: Token) -> str:
-    return token.text[1:-1].replace("``", "`") if token.kind == "quoted" else token.text

@@ -12,7 +12,8 @@ from deltaic.plan.literal import col
 from deltaic.spark.named_tables import ViewQuery, parsed, path_in_catalog, query_of_view
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name
-from deltaic.sql.tokens import Reader, Token
+from deltaic.sql.tokens import Reader
+from deltaic.sql_text import Token
 
 _CHANGES = ("table_changes", "table_changes_by_path")
 _FORMATS = ("delta", "deltaic")
@@ -127,7 +128,7 @@ def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tupl
     for index, token in enumerate(tokens[:-2]):
         if token.kind != "quoted" or tokens[index + 1].text != "." or any(start <= token.start < end for start, end in inside):
             continue
-        name = known.get(token.text[1:-1].replace("``", "`"))
+        name = known.get(token.name)
         if name is None:
             continue
         whole = index > 1 and tokens[index - 1].text == "." and tokens[index - 2].text.lower() in _FORMATS
@@ -191,7 +192,7 @@ def _defined(reader: Reader) -> frozenset[str]:
     """Returns the names that WITH defines, in lower case."""
     triples = zip(reader.tokens, reader.tokens[1:], reader.tokens[2:], strict=False)
     return frozenset(
-        name.text.strip("`").replace("``", "`").lower()
+        name.name.lower()
         for name, middle, last in triples
         if name.kind in ("word", "quoted") and middle.keyword == "AS" and last.text == "("
     )

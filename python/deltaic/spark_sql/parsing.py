@@ -1,4 +1,8 @@
-"""Parses Spark SQL to sqlglot trees, by the grammar of `grammar`, and divides conditions."""
+"""Parses Spark SQL to sqlglot trees, by the grammar of `grammar`, and divides conditions.
+
+The tokens are sqlglot's, as its parser knows no others; all other text of SQL is read by those of
+`deltaic.sql_text`.
+"""
 
 from __future__ import annotations
 

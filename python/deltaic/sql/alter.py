@@ -12,7 +12,8 @@ from deltaic.rows.rows import Rows
 from deltaic.sql.create import read_properties, read_property_name
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing
-from deltaic.sql.tokens import Reader, string_value
+from deltaic.sql.tokens import Reader
+from deltaic.sql_text import string_value
 from deltaic.table import DeltaTable
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.plan.literal import col
-from deltaic.sql.tokens import Reader, Token, string_value
+from deltaic.sql.tokens import Reader
+from deltaic.sql_text import Token, string_value
 
 
 def with_identifiers(statement: str) -> str:

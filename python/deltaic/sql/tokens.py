@@ -7,76 +7,28 @@ expressions and queries.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql.text_cache import TextCache
+from deltaic.sql_text import Token, string_value, tokens
 
 _T = TypeVar("_T")
 
-_TOKEN = re.compile(
-    r"""
-    (?P<space>\s+|--[^\n]*|/\*.*?\*/)
-  | (?P<string>[rR]'[^']*'|[rR]"[^"]*"|'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
-  | (?P<quoted>`(?:[^`]|``)*`)
-  | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\w*|\.\d+(?:[eE][+-]?\d+)?\w*)
-  | (?P<word>\w+)
-  | (?P<symbol><=>|->|=>|<=|>=|<>|!=|==|\|\||::|[^\s'"`])
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 
-_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
-
-
-@dataclass(frozen=True)
-class Token:
-    """One token. `text`: as written. `start`, `end`: its position in the statement."""
-
-    kind: Literal["string", "quoted", "number", "word", "symbol"]
-    text: str
-    start: int
-    end: int
-
-    @property
-    def keyword(self) -> str:
-        """The word in upper case; empty for a quoted name or a string, which are no keywords."""
-        return self.text.upper() if self.kind in ("word", "symbol", "number") else ""
-
-
-def _tokens(text: str) -> Iterator[Token]:
-    position = 0
-    while position < len(text):
-        match = _TOKEN.match(text, position)
-        if match is None:
-            found = text[position : position + 20]
-            raise InvalidArgumentError("SQL does not parse: a quote is never closed", where=f"character {position + 1}", found=found)
-        if (kind := match.lastgroup) != "space":
-            yield Token(kind, match.group(), match.start(), match.end())  # type: ignore[arg-type]
-        position = match.end()
+def _tokens(text: str) -> tuple[Token, ...]:
+    found = tuple(token for token in tokens(text) if token.kind != "comment")
+    for token in found:
+        if token.kind == "open":
+            rest = text[token.start : token.start + 20]
+            raise InvalidArgumentError("SQL does not parse: a quote is never closed", where=f"character {token.start + 1}", found=rest)
+    return found
 
 
 _TOKENS_OF = TextCache[tuple[Token, ...]](1 << 16)
 """Tokens of statements: a program runs the same statement again and again."""
-
-
-def string_value(token: str) -> str:
-    """Returns the text of a string literal, with Spark's escapes replaced; an r before the quote turns
-    escapes off."""
-    if token[0] in "rR":
-        return token[2:-1]
-    quote = token[0]
-    body = token[1:-1].replace(quote * 2, "\\" + quote)
-    return re.sub(r"\\(u[0-9A-Fa-f]{4}|.)", _unescaped, body, flags=re.DOTALL)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    what = match[1]
-    return chr(int(what[1:], 16)) if len(what) == 5 else _ESCAPES.get(what, what)
 
 
 class Reader:
@@ -85,7 +37,7 @@ class Reader:
 
     def __init__(self, text: str, *, several: bool = False) -> None:
         self.text = text
-        self.tokens = list(_TOKENS_OF.get(text, lambda: tuple(_tokens(text))))
+        self.tokens = list(_TOKENS_OF.get(text, lambda: _tokens(text)))
         while self.tokens and self.tokens[-1].text == ";":
             self.tokens.pop()
         self.position = 0
@@ -147,7 +99,7 @@ class Reader:
     def name(self) -> str:
         """Parses a name, quoted or not."""
         if not self.done and self.tokens[self.position].kind == "quoted":
-            return self._take("quoted", "a name").text[1:-1].replace("``", "`")
+            return self._take("quoted", "a name").name
         return self._take("word", "a name").text
 
     def dotted(self) -> tuple[str, ...]:
@@ -252,22 +204,22 @@ def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
     "x"): "x."} makes `x.id` of delta.`x`.id. The rest of the text does not change."""
     if not names:
         return text
-    tokens = list(_tokens(text))
+    found = _tokens(text)
     replacements = {tuple(part.lower() for part in qualifier): replacement for qualifier, replacement in names.items()}
     pieces: list[str] = []
     copied = index = 0
-    while index < len(tokens):
-        length = _qualifier_at(tokens, index, replacements)
+    while index < len(found):
+        length = _qualifier_at(found, index, replacements)
         if length:
-            qualifier = tuple(_plain(token) for token in tokens[index : index + length : 2])
-            pieces += [text[copied : tokens[index].start], replacements[qualifier]]
-            copied = tokens[index + length].start
+            qualifier = tuple(_plain(token) for token in found[index : index + length : 2])
+            pieces += [text[copied : found[index].start], replacements[qualifier]]
+            copied = found[index + length].start
             index += length
         index += 1
     return "".join(pieces) + text[copied:]
 
 
-def _qualifier_at(tokens: list[Token], index: int, qualifiers: Iterable[tuple[str, ...]]) -> int:
+def _qualifier_at(tokens: Sequence[Token], index: int, qualifiers: Iterable[tuple[str, ...]]) -> int:
     """Returns the number of tokens from `index` on that are one of the qualifiers and the dot after it; 0 if
     there is none."""
     if index and tokens[index - 1].text == ".":
@@ -283,6 +235,4 @@ def _qualifier_at(tokens: list[Token], index: int, qualifiers: Iterable[tuple[st
 
 
 def _plain(token: Token) -> str | Any:
-    if token.kind == "quoted":
-        return token.text[1:-1].replace("``", "`").lower()
-    return token.text.lower() if token.kind == "word" else None
+    return token.name.lower() if token.kind in ("quoted", "word") else None

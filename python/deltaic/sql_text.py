@@ -1,0 +1,104 @@
+"""SQL as text: its tokens, and names and texts in quotes, as Spark and DuckDB read them.
+
+Every module that reads words and quotes of a statement, a condition or DDL takes the tokens of this one, and
+every module that writes a name or a text into SQL quotes it here. Expressions and queries as a whole are
+parsed by sqlglot, with sqlglot's own tokens (`deltaic.spark_sql.parsing`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal, NamedTuple
+
+Kind = Literal["comment", "string", "quoted", "number", "word", "symbol", "open", "end"]
+
+# What most texts have most of comes first.
+_TOKEN = re.compile(
+    r"""\s*(?:
+    (?P<word>(?!\d|[rR]['"])\w+)
+  | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\w*|\.\d+(?:[eE][+-]?\d+)?\w*)
+  | (?P<comment>--[^\n]*|/\*.*?\*/)
+  | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|[rR]'[^']*'|[rR]"[^"]*")
+  | (?P<symbol><=>|->|=>|<=|>=|<>|!=|==|\|\||::|[^\s'"`])
+  | (?P<quoted>`(?:[^`]|``)*`)
+  | (?P<open>\S)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_ESCAPED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\u0000"})
+
+
+class Token(NamedTuple):
+    """One token. `text`: as written. `start`, `end`: its position in the whole text. A token of the kind
+    "quoted" is a name in backticks; one of the kind "open" is a quote that is never closed."""
+
+    kind: Kind
+    text: str
+    start: int
+    end: int
+
+    @property
+    def keyword(self) -> str:
+        """The word in upper case; empty for a quoted name or a string, which are no keywords."""
+        return self.text.upper() if self.kind in ("word", "symbol", "number") else ""
+
+    @property
+    def name(self) -> str:
+        """The name that a word is, or that stands in backticks."""
+        return name_of(self.text) if self.kind == "quoted" else self.text
+
+
+def tokens(text: str) -> list[Token]:
+    """Returns the tokens of a text, with comments and without white space."""
+    new = tuple.__new__  # in half the time of `Token(...)`
+    return [new(Token, (kind := match.lastgroup, match[kind], *match.span(kind))) for match in _TOKEN.finditer(text.rstrip())]  # type: ignore
+
+
+def name_of(quoted: str) -> str:
+    """Returns the name in backticks: `` `my col` `` -> `my col`. A backtick inside is doubled."""
+    return quoted[1:-1].replace("``", "`")
+
+
+def string_value(token: str) -> str:
+    """Returns the text of a string literal of Spark, with its escapes replaced; an r before the quote turns
+    escapes off."""
+    if token[0] in "rR":
+        return token[2:-1]
+    quote = token[0]
+    return re.sub(rf"\\(u[0-9A-Fa-f]{{4}}|.)|{quote}({quote})", _unescaped, token[1:-1], flags=re.DOTALL)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    what: str = match[1] or match[2]
+    return chr(int(what[1:], 16)) if len(what) == 5 else _ESCAPES.get(what, what)
+
+
+def spark_name(name: str) -> str:
+    """Returns a name in Spark's SQL: `my col` -> `` `my col` ``."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def quote_name(name: str) -> str:
+    """Returns a name in Spark's SQL as people write it: in backticks unless it is a plain identifier."""
+    return name if _PLAIN_NAME.fullmatch(name) else spark_name(name)
+
+
+def spark_text(value: str) -> str:
+    """Returns a text as a string literal of Spark, which has escapes: `it's` -> `'it\\'s'`. In an expression
+    that both engines read, use `plan.literal.lit`."""
+    return f"'{value.translate(_ESCAPED)}'"
+
+
+def duckdb_name(name: str) -> str:
+    """Returns a name in DuckDB's SQL: `my col` -> `"my col"`."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def duckdb_text(value: str) -> str:
+    """Returns a text in DuckDB's SQL, whose literals have no escapes, and no character NUL: `it's` ->
+    `'it''s'`. Without backslashes and control characters, Spark reads the same text."""
+    if "\0" in value:
+        return "(" + " || chr(0) || ".join(map(duckdb_text, value.split("\0"))) + ")"
+    return "'" + value.replace("'", "''") + "'"
