@@ -29,6 +29,7 @@ from deltaic.protocol.column_mapping import MAX_ID
 from deltaic.protocol.features import supported
 from deltaic.protocol.properties import OF_THE_LOG
 from deltaic.protocol.versions import upgrade, without_features
+from deltaic.sql_text import spark_name
 from deltaic.transaction import giving_way
 from deltaic.transaction.transaction import Transaction, already_committed, now_ms
 
@@ -58,7 +59,7 @@ class CloneSource:
     def of(snapshot: Snapshot) -> CloneSource:
         """The version of a Delta table."""
         return CloneSource(
-            name=f"delta.`{snapshot.location}`",
+            name=f"delta.{spark_name(snapshot.location)}",
             store=snapshot.store,
             protocol=snapshot.protocol,
             metadata=snapshot.metadata,

@@ -23,6 +23,7 @@ from deltaic.protocol.column_mapping import MODE, assign_existing
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name, walk
+from deltaic.sql_text import spark_name
 from deltaic.transaction.transaction import Transaction, already_committed
 
 log = logging.getLogger("deltaic.commands")
@@ -82,10 +83,10 @@ def clone_source(store: _core.Store) -> CloneSource:
     """All Parquet files below the store's place as the source of a clone. Types of partition columns are
     inferred."""
     if existing(store) is not None:
-        where = f"parquet.`{store.location}`"
-        raise InvalidArgumentError("the files are those of a Delta table", where=where, expected=f"delta.`{store.location}`")
+        where = f"parquet.{spark_name(store.location)}"
+        raise InvalidArgumentError("the files are those of a Delta table", where=where, expected=f"delta.{spark_name(store.location)}")
     protocol, metadata, adds = _surveyed(store, None, "hive", True, TableOptions())
-    return CloneSource(name=f"parquet.`{store.location}`", store=store, protocol=protocol, metadata=metadata, adds=adds)
+    return CloneSource(name=f"parquet.{spark_name(store.location)}", store=store, protocol=protocol, metadata=metadata, adds=adds)
 
 
 def _surveyed(

@@ -33,6 +33,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MODE, physical_names
 from deltaic.protocol.properties import TableProperties, canonical_name
 from deltaic.protocol.schema import Schema
+from deltaic.sql_text import spark_name
 from deltaic.transaction.transaction import Transaction, already_committed
 
 _MAX_AGE = "history.expire.max-snapshot-age-ms"
@@ -87,7 +88,7 @@ def clone_source(store: _core.Store, source: Any = None) -> CloneSource:
         return _marked(transaction, metadata, adds, rows) if len(rows) else adds
 
     return CloneSource(
-        name=f"iceberg.`{store.location}`",
+        name=f"iceberg.{spark_name(store.location)}",
         store=store,
         protocol=protocol,
         metadata=metadata,

@@ -14,7 +14,8 @@ from deltaic.plan.expression import Expression, column, null
 from deltaic.planning.columns import narrowed
 from deltaic.planning.planned import check_deterministic
 from deltaic.protocol.evolution import can_store, merge_schemas
-from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, quote_name, split_path, type_name
+from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, split_path, type_name
+from deltaic.sql_text import quote_name
 
 if TYPE_CHECKING:
     from deltaic.commands.merge import MergeSpec

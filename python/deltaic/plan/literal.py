@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
+from deltaic.sql_text import duckdb_text, spark_name
 
 # A quoted name of two or more parts. A single name keeps its brackets: `a`.b would be column b of table a,
 # but (`a`).b is field b of column a.
@@ -21,7 +22,7 @@ def col(name: str) -> str:
     `col("a.b")` is the column `` `a.b` ``, not field b of column a."""
     if not isinstance(name, str) or not name:
         raise InvalidTypeError("a column's name is text", found=repr(name))
-    return "`" + name.replace("`", "``") + "`"
+    return spark_name(name)
 
 
 def lit(value: Any) -> str:
@@ -87,7 +88,7 @@ def _text(value: str) -> str:
     # Spark and tokenizers may treat backslashes and control characters in a literal as escapes.
     if any(character in value for character in "\\\0") or any(ord(character) < 32 for character in value):
         return f"CAST(X'{value.encode().hex().upper()}' AS STRING)"
-    return "'" + value.replace("'", "''") + "'"
+    return duckdb_text(value)  # as Spark reads it, too
 
 
 def _datetime(value: datetime) -> str:

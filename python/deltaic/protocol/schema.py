@@ -17,6 +17,7 @@ from typing import Any, TypeAlias, Union, overload
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance, nearest_names
 from deltaic.protocol.actions import ReadOnlyDict
 from deltaic.protocol.bounded_json import parse_json
+from deltaic.sql_text import name_of, quote_name
 
 PRIMITIVES = frozenset(
     (
@@ -42,7 +43,6 @@ stack."""
 MAX_FIELDS = 100_000
 # Maximum characters of a schema's JSON whose Schema is cached. A commit parses the same text at every step.
 _MOST_KEPT = 16_384
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 DataType: TypeAlias = Union[str, "Struct", "Array", "Map"]
 
@@ -362,11 +362,6 @@ def _stream_schema(rows: Any) -> Any:
     return pyarrow.RecordBatchReader.from_stream(rows).schema
 
 
-def quote_name(name: str) -> str:
-    """Returns a name as SQL, in backticks unless it is a plain identifier: `my col` -> `` `my col` ``."""
-    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
-
-
 def path_text(path: Sequence[str]) -> str:
     """Returns a path as dotted text, such as ``a.`b.c` ``; the inverse of `split_path`."""
     return ".".join(map(quote_name, path))
@@ -378,10 +373,10 @@ def split_path(text: str) -> tuple[str, ...]:
     parts = []
     position = 0
     while True:
-        match = re.compile(r"`((?:[^`]|``)+)`|([^.`]+)").match(text, position)
+        match = re.compile(r"(`(?:[^`]|``)+`)|([^.`]+)").match(text, position)
         if match is None:
             raise InvalidArgumentError("not a column name", found=repr(text), expected="names divided by dots")
-        parts.append(match[1].replace("``", "`") if match[1] is not None else match[2].strip())
+        parts.append(name_of(match[1]) if match[1] is not None else match[2].strip())
         position = match.end()
         if position == len(text):
             return tuple(parts)

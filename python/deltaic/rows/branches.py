@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.protocol.schema import Field, Schema, Struct
 from deltaic.rows.rows import Rows
+from deltaic.sql_text import spark_name
 
 
 class BranchRows(Rows):
@@ -49,7 +50,7 @@ class BranchRows(Rows):
         from pyspark.sql import functions as F
 
         frame = self._all.to_spark()
-        return frame.select(*(_chosen_on_spark(F, frame[f"`{item.name}`"], item).alias(item.name) for item in self.schema))
+        return frame.select(*(_chosen_on_spark(F, frame[spark_name(item.name)], item).alias(item.name) for item in self.schema))
 
 
 def _chosen(array: pa.Array, data_type: pa.DataType) -> pa.Array:

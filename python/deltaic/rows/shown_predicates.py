@@ -7,6 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from deltaic.sql_text import duckdb_text
+
 _PLAIN = re.compile(r"[-+]?[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|true|false")
 _SHOWN_VALUES = 3
 """Maximum number of values of IN that are shown; of more, the first ones and the number of all are."""
@@ -44,4 +46,4 @@ def _literal(text: str | None) -> str:
     """Returns a literal, which JSON has as text of any type: numbers and booleans without quotes."""
     if text is None:
         return "null"
-    return text if _PLAIN.fullmatch(text) else "'" + text.replace("'", "''") + "'"
+    return text if _PLAIN.fullmatch(text) else duckdb_text(text)

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaic.engine.spark import settings
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
-from deltaic.protocol.schema import CHAR_TYPES, Field, Schema, quote_name
+from deltaic.protocol.schema import CHAR_TYPES, Field, Schema
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.named_tables import drop, enter_view, named_table, path_at, path_in_catalog, query_of_view, relocate, rename
 from deltaic.spark.patches import spark_sql
@@ -16,6 +16,7 @@ from deltaic.spark.references import references
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 

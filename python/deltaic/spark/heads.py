@@ -5,6 +5,7 @@ from __future__ import annotations
 from deltaic.errors import InvalidArgumentError
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import spark_name
 
 _EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
 _INTO = (("INTO", "TABLE"), ("OVERWRITE", "TABLE"), ("INTO",), ("OVERWRITE",))
@@ -91,5 +92,5 @@ def by_name(text: str) -> str:
     passes_head(reader)
     if reader.done or (token := reader.tokens[reader.position]).kind != "string":
         return text
-    path = reader.string().replace("`", "``")
-    return f"{text[: token.start]}delta.`{path}`{text[token.end :]}"
+    path = spark_name(reader.string())
+    return f"{text[: token.start]}delta.{path}{text[token.end :]}"

@@ -24,6 +24,7 @@ from deltaic.protocol.actions import Metadata
 from deltaic.protocol.properties import REGISTRY
 from deltaic.protocol.schema import path_text
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import name_of
 from deltaic.table import DeltaTable
 
 _STORE_OPTION = re.compile(r"(aws|azure|google|gcs|s3)_\w+|allow_http|allow_invalid_certificates|(connect_)?timeout|proxy_\w+|user_agent")
@@ -64,7 +65,7 @@ _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
 log = logging.getLogger("deltaic.spark")
 _WRITER_OPTIONS = ("mergeSchema", "overwriteSchema")
 """Options of writers that jobs also set on readers. They have no effect on reads, as in delta-spark."""
-_NAME = re.compile(r"\s*(?:`((?:[^`]|``)+)`\s*(?:,|$)|([^,]+)(?:,|$))")
+_NAME = re.compile(r"\s*(?:(`(?:[^`]|``)+`)\s*(?:,|$)|([^,]+)(?:,|$))")
 _TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<moment>\d{17}))")
 
 
@@ -375,7 +376,7 @@ class _OptionReader:
         if value is None:
             return None
         matches = _NAME.findall(value)
-        return tuple(quoted.replace("``", "`") if quoted else plain.strip() for quoted, plain in matches)
+        return tuple(name_of(quoted) if quoted else plain.strip() for quoted, plain in matches)
 
     def schema_mode(self) -> SchemaMode | None:
         merge, overwrite = self.flag("mergeSchema"), self.flag("overwriteSchema")

@@ -11,7 +11,7 @@ from deltaic.errors import InvalidArgumentError, TableNotFoundError
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.partitioning import from_directory
-from deltaic.protocol.schema import quote_name
+from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 

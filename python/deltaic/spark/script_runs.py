@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import quote_name
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.scripts import Block, Choice, Declaration, ForLoop, Handler, Loop, Node, Sql, parse_script
 from deltaic.sql.subqueries import QUERY_STARTS
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

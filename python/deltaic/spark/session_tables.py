@@ -16,7 +16,7 @@ from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Field, quote_name
+from deltaic.protocol.schema import Field
 from deltaic.spark.named_tables import SESSION_CATALOG, entering, named_table, place_of
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
@@ -26,6 +26,7 @@ from deltaic.sql.names import CatalogEntry, Name, Tables
 from deltaic.sql.positions import named
 from deltaic.sql.subqueries import defined, hold_queries
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 _numbers = itertools.count()

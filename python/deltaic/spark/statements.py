@@ -21,7 +21,7 @@ from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.plan.literal import col
 from deltaic.planning.columns import check_has_columns
-from deltaic.protocol.schema import Schema, quote_name
+from deltaic.protocol.schema import Schema
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.frame_writes import FORMATS
@@ -44,6 +44,7 @@ from deltaic.sql.results import nothing
 from deltaic.sql.statement import CHANGES_ROWS, run
 from deltaic.sql.subqueries import read_definitions
 from deltaic.sql.tokens import Reader, insert_first
+from deltaic.sql_text import quote_name, spark_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -351,7 +352,7 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
         view.make(_dispatched(spark, view.query, args, frames) if shown is None else _shown(spark, shown))
         if view.cached is None:
             return frame_of(spark, nothing())
-        return spark_sql(spark, f"{view.cached} `{view.name.replace('`', '``')}`")
+        return spark_sql(spark, f"{view.cached} {spark_name(view.name)}")
     if reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW"):
         raise UnsupportedFeatureError("a persistent view of a table by path", expected="CREATE TEMPORARY VIEW")
     if has_jvm(spark):

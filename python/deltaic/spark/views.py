@@ -10,6 +10,7 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import spark_name
 
 _VIEWS, _PROJECTIONS = "_deltaic_views", "_deltaic_projections"
 _MAKERS = ("createTempView", "createOrReplaceTempView")
@@ -104,7 +105,7 @@ def _noted(spark: Any, kind: str, view: str) -> str | None:
 
 
 def _table(spark: Any, view: str) -> Any:
-    return spark.table(f"`{view.replace('`', '``')}`")
+    return spark.table(spark_name(view))
 
 
 def _path_in_source(spark: Any, view: str) -> str | None:

@@ -17,6 +17,7 @@ from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Name
 from deltaic.sql.positions import matched
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable
 
 _ENDS = frozenset({"create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"})
@@ -183,7 +184,7 @@ def _column_name(column: Any) -> str:
     """Returns a name, or the name of a Column that is only a column. Raises UnsupportedFeatureError for
     other expressions."""
     text = column if isinstance(column, str) else sql_text(column, "partitionedBy")
-    reader = Reader(f"`{text}`" if isinstance(column, str) and text.isidentifier() else text)
+    reader = Reader(spark_name(text) if isinstance(column, str) and text.isidentifier() else text)
     try:
         parts = reader.dotted()
         reader.end()

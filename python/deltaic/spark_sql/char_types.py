@@ -17,6 +17,7 @@ from deltaic.errors import ProtocolError, SchemaMismatchError
 from deltaic.plan.literal import col
 from deltaic.protocol.schema import CHAR_TYPES, Field
 from deltaic.spark_sql.values import type_text
+from deltaic.sql_text import name_of
 
 _T = TypeVar("_T")
 _TOKEN = re.compile(r"\s*(`(?:[^`]|``)*`|[<>,:()]|[^\s<>,:()`]+)")
@@ -130,7 +131,7 @@ class _Parser:
     def _field(self) -> tuple[str, LengthLimit | NestedLimit | None]:
         name = self._next()
         self._expect(":")
-        return name[1:-1].replace("``", "`") if name.startswith("`") else name, self.type()
+        return name_of(name) if name.startswith("`") else name, self.type()
 
     def _listed(self, opening: str, closing: str, read: Callable[[], _T]) -> list[_T]:
         self._expect(opening)

@@ -21,6 +21,7 @@ from deltaic.spark_sql.parsing import parse
 from deltaic.spark_sql.scope import ColumnSql, Path, Scope
 from deltaic.spark_sql.translation import Translator
 from deltaic.spark_sql.values import Value, is_interval, unsupported
+from deltaic.sql_text import duckdb_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -198,6 +199,4 @@ def failure_of(error: Exception) -> DeltaError | None:
 
 def quote(*parts: str) -> str:
     """Returns a dotted name, each part quoted for DuckDB."""
-    from deltaic.spark_sql.values import name
-
-    return ".".join(map(name, parts))
+    return ".".join(map(duckdb_name, parts))

@@ -17,6 +17,7 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, is_shape
 from deltaic.spark_sql.interval_types import CALENDAR, DAY_TIME, DAYS, YEAR_MONTH, common_interval, is_day_time, is_interval, is_year_month
 from deltaic.spark_sql.interval_types import DUCKDB_TYPES as _INTERVALS
+from deltaic.sql_text import duckdb_name, duckdb_text
 
 __all__ = ["CALENDAR", "DAYS", "DAY_TIME", "YEAR_MONTH", "is_day_time", "is_interval", "is_year_month"]
 
@@ -160,16 +161,8 @@ def in_order(parts: Sequence[Value], result: Value) -> Value:
     return result.like(f"(CASE {nulls} ELSE {result.sql} END)", result.type, nullable=True)
 
 
-def text(value: str) -> str:
-    """Returns a Python string as a literal in DuckDB's SQL."""
-    if "\0" in value:
-        return "(" + " || chr(0) || ".join(f"'{part}'" for part in value.replace("'", "''").split("\0")) + ")"
-    return "'" + value.replace("'", "''") + "'"
-
-
-def name(identifier: str) -> str:
-    """Returns a quoted identifier in DuckDB's SQL."""
-    return '"' + identifier.replace('"', '""') + '"'
+text, name = duckdb_text, duckdb_name
+"""The translator writes these two in most lines."""
 
 
 def decimal_of(data_type: DataType) -> tuple[int, int] | None:

@@ -6,13 +6,14 @@ from collections.abc import Mapping
 
 from deltaic.commands.invariants import is_computed
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import Schema, quote_name
+from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.session import committing
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts, nothing
 from deltaic.sql.subqueries import engine_with, hold_queries
 from deltaic.sql.tokens import Reader, without_qualifiers
+from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 

@@ -10,13 +10,14 @@ from typing import Any
 from deltaic.commands.write import Mode
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Schema, quote_name
+from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.sql.change import defaulted, is_left_to_table
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import matched
 from deltaic.sql.results import nothing
 from deltaic.sql.tokens import Reader, without_qualifiers
+from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")

@@ -8,13 +8,14 @@ from typing import Any
 from deltaic.commands.merge import MergeSpec
 from deltaic.engine.source import buffered
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Schema, quote_name
+from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.sql.change import defaulted, is_left_to_table, read_assignment
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts
 from deltaic.sql.subqueries import engine_with
 from deltaic.sql.tokens import Reader, requalified
+from deltaic.sql_text import quote_name
 
 _CLAUSE_ENDS = ("WHEN",)
 

@@ -10,6 +10,7 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable, clone_files, run_write
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class Name:
         return ((self.alias,),) if self.alias else (self.parts, self.parts[-1:])
 
     def __str__(self) -> str:
-        return ".".join(f"`{part}`" for part in self.parts)
+        return ".".join(map(spark_name, self.parts))
 
 
 def read_name(reader: Reader, *, alias: bool = False, travel: bool = False) -> Name:

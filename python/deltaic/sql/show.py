@@ -7,13 +7,14 @@ import pyarrow as pa
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.plan.literal import lit
 from deltaic.protocol.properties import REGISTRY, Status
-from deltaic.protocol.schema import Schema, quote_name
+from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.sql.create import read_property_name
 from deltaic.sql.insert import fixed_values, partition_value
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing, rows_of
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 

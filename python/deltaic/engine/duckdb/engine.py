@@ -24,6 +24,7 @@ from deltaic.plan.expression import Expression, column_at, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
 from deltaic.protocol.column_mapping import map_fields
 from deltaic.protocol.schema import Array, DataType, Map, Schema, Struct
+from deltaic.sql_text import duckdb_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -358,7 +359,6 @@ class LocalEngine:
         disk; it is not a temporary table, since each cursor must see it."""
         from deltaic.engine.duckdb.connection import Work, database
         from deltaic.engine.duckdb.held_rows import BatchStream, HeldRows, read_few
-        from deltaic.engine.duckdb.lowering import quote
 
         name = f"__deltaic_held_{next(_held)}"
         work, used, schema = Work(), list[Any](), arrow_schema(relation.schema)
@@ -371,13 +371,13 @@ class LocalEngine:
                 used.append(uses.enter_context(database(planned=True)))
                 cursor = work.cursor()
                 cursor.register(f"{name}_rows", BatchStream(arrow, _kept_failure(work, itertools.chain(batches, others))))
-                cursor.execute(f"CREATE TABLE {quote(name)} AS SELECT * FROM {quote(name + '_rows')}")
+                cursor.execute(f"CREATE TABLE {duckdb_name(name)} AS SELECT * FROM {duckdb_name(name + '_rows')}")
                 return None
 
             def drop() -> None:
                 for connection in used:
                     with connection.cursor() as cursor:
-                        cursor.execute(f"DROP TABLE IF EXISTS {quote(name)}")
+                        cursor.execute(f"DROP TABLE IF EXISTS {duckdb_name(name)}")
 
             try:
                 try:
@@ -401,7 +401,7 @@ class LocalEngine:
         """Sorts the scan's rows along the curve: a scan of the curve's columns samples the boundaries, then a
         full scan gets keys from `_core` and is sorted in DuckDB. Fields of structs are columns of their own
         meanwhile."""
-        from deltaic.engine.duckdb.lowering import LoweredQuery, columns_with_maps, quote
+        from deltaic.engine.duckdb.lowering import LoweredQuery, columns_with_maps
         from deltaic.planning.opening import scan_schema
 
         nested = {name: f"__deltaic_curve_{number}" for number, name in enumerate(columns) if name not in plan.schema.names}
@@ -411,7 +411,7 @@ class LocalEngine:
         whole = self.run(_with_fields(plan, nested))
         bounds = self.consume(narrow, lambda stream: _core.RangeBounds.sample(stream, keys))
         schema = scan_schema(plan)
-        names = ", ".join(quote(item.name) for item in schema)
+        names = ", ".join(duckdb_name(item.name) for item in schema)
 
         maps = columns_with_maps(schema)
 

@@ -25,6 +25,7 @@ from deltaic.plan.nodes import (
 from deltaic.planning.opening import scan_schema
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
 from deltaic.spark_sql.expression import column_sql, value_of
+from deltaic.sql_text import duckdb_name
 
 if TYPE_CHECKING:
     from deltaic.engine.duckdb.connection import Work
@@ -39,11 +40,6 @@ _JOINS = {
     "left_anti": "ANTI JOIN",
 }
 _numbers = itertools.count()
-
-
-def quote(name: str) -> str:
-    """A name as DuckDB's SQL."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 @dataclass
@@ -69,7 +65,7 @@ class Query:
         return text
 
     def _all(self) -> list[str]:
-        return [f"{quote(alias)}.{quote(name)}" for alias, schema in self.scope.items() for name in schema.names] or ["1"]
+        return [f"{duckdb_name(alias)}.{duckdb_name(name)}" for alias, schema in self.scope.items() for name in schema.names] or ["1"]
 
     def as_source(self) -> Query:
         """Returns these rows as a query that another query can select from."""
@@ -78,7 +74,7 @@ class Query:
         if self.select is None and len(self.scope) > 1:
             return self  # a join of these rows raises an error that asks for a projection
         alias = next(iter(self.scope))
-        return Query(f"({self.sql()}) AS {quote(alias)}", self.scope, origins=self.origins)
+        return Query(f"({self.sql()}) AS {duckdb_name(alias)}", self.scope, origins=self.origins)
 
 
 @dataclass
@@ -161,7 +157,7 @@ class Lowering:
         if leaf.opener is not None:
             name = f"__deltaic_source_{next(_numbers)}"
             self._leaves[name] = leaf.opener
-        query = Query(f"{quote(name or '')} AS {quote(plan.alias)}", {plan.alias: leaf.schema})
+        query = Query(f"{duckdb_name(name or '')} AS {duckdb_name(plan.alias)}", {plan.alias: leaf.schema})
         if name is not None and leaf.maps:
             self._copied[name], self._with_maps[name] = set(leaf.maps), leaf
             query.origins = {(plan.alias, column): (name, column) for column in leaf.maps}
@@ -203,7 +199,7 @@ class Lowering:
             self._read(query.origins.values())
         schema = next(iter(queries[0].scope.values()))
         text = " UNION ALL ".join(f"({query.sql()})" for query in queries)
-        return Query(f"({text}) AS {quote(plan.alias)}", {plan.alias: schema})
+        return Query(f"({text}) AS {duckdb_name(plan.alias)}", {plan.alias: schema})
 
     def _aggregate(self, plan: Aggregate) -> Query:
         query = self._query(plan.input)
@@ -213,7 +209,7 @@ class Lowering:
         self._read(origins.values())
         for name, aggregated in plan.columns:
             sql, data_type = self._aggregated(aggregated, query)
-            select.append(f"{sql} AS {quote(name)}")
+            select.append(f"{sql} AS {duckdb_name(name)}")
             fields.append(Field(name, data_type))
         group = [str(number + 1) for number in range(len(plan.keys))]
         return replace(query, select=select, scope={plan.alias: Schema(fields)}, group=group, origins={})
@@ -229,7 +225,7 @@ class Lowering:
             sql, data_type = self._translated(value, query.scope, query.origins, copies=copies)
             if sql in copies:
                 origins[name] = copies[sql]
-            select.append(f"{sql} AS {quote(name)}")
+            select.append(f"{sql} AS {duckdb_name(name)}")
             fields.append(Field(name, data_type))
         return select, fields, origins
 

@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from deltaic.engine.duckdb.held_rows import read_few
-from deltaic.engine.duckdb.lowering import columns_with_maps, quote
+from deltaic.engine.duckdb.lowering import columns_with_maps
 from deltaic.engine.duckdb.plain_files import PlainTable, plain_files
 from deltaic.engine.duckdb.registering import TableRows, compute
 from deltaic.planning.opening import OPENED, SMALL_BYTES, bytes_of_files, scan_schema
+from deltaic.sql_text import duckdb_name
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +49,7 @@ def native_tables(
         else:
             return {}
     work.plain_tables += plain.values()
-    copies = {name: quote(work.small_table(cursor, table)) for name, table in small.items()}
+    copies = {name: duckdb_name(work.small_table(cursor, table)) for name, table in small.items()}
     return {**copies, **{name: f"({table.select})" for name, table in plain.items()}}
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltaic import _core
-from deltaic.engine.duckdb.lowering import quote
 from deltaic.errors import ProtocolError
+from deltaic.sql_text import duckdb_name, duckdb_text
 
 if TYPE_CHECKING:
     from deltaic.engine.duckdb.registering import TableRows
@@ -50,8 +50,8 @@ class PlainTable:
     @property
     def select(self) -> str:
         """A SELECT of DuckDB with the columns of the scan."""
-        scan, paths = self.rows.scan, ["'" + path.replace("'", "''") + "'" for path in self.files.paths]
-        columns = [f"{quote(stored)} AS {quote(name)}" for stored, name in zip(self.files.names, scan.columns, strict=True)]
+        scan, paths = self.rows.scan, list(map(duckdb_text, self.files.paths))
+        columns = [f"{duckdb_name(stored)} AS {duckdb_name(name)}" for stored, name in zip(self.files.names, scan.columns, strict=True)]
         # DuckDB takes 0.2 ms less for a single path without options than for a list with options.
         arguments = paths if len(paths) == 1 else [f"[{', '.join(paths)}]"]
         if any(scan.schema.field(name).type in ("float", "double") for name in scan.columns):

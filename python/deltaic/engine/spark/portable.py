@@ -27,6 +27,7 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.nodes import Scan
 from deltaic.planning.opening import numbered
 from deltaic.protocol.schema import Array, Field
+from deltaic.sql_text import spark_name
 
 PATH = "__deltaic_path"
 INDEX = "__deltaic_index"
@@ -90,7 +91,7 @@ def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> 
     data = columns.in_files
     rows = _parquet(spark, spark_files["__deltaic_place"].to_pylist(), data, columns.reader_options)
     paths = _spark_paths(spark_files, lambda place: _parquet(spark, [place], data, columns.reader_options))
-    data_columns = [F.col(f"`{name}`") for name in data.names]
+    data_columns = [F.col(spark_name(name)) for name in data.names]
     # `metadataColumn`, as a column of the table may be called _metadata.
     file_metadata = rows.metadataColumn("_metadata")
     rows = rows.select(*data_columns, file_metadata["file_path"].alias(PATH), file_metadata["row_index"].alias(INDEX))

@@ -17,13 +17,13 @@ from deltaic.engine.spark.stores import opening
 from deltaic.plan.literal import col
 from deltaic.protocol.ddl import format_type
 from deltaic.spark.patches import spark_sql
+from deltaic.sql_text import spark_text, tokens
 from deltaic.table import DeltaTable
 
 _PLAIN = re.compile(r"\w+", re.ASCII)
 """Matches the names that Spark's session catalog allows. As a pattern of LIKE, such a name matches only
 itself, in any case of letters."""
 _COLUMN = re.compile(r"^ \|-- (.*): \w+(?:\([^)]*\))? \(nullable = (?:true|false)\)$", re.MULTILINE)
-_QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def entry_of(spark: Any, parts: Sequence[str]) -> Entry | None:
         return None
     within = f" IN {col(parts[0])}" if len(parts) == 2 else ""
     try:
-        rows = spark_sql(spark, f"SHOW TABLE EXTENDED{within} LIKE {_text(parts[-1])}").collect()
+        rows = spark_sql(spark, f"SHOW TABLE EXTENDED{within} LIKE {spark_text(parts[-1])}").collect()
     except AnalysisException:  # no such schema: the caller reports what is missing
         return None
     matches = [row for row in rows if row.tableName.lower() == parts[-1].lower()]
@@ -79,8 +79,8 @@ def _entry(schema: str, text: str) -> Entry:
 def _view(head: str, columns: str) -> View:
     text = head.partition("\nView Text: ")[2].partition("\nView Original Text: ")[0]
     within = _line(head, "View Catalog and Namespace", first=False)
-    outputs = _QUOTED.findall(_line(head, "View Query Output Columns", first=False) or "")
-    names = tuple(name.replace("``", "`") for name in outputs)
+    outputs = tokens(_line(head, "View Query Output Columns", first=False) or "")
+    names = tuple(token.name for token in outputs if token.kind == "quoted")
     schema = None if within is None else within.rpartition(".")[2].strip("`")
     return View(text, schema, tuple(_COLUMN.findall(columns)), names)
 
@@ -116,7 +116,7 @@ def reserved(spark: Any, parts: tuple[str, str]) -> Iterator[None]:
 
 def enter(spark: Any, parts: tuple[str, str], path: str) -> None:
     """Adds the entry of an existing table."""
-    spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_columns(spark, path) or _NO_COLUMNS}) USING delta LOCATION {_text(path)}")
+    spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_columns(spark, path) or _NO_COLUMNS}) USING delta LOCATION {spark_text(path)}")
 
 
 def set_columns(spark: Any, parts: Sequence[str], path: str) -> None:
@@ -127,7 +127,7 @@ def set_columns(spark: Any, parts: Sequence[str], path: str) -> None:
 def enter_view(spark: Any, parts: Sequence[str], text: str, columns: Sequence[str], comment: str | None, *, replaces: bool) -> None:
     """Creates a persistent view over tables of the catalog."""
     statement = "CREATE OR REPLACE VIEW" if replaces else "CREATE VIEW"
-    clause = "" if comment is None else f" COMMENT {_text(comment)}"
+    clause = "" if comment is None else f" COMMENT {spark_text(comment)}"
     spark_sql(spark, f"{statement} {_quoted(parts)} ({', '.join(map(col, columns))}){clause} AS {text}")
 
 
@@ -139,11 +139,6 @@ def drop(spark: Any, parts: tuple[str, str], *, purges: bool) -> None:
 def rename(spark: Any, parts: tuple[str, str], new: Sequence[str]) -> None:
     """Renames a table; the files of a managed one move with it."""
     spark_sql(spark, f"ALTER TABLE {_quoted(parts)} RENAME TO {_quoted(new)}")
-
-
-def _text(value: str) -> str:
-    """Writes a string literal for places where Spark's grammar allows no other expression."""
-    return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def _quoted(parts: Sequence[str]) -> str:

@@ -10,6 +10,7 @@ from typing import TypeVar
 from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.sql_text import spark_name
 
 T = TypeVar("T")
 
@@ -40,7 +41,7 @@ class TableName:
     changes: ChangeRange | None = None
 
     def __str__(self) -> str:
-        return ".".join(f"`{part}`" for part in self.parts)
+        return ".".join(map(spark_name, self.parts))
 
 
 def bind(

@@ -14,7 +14,7 @@ from typing import Any
 
 from deltaic.engine.spark.native.session import analyzed_plan, expression_of, parsed_expression
 from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import quote_name
+from deltaic.sql_text import quote_name, spark_text
 
 _FUNCTIONS = "_deltaic_python_functions"
 _VARIABLE = "__deltaic_"
@@ -130,7 +130,7 @@ class ColumnText:
     def _field(self, node: Any) -> Any:
         name = str(node.name().get())
         made = self._parsed("x['y']")
-        literal = self._parsed("'" + name.replace("\\", "\\\\").replace("'", "\\'") + "'")
+        literal = self._parsed(spark_text(name))
         return made.withNewChildren(self._seq([node.child(), literal]))
 
     def _called(self, function: str, arguments: Any) -> Any:

@@ -30,6 +30,7 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.nodes import FILE_COLUMN, DeferredFiles, Scan
 from deltaic.planning.opening import numbered
 from deltaic.protocol.schema import Field, Schema
+from deltaic.sql_text import spark_name
 
 METADATA = "_metadata"
 """Spark's hidden column about the file of a row: the file's path, name and size, and the row's index in
@@ -151,7 +152,7 @@ class _Part:
             rows = rows.where(is_listed if self.kind == ONLY else ~is_listed)
         if not self.columns.metadata and (plain := self.columns.plain(ROW_INDEX)) is not None:
             return selected(self.jvm, rows, plain)
-        position = F.col(f"`{ROW_INDEX}`") if self.columns.positions else None
+        position = F.col(spark_name(ROW_INDEX)) if self.columns.positions else None
         metadata = [F.col(METADATA)] if self.columns.metadata else []
         return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *metadata)
 
