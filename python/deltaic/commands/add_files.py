@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +24,7 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.partitioning import from_directory
+from deltaic.protocol.paths import decoded_path, encoded_path
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def add_files(
         return snapshot, {}
     new = _actions(snapshot, [file if isinstance(file, AddFile) else _stored(snapshot, file) for file in items_of(files, "files")])
     if snapshot.properties.iceberg_compat:
-        paths = [unquote(path) for path in new["path"].to_pylist()]
+        paths = list(map(decoded_path, new["path"].to_pylist()))
         check_field_ids(snapshot.store, snapshot.schema, zip(paths, new["size"].to_pylist(), strict=True))
     if check_rows:
         check_files(snapshot, engine, new)
@@ -160,7 +160,7 @@ def _action(snapshot: Snapshot, file: AddFile) -> dict[str, Any]:
         modified = known[1]
     stats = file.stats if file.stats is None or isinstance(file.stats, str) else json.dumps(dict(file.stats), default=str)
     return {
-        "path": quote(file.path, safe="/=:@!$&'()*+,;-._~"),
+        "path": encoded_path(file.path),
         "partitionValues": list(_partition_values(snapshot, file).items()),
         "size": file.size,
         "modificationTime": modified,

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 from typing import Any
-from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -31,6 +30,7 @@ from deltaic.options import CommitOptions
 from deltaic.protocol import definition
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MODE, physical_names
+from deltaic.protocol.paths import encoded_path
 from deltaic.protocol.properties import TableProperties, canonical_name
 from deltaic.protocol.schema import Schema
 from deltaic.sql_text import spark_name
@@ -124,7 +124,7 @@ def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Proto
     names = physical_names(schema, metadata.partition_columns)
     rows = [
         {
-            "path": quote(paths.relative(file.path), safe="/=:@!$&'()*+,;-._~"),
+            "path": encoded_path(paths.relative(file.path)),
             "partitionValues": list(zip(names, values, strict=True)),
             "size": file.size,
             "modificationTime": table.added_at(file),
@@ -168,7 +168,7 @@ def _by_positions(store: _core.Store, table: IcebergTable, paths: Paths, positio
     sequence_of = np.array([file.sequence_number for file in table.files.data], np.int64)
     parts: list[pa.Table] = []
     for deletes in table.files.deletes:
-        files = pa.table({"path": [quote(paths.relative(deletes.path))], "size": pa.array([deletes.size], pa.int64())})
+        files = pa.table({"path": [encoded_path(paths.relative(deletes.path))], "size": pa.array([deletes.size], pa.int64())})
         rows = _core.read(store, _POSITION_DELETES, files, ["file_path", "pos"]).to_table()
         named = rows["file_path"].combine_chunks().dictionary_encode()
         named = named.chunk(0) if isinstance(named, pa.ChunkedArray) else named

@@ -21,7 +21,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +32,7 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store
+from deltaic.protocol.paths import decoded_path
 
 log = logging.getLogger("deltaic.commands")
 
@@ -303,7 +303,7 @@ def _prefixes(location: str) -> list[str]:
         return [f"{begin}{place}/" for begin in ("", "file:", "file://")]
     scheme, _, rest = place.partition("://")
     schemes = ("s3", "s3a", "s3n") if scheme in ("s3", "s3a", "s3n") else (scheme,)
-    return list(dict.fromkeys(f"{each}://{spelled}/" for each in schemes for spelled in (rest, unquote(rest))))
+    return list(dict.fromkeys(f"{each}://{spelled}/" for each in schemes for spelled in (rest, decoded_path(rest))))
 
 
 def _below(batch: pa.Table, location: str) -> pa.Table:

@@ -21,6 +21,7 @@ from deltaic.log import references
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import column_mapping_mode
+from deltaic.protocol.paths import NULL_FOLDER, escaped_in_folder
 from deltaic.protocol.properties import TableProperties
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ FOLDER = "_symlink_format_manifest"
 PROPERTY = "delta.compatibility.symlinkFormatManifest.enabled"
 _AT_ONCE = 16
 """Number of manifests that are written at the same time."""
-_NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
-_ESCAPED = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
 
 
 def are_kept(metadata: Metadata | None) -> bool:
@@ -133,7 +132,8 @@ def _write(snapshot: Snapshot, adds: pa.Table) -> list[str]:
 
 def _manifest(columns: Sequence[str], values: Sequence[str | None]) -> str:
     folders = (
-        f"{_escaped(name)}={_NULL_FOLDER if value is None else _escaped(value)}/" for name, value in zip(columns, values, strict=True)
+        f"{escaped_in_folder(name)}={NULL_FOLDER if value is None else escaped_in_folder(value)}/"
+        for name, value in zip(columns, values, strict=True)
     )
     return f"{FOLDER}/{''.join(folders)}manifest"
 
@@ -144,8 +144,3 @@ def _locations(paths: pa.Array, location: str) -> pa.Array:
     root = location if "://" in location else f"file:{location}"
     inside = pc.is_in(paths, value_set=references.inside(paths))
     return pc.if_else(inside, pc.binary_join_element_wise(root.rstrip("/"), paths, "/"), paths)
-
-
-def _escaped(text: str) -> str:
-    """Escapes a name or a partition value as Hive does in names of folders: `a/b` becomes `a%2Fb`."""
-    return "".join(f"%{ord(letter):02X}" if letter in _ESCAPED else letter for letter in text)

@@ -4,12 +4,12 @@ Vectors)."""
 from __future__ import annotations
 
 import uuid
-from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
+from deltaic.protocol.paths import decoded_path, encoded_path
 
 _ABSOLUTE = r"^(?:[A-Za-z][A-Za-z0-9+.-]*:|/)"
 
@@ -57,7 +57,7 @@ def referenced(actions: pa.Table, location: str) -> pa.Array:
 
 def encoded(paths: pa.Array) -> pa.Array:
     """Percent-encodes paths, as they are in the log."""
-    return pa.array([quote(path) for path in paths.to_pylist()], pa.string())
+    return pa.array(list(map(encoded_path, paths.to_pylist())), pa.string())
 
 
 def keys(actions: pa.Table) -> pa.Array:
@@ -108,7 +108,7 @@ def _decoded(paths: pa.Array) -> pa.Array:
     coded = pc.match_substring(paths, "%")
     if not pc.any(coded).as_py():
         return paths
-    replacements = pa.array([unquote(path) for path in paths.filter(coded).to_pylist()], pa.string())
+    replacements = pa.array(list(map(decoded_path, paths.filter(coded).to_pylist())), pa.string())
     return pc.replace_with_mask(paths, coded, replacements)
 
 

@@ -6,9 +6,9 @@ Rust writes and parses the text of partition values in the log (PROTOCOL.md, "Pa
 from __future__ import annotations
 
 from collections.abc import Iterable
-from urllib.parse import unquote
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.protocol.paths import NULL_FOLDER, unescaped_in_folder
 from deltaic.protocol.schema import Schema, is_shape, type_name
 
 _NOT_PARTITIONS = frozenset({"variant", "void"})
@@ -48,4 +48,4 @@ def from_directory(path: str) -> dict[str, str | None]:
     files.
     """
     pairs = (part.partition("=") for part in path.split("/")[:-1] if "=" in part)
-    return {unquote(name): None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value) for name, _, value in pairs}
+    return {unescaped_in_folder(name): None if value == NULL_FOLDER else unescaped_in_folder(value) for name, _, value in pairs}

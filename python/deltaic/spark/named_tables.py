@@ -11,12 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from deltaic.commands.create import making_managed
 from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import delete_folder, has_jvm, has_temporary_view
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.protocol.paths import decoded_path
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.portable import names
 from deltaic.sql.names import Name, read_name
@@ -273,4 +274,4 @@ def _qualified(spark: Any, parts: Sequence[str]) -> tuple[str, str]:
 def path_at(location: str) -> str:
     """Converts a local URI to a path: `file:/a%20b` becomes `/a b`. Other locations stay as they are."""
     split = urlsplit(location)
-    return unquote(split.path) if split.scheme == "file" else location
+    return decoded_path(split.path) if split.scheme == "file" else location

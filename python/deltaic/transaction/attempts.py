@@ -12,13 +12,13 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, NoReturn
-from urllib.parse import unquote
 
 from deltaic import _core
 from deltaic.errors import CommitError, CommitUnknownError, ConcurrentWriteException, TableAlreadyExistsError
 from deltaic.log import catalog, history
 from deltaic.log.segment import LOG, commit_path
 from deltaic.protocol import features, row_tracking
+from deltaic.protocol.paths import decoded_path
 from deltaic.transaction import timestamps
 from deltaic.transaction.body import Base, commit_body
 from deltaic.transaction.turns import turns_of
@@ -115,7 +115,7 @@ class Attempts:
         None if the store does not support this, or if the lines must be made again as the definition of the
         table has changed."""
         txn_id, body = self._body()
-        staged = self.store.stage(LOG, body, after=[unquote(each) for each in self.transaction.files])
+        staged = self.store.stage(LOG, body, after=list(map(decoded_path, self.transaction.files)))
         if staged is None:
             return None
         with self.turns.turn(self.stop):
@@ -211,7 +211,7 @@ class Attempts:
         doubt: Exception | None = None
         self.transaction.in_doubt = True
         unanswered, staged = False, ""
-        files = [unquote(each) for each in self.transaction.files]
+        files = list(map(decoded_path, self.transaction.files))
         for wait in (*PUT_WAITS, None):
             failure: BaseException | None = None
             try:

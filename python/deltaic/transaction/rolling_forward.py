@@ -13,7 +13,6 @@ import logging
 import time
 from collections.abc import Sequence
 from typing import Any, NoReturn
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +25,7 @@ from deltaic.log.segment import commit_path
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import line
+from deltaic.protocol.paths import decoded_path
 from deltaic.transaction import row_ids, timestamps
 from deltaic.transaction.conflicts import Current, Isolation
 from deltaic.transaction.marks import MarkedRows
@@ -71,7 +71,7 @@ def _put(store: _core.Store, version: int, body: bytes, files: Sequence[str]) ->
     for wait in (*RECORD_WAITS, None):
         failure: Exception | None = None
         try:
-            if store.put_if_absent(commit_path(version), body, after=[unquote(each) for each in files]) == "created":
+            if store.put_if_absent(commit_path(version), body, after=list(map(decoded_path, files))) == "created":
                 return True
         except Exception as error:
             failure = error

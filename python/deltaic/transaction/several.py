@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextvars import copy_context
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import unquote
 
 from deltaic import configuration
 from deltaic.errors import (
@@ -39,6 +38,7 @@ from deltaic.log.segment import LOG, commit_path
 from deltaic.options import CommitOptions
 from deltaic.protocol import features
 from deltaic.protocol.actions import line
+from deltaic.protocol.paths import decoded_path
 from deltaic.transaction import information, timestamps
 from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.body import Base, commit_body
@@ -305,7 +305,7 @@ class Part(Attempts):
             self._pass(self.rules.newest(self.base + 1))
             # New deletion vectors must be durable before the decision, like the other files before the start
             # commit.
-            self.store.stage(LOG, b"", after=[unquote(each) for each in self.transaction.files])
+            self.store.stage(LOG, b"", after=list(map(decoded_path, self.transaction.files)))
             self._put_intent(self.began, self.base, None)
 
     def roll_forward(self) -> None:

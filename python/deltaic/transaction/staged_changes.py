@@ -4,7 +4,6 @@ of them become one commit."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,6 +14,7 @@ from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
 from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import line
+from deltaic.protocol.paths import decoded_path
 from deltaic.transaction.transaction import Counted, Transaction
 from deltaic.transaction.winners import concat
 
@@ -88,8 +88,8 @@ class StagedChanges:
         for each in steps:
             each.hand_over(joined)
         named = {*adds["path"].to_pylist(), *references.vector_files(adds, joined.store.location).to_pylist()}
-        named |= {unquote(path) for path in named}
-        between = {path for path in joined.files if not {path, unquote(path)} & named}
+        named |= {decoded_path(path) for path in named}
+        between = {path for path in joined.files if not {path, decoded_path(path)} & named}
         joined.files = [path for path in joined.files if path not in between]
         joined.delete_files(sorted(between))
         return joined, lambda: _sums([counted() for _, counted in self.steps])

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +38,7 @@ from deltaic.options import CommitOptions
 from deltaic.protocol import clustering, features, iceberg
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import Change
+from deltaic.protocol.paths import decoded_path
 from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.conflicts import Current, Isolation
 from deltaic.transaction.giving_way import Gate
@@ -262,7 +262,7 @@ class Transaction:
     def delete_files(self, paths: Collection[str]) -> None:
         if paths:
             try:
-                self.store.delete([unquote(path) for path in paths])
+                self.store.delete(list(map(decoded_path, paths)))
             except (DeltaError, OSError) as error:
                 log.warning("%s: files of a failed %s could not be deleted: %s", self.store.location, self.operation, error)
 

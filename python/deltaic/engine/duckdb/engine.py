@@ -328,9 +328,9 @@ class LocalEngine:
 
     def write(self, relation: LocalRelation, target: WriteTarget) -> pa.Table:
         def undo(adds: pa.Table) -> None:
-            from urllib.parse import unquote
+            from deltaic.protocol.paths import decoded_path
 
-            target.store.delete([unquote(path) for path in adds["path"].to_pylist()])
+            target.store.delete(list(map(decoded_path, adds["path"].to_pylist())))
 
         return self.consume(relation, lambda stream: _core.write(target.store, target.schema, stream, target.options_json), undo)
 
@@ -349,9 +349,9 @@ class LocalEngine:
                 scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
             )
 
-        from urllib.parse import unquote
+        from deltaic.protocol.paths import decoded_path
 
-        return Work().call(mark, lambda marked: scan.store.delete([unquote(path) for path in marked.written]))
+        return Work().call(mark, lambda marked: scan.store.delete(list(map(decoded_path, marked.written))))
 
     @contextmanager
     def hold(self, relation: LocalRelation, alias: str) -> Iterator[Data]:

@@ -16,7 +16,6 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +33,7 @@ from deltaic.errors import CommitError, ConstraintViolationError, UnsupportedFea
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col
 from deltaic.protocol.column_mapping import ID, physical_name
+from deltaic.protocol.paths import decoded_path
 from deltaic.protocol.schema import Field, Schema, is_shape, path_text, primitive_types, walk
 from deltaic.spark_sql.null_conditions import null_conditions
 
@@ -102,7 +102,7 @@ def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) 
     empty = pc.equal(rows, 0)
     if pc.any(empty).as_py():
         # Spark writes a file even if there are no rows.
-        target.store.delete([unquote(path) for path in adds["path"].filter(empty).to_pylist()])
+        target.store.delete(list(map(decoded_path, adds["path"].filter(empty).to_pylist())))
         adds = adds.filter(pc.invert(empty))
     return adds
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 import pyarrow.compute as pc
 
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.log.log_stores.aws import AwsClients, as_os_error, clients_of
 from deltaic.log.store import open_own
+from deltaic.protocol.paths import decoded_path
 
 _S3 = ("s3", "s3a")
 
@@ -101,7 +102,7 @@ def bucket_and_key(location: str) -> tuple[str, str]:
     """Returns bucket and key of a URL, decoded and without a slash at the end: "s3://bucket/a/key/" ->
     ("bucket", "a/key")."""
     parts = urlsplit(location)
-    return parts.netloc.rpartition("@")[2], "/".join(part for part in unquote(parts.path).split("/") if part)
+    return parts.netloc.rpartition("@")[2], "/".join(part for part in decoded_path(parts.path).split("/") if part)
 
 
 def _status(error: Exception) -> Any:

@@ -1,0 +1,35 @@
+"""Paths of files in the log: they are URIs, so percent-encoded (PROTOCOL.md, "Add File and Remove File").
+
+Stores take decoded paths. Names of folders such as `city=New%20York` are escaped as in Hive, which is another
+encoding: where such a folder is part of a path in the log, it is encoded once more.
+"""
+
+from __future__ import annotations
+
+from urllib.parse import quote, unquote
+
+_OF_PATHS = "/=:@!$&'()*+,;-._~"
+"""Characters that RFC 2396 allows in a path, in addition to letters and digits."""
+_OF_HIVE = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
+NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
+"""Hive's text of null in the name of a folder."""
+
+
+def encoded_path(path: str) -> str:
+    """Percent-encodes a path for the log."""
+    return quote(path, safe=_OF_PATHS)
+
+
+def decoded_path(path: str) -> str:
+    """Decodes the path of an action, or of a URL, once: `a%20b` becomes `a b`."""
+    return unquote(path)
+
+
+def escaped_in_folder(text: str) -> str:
+    """Escapes a name or a partition value as Hive does in names of folders: `a/b` becomes `a%2Fb`."""
+    return "".join(f"%{ord(letter):02X}" if letter in _OF_HIVE else letter for letter in text)
+
+
+def unescaped_in_folder(text: str) -> str:
+    """Returns the name or the value that was escaped in the name of a folder."""
+    return unquote(text)
