@@ -1,0 +1,72 @@
+"""Tokens, quoting and the encoding of paths have one module each: `sql_text.py` and `protocol/paths.py`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent.parent / "python" / "deltaic"
+
+# Modules with a pattern of quotes for another text than Spark's SQL, or for a part of one.
+OTHER_TEXT = {
+    "engine/duckdb/native_tables.py": "DuckDB's SQL, as it was written here",
+    "spark_sql/query/windows.py": "DuckDB's SQL, as it was written here",
+    "spark_sql/functions/time_formats.py": "patterns of dates",
+    "spark_sql/char_types.py": "types in a column's metadata, whose names stand there with any characters",
+    "protocol/schema.py": "the path of a column, whose names need no quotes for spaces",
+    "protocol/values.py": "a property's list of such paths",
+    "spark/options.py": "an option's list of names, which need no quotes for spaces",
+    "protocol/iceberg.py": "asks only whether all of a text is a literal",
+    "plan/literal.py": "asks only whether all of a text is a quoted name",
+    "spark_sql/parsing.py": "asks only whether all of a text is a quoted name",
+}
+# Modules that put words between quotes for people, or names without their quotes into sqlglot's trees.
+NOT_WRITTEN = {
+    "spark/conditions.py": "parameters of Spark's error messages",
+    "spark_sql/parsing.py": "what an error message suggests; a name without the tokenizer",
+}
+# What a pattern of SQL has, and no other: a quote that is doubled, or all up to the next one.
+_TOKENS = re.compile(r"""\|``\)|\|''\)|\|\\?"\\?"\)|\[\^`[^\]]*\][*+]`|\[\^'[^\]]*\][*+]'""")
+_QUOTING = re.compile(
+    r"""\.replace\((?:"'"|'"'|'\\''|"`"|'`'|"\\"")\s*,"""  # a quote is doubled, or gets a backslash
+    r"""|\.replace\((?:"``"|'``'),"""  # and back
+    r"""|[^`]`\{[^}"]*\}`"""  # what is between backticks in an f-string
+    r"""|["'][`"'\\]+["'] \+ """
+)
+
+
+def _lines() -> Iterator[tuple[str, int, str]]:
+    """Yields the lines of code, without docstrings and comments: module, number, text."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        text = path.read_text(encoding="utf-8")
+        texts: set[int] = set()
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                texts |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        for number, line in enumerate(text.splitlines(), start=1):
+            if number not in texts and not line.lstrip().startswith("#"):
+                yield path.relative_to(PACKAGE).as_posix(), number, line
+
+
+def _found(pattern: re.Pattern[str], *allowed: str) -> list[str]:
+    return [f"{name}:{number}: {line.strip()}" for name, number, line in _lines() if pattern.search(line) and name not in allowed]
+
+
+def test_one_tokenizer() -> None:
+    assert _found(_TOKENS, "sql_text.py", *OTHER_TEXT) == [], "take the tokens of deltaic.sql_text"
+
+
+def test_one_quoting() -> None:
+    assert _found(_QUOTING, "sql_text.py", *NOT_WRITTEN) == [], "quote by deltaic.sql_text"
+
+
+def test_one_encoding_of_paths() -> None:
+    assert _found(re.compile(r"urllib.*\b(?:un)?quote|__HIVE_DEFAULT"), "protocol/paths.py") == [], "encode by deltaic.protocol.paths"
+
+
+def test_every_exception_is_needed() -> None:
+    needed = {each.partition(":")[0] for each in _found(_TOKENS, "sql_text.py")}
+    assert set(OTHER_TEXT) == needed
+    assert set(NOT_WRITTEN) == {each.partition(":")[0] for each in _found(_QUOTING, "sql_text.py")}
