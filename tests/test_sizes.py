@@ -25,7 +25,6 @@ LONGER = {
     "python/deltaic/engine/duckdb/engine.py": (470, "the engine's interface, method by method; what they share is beside it"),
     "python/deltaic/log/stream.py": (440, "offsets, batches and ends of a stream call each other"),
     "python/deltaic/spark_sql/translation.py": (430, "one translator: a short method for each kind of node"),
-    "python/deltaic/spark_sql/grammar.py": (420, "one parser, by the rules of Spark's grammar"),
     "rust/src/data_file/open.rs": (442, "one opened file: what its footer, vector and partition values leave to read"),
     "rust/src/data_file/writer.rs": (415, "one writer, whose states follow each other"),
     "rust/src/expressions/java_regex.rs": (483, "one translator of patterns, construct by construct"),
