@@ -83,6 +83,9 @@ types, unusual text, early dates and clock changes. A test compares every answer
 - **Groups of maps**: a null value of a map by which rows are grouped stays null. Spark 4.3 shows another
   value in its place, which is its error.
 - **Year-month intervals** come to Arrow as `month_day_nano_interval`. PySpark does not convert them.
+- **`IN (SELECT ...)` as a column**: as in Spark, it is false where it would be null. Over a query with such a
+  column `x`, `NOT x` is its opposite; Spark may put the condition itself in its place, and then finds no row
+  if one side has a null.
 - **Samples**: TABLESAMPLE selects other rows than Spark, also with the same seed.
 
 Two rules are Spark's and can surprise. An expression of literals alone is computed before any row is read,
@@ -117,7 +120,7 @@ _QUERIES = """## Queries
 
 | clause | forms |
 |---|---|
-| `WITH` | several, each may read those before it; column names; `RECURSIVE`: `anchor UNION ALL step`, at most 100 steps |
+| `WITH` | several, each may read those before it; column names; `RECURSIVE`: `anchor UNION ALL step`, at most 100 steps or `MAX RECURSION LEVEL n`; also before INSERT, DELETE, UPDATE and MERGE |
 | `SELECT` | expressions, also over aliases to their left (`1 AS a, a + 1`); `*`, `t.*`, `struct.*`, `* EXCEPT (a)`, each also among arguments (`hash(*)`, `struct(t.*)`); `DISTINCT`; two columns may have the same name |
 | `FROM` | tables (``delta.`path` ``, names of `tables=`), `VERSION AS OF`, `TIMESTAMP AS OF`, queries in brackets, `VALUES`, a list with commas, `range(...)`, `table_changes(...)`, `table_changes_by_path(...)`, `explode(...)` and the other functions of LATERAL VIEW, `variant_explode(...)`, `variant_explode_outer(...)` |
 | joins | `[INNER]`, `CROSS`, `LEFT`, `RIGHT`, `FULL [OUTER]`, `[LEFT] SEMI`, `[LEFT] ANTI`, each with `ON` or `USING`; `NATURAL`; `LATERAL (SELECT ...)`, `LATERAL explode(...)` |
