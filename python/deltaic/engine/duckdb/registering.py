@@ -95,6 +95,5 @@ def rows_of(files: pa.Table) -> int | None:
         return None
     if len(found) == files.num_rows:
         return rows
-    import pyarrow.compute as pc
-
-    return int(rows * (pc.sum(files["size"]).as_py() or 0) / size)
+    # Importing `pyarrow.compute` for the sum would take a tenth of a process's first query.
+    return int(rows * sum(each or 0 for each in files["size"].to_pylist()) / size)
