@@ -26,6 +26,7 @@ mod title_case;
 mod url;
 mod variant;
 mod variant_bytes;
+mod variant_change;
 mod variant_schema;
 mod variant_text;
 
@@ -124,6 +125,9 @@ fn of_variants(name: &str, given: &Arguments) -> Result<ArrayRef> {
         "variant_to_text" => variant_text::to_text(given),
         "variant_parts" => variant::parts(given),
         "variant_items" => variant::items(given),
+        "variant_change" => variant_change::change(given),
+        "variant_delete" => variant_change::delete(given),
+        "variant_strip_nulls" => variant_change::strip_nulls(given),
         "variant_schema" => variant::schema(given),
         "variant_common_schema" => variant::common_schema(given),
         _ => Err(Error::new(Kind::InvalidArgument, "unknown kernel").found(name)),

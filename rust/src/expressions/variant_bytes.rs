@@ -263,7 +263,7 @@ impl Encoder {
     }
 
     /// Writes an array of `count` items, which `write` appends.
-    fn list(
+    pub(super) fn list(
         &mut self,
         count: usize,
         out: &mut Vec<u8>,
@@ -290,7 +290,7 @@ impl Encoder {
     }
 
     /// Writes an object with `names`, whose values `write` appends. `None` if a name repeats.
-    fn object<'n>(
+    pub(super) fn object<'n>(
         &mut self,
         names: impl Iterator<Item = &'n str>,
         out: &mut Vec<u8>,

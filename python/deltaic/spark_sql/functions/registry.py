@@ -141,7 +141,7 @@ _EAGER = frozenset(
             "locate",
             "position",
         ),
-        *("hash", "xxhash64", "format_string", "printf", "mask", "typeof"),
+        *("hash", "xxhash64", "format_string", "printf", "mask", "typeof", "variant_delete"),
     ]
 )
 # Functions for which Spark evaluates the last argument first; if it is null, the others are not evaluated.

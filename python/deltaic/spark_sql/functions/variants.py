@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.casts import Zone, cast
+from deltaic.spark_sql.casts import Zone, cast, literal
 from deltaic.spark_sql.functions.json_text import schema_argument
 from deltaic.spark_sql.functions.kernels import kernel_sql
 from deltaic.spark_sql.functions.nested import SPECIAL
-from deltaic.spark_sql.functions.registry import form, register
+from deltaic.spark_sql.functions.registry import Build, form, register
 from deltaic.spark_sql.values import Value
 from deltaic.spark_sql.variant_casts import from_variant, to_variant
 
@@ -32,6 +32,60 @@ def _object(arguments: list[Value], zone: Zone) -> Value:
 
 
 register("to_variant_object", "any", "variant", _object)
+
+
+def _change(name: str) -> Build:
+    """Builds a function that puts a value at a path: (variant, path, value [, create_if_missing])."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        value, path, new, *rest = arguments
+        create = _flag(name, "create_if_missing", rest)
+        new = cast(new, "variant", zone)
+        sql = kernel_sql("variant_change", "variant", value.sql, path.sql, new.sql, v.text(name), "0" if create is False else "1")
+        return _null_if_unknown(v.combine(sql, "variant", [value, path, new], nullable=True, raises=True), create)
+
+    return build
+
+
+def _flag(name: str, parameter: str, arguments: list[Value]) -> bool | None:
+    """The value of an optional constant argument, which is true by default."""
+    if not arguments:
+        return True
+    if not arguments[0].is_constant:
+        raise InvalidArgumentError(f"[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] {parameter} of {name} is a literal")
+    return None if arguments[0].constant is None else bool(arguments[0].constant)
+
+
+def _null_if_unknown(value: Value, flag: bool | None) -> Value:
+    return value if flag is not None else literal(None, "variant")
+
+
+for _name in ("variant_insert", "variant_set", "variant_array_append"):
+    for _each in (_name, f"try_{_name}"):
+        register(_each, "=variant, string, any", "variant", _change(_each))
+        if _name == "variant_set":
+            register(_each, "=variant, string, any, boolean", "variant", _change(_each))
+
+
+def _delete(arguments: list[Value], zone: Zone) -> Value:
+    value, *paths = arguments
+    if not paths:
+        raise InvalidArgumentError("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] variant_delete takes a variant and paths", found=1)
+    sql = value.sql
+    for path in paths:
+        sql = kernel_sql("variant_delete", "variant", sql, path.sql)
+    return v.combine(sql, "variant", arguments, nullable=value.nullable, raises=True)
+
+
+def _strip_nulls(arguments: list[Value], zone: Zone) -> Value:
+    items = _flag("variant_strip_nulls", "include_arrays", arguments[1:])
+    sql = kernel_sql("variant_strip_nulls", "variant", arguments[0].sql, "0" if items is False else "1")
+    return _null_if_unknown(v.combine(sql, "variant", arguments[:1], raises=True), items)
+
+
+register("variant_delete", "=variant, string...", "variant", _delete)
+register("variant_strip_nulls", "=variant", "variant", _strip_nulls)
+register("variant_strip_nulls", "=variant, boolean", "variant", _strip_nulls)
 
 
 def _get(*, safe: bool) -> Callable[[Translator, Any], Value]:
