@@ -178,14 +178,14 @@ def _functions() -> str:
         "",
         "`T`: any type, the same for each `T`. `any`: any type, also a different one for each argument. `...`: more",
         "arguments of the same kind. An argument of another type is cast as Spark casts it. A type after `=` must be",
-        "given exactly.",
+        "given exactly. A NULL without a type becomes what Spark makes of it. `collection`: an array or map.",
         "",
     ]
     lines += ["| function | arguments | result |", "|---|---|---|"]
     for name in sorted(name for name in FORMS if name.isidentifier()):
         seen: dict[tuple[str, str], None] = {}
         for form in FORMS[name]:
-            if form.result:
+            if form.result and "=void" not in form.parameters:
                 seen[(", ".join(map(_shown, form.parameters)), _shown(form.result))] = None
         takes = "<br>".join(f"({parameters})" for parameters, _ in seen)
         gives = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from function_forms import FUNCTION_FAMILIES
+from null_forms import NULL_FAMILIES
 from spark_cases import NESTED, NUMBERS, TEXT, TIMES, Family, lines
 from text_forms import TEXT_FAMILIES
 from variant_forms import VARIANT_FAMILIES
@@ -909,6 +910,7 @@ FAMILIES = (
     Family("times", TIMES, TIMES_FORMS, _BOTH),
     Family("collections", NESTED, COLLECTIONS),
     *FUNCTION_FAMILIES,
+    *NULL_FAMILIES,
     *TEXT_FAMILIES,
     *VARIANT_FAMILIES,
 )

@@ -55,7 +55,7 @@ _NO_INTERVAL = ("0, 0, 0, 0, 0, 0, 0.000000", ", 0, 0, 0, 0, 0, 0.000000", ", 0,
 _DEFAULTED = {("regexp_replace", 3): ", 1", ("split", 2): ", -1", ("months_between", 2): ", true",
               ("sort_array", 1): ", true", ("str_to_map", 1): ", ,, :", ("str_to_map", 2): ", :", ("percentile", 2): ", 1",
               ("approx_top_k", 1): ", 5, 10000", ("approx_top_k", 2): ", 10000", ("round", 1): ", 0", ("bround", 1): ", 0",
-              ("lpad", 2): ",  ", ("rpad", 2): ",  ", ("replace", 2): ", ", ("locate", 2): ", 1", ("position", 2): ", 1",
+              ("replace", 2): ", ", ("locate", 2): ", 1", ("position", 2): ", 1",
               ("regexp_extract", 2): ", 1", ("regexp_extract_all", 2): ", 1", ("regexp_instr", 2): ", 0", ("overlay", 3): ", -1",
               ("unix_timestamp", 1): _CLOCK, ("to_unix_timestamp", 1): _CLOCK, ("from_unixtime", 1): _CLOCK,
               ("mask", 1): ", X, x, n, NULL", ("mask", 2): ", x, n, NULL", ("mask", 3): ", n, NULL", ("mask", 4): ", NULL",
@@ -114,6 +114,9 @@ def _moved(node: Any, operator: str) -> str:
     first, second = node.meta.get("types", ("", ""))
     if is_interval(second) and not is_interval(first) and operator == "*":
         return f"({pretty(right)} * {pretty(left)})"
+    if "void" in (first, second):
+        moment = left if first in TEMPORAL else right if second in TEMPORAL else None
+        return f"{pretty(moment)} + NULL" if operator == "+" and moment is not None else ""
     if operator == "+" and (second in TEMPORAL or is_interval(first)) and not is_interval(second):
         left, right, first, second = right, left, second, first
     if operator not in "+-" or is_interval(first):
@@ -181,6 +184,14 @@ def _function(node: Any) -> str:
     return f"({text})" if name == "if" else text
 
 
+def _padded(name: str) -> Callable[[Any, Any], str | None]:
+    def shown(arguments: Any, types: Any) -> str | None:
+        pad = "X'00'" if types and types[0] == "binary" else " "
+        return f"{name}({_list(arguments)}, {pad})" if len(arguments) == 2 else None
+
+    return shown
+
+
 def _to_char(name: str) -> Callable[[Any, Any], str | None]:
     def shown(arguments: Any, types: Any) -> str | None:
         if types and types[0] in TEMPORAL:
@@ -229,6 +240,8 @@ _SPECIAL: dict[str, Callable[[Any, Any], str | None]] = {
     "dateadd": _with_unit("timestampadd"),
     "datediff": _with_unit("timestampdiff"),
     "date_diff": _with_unit("timestampdiff"),
+    "lpad": _padded("lpad"),
+    "rpad": _padded("rpad"),
     "ltrim": _trimmed("LEADING"),
     "rtrim": _trimmed("TRAILING"),
     "assert_true": _error_of_assertion,
@@ -454,7 +467,8 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Tuple: _row,
     exp.Escape: lambda node: f"{pretty(node.this)} ESCAPE '{node.expression.name}'",
     exp.Identifier: lambda node: str(node.name),
-    exp.Dot: lambda node: f"{pretty(node.this)}.{node.name}",
+    exp.Dot: lambda node: f"NULL[{node.name}]" if isinstance(node.this, exp.Null) else f"{pretty(node.this)}.{node.name}",
+    exp.HexString: lambda node: f"X'{node.name.zfill(len(node.name) + len(node.name) % 2).upper()}'",
     exp.Literal: _literal,
     exp.RawString: lambda node: str(node.name),
     exp.Concat: lambda node: "".join(pretty(part) for part in node.expressions),

@@ -95,7 +95,7 @@ def _extreme(operator: str) -> Build:
         if any(v.common_without_text(one.type, other.type) is None for one, other in itertools.combinations(arguments, 2)):
             raise v.mismatch(operator, *(argument.type for argument in arguments))
         common = _common(arguments, operator)
-        if not v.is_orderable(common) or common == "void":
+        if not v.is_orderable(common):
             raise v.unsupported(f"function {operator}", *(argument.type for argument in arguments))
         parts = [cast(argument, common, zone) for argument in arguments]
         nullable = all(part.nullable for part in parts)
@@ -122,8 +122,8 @@ register("nullifzero", "=void", "void", lambda arguments, zone: arguments[0])
 register("nullifzero", "numeric", "T", lambda arguments, zone: _nullif([arguments[0], literal(0, "integer")], zone))
 form("isnan", "float", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 form("isnan", "double", "boolean", "coalesce(isnan({0}), false)", nullable=False)
-register("nanvl", "float, float", "float", _nanvl)
 register("nanvl", "double, double", "double", _nanvl)
+register("nanvl", "float, float", "float", _nanvl)
 form(
     "raise_error",
     "string",

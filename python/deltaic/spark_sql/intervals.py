@@ -41,6 +41,9 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
         left, right = right, left
     result = None
     if operator in ("+", "-"):
+        left, right = _typed(operator, left, right, zone)
+        if left.type == "string" and (is_day_time(right.type) or right.type == v.CALENDAR):
+            return cast(arithmetic(operator, cast(left, "timestamp", zone), right, zone), "string", zone)
         result = _add(operator, left, right, zone)
     elif operator == "*" and is_interval(right.type):
         return arithmetic(operator, right, left, zone)
@@ -49,6 +52,21 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     if result is None:
         raise v.unsupported(f"the operator {operator}", *kinds)
     return computed(operator, left, right, v.in_order((left, right), result), zone.name)
+
+
+def _typed(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value, Value]:
+    """Returns the operands of `+` or `-`. A NULL without a type has the type that Spark gives it: an interval
+    beside an interval or to be added to a moment, and a moment to be subtracted. Text beside a moment is one
+    too."""
+    kinds = {left.type, right.type}
+    if "void" in kinds and v.CALENDAR not in kinds:
+        (known,) = kinds - {"void"}
+        kind = DAY_TIME if operator == "+" and known in v.TEMPORAL else known
+        return cast(left, kind, zone) if left.type == "void" else left, cast(right, kind, zone) if right.type == "void" else right
+    if operator == "-" and "string" in kinds and not kinds.isdisjoint(v.TEMPORAL):
+        (known,) = kinds - {"string"}
+        return cast(left, known, zone), cast(right, known, zone)
+    return left, right
 
 
 def scaled(operator: str, left: Value, right: Value, zone: Zone, *, by_zero: str = _BY_ZERO) -> Value | None:

@@ -142,6 +142,8 @@ def fields(value: Value, names: Sequence[str]) -> Value:
     a map's value by a text key."""
     for name in names:
         kind = value.type
+        if kind == "void":
+            return value
         if isinstance(kind, Struct):
             field = _field(kind, name, "the struct")
             value = value.like(f"struct_extract({value.sql}, {v.text(field.name)})", field.type, nullable=value.nullable or field.nullable)

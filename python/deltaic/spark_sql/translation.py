@@ -131,7 +131,9 @@ class Translator:
         if operator := _BITWISE.get(kind):
             sides = [self.value(node.this), self.value(node.expression)]
             kinds = {side.type for side in sides}
-            if not all(kind in (*v.INTEGRAL, "string", "void") for kind in kinds) or not any(kind in v.INTEGRAL for kind in kinds):
+            if kinds == {"void"}:
+                sides = [cast(side, "integer", self.zone) for side in sides]
+            elif not all(kind in (*v.INTEGRAL, "string", "void") for kind in kinds) or not any(kind in v.INTEGRAL for kind in kinds):
                 words = {"&": "AND", "|": "OR"}.get(operator) if "boolean" in kinds else None
                 raise v.unsupported(
                     f"the operator {operator}", *(side.type for side in sides), expected=words and f"{words} between conditions"

@@ -179,6 +179,11 @@ def is_numeric(data_type: DataType) -> bool:
     return data_type in INTEGRAL or data_type in FRACTIONAL or decimal_of(data_type) is not None
 
 
+def is_primitive(name: str) -> bool:
+    """True if a text is the name of a type without parts, such as `long`."""
+    return name in _PRIMITIVE_SQL or decimal_of(name) is not None
+
+
 def duckdb_type(data_type: DataType) -> str:
     """Returns the name of a type in DuckDB's SQL."""
     if isinstance(data_type, str):

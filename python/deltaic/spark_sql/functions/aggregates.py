@@ -39,6 +39,12 @@ _OF_DOUBLES = {
 }
 """Aggregates of numbers: text, and NULL without a type, is cast to double as in Spark, so that `sum('1')` is
 1.0."""
+_UNTYPED = {
+    **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), "integer"),
+    **dict.fromkeys(("percentile_approx", "approx_percentile", "percentile_cont", "percentile_disc", "histogram_numeric"), "double"),
+    **dict.fromkeys(("listagg", "string_agg"), "string"),
+}
+"""Aggregate -> the type that Spark casts a NULL without a type to."""
 ROWS_DIGITS = 19
 """Maximum number of digits that a sum has more than its values: a table has fewer than 10^19 rows."""
 
@@ -48,6 +54,8 @@ def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone,
     alone: the order in which it joins its texts. Raises UnsupportedFeatureError if the function is not
     supported."""
     build = _AGGREGATES.get(name)
+    if arguments and arguments[0].type == "void" and name in _UNTYPED:
+        arguments = [cast(arguments[0], _UNTYPED[name], zone), *arguments[1:]]
     if order:
         return _listed(arguments, distinct, zone, order).not_foldable(arguments)
     if build is None:
@@ -186,7 +194,7 @@ def of_one_row(name: str, arguments: Sequence[Value], condition: Value | None = 
 
 def _any(name: str) -> Build:
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-        if distinct:
+        if distinct:  # which of several distinct values is the first depends on Spark's hashes
             raise v.unsupported(f"aggregate function {name} of DISTINCT", arguments[0].type)
         return of_one_row(name, arguments)
 
@@ -229,7 +237,7 @@ def _by(function: str) -> Build:
 
     def build(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         value, order = arguments[:2]
-        if distinct or not is_sortable(order.type):
+        if distinct or not (is_sortable(order.type) or order.type == "void"):
             raise v.unsupported(f"aggregate function {function}", value.type, order.type)
         kind = v.duckdb_type(value.type)
         if len(arguments) > 2:
@@ -376,7 +384,8 @@ def _listed(arguments: Sequence[Value], distinct: bool, zone: Zone, order: str =
     keys = f" ORDER BY {order}" if order else ""
     if distinct and order and not order.startswith(f"{value.sql} "):
         raise InvalidArgumentError(
-            "[INVALID_WITHIN_GROUP_EXPRESSION.MISMATCH_WITH_DISTINCT_INPUT] DISTINCT takes the order of what it lists", found=order
+            "[INVALID_WITHIN_GROUP_EXPRESSION.MISMATCH_WITH_DISTINCT_INPUT] listagg(DISTINCT x) lists its texts in their own order",
+            expected="WITHIN GROUP (ORDER BY x), with the same x",
         )
     sql = f"string_agg({'DISTINCT ' if distinct else ''}{value.sql}, {v.text(separator)}{keys})"
     return v.combine(sql, "string", [value], nullable=True)

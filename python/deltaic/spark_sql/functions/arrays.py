@@ -15,6 +15,8 @@ from deltaic.spark_sql.values import Value
 
 
 def _element(value: Value, what: str) -> Array:
+    if value.type == "void":
+        raise v.mismatch(what, value.type)
     if not isinstance(value.type, Array) or not v.is_orderable(value.type.element):
         raise v.unsupported(f"function {what}", value.type)
     return value.type
@@ -48,7 +50,7 @@ def _with_item(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Va
     if v.integral_meets_float(kind.element, item.type):
         raise v.unsupported(f"function {what}", value.type, item.type)
     common = v.common_without_text(kind.element, item.type) if what == "array_contains" else v.sought(what, kind.element, item.type)
-    if common is None or item.type == "void":
+    if common is None or (item.type == "void" and what == "array_contains"):
         raise v.mismatch(what, value.type, item.type)
     return cast(value, Array(common, kind.contains_null), zone), cast(item, common, zone)
 
@@ -84,6 +86,8 @@ def _sorted(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
     kind = value.type if isinstance(value.type, Array) and is_sortable(value.type.element) else _element(value, "sort_array")
     ascending = arguments[1].constant if len(arguments) > 1 else True
+    if ascending is None:
+        return v.combine(f"CAST(NULL AS {v.duckdb_type(kind)})", kind, arguments, nullable=True)
     if not isinstance(ascending, bool):
         raise v.unsupported("sort_array with an order that is not a literal")
     order = "'ASC', 'NULLS FIRST'" if ascending else "'DESC', 'NULLS LAST'"
@@ -196,8 +200,8 @@ def _join(arguments: list[Value], zone: Zone) -> Value:
         raise v.mismatch("array_join", value.type)
     value = cast(value, Array("string"), zone)
     separator = literal(arguments[1], "a separator of array_join")
-    if separator.constant is None:  # DuckDB would use a comma
-        return cast(separator, "string", zone)
+    if any(each.is_constant and each.constant is None for each in arguments):  # DuckDB would use a comma
+        return v.combine("CAST(NULL AS VARCHAR)", "string", arguments, nullable=True)
     if len(arguments) > 2:
         kept = f"list_transform({value.sql}, lambda deltaic_e: coalesce(deltaic_e, {arguments[2].sql}))"
     else:
@@ -240,6 +244,10 @@ def _days(arguments: list[Value]) -> Value:
     return v.combine(sql, Array("date", False), arguments, raises=bool(step))
 
 
+_MOST_ITEMS = 2_147_483_632
+"""Maximum number of items of an array in Spark."""
+
+
 def _sequence(arguments: list[Value], zone: Zone) -> Value:
     if any(argument.type in v.TEMPORAL for argument in arguments[:2]):
         interval = arguments[2] if len(arguments) > 2 else None
@@ -247,7 +255,9 @@ def _sequence(arguments: list[Value], zone: Zone) -> Value:
         if of_dates and (interval is None or (interval.type == v.DAYS and interval.is_constant and interval.constant)):
             return _days(arguments)
         return sequences.of_times(arguments, zone)
-    if not all(argument.type in ("byte", "short", "integer", "long") for argument in arguments):
+    if all(argument.type == "void" for argument in arguments):
+        raise v.mismatch("sequence", *(argument.type for argument in arguments))
+    if not all(argument.type in (*v.INTEGRAL, "void") for argument in arguments):
         raise v.unsupported("function sequence", *(argument.type for argument in arguments))
     common = v.common_of(arguments, "sequence")
     start, stop, *step = (cast(argument, common, zone) for argument in arguments)
@@ -257,10 +267,13 @@ def _sequence(arguments: list[Value], zone: Zone) -> Value:
         f"({by} > 0 AND {start.sql} <= {stop.sql}) OR ({by} < 0 AND {start.sql} >= {stop.sql}) OR ({by} = 0 AND {start.sql} = {stop.sql})"
     )
     missing = " OR ".join(f"{argument.sql} IS NULL" for argument in (start, stop, *step))
+    ends = f"(CAST({stop.sql} AS HUGEINT) - {start.sql})"
+    most = f"abs({ends} // CAST({by} AS HUGEINT)) >= {_MOST_ITEMS}"
+    large = v.failure("COLLECTION_SIZE_LIMIT_EXCEEDED.PARAMETER", f"'a sequence has at most {_MOST_ITEMS} items'")
     numbers = f"generate_series(CAST({start.sql} AS BIGINT), CAST({stop.sql} AS BIGINT), CAST({by} AS BIGINT))"
     sql = (
         f"(CASE WHEN {missing} THEN NULL WHEN NOT ({valid}) THEN {wrong} WHEN {start.sql} = {stop.sql} THEN [{start.sql}] "
-        f"ELSE {numbers} END)"
+        f"WHEN {most} THEN {large} ELSE {numbers} END)"
     )
     kind = Array(common, False)
     return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, arguments, raises=True)
@@ -311,7 +324,9 @@ def _entries(arguments: list[Value], zone: Zone) -> Value:
 def _contains_key(arguments: list[Value], zone: Zone) -> Value:
     value, key = arguments
     kind = _map(value, "map_contains_key")
-    if v.sought("map_contains_key", kind.key, key.type) != kind.key or key.type == "void":
+    if key.type == "void":
+        raise v.mismatch("map_contains_key", value.type, key.type)
+    if v.sought("map_contains_key", kind.key, key.type) != kind.key:
         raise v.unsupported("function map_contains_key", value.type, key.type)
     key = cast(key, kind.key, zone)
     sql = f"(CASE WHEN {value.sql} IS NOT NULL AND {key.sql} IS NOT NULL THEN list_contains(map_keys({value.sql}), {key.sql}) END)"
@@ -319,6 +334,8 @@ def _contains_key(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _map_concat(arguments: list[Value], zone: Zone) -> Value:
+    if any(argument.type == "void" for argument in arguments):
+        raise v.mismatch("map_concat", *(argument.type for argument in arguments))
     common = v.common_of(arguments, "map_concat")
     parts = [cast(argument, common, zone) for argument in arguments]
     kind = _map(parts[0], "map_concat")
@@ -353,35 +370,35 @@ def _str_to_map(arguments: list[Value], zone: Zone) -> Value:
     return collections.map_of(arguments[0].like(keys, Array("string", False)), arguments[0].like(items, Array("string", True)))
 
 
-register("size cardinality", "any", "integer", _size)
+register("size cardinality", "collection", "integer", _size)
 register("array_size", "array<T>", "integer", _size)
 register("array_contains", "any, any", "boolean", _contains)
 register("array_position", "any, any", "long", _position)
 register("array_remove", "any, any", "T", _remove)
 register("array_append", "any, any", "T", _append(False))
 register("array_prepend", "any, any", "T", _append(True))
-register("sort_array", "any", "T", _sorted)
-register("sort_array", "any, boolean", "T", _sorted)
+register("sort_array", "array", "T", _sorted)
+register("sort_array", "array, boolean", "T", _sorted)
 register("array_sort", "any", "T", _array_sort)
-register("array_distinct", "any", "T", _distinct)
+register("array_distinct", "array", "T", _distinct)
 for _name in ("array_union", "array_intersect", "array_except"):
     register(_name, "any, any", "T", _set_operation(_name))
 register("arrays_overlap", "any, any", "boolean", _overlap)
-register("array_min", "any", "T", _extreme("min"))
-register("array_max", "any", "T", _extreme("max"))
-register("slice", "any, integer, integer", "T", _slice)
+register("array_min", "array", "T", _extreme("min"))
+register("array_max", "array", "T", _extreme("max"))
+register("slice", "array, integer, integer", "T", _slice)
 register("array_join", "array<T>, =string", "string", _join)
 register("array_join", "array<T>, =string, =string", "string", _join)
 register("flatten", "any", "T", _flatten)
 register("array_repeat", "any, =integer", "array<T>", _repeat)
 register("sequence", "any, any", "array<T>", _sequence)
 register("sequence", "any, any, any", "array<T>", _sequence)
-register("array_compact", "any", "T", _compact)
+register("array_compact", "array", "T", _compact)
 register("get", "any, integer", "T", _get)
 register("reverse", "array<T>", "array<T>", _reverse)
-register("map_keys", "any", "array<K>", _keys)
-register("map_values", "any", "array<V>", _values)
-register("map_entries", "any", "array<struct>", _entries)
+register("map_keys", "map", "array<K>", _keys)
+register("map_values", "map", "array<V>", _values)
+register("map_entries", "map", "array<struct>", _entries)
 register("map_contains_key", "any, any", "boolean", _contains_key)
 register("map_concat", "any, any...", "map<K,V>", _map_concat)
 register("map_from_entries", "any", "map<K,V>", _from_entries)

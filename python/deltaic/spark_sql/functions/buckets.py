@@ -6,9 +6,10 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Struct
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, literal
-from deltaic.spark_sql.functions.registry import form, register
+from deltaic.spark_sql.functions.registry import form, register, takes_no_untyped_null
 from deltaic.spark_sql.values import Value
 
+takes_no_untyped_null("bitmap_count", "=void")
 form("bitmap_count", "binary", "long", "CASE WHEN octet_length({0}) = 0 THEN 0 ELSE bit_count(CAST({0} AS BIT)) END")
 
 

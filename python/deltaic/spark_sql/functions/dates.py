@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from deltaic.spark_sql import intervals
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.casts import Zone, cast, implicit
+from deltaic.spark_sql.casts import Zone, cast, implicit, literal
 from deltaic.spark_sql.functions.intervals import part_of
 from deltaic.spark_sql.functions.registry import call, constant_text, form, register
 from deltaic.spark_sql.values import Value
@@ -87,6 +87,8 @@ for _name, _sql in {"hour": "hour({0})", "minute": "minute({0})", "second": "sec
 
 def _part(arguments: list[Value], zone: Zone) -> Value:
     """Builds extract(unit FROM x) and date_part(unit, x)."""
+    if arguments[0].is_constant and arguments[0].constant is None:
+        return literal(None, "double")
     unit, value = constant_text(arguments[0], "a unit").lower(), arguments[1]
     unit = next((name for name, others in _PARTS.items() if unit == name or unit in others), unit)
     if v.is_interval(value.type):

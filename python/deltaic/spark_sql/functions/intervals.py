@@ -114,5 +114,8 @@ for _name, _operator in {"try_add": "+", "try_subtract": "-"}.items():
     register(_name, "interval, interval", "T", _trying(_operator))
     register(_name, "temporal, interval", "T", _trying(_operator))
     register(_name, "=date, integer", "date", _trying(_operator))
+    for _pair in ("interval, =void", "=void, interval", "temporal, =void", "=void, temporal", "=string, interval"):
+        register(_name, _pair, "T", _trying(_operator))
 register("try_multiply", "interval, numeric", "T", _trying("*"))
+register("try_multiply", "numeric, interval", "T", _trying("*"))
 register("try_divide", "interval, numeric", "T", _trying("/"))

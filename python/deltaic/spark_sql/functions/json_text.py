@@ -17,7 +17,7 @@ from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, literal
 from deltaic.spark_sql.functions.kernels import kernel_sql
 from deltaic.spark_sql.functions.nested import SPECIAL, struct_of
-from deltaic.spark_sql.functions.registry import call, constant_text, form, register
+from deltaic.spark_sql.functions.registry import call, constant_text, form, register, takes_no_untyped_null
 from deltaic.spark_sql.scope import fields
 from deltaic.spark_sql.values import Value
 
@@ -58,6 +58,8 @@ def _to_json(translator: Translator, node: Any) -> Value:
     value, options = _arguments(translator, node, "to_json", 1, (*_FORMATS, "ignoreNullFields"))
     if value[0].type == "variant" and not options:
         return value[0].like(kernel_sql("variant_to_json", "string", value[0].sql, v.text(translator.zone.name)), "string", raises=True)
+    if value[0].type == "void":
+        return literal(None, "string")
     if isinstance(value[0].type, str):
         raise v.mismatch("to_json", value[0].type)
     written = with_formats(value[0], options, translator.zone)
@@ -268,6 +270,8 @@ def _schema_of_csv(translator: Translator, node: Any) -> Value:
 def _to_csv(translator: Translator, node: Any) -> Value:
     (value,), options = _arguments(translator, node, "to_csv", 1, (*_CSV, *_FORMATS, "delimiter", "quoteAll"))
     zone = translator.zone
+    if value.type == "void":
+        return literal(None, "string")
     if not isinstance(value.type, Struct):
         raise v.mismatch("to_csv", value.type)
     written = with_formats(value, options, zone)
@@ -281,5 +285,6 @@ def _is_flat(kind: DataType) -> bool:
     return isinstance(kind, Struct) and all(isinstance(field.type, str) for field in kind.fields)
 
 
+takes_no_untyped_null("schema_of_json", "=void")
 register("schema_of_json", "string", "string", _schema_of_json)
 SPECIAL |= {"from_json": _from_json, "to_json": _to_json, "from_csv": _from_csv, "to_csv": _to_csv, "schema_of_csv": _schema_of_csv}

@@ -10,7 +10,7 @@ from deltaic.protocol.schema import Array, Field, Map, Struct
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast
 from deltaic.spark_sql.functions import nested
-from deltaic.spark_sql.functions.registry import call, register
+from deltaic.spark_sql.functions.registry import call, register, takes_no_untyped_null
 from deltaic.spark_sql.values import Value
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def _array_insert(arguments: list[Value], zone: Zone) -> Value:
     )
 
 
+takes_no_untyped_null("array_insert", "any, =void, any")
 register("array_insert", "any, integer, any", "T", _array_insert)
 
 

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 def item(value: Value, index: Value, zone: Zone) -> Value:
     """Returns an item: `a[i]` of an array, counted from 0 (an index outside the array raises an error);
-    `m[k]` of a map (null if the map has no such key); `s['f']` of a struct."""
+    `m[k]` of a map (null if the map has no such key); `s['f']` of a struct; of NULL, NULL."""
+    if value.type == "void":
+        return value
     if isinstance(value.type, Array):
         return _array_item(value, value.type, index, zone)
     if isinstance(value.type, Map):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from deltaic.spark_sql import intervals, operators
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.casts import Zone, cast, or_fail
-from deltaic.spark_sql.functions.registry import constant_int, form, refuse, register
+from deltaic.spark_sql.casts import Zone, cast, literal, or_fail
+from deltaic.spark_sql.functions.registry import Build, constant_int, form, refuse, register
 from deltaic.spark_sql.values import Value
 
 _MASKS = {
@@ -53,6 +53,8 @@ def _try(operator: str) -> Callable[[list[Value], Zone], Value]:
 def _pmod(arguments: list[Value], zone: Zone) -> Value:
     left, right = arguments
     rest = operators.arithmetic("%", left, right, zone)
+    if any(side.is_constant and side.constant is None for side in (left, right)):
+        return rest
     if v.decimal_of(rest.type) or rest.type not in (*v.INTEGRAL, *v.FRACTIONAL):
         raise v.unsupported("function pmod", left.type, right.type)
     wide = "HUGEINT" if rest.type in v.INTEGRAL else "DOUBLE"
@@ -95,6 +97,18 @@ def _round(arguments: list[Value], zone: Zone) -> Value:
     shown = f"CAST(CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
     digits = f"CAST(CAST(CAST({shown} AS DECIMAL(38, {places})) AS VARCHAR) AS {kind})"
     return value.like(f"(CASE WHEN abs({value.sql}) < 1e17 THEN {digits} ELSE {value.sql} END)", value.type)
+
+
+def _at_places(build: Build) -> Build:
+    """Builds round or bround with places. NULL places give NULL, of the type that 0 places give."""
+
+    def built(arguments: list[Value], zone: Zone) -> Value:
+        if arguments[1].constant is not None:
+            return build(arguments, zone)
+        kind = build([arguments[0], literal(0, "integer")], zone).type
+        return v.combine(f"CAST(NULL AS {v.duckdb_type(kind)})", kind, arguments, nullable=True)
+
+    return built
 
 
 def _round_type(decimal: tuple[int, int], places: int) -> tuple[int, int]:
@@ -222,6 +236,11 @@ def _whole_at(function: str) -> Callable[[list[Value], Zone], Value]:
     return build
 
 
+def _of_untyped(build: Build) -> Build:
+    """Builds ceil or floor of a NULL without a type, which Spark casts to its widest decimal."""
+    return lambda arguments, zone: build([cast(arguments[0], "decimal(38,18)", zone), *arguments[1:]], zone)
+
+
 # --- bits
 
 
@@ -240,17 +259,19 @@ def _shift(name: str) -> Callable[[list[Value], Zone], Value]:
         value = arguments[0] if arguments[0].type == "long" else cast(arguments[0], "integer", zone)
         kind = str(value.type)
         bits, mask, _, _ = _MASKS[kind]
-        count = constant_int(arguments[1], f"the count of {name}") % bits
+        count = cast(arguments[1], "integer", zone)
+        unit = f"(CAST(1 AS HUGEINT) << CAST({count.sql} & {bits - 1} AS HUGEINT))"
+        if isinstance(count.constant, int):
+            unit = f"CAST({1 << (count.constant % bits)} AS HUGEINT)"
         wide = f"CAST({value.sql} AS HUGEINT)"
         if name == "shiftleft":
-            return value.like(_wrapped(f"{wide} * CAST({1 << count} AS HUGEINT)", kind), kind)
-        if name == "shiftrightunsigned":
-            return value.like(_wrapped(f"({wide} & CAST({mask} AS HUGEINT)) // CAST({1 << count} AS HUGEINT)", kind), kind)
-        unit = 1 << count  # Java's shift rounds down, DuckDB's division towards zero
-        floored = (
-            f"(CASE WHEN {wide} < 0 THEN -((-{wide} + {unit - 1}) // CAST({unit} AS HUGEINT)) ELSE {wide} // CAST({unit} AS HUGEINT) END)"
-        )
-        return value.like(f"CAST({floored} AS {v.duckdb_type(kind)})", kind)
+            sql = _wrapped(f"{wide} * {unit}", kind)
+        elif name == "shiftrightunsigned":
+            sql = _wrapped(f"({wide} & CAST({mask} AS HUGEINT)) // {unit}", kind)
+        else:  # Java's shift rounds down, DuckDB's division towards zero
+            floored = f"(CASE WHEN {wide} < 0 THEN -((-{wide} + {unit} - 1) // {unit}) ELSE {wide} // {unit} END)"
+            sql = f"CAST({floored} AS {v.duckdb_type(kind)})"
+        return v.combine(sql, kind, (value, count))
 
     return build
 
@@ -264,12 +285,15 @@ for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*",
     register(_name, "numeric, numeric", "T", _try(_symbol))
 for _name, _build in {"round": _round, "bround": _bround}.items():
     register(_name, "number", "T", _build)
-    register(_name, "number, integer", "T", _build)
+    register(_name, "number, integer", "T", _at_places(_build))
 for _name, _function in {"ceil ceiling": "ceil", "floor": "floor"}.items():
     register(_name, "number", "bigint or decimal", _whole(_function))
     register(_name, "number, integer", "bigint or decimal", _whole_at(_function))
+    register(_name, "=void, integer", "bigint or decimal", _of_untyped(_whole_at(_function)))
 for _name in ("shiftleft", "shiftright", "shiftrightunsigned"):
     register(_name, "integral, integer", "int or bigint", _shift(_name))
+    register(_name, "integral, numeric", "int or bigint", _shift(_name))
+    register(_name, "integer, integer", "int or bigint", _shift(_name))
 for _type in v.INTEGRAL:
     form("&", f"{_type}, {_type}", _type, "({0} & {1})")
     form("|", f"{_type}, {_type}", _type, "({0} | {1})")

@@ -8,8 +8,12 @@ Patterns of parameters:
 - `integral`, `numeric`, `decimal`, `temporal`, `interval`: the argument has one of these types;
 - `number`: a number stays as it is, text is cast to double;
 - `any`: the argument stays as it is;
+- `array`, `map`, `collection` (an array or map): the argument stays as it is, of any type: `build` checks it;
 - `T`, `array<T>`, `map<K,V>`: type variables; arguments that share a variable are cast to their common type;
 - a last parameter that ends with `...` repeats, zero or more times.
+
+A NULL without a type becomes the type of its parameter, as Spark casts it (`_UNTYPED`; one of two numbers has
+the type of the other one). If a literal that `build` needs is NULL, the result is NULL.
 """
 
 from __future__ import annotations
@@ -97,11 +101,22 @@ def refuse(name: str, parameters: str) -> None:
     register(name, parameters, "", build)
 
 
+def takes_no_untyped_null(name: str, parameters: str) -> None:
+    """Adds a form that raises DATATYPE_MISMATCH: Spark casts no NULL without a type to these parameters."""
+
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        raise v.mismatch(name, *(argument.type for argument in arguments))
+
+    register(name, parameters, "", build)
+
+
 def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
     """Returns the value of a function call. Raises UnsupportedFeatureError if the function is not supported
     for these types of arguments."""
     found = FORMS.get(name.lower())
     types = [value.type for value in arguments]
+    if found and "void" in types:
+        found = sorted(found, key=lambda each: _taken_exactly(each, types))
     if not found and (reason := REFUSED.get(name.lower())):
         raise UnsupportedFeatureError(f"function {name} is not supported by the embedded engine: {reason}")
     if not found:
@@ -117,8 +132,36 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
         for candidate in found:
             accepted = _accept(candidate, list(arguments), zone, accepts)
             if accepted is not None:
-                return _in_order(candidate.name, accepted, candidate.build(accepted, zone))
+                return _in_order(candidate.name, accepted, _built(candidate, accepted, zone))
     raise v.unsupported(f"function {name}", *types, expected=" or ".join(each.signature for each in found[:5]))
+
+
+def _built(candidate: Form, arguments: list[Value], zone: Zone) -> Value:
+    try:
+        return candidate.build(arguments, zone)
+    except NullLiteralError:
+        kind = _known_type(candidate.result)
+        if kind is None:
+            raise
+        return v.combine(f"CAST(NULL AS {v.duckdb_type(kind)})", kind, arguments, nullable=True)
+
+
+def _known_type(result: str) -> DataType | None:
+    """Returns the type of a form's result, or None if it depends on the arguments."""
+    if result.startswith("map<"):
+        key, value = result[4:-1].split(",")
+        return Map(key, value) if _known_type(key) and _known_type(value) else None
+    if result.startswith("array<"):
+        element = _known_type(result[6:-1])
+        return None if element is None else Array(element)
+    return result if v.is_primitive(result) else None
+
+
+def _taken_exactly(candidate: Form, types: Sequence[DataType]) -> int:
+    """Returns how many NULLs without a type the form takes as one type of several, such as `=binary`: Spark
+    prefers another form, of numbers or text. A form that names `=void` comes first."""
+    taken = [pattern for pattern, kind in zip(candidate.parameters, types, strict=False) if kind == "void"]
+    return sum(-1 if pattern == "=void" else pattern.startswith(("=", "array<")) for pattern in taken)
 
 
 # Functions for which Spark evaluates all arguments, even if one is null, or that choose which arguments are
@@ -151,6 +194,8 @@ _LAST_FIRST = frozenset(["pmod", "mod", "try_divide", "try_mod", "array_repeat",
 def _in_order(name: str, arguments: Sequence[Value], result: Value) -> Value:
     if name in _EAGER:
         return result
+    if name in ("array_append", "array_insert", "array_prepend"):  # the item may be null
+        arguments = arguments[:-1]
     if name == "array_repeat" and not result.foldable:  # Spark evaluates both arguments for each row, even if one is null
         return result
     return v.in_order(arguments[::-1] if name in _LAST_FIRST else arguments, result)
@@ -193,6 +238,8 @@ def _accept(candidate: Form, arguments: list[Value], zone: Zone, accepts: Callab
     bound = _bind(patterns, arguments)
     if bound is None:
         return None
+    if patterns == _NUMBERS:  # a NULL takes the type of the other operand
+        bound["numeric"] = next((value.type for value in arguments if v.is_numeric(value.type)), "double")
     result = []
     for pattern, value in zip(patterns, arguments, strict=True):
         target = _target(pattern, value, bound)
@@ -231,21 +278,34 @@ def _variables(pattern: str, found: DataType) -> list[tuple[str, DataType]]:
     return []
 
 
+_NUMBERS = ["numeric", "numeric"]
+_UNTYPED: dict[str, DataType] = {
+    "integral": "integer",
+    "numeric": "double",
+    "number": "double",
+    **dict.fromkeys(("array", "collection"), Array("void")),
+    "map": Map("void", "void"),
+}
+"""Pattern -> the type that a NULL without a type becomes: in Spark, the pattern's `defaultConcreteType`."""
+
+
 def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType | None:
     """Returns the type that an argument is cast to, or None if the pattern does not fit it."""
     found = value.type
-    if pattern == "any":
+    if found == "void" and pattern in _UNTYPED:
+        return bound.get(pattern, _UNTYPED[pattern])
+    if pattern in ("any", "array", "collection", "map"):
         return found
     if pattern.startswith("="):
         return pattern[1:] if found in (pattern[1:], "void") else None
     if len(pattern) == 1:
         return bound[pattern]
     if pattern.startswith("array<"):
-        element = bound.get(pattern[6:-1], pattern[6:-1])
+        element = _inner(pattern[6:-1], bound)
         return Array(element) if isinstance(found, Array) or found == "void" else None
     if pattern.startswith("map<"):
         key, item = pattern[4:-1].split(",")
-        return Map(bound.get(key, key), bound.get(item, item)) if isinstance(found, Map) else None
+        return Map(_inner(key, bound), _inner(item, bound)) if isinstance(found, Map) else None
     matches = {
         "integral": found in v.INTEGRAL,
         "numeric": v.is_numeric(found),
@@ -254,10 +314,15 @@ def _target(pattern: str, value: Value, bound: dict[str, DataType]) -> DataType 
         "interval": v.is_interval(found),
     }
     if pattern == "number":
-        return found if v.is_numeric(found) else "double" if found in ("string", "void") else None
+        return found if v.is_numeric(found) else "double" if found == "string" else None
     if pattern in matches:
         return found if matches[pattern] else None
     return pattern
+
+
+def _inner(pattern: str, bound: dict[str, DataType]) -> DataType:
+    """Returns the type of the items of an array or map: void if a type variable stands for NULLs alone."""
+    return bound.get(pattern, "void" if len(pattern) == 1 else pattern)
 
 
 def _result_type(result: str, parameters: str, arguments: Sequence[Value]) -> DataType:
@@ -277,6 +342,11 @@ def _result_type(result: str, parameters: str, arguments: Sequence[Value]) -> Da
     return "void"
 
 
+class NullLiteralError(UnsupportedFeatureError):
+    """Raised for a NULL in place of a literal that decides what a function does, such as a pattern: `call`
+    gives NULL then, as Spark does. It is a refusal where the result would be of no known type."""
+
+
 def literal(value: Value, what: str) -> Value:
     """Returns `value`. Raises UnsupportedFeatureError if it is not a literal; a literal null is allowed."""
     if value.is_constant:
@@ -286,15 +356,19 @@ def literal(value: Value, what: str) -> Value:
 
 def constant_text(value: Value, what: str) -> str:
     """Returns the text of an argument. Raises UnsupportedFeatureError if the argument is not a literal
-    string."""
+    string, and NullLiteralError if it is NULL."""
     if value.is_constant and isinstance(value.constant, str):
         return value.constant
+    if value.is_constant and value.constant is None:
+        raise NullLiteralError(f"{what} that is NULL")
     raise v.unsupported(f"{what} that is not a literal")
 
 
 def constant_int(value: Value, what: str) -> int:
     """Returns the number of an argument. Raises UnsupportedFeatureError if the argument is not a literal
-    integer."""
+    integer, and NullLiteralError if it is NULL."""
     if value.is_constant and isinstance(value.constant, int):
         return value.constant
+    if value.is_constant and value.constant is None:
+        raise NullLiteralError(f"{what} that is NULL")
     raise v.unsupported(f"{what} that is not a literal")

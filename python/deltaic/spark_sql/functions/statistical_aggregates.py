@@ -179,7 +179,7 @@ def histogram(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
 
 
 def _counted(value: Value) -> str:
-    """Returns SQL of a list of the distinct values and the number of times that each occurs."""
+    """Returns SQL of a list of the distinct values but null, and the number of times that each occurs."""
     pair = "struct_pack(c := struct_extract(deltaic_m, 'value'), k := struct_extract(deltaic_m, 'key'))"
     return f"list_transform(map_entries(histogram({value.sql})), lambda deltaic_m: {pair})"
 
@@ -188,7 +188,7 @@ def sorted_mode(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value
     """Builds mode with an order: the most frequent value. Of several, the least, or the greatest if the order
     is descending."""
     value, falling = arguments
-    if distinct or not isinstance(value.type, str) or value.type == "void":
+    if distinct or not isinstance(value.type, str):
         raise v.unsupported("aggregate function mode", value.type)
     value = normalized(value)
     pairs = _counted(value)
@@ -206,10 +206,15 @@ def approx_top_k(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Valu
     if distinct or not isinstance(value.type, str) or value.type in ("void", "binary") or not isinstance(rows, int) or rows < 1:
         raise v.unsupported("aggregate function approx_top_k", *(argument.type for argument in arguments))
     value = normalized(value)
-    kind = Array(Struct([Field("item", value.type, False), Field("count", "long", False)]), False)
-    turned = "struct_pack(item := deltaic_t.k, count := CAST(deltaic_t.c AS BIGINT))"
-    listed = f"list_transform(list_sort({_counted(value)}, 'DESC')[1:{rows}], lambda deltaic_t: {turned})"
-    sql = f"CAST(coalesce({listed}, []) AS {v.duckdb_type(kind)})"
+    kind = Array(Struct([Field("item", value.type, True), Field("count", "long", False)]), False)
+    pair = f"STRUCT(c BIGINT, known BOOLEAN, k {v.duckdb_type(value.type)})"  # of equally many, NULL is the last
+    counted = f"list_transform({_counted(value)}, lambda deltaic_n: struct_pack(c := deltaic_n.c, known := true, k := deltaic_n.k))"
+    nulls = f"count(*) FILTER (WHERE {value.sql} IS NULL)"
+    null = f"CASE WHEN {nulls} > 0 THEN [CAST(struct_pack(c := {nulls}, known := false, k := NULL) AS {pair})] ELSE [] END"
+    turned = "struct_pack(item := deltaic_t.k, count := deltaic_t.c)"
+    pairs = f"CAST(coalesce({counted}, []) AS {pair}[]) || {null}"
+    listed = f"list_transform(list_sort({pairs}, 'DESC')[1:{rows}], lambda deltaic_t: {turned})"
+    sql = f"CAST({listed} AS {v.duckdb_type(kind)})"
     return v.combine(sql, kind, [value], nullable=False)
 
 
@@ -220,6 +225,6 @@ def mode(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
             raise v.unsupported("mode with a second argument that is no literal boolean")
         if arguments[1].constant:
             return sorted_mode([value, literal(False, "boolean")], distinct, zone)
-    if distinct or not isinstance(value.type, str) or value.type == "void":
+    if distinct or not isinstance(value.type, str):
         raise v.unsupported("aggregate function mode", value.type)
     return v.combine(f"mode({value.sql})", value.type, [value], nullable=True)

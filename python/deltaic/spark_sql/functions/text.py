@@ -89,14 +89,23 @@ def _substring_index(arguments: list[Value], zone: Zone) -> Value:
     return v.combine(f"deltaic_substring_index({text.sql}, {delimiter.sql}, {count.sql})", "string", arguments)
 
 
-def _pad(name: str) -> Build:
+def _pad(name: str, kind: str) -> Build:
+    """Builds lpad or rpad of text or bytes: cut to the length, or filled up with the pad. An empty pad fills
+    nothing up."""
+    count = "length" if kind == "string" else "octet_length"
+
     def build(arguments: list[Value], zone: Zone) -> Value:
         value, length = arguments[:2]
-        pad = constant_text(arguments[2], f"the pad of {name}") if len(arguments) > 2 else " "
-        if not pad:
-            raise v.unsupported(f"{name} with an empty pad")
+        pad = arguments[2] if len(arguments) > 2 else constant_value(" " if kind == "string" else b"\0", kind)
         size = f"greatest({length.sql}, CASE WHEN {length.sql} IS NOT NULL THEN 0 END)"
-        return v.combine(f"{name}({value.sql}, CAST({size} AS INTEGER), {v.text(pad)})", "string", (value, length))
+        if kind == "string" and pad.constant and isinstance(pad.constant, str):
+            return v.combine(f"{name}({value.sql}, CAST({size} AS INTEGER), {v.text(pad.constant)})", kind, (value, length))
+        missing = f"({size} - {count}({value.sql}))"
+        filling = f"repeat({pad.sql}, CAST({missing} // greatest({count}({pad.sql}), 1) + 1 AS BIGINT))[1:{missing}]"
+        sides = f"{filling} || {value.sql}" if name == "lpad" else f"{value.sql} || {filling}"
+        short = f"WHEN {missing} <= 0 THEN {value.sql}[1:{size}] ELSE {sides}"
+        nulls = " OR ".join(f"{each.sql} IS NULL" for each in (value, length, pad))
+        return v.combine(f"CAST(CASE WHEN {nulls} THEN NULL {short} END AS {v.duckdb_type(kind)})", kind, (value, length, pad))
 
     return build
 
@@ -105,6 +114,8 @@ def _concat(arguments: list[Value], zone: Zone) -> Value:
     """Builds concat: of arrays, which are cast to a common type, or of text; any other argument is cast to
     text."""
     if arguments and any(isinstance(argument.type, Array) for argument in arguments):
+        if any(argument.type == "void" for argument in arguments):
+            raise v.mismatch("concat", *(argument.type for argument in arguments))
         common = v.common_of(arguments, "concat")
         parts = [cast(argument, common, zone) for argument in arguments]
         return v.combine("(" + " || ".join(part.sql for part in parts) + ")", common, parts)
@@ -265,10 +276,11 @@ def _to_binary(safe: bool) -> Build:
 
 register("substring substr", "string, integer, integer", "string", _substring)
 register("substring_index", "string, string, integer", "string", _substring_index)
-register("lpad", "string, integer", "string", _pad("lpad"))
-register("lpad", "string, integer, string", "string", _pad("lpad"))
-register("rpad", "string, integer", "string", _pad("rpad"))
-register("rpad", "string, integer, string", "string", _pad("rpad"))
+for _name in ("lpad", "rpad"):
+    register(_name, "string, integer", "string", _pad(_name, "string"))
+    register(_name, "string, integer, string", "string", _pad(_name, "string"))
+    register(_name, "=binary, integer", "binary", _pad(_name, "binary"))
+    register(_name, "=binary, integer, =binary", "binary", _pad(_name, "binary"))
 register("concat", "any, any...", "T", _concat)
 register("concat_ws", "string, any...", "string", _concat_ws)
 register("translate", "string, string, string", "string", _translate)
