@@ -106,7 +106,7 @@ argument of `coalesce` fail only on rows for which Spark evaluates them:
 | `*` `/` | an interval and a number |
 | `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers; the shift distance is a literal |
 | `\\|\\|` | text (other types are cast to text), binary, arrays |
-| `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a literal pattern; RLIKE takes Java's patterns except the flags `x` and `U`, `\\G`, `\\X` and Unicode blocks in `\\p{...}` |
+| `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a pattern; RLIKE takes Java's patterns except the flags `x` and `U`, `\\G`, `\\X` and Unicode blocks in `\\p{...}` |
 | `CASE` `CAST` `TRY_CAST` `::` | types as in the table of casts |
 | `a[i]` `m[k]` `s.field` | an item of an array (index from 0) or map, a field of a struct or of each struct in an array; `m.k` for a map with text keys |
 | `v:a.b[0]['c d']` | a value inside a variant, like `variant_get` |

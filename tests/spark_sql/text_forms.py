@@ -220,7 +220,43 @@ elt(0, s)
 elt(CAST(NULL AS INT), s)
 """)
 
+MATCHED = pa.table(
+    {
+        "s": ["a", "a%", "a_b", "x", "abc", "é", "😀", None, "a", "a\\b", "", "a\nb", "Abc", "x", "a"],
+        "p": ["a%", "a\\%", "a\\_b", "a\\b", "%b%", "_", "_", "a%", None, "a\\\\b", "%", "a_b", "aB%", "x\\", "a/%"],
+    }
+)
+LIKES = lines(r"""
+s LIKE p
+s NOT LIKE p
+s ILIKE p
+s LIKE p ESCAPE '/'
+s ILIKE p ESCAPE '/'
+s LIKE p ESCAPE '%'
+s LIKE p ESCAPE '_'
+s LIKE p ESCAPE 'a'
+s LIKE concat(p, '%')
+s LIKE '%' || s || '%'
+s LIKE concat(upper(s), '')
+s LIKE ANY (p, 'x')
+s LIKE ALL ('%', s)
+s NOT LIKE ANY (p, s)
+s NOT ILIKE ALL (p, 'x')
+like(s, p)
+like(s, p, '/')
+ilike(s, p, '/')
+like(s, 'a/_b', '/')
+like(s, p, NULL)
+like(s, p, s)
+like(NULL, 'a/b', '/')
+NULL LIKE p
+s LIKE concat('a', NULL)
+s LIKE 1
+length(s) LIKE length(s)
+""")
+
 TEXT_FAMILIES = (
+    Family("likes", MATCHED, LIKES),
     Family("patterns", PATTERNS, REGULAR),
     Family("csv", RECORDS, CSV),
     Family("number_formats", FIGURES, NUMBER_FORMATS),

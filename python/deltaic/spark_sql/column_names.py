@@ -43,7 +43,7 @@ _BINARY: dict[type[exp.Expr], str] = {
 _UPPER = """
     power signum sqrt exp expm1 log log10 log2 log1p cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh degrees radians
     e pi cot sec csc hypot rlike regexp regexp_like if"""
-_RENAMED = {"array_agg": "collect_list", **{name: name.upper() for name in _UPPER.split()}}
+_RENAMED = {"array_agg": "collect_list", "dateadd": "date_add", **{name: name.upper() for name in _UPPER.split()}}
 _CONVERSIONS = {"string", "int", "bigint", "smallint", "tinyint", "double", "float", "boolean", "date", "timestamp", "binary", "decimal"}
 _SUFFIXED = {exp.DType.DECIMAL, exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.BIGINT, exp.DType.FLOAT, exp.DType.DOUBLE}
 _FRACTIONAL = {exp.DType.FLOAT, exp.DType.DOUBLE}
@@ -231,17 +231,16 @@ _SPECIAL: dict[str, Callable[[Any, Any], str | None]] = {
     "positive": lambda arguments, _: f"(+ {pretty(arguments[0])})",
     "negative": lambda arguments, _: None,
     "log": lambda arguments, _: f"LOG(E(), {pretty(arguments[0])})" if len(arguments) == 1 else None,
-    "like": lambda arguments, _: f"{pretty(arguments[0])} LIKE {pretty(arguments[1])}" if len(arguments) == 2 else None,
+    "like": lambda arguments, _: " ".join(
+        [f"{pretty(arguments[0])} LIKE {pretty(arguments[1])}", *(f"ESCAPE '{pretty(each)}'" for each in arguments[2:])]
+    ),
+    "ilike": lambda arguments, _: f"ilike({_list(arguments[:2])})",
     "datepart": lambda arguments, _: f"datepart({pretty(arguments[0])} FROM {pretty(arguments[1])})",
     "convert_timezone": lambda arguments, _: f"convert_timezone(current_timezone(), {_list(arguments)})" if len(arguments) == 2 else None,
-    "to_char": _to_char("to_char"),
-    "to_varchar": _to_char("to_varchar"),
-    "date_add": _with_unit("timestampadd"),
-    "dateadd": _with_unit("timestampadd"),
-    "datediff": _with_unit("timestampdiff"),
-    "date_diff": _with_unit("timestampdiff"),
-    "lpad": _padded("lpad"),
-    "rpad": _padded("rpad"),
+    **{name: _to_char(name) for name in ("to_char", "to_varchar")},
+    **dict.fromkeys(("date_add", "dateadd"), _with_unit("timestampadd")),
+    **dict.fromkeys(("date_diff", "datediff"), _with_unit("timestampdiff")),
+    **{name: _padded(name) for name in ("lpad", "rpad")},
     "ltrim": _trimmed("LEADING"),
     "rtrim": _trimmed("TRAILING"),
     "assert_true": _error_of_assertion,
@@ -318,13 +317,14 @@ def _case(node: Any) -> str:
 
 
 def _like_some(node: Any, shown: str) -> str:
-    """Returns `s LIKE ANY (p, q)` as Spark shows it: `likeany(s)`, or `(s LIKE p OR s LIKE NULL)` if one of
-    the patterns is NULL."""
+    """Returns `s LIKE ANY (p, q)` as Spark shows it: `likeany(s)`, or `(s LIKE p OR s LIKE q)` if one of the
+    patterns is no literal text."""
     listed, word = node.expression.this, "any" if isinstance(node.expression, exp.Any) else "all"
     trees = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this if isinstance(listed, exp.Paren) else listed]
     negated = node.args.get("negate")
-    if shown == "LIKE" and not any(isinstance(each, exp.Null) for each in trees):
-        return f"{'not' if negated else ''}like{word}({pretty(node.this)})"
+    if all(isinstance(each, exp.Literal) and each.is_string for each in trees):
+        value = pretty(node.this) if shown == "LIKE" else f"lower({pretty(node.this)})"
+        return f"{'not' if negated else ''}like{word}({value})"
     parts = [pretty(type(node)(this=node.this.copy(), expression=each.copy(), negate=negated)) for each in trees]
     operator = " OR " if word == "any" else " AND "
     return functools.reduce(lambda left, right: f"({left}{operator}{right})", parts)
@@ -342,6 +342,14 @@ def _ilike(node: Any) -> str:
         return _like_some(node, "ILIKE")
     text = f"ilike({pretty(node.this)}, {pretty(node.expression)})"
     return f"(NOT {text})" if node.args.get("negate") else text
+
+
+def _escaped(node: Any) -> str:
+    if isinstance(node.this, exp.ILike):
+        return pretty(node.this)
+    text = f"{pretty(node.this.this)} LIKE {pretty(node.this.expression)}"
+    text += "" if node.expression.name == "\\" else f" ESCAPE '{node.expression.name}'"
+    return f"(NOT {text})" if node.this.args.get("negate") else text
 
 
 def _in(node: Any) -> str:
@@ -465,7 +473,7 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Column: lambda node: str(node.meta.get("shown", node.name)),
     exp.Interval: lambda node: interval_literals.text_of(*interval_literals.read(node)),
     exp.Tuple: _row,
-    exp.Escape: lambda node: f"{pretty(node.this)} ESCAPE '{node.expression.name}'",
+    exp.Escape: _escaped,
     exp.Identifier: lambda node: str(node.name),
     exp.Dot: lambda node: f"NULL[{node.name}]" if isinstance(node.this, exp.Null) else f"{pretty(node.this)}.{node.name}",
     exp.HexString: lambda node: f"X'{node.name.zfill(len(node.name) + len(node.name) % 2).upper()}'",

@@ -14,17 +14,19 @@ from deltaic.protocol.schema import Array, DataType
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, implicit, literal
 from deltaic.spark_sql.functions.kernels import kernel_sql
-from deltaic.spark_sql.functions.registry import constant_text, register
+from deltaic.spark_sql.functions.registry import Build, constant_text, register
 from deltaic.spark_sql.values import Value
 
 
 def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "like") -> Value:
-    """Returns LIKE or ILIKE with a literal pattern."""
+    """Returns LIKE or ILIKE. A pattern that is no literal is checked for each row."""
     if "binary" in (value.type, pattern.type):
         raise v.unsupported(name.upper(), value.type, pattern.type)
     value, pattern = implicit(value, "string", zone, name.upper()), implicit(pattern, "string", zone, name.upper())
-    if pattern.is_constant and pattern.constant is None:
-        return v.combine("CAST(NULL AS BOOLEAN)", "boolean", (value,), nullable=True)
+    if any(side.is_constant and side.constant is None for side in (value, pattern)):
+        return v.combine("CAST(NULL AS BOOLEAN)", "boolean", (value, pattern), nullable=True)
+    if not pattern.is_constant:
+        return _like_of_rows(value, pattern, escape, zone, name)
     text = constant_text(pattern, f"a pattern of {name.upper()}")
     _check_escapes(text, escape)
     operand, sql = value.sql, v.text(text)
@@ -34,6 +36,26 @@ def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "lik
         operand, sql = call("lower", [value], zone).sql, call("lower", [pattern], zone).sql
     ending = f" ESCAPE {v.text(escape)}" if escape in text else ""
     return value.like(f"({operand} LIKE {sql}{ending})", "boolean")
+
+
+def _like_of_rows(value: Value, pattern: Value, escape: str, zone: Zone, name: str) -> Value:
+    """Returns LIKE or ILIKE with a pattern of each row. An escape character that does not stand before `_`,
+    `%` or itself raises the error of Spark, unless the value is null."""
+    if not escape.isascii():
+        raise v.unsupported(f"{name.upper()} with the escape character {escape!r}")
+    if name == "ilike":
+        from deltaic.spark_sql.functions.registry import call
+
+        value, pattern = call("lower", [value], zone), call("lower", [pattern], zone)
+    mark = f"\\x{ord(escape):02x}"
+    pairs = f"(?s)(?:[^{mark}]|{mark}[_%{mark}])*"
+    last, middle = v.failure(_ESCAPE_AT_END, pattern.sql), v.failure(_ESCAPE_WITHIN, pattern.sql)
+    wrong = f"CASE WHEN regexp_full_match({pattern.sql}, '{pairs}{mark}') THEN {last} ELSE {middle} END"
+    is_right = f"NOT contains({pattern.sql}, {v.text(escape)}) OR regexp_full_match({pattern.sql}, '{pairs}')"
+    matched = f"{value.sql} LIKE {pattern.sql} ESCAPE {v.text(escape)}"
+    nulls = f"{value.sql} IS NULL OR {pattern.sql} IS NULL"
+    sql = f"(CASE WHEN {nulls} THEN NULL WHEN {is_right} THEN {matched} ELSE CAST({wrong} AS BOOLEAN) END)"
+    return v.in_order((value, pattern), v.combine(sql, "boolean", (value, pattern), raises=True))
 
 
 def bounds_of_like(value: Value, pattern: Value) -> list[str]:
@@ -50,12 +72,17 @@ def bounds_of_like(value: Value, pattern: Value) -> list[str]:
     return [f"({value.sql} >= {v.text(prefix)})", *upper]
 
 
+_ESCAPE_AT_END, _ESCAPE_WITHIN = "INVALID_FORMAT.ESC_AT_THE_END", "INVALID_FORMAT.ESC_IN_THE_MIDDLE"
+
+
 def _check_escapes(pattern: str, escape: str) -> None:
     index = 0
     while index < len(pattern):
         if pattern[index] == escape:
-            if index + 1 == len(pattern) or pattern[index + 1] not in ("_", "%", escape):
-                raise InvalidArgumentError("[INVALID_FORMAT] the escape character must stand before _, % or itself", found=repr(pattern))
+            at_end = index + 1 == len(pattern)
+            if at_end or pattern[index + 1] not in ("_", "%", escape):
+                condition = _ESCAPE_AT_END if at_end else _ESCAPE_WITHIN
+                raise InvalidArgumentError(f"[{condition}] the escape character must stand before _, % or itself", found=repr(pattern))
             index += 1
         index += 1
 
@@ -280,8 +307,19 @@ def _split(arguments: list[Value], zone: Zone) -> Value:
     return _either(value, pattern, f"regexp_split_to_array({value.sql}, {v.text(_regex(pattern))})", kernel)
 
 
-register("like", "string, string", "boolean", lambda arguments, zone: like(arguments[0], arguments[1], "\\", zone))
-register("ilike", "string, string", "boolean", lambda arguments, zone: like(arguments[0], arguments[1], "\\", zone, "ilike"))
+def _like(name: str) -> Build:
+    def build(arguments: list[Value], zone: Zone) -> Value:
+        escape = arguments[2].constant if len(arguments) > 2 else "\\"
+        if not isinstance(escape, str) or len(escape) != 1:
+            raise InvalidArgumentError("[INVALID_ESCAPE_CHAR] an escape is one character", found=repr(escape))
+        return like(arguments[0], arguments[1], escape, zone, name)
+
+    return build
+
+
+for _name in ("like", "ilike"):
+    register(_name, "string, string", "boolean", _like(_name))
+    register(_name, "string, string, string", "boolean", _like(_name))
 register("rlike regexp regexp_like", "string, string", "boolean", _matches)
 register("regexp_extract", "string, string", "string", _extract)
 register("regexp_extract", "string, string, integer", "string", _extract)
