@@ -255,7 +255,34 @@ s LIKE 1
 length(s) LIKE length(s)
 """)
 
+PARTS = pa.table(
+    {
+        "a": [["2024", "x"], ["2023"], ["12"], None, [None], ["x"]],
+        "s": ["2024-02-30 a", "7 b", "2020 z", "2021", None, "2024-02-29 c"],
+        "k": pa.array([1, 2, 1, 1, 1, 1], pa.int32()),
+    }
+)
+OF_PARTS = lines(r"""
+to_date(split(s, ' ')[0], 'yyyy')
+to_date(split(s, ' ')[0], 'yyyy-MM-dd')
+to_date(element_at(a, k), 'yyyy')
+to_timestamp(concat(element_at(a, k), ' 10:00'), 'yyyy HH:mm')
+to_timestamp_ltz(a[0], 'yyyy')
+to_timestamp_ntz(split(s, ' ')[0], 'yyyy-MM-dd')
+to_number(split(s, ' ')[0], '9')
+try_to_number(split(s, ' ')[0], '9')
+try_to_date(a[k - 1], 'yyyy')
+try_to_timestamp(a[k - 1], 'yyyy')
+try_to_date(CAST(CAST(a[0] AS INT) AS STRING), 'yyyy')
+unix_timestamp(element_at(a, k), 'yyyy')
+to_unix_timestamp(split(s, ' ')[0], 'yyyy-MM-dd')
+transform(a, x -> to_date(CAST(CAST(x AS INT) AS STRING), 'yyyy'))
+date_format(to_timestamp(split(s, ' ')[0], 'yyyy'), 'yy')
+to_date(date_format(to_date(split(s, ' ')[0], 'yyyy'), 'MM/yyyy'), 'MM/yyyy')
+""")
+
 TEXT_FAMILIES = (
+    Family("parts", PARTS, OF_PARTS, ("UTC", "America/New_York")),
     Family("likes", MATCHED, LIKES),
     Family("patterns", PATTERNS, REGULAR),
     Family("csv", RECORDS, CSV),

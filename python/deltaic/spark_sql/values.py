@@ -165,6 +165,14 @@ text, name = duckdb_text, duckdb_name
 """The translator writes these two in most lines."""
 
 
+def computed_once(value: Value, build: Callable[[Value], Value]) -> Value:
+    """Returns what `build` makes of a value that is computed before it, once. The value may stand within TRY
+    then, where DuckDB allows nothing that raises an error; its own error stays an error."""
+    made = build(Value("deltaic_once", value.type, value.nullable))
+    sql = f"list_extract(list_transform([{value.sql}], lambda deltaic_once: {made.sql}), 1)"
+    return combine(sql, made.type, [value], nullable=made.nullable, raises=made.raises)
+
+
 def decimal_of(data_type: DataType) -> tuple[int, int] | None:
     """Returns (precision, scale) of a decimal type, or None for any other type."""
     match = _DECIMAL.fullmatch(data_type) if isinstance(data_type, str) else None

@@ -191,6 +191,13 @@ def read_struct(kernel: Callable[[str], str], value: Value, kind: DataType, opti
     return v.combine(_known(made, struct_of([field.name for field in kind.fields], parts)).sql, kind, [made], nullable=True, raises=True)
 
 
+def _without_bad_record(kind: DataType, name: str) -> None:
+    """Raises UnsupportedFeatureError if a schema has the field that Spark fills with the text of a bad record."""
+    inner = kind.element if isinstance(kind, Array) else kind
+    if isinstance(inner, Struct) and any(field.name == "_corrupt_record" for field in inner.fields):
+        raise v.unsupported(f"function {name} with the field _corrupt_record in its schema")
+
+
 def schema_argument(node: Any, value: Value, name: str) -> DataType:
     """Returns the schema that an argument gives: as text in DDL, or as a call of `schema_of_json` or
     `schema_of_csv` with a literal."""
@@ -212,6 +219,7 @@ def _schema_text(name: str, node: Any) -> str:
 def _from_json(translator: Translator, node: Any) -> Value:
     values, options = _arguments(translator, node, "from_json", 2, (*_FORMATS, "mode"))
     kind = nullable_everywhere(schema_argument(node.expressions[1], values[1], "from_json"))
+    _without_bad_record(kind, "from_json")
     if isinstance(kind, str) or not _is_read(kind) or options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
         raise v.unsupported("function from_json with the schema or mode", kind)
     text = cast(values[0], "string", translator.zone)
@@ -248,6 +256,7 @@ def _from_csv(translator: Translator, node: Any) -> Value:
     kind = nullable_everywhere(schema_argument(node.expressions[1], values[1], "from_csv"))
     if not isinstance(kind, Struct):
         raise InvalidArgumentError("[INVALID_SCHEMA.NON_STRUCT_TYPE] a schema of from_csv is a struct", found=v.type_text(kind))
+    _without_bad_record(kind, "from_csv")
     if (
         not all(isinstance(field.type, str) for field in kind.fields)
         or not _is_read(kind)

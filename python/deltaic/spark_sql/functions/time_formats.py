@@ -254,6 +254,8 @@ def _fields(tokens: list[tuple[str, bool]], pattern: str) -> tuple[str, list[str
 def _read(value: Value, pattern: str, zone: Zone, *, safe: bool = False) -> Value:
     """Returns text parsed by a pattern: a local timestamp, or an instant if the pattern has an offset. Text
     that does not match the pattern raises an error, or gives null with `safe`."""
+    if value.raises:
+        return v.computed_once(value, lambda text: _read(text, pattern, zone, safe=safe))
     tokens = _tokens(pattern, _READ)
     regex, fields = _fields(tokens, pattern)
     optional = _optional(tokens)
