@@ -102,9 +102,9 @@ argument of `coalesce` fail only on rows for which Spark evaluates them:
 | `(a, b) IN ((1, 2), ...)` | several columns against rows of values |
 | `AND` `OR` `NOT` `IS [NOT] NULL` `IS [NOT] TRUE` `IS [NOT] FALSE` | boolean, or text such as `'true'` |
 | `+` `-` `*` `/` `%` `div`, unary `-` `+` | numbers (decimals with Spark's precision and scale), or a number and text |
-| `+` `-` | date and int; date or timestamp and interval; two dates or timestamps (`-`); two intervals |
+| `+` `-` | date and int; date or timestamp and interval; two dates or timestamps (`-`), or one and text; two intervals; text and an interval of days or times |
 | `*` `/` | an interval and a number |
-| `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers; the shift distance is a literal |
+| `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers |
 | `\\|\\|` | text (other types are cast to text), binary, arrays |
 | `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a pattern; RLIKE takes Java's patterns except the flags `x` and `U`, `\\G`, `\\X` and Unicode blocks in `\\p{...}` |
 | `CASE` `CAST` `TRY_CAST` `::` | types as in the table of casts |
@@ -220,13 +220,13 @@ A map of literals gives the options: `to_json(s, map('dateFormat', 'dd.MM.yyyy')
 | `to_csv` | `quoteAll` |
 
 The schema of `from_json` and `from_csv` is a text literal, or `schema_of_json` or `schema_of_csv` of a text
-literal.
+literal. It has no field `_corrupt_record`, which Spark fills with the text of a bad record.
 
 Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
 
 A pattern for dates and times is a literal. Writing knows the fields
 `G GG GGG GGGG yyyy yy y` and `Q` to `QQQQ`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DD DDD E EE EEE EEEE F a h hh H HH k kk K KK m mm s ss`,
-`S` to `SSSSSSSSS`, `X XX XXX x xx xxx Z ZZ ZZZ ZZZZ O OOOO VV z zz zzz zzzz`, reading knows
+`S` to `SSSSSSSSS`, `X` to `XXXXX`, `x` to `xxxxx`, `Z ZZ ZZZ ZZZZ O OOOO VV z zz zzz zzzz`, reading knows
 `yyyy yy y`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DDD a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, `X XX XXX Z`,
 and optional parts in brackets. A name of a zone (`z`) is refused in the years in which daylight saving time is
 not told by the offsets of January and July, and in the few zones that have no such years.

@@ -80,3 +80,9 @@ def test_failures_of_the_engine_have_names(engine: duckdb.DuckDBPyConnection, fo
     with pytest.raises(duckdb.Error) as caught:
         answer(engine, form)
     assert isinstance(failure_of(caught.value), error)
+
+
+@pytest.mark.parametrize("form", ["from_json(s, 'a INT, _corrupt_record STRING')", "from_csv(s, '_corrupt_record STRING, a INT')"])
+def test_the_field_of_bad_records_is_refused_by_its_name(form: str) -> None:
+    with pytest.raises(UnsupportedFeatureError, match="_corrupt_record"):
+        translate(form, TABLE, column_sql=lambda alias, path: quote(*path))

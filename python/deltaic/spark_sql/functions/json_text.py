@@ -62,9 +62,9 @@ def _to_json(translator: Translator, node: Any) -> Value:
         return literal(None, "string")
     if isinstance(value[0].type, str):
         raise v.mismatch("to_json", value[0].type)
-    written = with_formats(value[0], options, translator.zone)
-    if not _is_written(written.type) or (translator.zone.name != "UTC" and _holds_instant(written.type)):
-        raise v.unsupported("function to_json", written.type)  # the kernel knows no daylight saving time after 2099
+    written = _in_zone(with_formats(value[0], options, translator.zone), translator.zone)
+    if not _is_written(written.type):
+        raise v.unsupported("function to_json", written.type)
     if options.get("ignoreNullFields", "true").lower() != "true":
         raise v.unsupported("to_json with the option ignoreNullFields")
     return written.like(kernel_sql("to_json", "string", v.text(translator.zone.name), written.sql), "string")
@@ -121,6 +121,8 @@ def _schema(text: str) -> DataType:
 
 _FORMATS = {"dateFormat": "date", "timestampFormat": "timestamp", "timestampNTZFormat": "timestamp_ntz"}
 """Option -> the type whose values follow the pattern in the option."""
+_TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSXXXXX"
+"""The pattern of timestamps without an option. Of an offset, Spark writes seconds too."""
 
 
 def _arguments(translator: Translator, node: Any, name: str, count: int, known: Iterable[str]) -> tuple[list[Value], dict[str, str]]:
@@ -156,11 +158,31 @@ def with_formats(value: Value, options: Mapping[str, str], zone: Zone) -> Value:
         part = fields(value, [field.name])
         pattern = patterns.get(field.type) if isinstance(field.type, str) else None
         if pattern is not None:
-            part = call("date_format", [cast(part, "timestamp", zone), literal(pattern, "string")], zone)
+            clock = zone if field.type == "timestamp" else Zone("UTC")  # a local time may be missing in the session's zone
+            part = call("date_format", [cast(part, "timestamp", clock), literal(pattern, "string")], clock)
         elif not isinstance(field.type, str):
             raise v.unsupported("the pattern of dates or timestamps in", field.type)
         parts.append(part)
     return _known(value, struct_of([field.name for field in value.type.fields], parts))
+
+
+def _in_zone(value: Value, zone: Zone, depth: int = 0) -> Value:
+    """Returns a value whose timestamps are text in the session time zone. In UTC the
+    kernels write timestamps as Spark does; elsewhere they know no daylight saving time after 2099."""
+    kind, item = value.type, f"deltaic_z{depth}"
+    if zone.name == "UTC" or not _holds_instant(kind):
+        return value
+    if isinstance(kind, Struct):
+        parts = [_in_zone(fields(value, [field.name]), zone, depth) for field in kind.fields]
+        return _known(value, struct_of([field.name for field in kind.fields], parts))
+    if isinstance(kind, Array):
+        inner = _in_zone(Value(item, kind.element, kind.contains_null), zone, depth + 1)
+        return value.like(f"list_transform({value.sql}, lambda {item}: {inner.sql})", Array(inner.type, kind.contains_null))
+    if isinstance(kind, Map):
+        inner = _in_zone(Value(f"{item}.value", kind.value), zone, depth + 1)
+        pairs = f"list_transform(map_entries({value.sql}), lambda {item}: {{'key': {item}.key, 'value': {inner.sql}}})"
+        return value.like(f"map_from_entries({pairs})", Map(kind.key, inner.type, kind.value_contains_null))
+    return call("date_format", [value, literal(_TIMESTAMP, "string")], zone)
 
 
 def _known(value: Value, made: Value) -> Value:
@@ -192,7 +214,8 @@ def read_struct(kernel: Callable[[str], str], value: Value, kind: DataType, opti
 
 
 def _without_bad_record(kind: DataType, name: str) -> None:
-    """Raises UnsupportedFeatureError if a schema has the field that Spark fills with the text of a bad record."""
+    """Raises UnsupportedFeatureError if a schema has the field that Spark fills with the text of a bad
+    record."""
     inner = kind.element if isinstance(kind, Array) else kind
     if isinstance(inner, Struct) and any(field.name == "_corrupt_record" for field in inner.fields):
         raise v.unsupported(f"function {name} with the field _corrupt_record in its schema")
@@ -283,8 +306,8 @@ def _to_csv(translator: Translator, node: Any) -> Value:
         return literal(None, "string")
     if not isinstance(value.type, Struct):
         raise v.mismatch("to_csv", value.type)
-    written = with_formats(value, options, zone)
-    if not _is_written(written.type) or (zone.name != "UTC" and _holds_instant(written.type)) or not _is_flat(written.type):
+    written = _in_zone(with_formats(value, options, zone), zone)
+    if not _is_written(written.type) or not _is_flat(written.type):
         raise v.unsupported("function to_csv", written.type)
     sql = kernel_sql("to_csv", "string", v.text(zone.name), _csv_options(options, writes=True), written.sql)
     return written.like(sql, "string", nullable=True)

@@ -62,14 +62,19 @@ _COMPUTED = {
 _OF_OUR_ERA = frozenset(("yy", "G", "GG", "GGG", "GGGG"))
 """Letters that are formatted for the years 1 to 9999 only."""
 _COLON, _PLAIN, _IF_ANY = "':' || printf('%02d', {0})", "printf('%02d', {0})", "CASE WHEN {0} = 0 THEN '' ELSE printf('%02d', {0}) END"
+_SECONDS = "CASE WHEN deltaic_offset % 60 = 0 THEN '' ELSE {} || printf('%02d', abs(deltaic_offset) % 60) END"
 # Letters of an offset -> (text of UTC, SQL of the minutes).
 _OFFSETS = {
     "X": ("'Z'", _IF_ANY),
     "XX": ("'Z'", _PLAIN),
     "XXX": ("'Z'", _COLON),
+    "XXXX": ("'Z'", f"{_PLAIN} || {_SECONDS.format(v.text(''))}"),
+    "XXXXX": ("'Z'", f"{_COLON} || {_SECONDS.format(v.text(':'))}"),
     "x": ("'+00'", _IF_ANY),
     "xx": ("'+0000'", _PLAIN),
     "xxx": ("'+00:00'", _COLON),
+    "xxxx": ("'+0000'", f"{_PLAIN} || {_SECONDS.format(v.text(''))}"),
+    "xxxxx": ("'+00:00'", f"{_COLON} || {_SECONDS.format(v.text(':'))}"),
     **dict.fromkeys(("Z", "ZZ", "ZZZ"), ("'+0000'", _PLAIN)),
     **dict.fromkeys(("OOOO", "ZZZZ"), ("'GMT'", _COLON)),
     "O": ("'GMT'", "CASE WHEN {0} = 0 THEN '' ELSE ':' || printf('%02d', {0}) END"),
