@@ -3,7 +3,7 @@ filled up."""
 
 from __future__ import annotations
 
-from spark_cases import NUMBERS, TEXT, Family, lines
+from spark_cases import NUMBERS, TEXT, TIMES, Family, lines
 
 UNTYPED = lines(r"""
 pmod(NULL, 3)
@@ -137,4 +137,17 @@ INTERVAL 1 DAY - '2024-01-05'
 typeof('2024-01-05' - DATE '2024-01-01')
 try_add('2024-01-05', INTERVAL 1 DAY)
 """)
-NULL_FAMILIES = (Family("untyped_nulls", NUMBERS, (*UNTYPED, *SHIFTS)), Family("filled", TEXT, TEXTS))
+SEQUENCES = lines(r"""
+sequence(TIMESTAMP '1999-01-01 00:00:00', TIMESTAMP '9999-01-01 00:00:00', INTERVAL 1 MILLISECOND)
+sequence(TIMESTAMP_NTZ '1999-01-01 00:00:00', TIMESTAMP_NTZ '9999-01-01 00:00:00', INTERVAL 1 SECOND)
+'2024-03-09 12:00:00' + INTERVAL 1 DAY
+'2024-03-09 12:00:00' + INTERVAL 24 HOURS
+CAST(d AS STRING) - INTERVAL '1 02' DAY TO HOUR
+typeof(CAST(d AS STRING) - t)
+CAST(t AS STRING) - t = INTERVAL 0 SECONDS
+""")
+NULL_FAMILIES = (
+    Family("untyped_nulls", NUMBERS, (*UNTYPED, *SHIFTS)),
+    Family("filled", TEXT, TEXTS),
+    Family("moved_text", TIMES, SEQUENCES, ("America/New_York",)),
+)

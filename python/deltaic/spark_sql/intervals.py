@@ -43,7 +43,8 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     if operator in ("+", "-"):
         left, right = _typed(operator, left, right, zone)
         if left.type == "string" and (is_day_time(right.type) or right.type == v.CALENDAR):
-            return cast(arithmetic(operator, cast(left, "timestamp", zone), right, zone), "string", zone)
+            shown = cast(arithmetic(operator, cast(left, "timestamp", zone), right, zone), "string", zone)
+            return shown.like(shown.sql, "string", nullable=True)
         result = _add(operator, left, right, zone)
     elif operator == "*" and is_interval(right.type):
         return arithmetic(operator, right, left, zone)

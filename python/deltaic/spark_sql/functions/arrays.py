@@ -244,10 +244,6 @@ def _days(arguments: list[Value]) -> Value:
     return v.combine(sql, Array("date", False), arguments, raises=bool(step))
 
 
-_MOST_ITEMS = 2_147_483_632
-"""Maximum number of items of an array in Spark."""
-
-
 def _sequence(arguments: list[Value], zone: Zone) -> Value:
     if any(argument.type in v.TEMPORAL for argument in arguments[:2]):
         interval = arguments[2] if len(arguments) > 2 else None
@@ -268,12 +264,11 @@ def _sequence(arguments: list[Value], zone: Zone) -> Value:
     )
     missing = " OR ".join(f"{argument.sql} IS NULL" for argument in (start, stop, *step))
     ends = f"(CAST({stop.sql} AS HUGEINT) - {start.sql})"
-    most = f"abs({ends} // CAST({by} AS HUGEINT)) >= {_MOST_ITEMS}"
-    large = v.failure("COLLECTION_SIZE_LIMIT_EXCEEDED.PARAMETER", f"'a sequence has at most {_MOST_ITEMS} items'")
+    most = f"abs({ends} // CAST({by} AS HUGEINT)) >= {sequences.MOST_ITEMS}"
     numbers = f"generate_series(CAST({start.sql} AS BIGINT), CAST({stop.sql} AS BIGINT), CAST({by} AS BIGINT))"
     sql = (
         f"(CASE WHEN {missing} THEN NULL WHEN NOT ({valid}) THEN {wrong} WHEN {start.sql} = {stop.sql} THEN [{start.sql}] "
-        f"WHEN {most} THEN {large} ELSE {numbers} END)"
+        f"WHEN {most} THEN {sequences.TOO_MANY} ELSE {numbers} END)"
     )
     kind = Array(common, False)
     return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, arguments, raises=True)

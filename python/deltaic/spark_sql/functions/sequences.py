@@ -11,6 +11,9 @@ from deltaic.spark_sql.values import Value
 
 _DAY = 86_400_000_000
 _WRONG = v.failure("_LEGACY_ERROR_TEMP_3235", "'the step of a sequence does not lead from its start to its stop'")
+MOST_ITEMS = 2_147_483_632
+"""Maximum number of items of an array in Spark."""
+TOO_MANY = v.failure("COLLECTION_SIZE_LIMIT_EXCEEDED.PARAMETER", f"'a sequence has at most {MOST_ITEMS} items'")
 
 
 def of_times(arguments: list[Value], zone: Zone) -> Value:
@@ -58,7 +61,8 @@ def _stepped(start: Value, stop: Value, by: Value, common: str, zone: Zone) -> V
     forward, inside = (f"{start.sql} <= {stop.sql}", "<=") if by.constant > 0 else (f"{start.sql} >= {stop.sql}", ">=")
     items = f"list_transform(range(0, CAST({steps} AS BIGINT) + 1), lambda deltaic_n: {item.sql})"
     kept = f"list_filter({items}, lambda deltaic_t: deltaic_t {inside} {stop.sql})"
-    sql = f"(CASE WHEN {start.sql} IS NULL OR {stop.sql} IS NULL THEN NULL WHEN NOT ({forward}) THEN {_WRONG} ELSE {kept} END)"
+    sql = f"(CASE WHEN {start.sql} IS NULL OR {stop.sql} IS NULL THEN NULL WHEN NOT ({forward}) THEN {_WRONG} "
+    sql += f"WHEN {steps} > {MOST_ITEMS} THEN {TOO_MANY} ELSE {kept} END)"
     return v.combine(sql, Array(common, False), (start, stop), raises=True)
 
 
