@@ -103,6 +103,9 @@ encode('a', NULL)
 decode(X'41', NULL)
 to_binary('ab', NULL)
 bitmap_count(NULL)
+NULL div NULL
+dateadd(DAY, NULL, current_date)
+arrays_zip(NULL, array(1))
 """)
 SHIFTS = lines(r"""
 1 << i

@@ -24,6 +24,8 @@ from deltaic.spark_sql.values import type_text
         ("percentile_cont(0.5) WITHIN GROUP (ORDER BY NULL)", "double", None),
         ("percentile_disc(0.5) WITHIN GROUP (ORDER BY NULL)", "double", None),
         ("max_by(1, NULL)", "int", None),
+        ("listagg(x, NULL)", "string", "aa"),
+        ("percentile(y, 0.5, NULL)", "double", None),
         ("min_by(NULL, NULL)", "void", None),
         ("approx_top_k(x)", "array<struct<item:string,count:bigint>>", [{"item": None, "count": 3}, {"item": "a", "count": 2}]),
         ("approx_top_k(x, 1)", "array<struct<item:string,count:bigint>>", [{"item": None, "count": 3}]),

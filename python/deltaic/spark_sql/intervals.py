@@ -219,6 +219,8 @@ def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> V
         start, stop = (implicit(argument, "timestamp", zone, name) for argument in arguments)
         return v.in_order((start, stop), _difference(unit, start, stop, zone))
     amount, moment = arguments
+    if amount.type == "void":
+        amount = cast(amount, "integer", zone)
     if amount.type not in v.INTEGRAL:
         raise v.unsupported(f"function {name}", *(argument.type for argument in arguments))
     if moment.type != "timestamp_ntz":

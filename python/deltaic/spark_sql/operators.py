@@ -228,12 +228,13 @@ def _calculated(operator: str, left: Value, right: Value, zone: Zone) -> Value:
 def _numbers(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value, Value]:
     if operator == "/" and left.type == "void" and v.is_numeric(right.type):
         return cast(left, "double", zone), cast(right, "double", zone)  # for NULL / decimal too, Spark's result is a double
+    untyped = "long" if operator == "div" else "double"
     sides = []
     for one, other in ((left, right), (right, left)):
         if one.type == "string" and v.is_numeric(other.type):
             one = cast(one, "long" if other.type in v.INTEGRAL else "double", zone)
         elif one.type == "void":
-            one = cast(one, other.type if v.is_numeric(other.type) else "double", zone)
+            one = cast(one, other.type if v.is_numeric(other.type) else untyped, zone)
         if not v.is_numeric(one.type):
             raise v.mismatch(f"the operator {operator}", left.type, right.type)
         sides.append(one)

@@ -334,6 +334,8 @@ def _collect_union(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Va
 def _approx_count_distinct(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     """Builds approx_count_distinct as an exact count, which is within any deviation that the second argument
     allows."""
+    if len(arguments) > 1 and arguments[1].type == "void":
+        raise v.mismatch("approx_count_distinct", arguments[1].type)
     return _count(arguments[:1], True, zone)
 
 
@@ -378,7 +380,7 @@ def _try_average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Valu
 def _listed(arguments: Sequence[Value], distinct: bool, zone: Zone, order: str = "") -> Value:
     """Builds listagg: all texts joined with a separator, without nulls."""
     value = cast(arguments[0], "string", zone)
-    separator = arguments[1].constant if len(arguments) > 1 else ""
+    separator = "" if len(arguments) == 1 or arguments[1].constant is None else arguments[1].constant
     if not (arguments[0].type == "string" or arguments[0].type in v.INTEGRAL) or not isinstance(separator, str):
         raise v.unsupported("aggregate function listagg", *(argument.type for argument in arguments))
     keys = f" ORDER BY {order}" if order else ""

@@ -52,6 +52,7 @@ def _arrays_zip(translator: Translator, node: Any) -> Value:
     parts = [translator.value(argument) for argument in node.expressions]
     if not parts:
         raise v.unsupported("arrays_zip of nothing")
+    parts = [cast(part, Array("void"), translator.zone) if part.type == "void" else part for part in parts]
     kinds = [part.type for part in parts]
     if not all(isinstance(kind, Array) for kind in kinds):
         raise v.mismatch("arrays_zip", *kinds)

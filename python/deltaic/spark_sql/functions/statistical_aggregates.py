@@ -121,6 +121,10 @@ def percentile(name: str) -> Build:
             raise InvalidArgumentError(
                 "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the percentage is out of range", found=place, expected="0 to 1"
             )
+        if len(rest) > 1 and rest[1].constant is None:
+            if name != "percentile":
+                raise v.mismatch(f"the accuracy of {name}", "void")
+            return v.combine("max(CAST(NULL AS DOUBLE))", "double", [value], nullable=True)
         if v.is_interval(value.type):
             return _percentile_of_intervals(value, float(place))
         kind = value.type if name == "percentile_approx" else "double"

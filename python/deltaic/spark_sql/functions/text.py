@@ -257,6 +257,8 @@ def _to_binary(safe: bool) -> Build:
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         value = arguments[0]
+        if safe and value.raises:
+            raise v.unsupported("try_to_binary of a value that may itself fail")
         kind = constant_text(arguments[1], "a format of to_binary").lower() if len(arguments) > 1 else "hex"
         if kind in ("utf-8", "utf8"):
             return value.like(f"encode({value.sql})", "binary")
