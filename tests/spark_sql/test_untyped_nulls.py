@@ -29,6 +29,12 @@ from deltaic.spark_sql.values import type_text
         ("min_by(NULL, NULL)", "void", None),
         ("approx_top_k(x)", "array<struct<item:string,count:bigint>>", [{"item": None, "count": 3}, {"item": "a", "count": 2}]),
         ("approx_top_k(x, 1)", "array<struct<item:string,count:bigint>>", [{"item": None, "count": 3}]),
+        (
+            "approx_top_k(x) FILTER (WHERE y IS NULL)",
+            "array<struct<item:string,count:bigint>>",
+            [{"item": "a", "count": 1}, {"item": None, "count": 1}],
+        ),
+        ("approx_top_k(x) FILTER (WHERE x IS NULL AND y IS NULL)", "array<struct<item:string,count:bigint>>", [{"item": None, "count": 1}]),
         ("approx_top_k(y)", "array<struct<item:int,count:bigint>>", [{"item": 7, "count": 3}, {"item": None, "count": 2}]),
     ],
 )
@@ -46,6 +52,10 @@ def test_aggregate(form: str, kind: str, value: Any) -> None:
         ("DATE '2020-01-01' - NULL", "(DATE '2020-01-01' - NULL)"),
         ("INTERVAL 1 DAY + NULL", "(INTERVAL '1' DAY + NULL)"),
         ("NULL.a", "NULL[a]"),
+        (
+            "listagg('a') OVER (PARTITION BY 1)",
+            "listagg(a, NULL) OVER (PARTITION BY 1 ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)",
+        ),
         ("'2024-01-05' - INTERVAL 3 DAYS", "2024-01-05 - INTERVAL '3' DAY"),
         ("lpad(x'4a', 3)", "lpad(X'4A', 3, X'00')"),
         ("lpad('a', 3)", "lpad(a, 3,  )"),

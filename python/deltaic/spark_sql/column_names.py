@@ -49,7 +49,7 @@ _SUFFIXED = {exp.DType.DECIMAL, exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType
 _FRACTIONAL = {exp.DType.FLOAT, exp.DType.DOUBLE}
 _AES = (", GCM, DEFAULT, , ", ", DEFAULT, , ", ", , ", ", ")
 _AES_BACK = (", GCM, DEFAULT, ", ", DEFAULT, ", ", ")
-_CLOCK = ", yyyy-MM-dd HH:mm:ss"
+_ZERO, _CLOCK = "X'00'", ", yyyy-MM-dd HH:mm:ss"
 _NO_TIME = (", 0, 0, 0, 0.000000", ", 0, 0, 0.000000", ", 0, 0.000000", ", 0.000000")
 _NO_INTERVAL = ("0, 0, 0, 0, 0, 0, 0.000000", ", 0, 0, 0, 0, 0, 0.000000", ", 0, 0, 0, 0, 0.000000", *_NO_TIME)
 _DEFAULTED = {("regexp_replace", 3): ", 1", ("split", 2): ", -1", ("months_between", 2): ", true",
@@ -186,8 +186,7 @@ def _function(node: Any) -> str:
 
 def _padded(name: str) -> Callable[[Any, Any], str | None]:
     def shown(arguments: Any, types: Any) -> str | None:
-        pad = "X'00'" if types and types[0] == "binary" else " "
-        return f"{name}({_list(arguments)}, {pad})" if len(arguments) == 2 else None
+        return f"{name}({_list(arguments)}, {_ZERO if 'binary' in types[:1] else ' '})" if len(arguments) == 2 else None
 
     return shown
 
@@ -427,7 +426,8 @@ def _window(node: Any) -> str:
         condition = " ignore nulls"
     elif name in _RANKS:
         frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
-    shown = pretty(call) if name == "count" else f"{_RANKS.get(name, _RENAMED.get(name, name))}({', '.join(arguments)})"
+    defaults = _DEFAULTED.get((name, len(arguments)), "")
+    shown = pretty(call) if name == "count" else f"{_RANKS.get(name, _RENAMED.get(name, name))}({', '.join(arguments)}{defaults})"
     return f"{shown}{condition} OVER ({_specification(_named_window(node), frame)})"
 
 

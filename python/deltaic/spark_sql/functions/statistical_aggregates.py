@@ -202,18 +202,21 @@ def sorted_mode(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value
     return v.combine(f"CAST({sql} AS {v.duckdb_type(value.type)})", value.type, [value], nullable=True)
 
 
-def approx_top_k(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
+def approx_top_k(arguments: Sequence[Value], distinct: bool, zone: Zone, condition: Value | None = None) -> Value:
     """Builds approx_top_k: the most frequent values and the number of times that each occurs, counted
-    exactly."""
+    exactly. `condition`: the condition of FILTER."""
     value = arguments[0]
     rows = arguments[1].constant if len(arguments) > 1 else 5
     if distinct or not isinstance(value.type, str) or value.type in ("void", "binary") or not isinstance(rows, int) or rows < 1:
         raise v.unsupported("aggregate function approx_top_k", *(argument.type for argument in arguments))
     value = normalized(value)
+    nulls = f"count(*) FILTER (WHERE {value.sql} IS NULL)"
+    if condition is not None:
+        nulls = f"count(*) FILTER (WHERE {value.sql} IS NULL AND {condition.sql})"
+        value = v.combine(f"(CASE WHEN {condition.sql} THEN {value.sql} END)", value.type, (value, condition), nullable=True)
     kind = Array(Struct([Field("item", value.type, True), Field("count", "long", False)]), False)
     pair = f"STRUCT(c BIGINT, known BOOLEAN, k {v.duckdb_type(value.type)})"  # of equally many, NULL is the last
     counted = f"list_transform({_counted(value)}, lambda deltaic_n: struct_pack(c := deltaic_n.c, known := true, k := deltaic_n.k))"
-    nulls = f"count(*) FILTER (WHERE {value.sql} IS NULL)"
     null = f"CASE WHEN {nulls} > 0 THEN [CAST(struct_pack(c := {nulls}, known := false, k := NULL) AS {pair})] ELSE [] END"
     turned = "struct_pack(item := deltaic_t.k, count := deltaic_t.c)"
     pairs = f"CAST(coalesce({counted}, []) AS {pair}[]) || {null}"

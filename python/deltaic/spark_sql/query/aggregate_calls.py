@@ -14,6 +14,7 @@ from deltaic.spark_sql import operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import literal
 from deltaic.spark_sql.functions.aggregates import OF_ONE_ROW, aggregate, all_of, count_rows, of_one_row
+from deltaic.spark_sql.functions.statistical_aggregates import approx_top_k
 from deltaic.spark_sql.query.ordering import direction
 from deltaic.spark_sql.translation import AGGREGATES
 from deltaic.spark_sql.values import Value, unsupported
@@ -135,6 +136,10 @@ def aggregate_call(translator: QueryTranslator, call: AggregateCall, *, among: V
     if holds is not None:
         if function in OF_ONE_ROW:
             return translator.queries.used(of_one_row(function, values, holds))
+        if function == "approx_top_k":
+            if among is not None:
+                raise v.mismatch("PIVOT of approx_top_k", values[0].type)
+            return translator.queries.used(approx_top_k(values, distinct, translator.zone, holds).not_foldable(values))
         values = [  # a literal after the first argument, such as the percentage of percentile, stays a literal
             value
             if number and value.is_constant
