@@ -11,7 +11,7 @@ use super::casts::{float_text, is_timestamp};
 use super::failure;
 use super::json::{Json, push_quoted};
 use super::json_read::{Type, push_number, text as member};
-use super::json_write;
+use super::json_write::{self, Writing};
 use crate::error::Result;
 
 /// The format of a record.
@@ -292,6 +292,7 @@ pub fn to_csv(given: &Arguments) -> Result<ArrayRef> {
         return Ok(Arc::new(StringArray::from(Vec::<&str>::new())));
     }
     let zone: Tz = zones.value(0).parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {}", zones.value(0))))?;
+    let writing = Writing { zone, nulls: false };
     let format = Format::of(options.value(0))?;
     let columns = rows.as_struct().columns();
     let mut out = StringBuilder::with_capacity(given.rows(), 16 * given.rows());
@@ -311,7 +312,7 @@ pub fn to_csv(given: &Arguments) -> Result<ArrayRef> {
             value.clear();
             match column.data_type() {
                 DataType::Date32 | DataType::Timestamp(..) => {
-                    json_write::push(column, row, &zone, &mut value)?;
+                    json_write::push(column, row, &writing, &mut value)?;
                     value.retain(|one| one != '"');
                 }
                 _ => json_write::push_key(column, row, &mut value)?,

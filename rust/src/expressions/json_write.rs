@@ -15,11 +15,21 @@ use super::json::push_quoted;
 use super::numbers::{push_double, push_float};
 use crate::error::Result;
 
-/// `to_json(zone, value)`: `zone` is the session's time zone, the same in every row.
+/// How values are written.
+pub(super) struct Writing {
+    /// The session's time zone.
+    pub(super) zone: Tz,
+    /// False to leave out the fields of structs that are null.
+    pub(super) nulls: bool,
+}
+
+/// `to_json(zone, value, nulls)`: `zone` is the session's time zone; `nulls`: 1 to write null fields. Both are
+/// the same in every row.
 pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
     let (zones, values) = (given.text(0)?, given.array(1)?);
     let zone = if given.rows() > 0 { zones.value(0) } else { "UTC" };
     let zone: Tz = zone.parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {zone}")))?;
+    let writing = Writing { zone, nulls: given.rows() > 0 && given.integers(2)?.value(0) != 0 };
     let mut out = StringBuilder::with_capacity(given.rows(), 32 * given.rows());
     let mut buffer = String::new();
     for row in 0..given.rows() {
@@ -28,24 +38,24 @@ pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
             continue;
         }
         buffer.clear();
-        push(values, row, &zone, &mut buffer)?;
+        push(values, row, &writing, &mut buffer)?;
         out.append_value(&buffer);
     }
     Ok(Arc::new(out.finish()))
 }
 
 /// Appends one value that is not null.
-pub(super) fn push(array: &ArrayRef, row: usize, zone: &Tz, out: &mut String) -> Result<()> {
+pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String) -> Result<()> {
     match array.data_type() {
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
             let mut separator = '{';
-            for (field, column) in fields.iter().zip(columns).filter(|(_, column)| column.is_valid(row)) {
+            for (field, column) in fields.iter().zip(columns).filter(|(_, column)| how.nulls || column.is_valid(row)) {
                 out.push(separator);
                 separator = ',';
                 push_quoted(field.name(), out);
                 out.push(':');
-                push(column, row, zone, out)?;
+                push_or_null(column, row, how, out)?;
             }
             if separator == '{' {
                 out.push('{');
@@ -59,7 +69,7 @@ pub(super) fn push(array: &ArrayRef, row: usize, zone: &Tz, out: &mut String) ->
                 if place > 0 {
                     out.push(',');
                 }
-                push_or_null(&items, place, zone, out)?;
+                push_or_null(&items, place, how, out)?;
             }
             out.push(']');
         }
@@ -74,7 +84,7 @@ pub(super) fn push(array: &ArrayRef, row: usize, zone: &Tz, out: &mut String) ->
                 push_key(entries.column(0), place, &mut key)?;
                 push_quoted(&key, out);
                 out.push(':');
-                push_or_null(entries.column(1), place, zone, out)?;
+                push_or_null(entries.column(1), place, how, out)?;
             }
             out.push('}');
         }
@@ -93,7 +103,8 @@ pub(super) fn push(array: &ArrayRef, row: usize, zone: &Tz, out: &mut String) ->
         DataType::Timestamp(_, shown_zone) => {
             let instant = DateTime::from_timestamp_micros(array.as_primitive::<TimestampMicrosecondType>().value(row));
             let instant = instant.ok_or_else(|| failure("UNSUPPORTED_TIMESTAMP", "a timestamp as far away as this one"))?.naive_utc();
-            let offset = if shown_zone.is_some() { Some(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()) } else { None };
+            let offset =
+                if shown_zone.is_some() { Some(how.zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()) } else { None };
             let local = instant + chrono::Duration::seconds(i64::from(offset.unwrap_or(0)));
             let millis = local.nanosecond() / 1_000_000;
             out.push_str(&format!("\"{}T{:02}:{:02}:{:02}.{millis:03}", date(&local), local.hour(), local.minute(), local.second()));
@@ -127,12 +138,12 @@ fn date(day: &chrono::NaiveDateTime) -> String {
     format!("{sign}{:04}-{:02}-{:02}", year.unsigned_abs(), day.month(), day.day())
 }
 
-fn push_or_null(array: &ArrayRef, row: usize, zone: &Tz, out: &mut String) -> Result<()> {
+fn push_or_null(array: &ArrayRef, row: usize, how: &Writing, out: &mut String) -> Result<()> {
     if array.is_null(row) {
         out.push_str("null");
         return Ok(());
     }
-    push(array, row, zone, out)
+    push(array, row, how, out)
 }
 
 /// Appends a number, or a text without quotes.
@@ -170,10 +181,12 @@ mod tests {
             column("c", Arc::new(Float64Array::from(vec![f64::NAN, 1e10]))),
             column("d", Arc::new(moments)),
         ]);
-        let zones: ArrayRef = Arc::new(StringArray::from(vec!["America/New_York"; 2]));
-        let result = evaluate("to_json", &[zones, Arc::new(rows)]).unwrap();
+        let (zones, rows): (ArrayRef, ArrayRef) = (Arc::new(StringArray::from(vec!["America/New_York"; 2])), Arc::new(rows));
+        let written = |nulls| evaluate("to_json", &[zones.clone(), rows.clone(), Arc::new(Int32Array::from(vec![nulls; 2]))]).unwrap();
+        let result = written(0);
         let texts = result.as_string::<i32>();
         assert_eq!(texts.value(0), r#"{"a":1,"b":"x\"","c":"NaN","d":"2024-06-01T16:30:40.500-04:00"}"#);
         assert_eq!(texts.value(1), r#"{"b":"y","c":1.0E10,"d":"2024-06-01T16:30:40.500-04:00"}"#);
+        assert_eq!(written(1).as_string::<i32>().value(1), r#"{"a":null,"b":"y","c":1.0E10,"d":"2024-06-01T16:30:40.500-04:00"}"#);
     }
 }

@@ -65,9 +65,8 @@ def _to_json(translator: Translator, node: Any) -> Value:
     written = _in_zone(with_formats(value[0], options, translator.zone), translator.zone)
     if not _is_written(written.type):
         raise v.unsupported("function to_json", written.type)
-    if options.get("ignoreNullFields", "true").lower() != "true":
-        raise v.unsupported("to_json with the option ignoreNullFields")
-    return written.like(kernel_sql("to_json", "string", v.text(translator.zone.name), written.sql), "string")
+    nulls = "0" if options.get("ignoreNullFields", "true").lower() == "true" else "1"
+    return written.like(kernel_sql("to_json", "string", v.text(translator.zone.name), written.sql, nulls), "string")
 
 
 _READ = ("byte", "short", "integer", "long", "float", "double", "string", "boolean")
