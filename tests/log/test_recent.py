@@ -9,8 +9,9 @@ import random
 import shutil
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pytest
@@ -241,6 +242,58 @@ def test_a_snapshot_belongs_to_its_configuration(table: Path) -> None:
     first = deltaic.DeltaTable(table)._snapshot
     with deltaic.configure(durable=False):
         assert deltaic.DeltaTable(table)._snapshot is not first
+
+
+def test_another_table_in_the_place_is_read(tmp_path: Path) -> None:
+    """Also one whose log has files of the same names, sizes and times, as after the copy of a backup."""
+    place = tmp_path / "t"
+    for number in (1, 2):
+        deltaic.write(tmp_path / str(number), ids(number))
+    queries = [f"SELECT max(id) AS n FROM delta.`{place}`", f"SELECT id + 0 AS n FROM delta.`{place}` WHERE id > 0"]
+    past = time.time() - 60
+    for number in (1, 2):
+        for file in (tmp_path / str(number) / "_delta_log").iterdir():
+            os.utime(file, (past, past))
+    assert len({(tmp_path / str(number) / commit_path(0)).stat().st_size for number in (1, 2)}) == 1
+    for number in (1, 2):
+        (tmp_path / str(number)).rename(place)
+        for _ in range(3):
+            assert [deltaic.sql(query).to_pylist() for query in queries] == [[{"n": number}]] * 2
+        place.rename(tmp_path / f"{number} again")
+
+
+def test_a_snapshot_belongs_to_its_store(table: Path) -> None:
+    """A LogStore of the user may open a place with the rights of each caller."""
+    settled(table)
+    opened: list[str] = []
+
+    class Of:
+        def __init__(self, user: str) -> None:
+            self._user = user
+
+        def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterator[tuple[str, int, int]]:
+            opened.append(self._user)
+            for file in sorted((table / prefix).glob("*")):
+                if file.is_file() and (start_after is None or file.name > start_after):
+                    yield f"{prefix}/{file.name}", *self._head(file)
+
+        def head(self, path: str, /) -> tuple[int, int] | None:
+            opened.append(self._user)
+            return self._head(table / path) if (table / path).exists() else None
+
+        @staticmethod
+        def _head(file: Path) -> tuple[int, int]:
+            return file.stat().st_size, int(file.stat().st_mtime * 1000)
+
+        def read(self, path: str, start: int = 0, end: int | None = None, /) -> bytes:
+            opened.append(self._user)
+            return (table / path).read_bytes()[start:end]
+
+    with deltaic.configure(log_stores={"file": lambda location, options: cast("Any", Of(options["user"]))}):
+        for user in ("a", "b"):
+            assert sorted(row["id"] for row in deltaic.DeltaTable(table, storage_options={"user": user}).scan().to_pylist()) == [0, 1]
+            assert set(opened) == {user}
+            opened.clear()
 
 
 def test_few_and_small_snapshots_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

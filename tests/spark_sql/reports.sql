@@ -351,3 +351,15 @@ SELECT * FROM emp NATURAL JOIN emp e USING (id);
 SELECT row_number() FROM emp;
 -- no such function
 SELECT no_such(id) FROM emp;
+-- values with signs
+VALUES -1, +2;
+-- values with not
+VALUES NOT true;
+-- union with values
+SELECT 1 UNION ALL VALUES -1;
+-- with values
+WITH q AS (VALUES -1, -2) SELECT * FROM q;
+-- values as a number
+SELECT -values AS a, values - 1 AS b, sum(values - 1) AS c, (values - 1) AS d, NOT (values > 1) AS e FROM (SELECT 5 AS values) GROUP BY values;
+-- from with and query
+WITH q AS (SELECT 1 AS a) FROM q SELECT a;

@@ -245,6 +245,13 @@ BEFORE: list[tuple[str, list[tuple[int, str]]]] = [
     ("INSERT INTO t (v, id) WITH z AS (SELECT v, id FROM q WHERE id > 3) SELECT * FROM z", [(1, "a"), (2, "b"), (3, "c"), (4, "y")]),
     ("INSERT INTO t VALUES ((SELECT max(id) FROM q), 'most')", [(1, "a"), (2, "b"), (3, "c"), (4, "most")]),
     ("INSERT OVERWRITE t FROM q |> WHERE id = 4", [(4, "y")]),
+    ("FROM q INSERT INTO t SELECT id + 10, v WHERE id = 3", [(1, "a"), (2, "b"), (3, "c"), (13, "x")]),
+    (
+        "INSERT INTO t SELECT * FROM (WITH q AS (SELECT id + 20 AS id, v FROM q WHERE id = 3) SELECT * FROM q)",
+        [(1, "a"), (2, "b"), (3, "c"), (23, "x")],
+    ),
+    ("DELETE FROM t WHERE id IN (WITH p AS (SELECT id - 1 AS id FROM q) SELECT id FROM p)", [(1, "a")]),
+    ("DELETE FROM t WHERE id IN (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 2) SELECT n FROM r)", [(3, "c")]),
     ("DELETE FROM t WHERE id IN (SELECT id FROM q)", [(1, "a"), (2, "b")]),
     ("UPDATE t SET v = (SELECT max(v) FROM q) WHERE id IN (SELECT id FROM q)", [(1, "a"), (2, "b"), (3, "y")]),
     (

@@ -1,8 +1,9 @@
 """Remembers the newest version of each table on a local disk that this process opened, or to which it
 appended, so that it does not read the log of an unchanged table again.
 
-A table that is opened by its path is listed. If the log has the same files with the same sizes and times as
-before, the snapshot of that time is used again, with all that queries have derived from it.
+A table that is opened by its path is listed. If the log is the same folder, with the same files of the same
+sizes and times as before, the snapshot of that time is used again, with all that queries have derived from
+it.
 
 A blind append needs a table's definition, not its files. Any version may be its start, as the commit checks
 all later ones.
@@ -14,18 +15,20 @@ import os
 import threading
 import time
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from deltaic import _core, configuration
 from deltaic.errors import DeltaError
 from deltaic.log.segment import commit_path
 from deltaic.log.snapshot import Snapshot
+from deltaic.log.store import is_own_and_local
 
 # Maximum number of tables; above it, the least recently used one is forgotten.
 _MOST_TABLES = 8
 # Maximum number of files of a table that is remembered, as its file actions stay in memory
 _MOST_FILES = 10_000
-# Age in ms of the newest file of a log from which on a change of the log surely changes a file's time. Some
-# file systems have times of two seconds.
+# Age in ms of the newest file of a log from which on a later change gives a file another time than those that
+# the listing had. Some file systems have times of two seconds.
 _SETTLED = 5_000
 
 
@@ -75,9 +78,30 @@ class _RecentVersions:
             return None  # reading the whole log may succeed, or raise a better error
 
 
+_Identity = tuple[tuple[int, int, int], ...]
+
+
+def _identity(location: str, version: int) -> _Identity | None:
+    """Returns what changes if another folder takes the place of a log, or another file that of its newest
+    commit, even if sizes and times are the same. None if a file is missing."""
+    try:
+        found = (os.stat(os.path.join(location, name)) for name in ("_delta_log", commit_path(version)))
+        return tuple((each.st_dev, each.st_ino, each.st_ctime_ns) for each in found)
+    except OSError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A snapshot, with the configuration that it was opened with."""
+
+    snapshot: Snapshot
+    configuration: configuration.Configuration
+    identity: _Identity
+
+
 class _OpenedTables:
-    """Snapshots and the configuration that they were opened with, by location. A forked child starts with
-    none."""
+    """Snapshots by location. A forked child starts with none."""
 
     def __init__(self) -> None:
         self.reset()
@@ -85,20 +109,24 @@ class _OpenedTables:
 
     def reset(self) -> None:
         self._lock = threading.Lock()
-        self._snapshots: OrderedDict[str, tuple[Snapshot, configuration.Configuration]] = OrderedDict()
+        self._snapshots: OrderedDict[str, _Opened] = OrderedDict()
 
     def load(self, store: _core.Store) -> Snapshot:
         """Loads the newest version of a table, which may be one that was loaded before."""
-        if store.is_remote or "://" in store.location:
+        if not is_own_and_local(store):
             return Snapshot.load(store)
         current, now = configuration.current(), time.time() * 1000
         with self._lock:
             found = self._snapshots.pop(store.location, None)
-        snapshot = Snapshot.load(store, known=found[0] if found is not None and found[1] == current else None)
+        known = None
+        if found is not None and found.configuration == current and found.identity == _identity(store.location, found.snapshot.version):
+            known = found.snapshot
+        snapshot = Snapshot.load(store, known=known)
+        identity = found.identity if found is not None and snapshot is known else _identity(store.location, snapshot.version)
         count, times = snapshot.file_count_if_read, snapshot.log_times
-        if count is not None and count <= _MOST_FILES and times and max(times) < now - _SETTLED:
+        if identity is not None and count is not None and count <= _MOST_FILES and times and max(times) < now - _SETTLED:
             with self._lock:
-                self._snapshots[store.location] = snapshot, current
+                self._snapshots[store.location] = _Opened(snapshot, current, identity)
                 while len(self._snapshots) > _MOST_TABLES:
                     self._snapshots.popitem(last=False)
         return snapshot

@@ -127,6 +127,13 @@ def open_store(path: str | os.PathLike[str], storage_options: Mapping[str, str] 
     return store
 
 
+def is_own_and_local(store: _core.Store) -> bool:
+    """True for a store of a local folder that `open_store` opens in this context without a user's LogStore
+    and without a session's settings."""
+    is_own = "file" not in configuration.current().log_stores and _opener.get() is None
+    return is_own and not store.is_remote and "://" not in store.location
+
+
 def options_of(storage_options: Mapping[str, str] | None) -> dict[str, str]:
     """Returns a user's storage options as a dict. Anything but a mapping is an InvalidTypeError, whose
     message does not show the value, as it may be a secret."""

@@ -6,18 +6,26 @@ encoding: where such a folder is part of a path in the log, it is encoded once m
 
 from __future__ import annotations
 
+import re
 from urllib.parse import quote, unquote
 
 _OF_PATHS = "/=:@!$&'()*+,;-._~"
 """Characters that RFC 2396 allows in a path, in addition to letters and digits."""
 _OF_HIVE = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
+_ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """Hive's text of null in the name of a folder."""
 
 
 def encoded_path(path: str) -> str:
-    """Percent-encodes a path for the log."""
-    return quote(path, safe=_OF_PATHS)
+    """Percent-encodes a path for the log: one relative to the table, an absolute one or a URL. A colon in the
+    first part of a relative path is encoded, too: what stands before it would be the scheme of a URL (RFC
+    3986, section 4.2)."""
+    encoded = quote(path, safe=_OF_PATHS)
+    if _ABSOLUTE.match(path):
+        return encoded
+    first, slash, rest = encoded.partition("/")
+    return first.replace(":", "%3A") + slash + rest
 
 
 def decoded_path(path: str) -> str:

@@ -78,11 +78,9 @@ class SparkTables(Tables):
     def moment(self, text: str) -> Any:
         return moment_of(self._spark, lit(text))
 
-    def rows(self, name: Name) -> Any:
-        """Returns the DataFrame of a name: a name of WITH, one of `frames`, a Delta table, or any other
-        table of the session."""
-        if len(name.parts) == 1 and name.parts[0].lower() in self.defined:
-            return self.query(f"SELECT * FROM {name}")
+    def _rows(self, name: Name) -> Any:
+        """Returns the DataFrame of a name: one of `frames`, a Delta table, or any other table of the
+        session."""
         if len(name.parts) == 1 and name.parts[0] in self._frames:
             return self._frames[name.parts[0]]
         path = path_of(self._spark, name)
@@ -98,10 +96,10 @@ class SparkTables(Tables):
             raise InvalidArgumentError("only a Delta table has versions", where=str(name))
         return self._spark.table(str(name))
 
-    def query(self, text: str) -> Any:
+    def _queried(self, text: str) -> Any:
         from deltaic.spark.statements import queried
 
-        return queried(self._spark, f"{self.definitions} SELECT * FROM ({text})" if self.definitions else text, self._frames)
+        return queried(self._spark, text, self._frames)
 
     def engine_with_queries(self, engine: Any) -> Any:
         return engine.with_queries(self._with_views)

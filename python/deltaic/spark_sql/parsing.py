@@ -68,6 +68,10 @@ _BEHIND_NAMES = {
     TokenType.EXCEPT, TokenType.JOIN,
 }  # fmt: skip
 
+_SIGNS = {TokenType.DASH, TokenType.PLUS, TokenType.NOT}
+_SET_OPERATIONS = {TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT, TokenType.ALL, TokenType.DISTINCT}
+_BEFORE_ARGUMENTS = {TokenType.VAR, TokenType.IDENTIFIER, TokenType.LEFT, TokenType.RIGHT, TokenType.REPLACE}
+
 
 def _is_name(tokens: list[Token], place: int) -> bool:
     """True for a word that sqlglot takes for one of a statement or clause, and that is a name here: INSERT,
@@ -77,8 +81,20 @@ def _is_name(tokens: list[Token], place: int) -> bool:
     if kind == TokenType.WINDOW:
         return len(tokens) <= place + 2 or tokens[place + 2].token_type != TokenType.ALIAS
     if kind == TokenType.VALUES:
-        return len(tokens) == place + 1 or tokens[place + 1].token_type in _BEHIND_NAMES
+        behind = tokens[place + 1].token_type if len(tokens) > place + 1 else None
+        if behind in _SIGNS or (place and tokens[place - 1].token_type == TokenType.SELECT):
+            return not _may_begin_query(tokens, place)
+        return behind is None or behind in _BEHIND_NAMES
     return kind in _OF_STATEMENTS and (place == 0 or tokens[place - 1].token_type != TokenType.PIPE_GT)
+
+
+def _may_begin_query(tokens: list[Token], place: int) -> bool:
+    """True at the begin of a text, after a set operation, and in brackets that are not those of a
+    function."""
+    before = [token.token_type for token in tokens[max(0, place - 2) : place]]
+    if not before or before[-1] in _SET_OPERATIONS:
+        return True
+    return before[-1] == TokenType.L_PAREN and (len(before) == 1 or before[0] not in _BEFORE_ARGUMENTS)
 
 
 def parse(text: str) -> exp.Expression:

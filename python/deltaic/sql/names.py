@@ -198,14 +198,20 @@ class Tables:
         """Returns the rows of the table with this name, as data for commands."""
         if len(name.parts) == 1 and name.parts[0].lower() in self.defined:
             return self.query(f"SELECT * FROM {name}")
+        return self._rows(name)
+
+    def _rows(self, name: Name) -> Any:
         value = self.data(name)
         return value.scan() if isinstance(value, DeltaTable) else value
 
     def query(self, text: str) -> Any:
         """Returns the rows of a query, as data for commands."""
+        return self._queried(f"{self.definitions} SELECT * FROM ({text})" if self.definitions else text)
+
+    def _queried(self, text: str) -> Any:
         from deltaic.sql.select import query
 
-        return query(f"{self.definitions} SELECT * FROM ({text})" if self.definitions else text, self)
+        return query(text, self)
 
     def column_names(self, rows: Any) -> Sequence[str]:
         """Returns the column names of a result of `query`."""

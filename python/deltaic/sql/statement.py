@@ -45,7 +45,7 @@ STATEMENTS = {
 }
 
 CHANGES_ROWS = frozenset({"INSERT", "DELETE", "UPDATE", "MERGE"})
-"""First words of statements that WITH may precede."""
+"""First words of statements that change rows, and that WITH may precede."""
 
 REFUSED = {
     "DROP": "dropping a table: delete its folder",
@@ -68,9 +68,14 @@ def run(statement: str, tables: Tables) -> Rows:
     reader = Reader(statement)
     if reader.at("FROM"):
         reader = Reader(insert_first(statement))
-    if reader.at("WITH") and (found := read_definitions(reader, CHANGES_ROWS)) is not None:
-        tables.definitions, tables.defined = found
-        reader = Reader(defined(reader.rest("a statement"), tables.definitions))
+    if reader.at("WITH") and (found := read_definitions(reader, (*CHANGES_ROWS, "FROM"))) is not None:
+        rest = insert_first(reader.rest("a statement"))
+        if Reader(rest).tokens[0].keyword in CHANGES_ROWS:
+            tables.definitions, tables.defined = found
+            rest = defined(rest, tables.definitions)
+        else:  # a query that begins with FROM
+            rest = statement
+        reader = Reader(rest)
     word = reader.tokens[0].keyword
     if (family := STATEMENTS.get(word)) is not None:
         module, function = family

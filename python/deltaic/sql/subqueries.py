@@ -85,9 +85,20 @@ def defined(text: str, definitions: str) -> str:
             reader.position += 1
             continue
         query = reader.inside("a query")
-        inner = Reader(query)
-        more = inner.accept("WITH") and (inner.accept("RECURSIVE") or True)
-        whole = f"{definitions}, {inner.rest('a query')}" if more else f"{definitions} {query}"
-        pieces += [text[copied : start.end], whole]
+        pieces += [text[copied : start.end], _defined_query(query, definitions)]
         copied = reader.tokens[reader.position - 1].start
     return "".join(pieces) + text[copied:]
+
+
+def _defined_query(query: str, definitions: str) -> str:
+    """The query with definitions in front. A name that the query defines itself is its own."""
+    inner, outer = Reader(query), Reader(f"{definitions} SELECT")
+    own = read_definitions(inner, (*QUERY_STARTS, "("))
+    known = read_definitions(outer, QUERY_STARTS)
+    if own is None:
+        return f"{definitions} {query}"
+    inner = Reader(query)
+    inner.expect("WITH")
+    if inner.accept("RECURSIVE") or known is None or not set(own[1]).isdisjoint(known[1]):
+        return f"{definitions} SELECT * FROM ({query})"
+    return f"{definitions}, {inner.rest('a query')}"

@@ -13,7 +13,7 @@ use super::numbers::push_double;
 use crate::error::Result;
 
 /// Maximum depth of nesting, as in Jackson; deeper values are an error.
-const DEPTH: usize = 1000;
+pub(super) const DEPTH: usize = 1000;
 
 /// A value of JSON.
 #[derive(Debug, PartialEq)]

@@ -17,7 +17,7 @@ use chrono::{Datelike, NaiveDate};
 use parquet_variant::{Variant, VariantMetadata};
 
 use super::failure;
-use super::json::Json;
+use super::json::{DEPTH, Json};
 use crate::error::{Error, Result};
 
 /// Variants of one argument.
@@ -162,6 +162,8 @@ pub(super) struct Encoder {
     /// start of the value.
     parts: Vec<(usize, usize)>,
     head: Vec<u8>,
+    /// The number of objects and arrays around the value that is being written.
+    depth: usize,
 }
 
 /// Returns the number of bytes for numbers up to `most`.
@@ -183,6 +185,17 @@ impl Encoder {
         self.ends.clear();
         self.ids.clear();
         self.parts.clear();
+        self.depth = 0;
+    }
+
+    /// Notes that an object or array begins. As many levels as JSON may have can be read without running out
+    /// of stack.
+    fn enter(&mut self) -> Result<()> {
+        self.depth += 1;
+        if self.depth > DEPTH {
+            return Err(failure("VARIANT_SIZE_LIMIT", format!("a variant of more than {DEPTH} levels")));
+        }
+        Ok(())
     }
 
     fn metadata(&self, out: &mut Vec<u8>) {
@@ -269,6 +282,7 @@ impl Encoder {
         out: &mut Vec<u8>,
         mut write: impl FnMut(&mut Self, usize, &mut Vec<u8>) -> Result<Option<()>>,
     ) -> Result<Option<()>> {
+        self.enter()?;
         let (start, base) = (out.len(), self.parts.len());
         for place in 0..count {
             self.parts.push((0, out.len() - start));
@@ -276,6 +290,7 @@ impl Encoder {
                 return Ok(None);
             }
         }
+        self.depth -= 1;
         let size = out.len() - start;
         let (large, width) = (count > 255, width(size));
         self.head.clear();
@@ -296,6 +311,7 @@ impl Encoder {
         out: &mut Vec<u8>,
         mut write: impl FnMut(&mut Self, usize, &mut Vec<u8>) -> Result<Option<()>>,
     ) -> Result<Option<()>> {
+        self.enter()?;
         let (start, base) = (out.len(), self.parts.len());
         for (place, name) in names.enumerate() {
             let id = self.id(name);
@@ -304,6 +320,7 @@ impl Encoder {
                 return Ok(None);
             }
         }
+        self.depth -= 1;
         let Self { names, ends, parts, head, .. } = self;
         let fields = &mut parts[base..];
         fields.sort_unstable_by(|one, other| name_of(names, ends, one.0).cmp(name_of(names, ends, other.0)));

@@ -9,12 +9,13 @@ use parquet_variant::Variant;
 
 use super::arguments::Arguments;
 use super::failure;
+use super::json::DEPTH;
 use super::variant::{Step, path_of};
 use super::variant_bytes::{Column, Encoder, Variants};
 use crate::error::{Error, Result};
 
-/// Largest index at which an array is filled up with nulls: Spark's variants have at most 128 MiB.
-const MOST_ITEMS: usize = 1 << 24;
+/// Largest index at which an array is filled up with nulls, each of which takes 200 bytes for a moment.
+const MOST_ITEMS: usize = 1 << 18;
 
 /// A variant, opened as far as it is changed.
 enum Node<'a> {
@@ -200,6 +201,9 @@ impl<'a> Paths<'a> {
             let appends = self.function.ends_with("append");
             let steps = path_of(path).filter(|steps| appends || !steps.is_empty());
             self.steps = steps.ok_or_else(|| invalid_path(path, self.function))?;
+            if self.steps.len() > DEPTH {
+                return Err(failure("VARIANT_SIZE_LIMIT", format!("a path of more than {DEPTH} steps")));
+            }
             path.clone_into(&mut self.known);
         }
         Ok(&self.steps)
@@ -307,6 +311,18 @@ mod tests {
     fn an_array_is_not_filled_up_for_ever() {
         let error = changed("try_variant_set", "[1]", "$[2147483647]", "1").unwrap_err();
         assert!(error.to_string().contains("VARIANT_SIZE_LIMIT"), "{error}");
+    }
+
+    #[test]
+    fn levels_are_bounded() {
+        let deep = format!("${}", ".a".repeat(600));
+        let once = changed("variant_set", "{}", &deep, "1").unwrap();
+        let text = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
+        let create: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+        for (path, value) in [(deep.as_str(), Arc::clone(&once)), (&format!("$.b{}", ".a".repeat(100_000)), parsed("1"))] {
+            let error = evaluate("variant_change", &[Arc::clone(&once), text(path), value, text("try_variant_set"), Arc::clone(&create)]);
+            assert!(error.unwrap_err().to_string().contains("VARIANT_SIZE_LIMIT"));
+        }
     }
 
     #[test]

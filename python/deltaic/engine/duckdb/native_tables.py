@@ -42,7 +42,7 @@ def native_tables(
         if not _is_whole(source):
             return {}
         files = plain_files(source)
-        if (files is None or not _is_first(source)) and (copied := _small_rows(source, rows.get(name))) is not None:
+        if (files is None or _was_asked(source)) and (copied := _small_rows(source, rows.get(name))) is not None:
             small[name] = copied
         elif files is not None:
             plain[name] = PlainTable(source, files)
@@ -73,14 +73,12 @@ def _is_whole(table: TableRows) -> bool:
     return table.keep is not compute and not is_counted and not hidden and scan.predicate is None and scan.limit is None
 
 
-def _is_first(table: TableRows) -> bool:
-    """True for the first query of a snapshot and columns: DuckDB reads files once in less time than it copies
-    their rows."""
+def _was_asked(table: TableRows) -> bool:
+    """Returns whether a query has asked for these columns of the snapshot before, and notes that this one
+    does: DuckDB reads files once in less time than it copies their rows."""
     asked: list[bool] = table.keep(("asked", table.scan.columns), list)
-    if asked:
-        return False
-    asked.append(True)
-    return True
+    was_asked, asked[:] = bool(asked), [True]
+    return was_asked
 
 
 def _small_rows(table: TableRows, rows: int | None) -> pa.Table | None:

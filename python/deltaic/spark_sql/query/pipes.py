@@ -17,7 +17,7 @@ from deltaic.spark_sql.query.scopes import Attribute, QueryScope
 from deltaic.spark_sql.query.selects import Select, known
 from deltaic.spark_sql.query.sources import Rows, Sources
 from deltaic.spark_sql.query.subqueries import QueryTranslator, boolean
-from deltaic.spark_sql.values import name
+from deltaic.spark_sql.values import name, unsupported
 
 if TYPE_CHECKING:
     from deltaic.spark_sql.query.queries import Context, Queries, Query
@@ -94,6 +94,8 @@ class Pipe:
             if located is None:
                 raise InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {tree.name} to drop", found=tree.name)
             self._attributes = [each for each in self._attributes if each is not located[0]]
+        if not self._attributes:
+            raise unsupported("a DROP of all columns")
 
     def _as(self, operator: exp.Expr) -> None:
         alias = operator.args["alias"].name
