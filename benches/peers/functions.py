@@ -220,6 +220,7 @@ REASONS: dict[str, str] = {
     "from_utc_timestamp": "the hours in which clocks change are answered as Java does",
     "try_parse_url": "java.net.URI's rules, in a kernel",
     **dict.fromkeys(("luhn_check", "soundex", "to_base32", "from_base32"), "DuckDB has none; what is beside it does a part of the work"),
+    "from_csv": "each field has a type, and a value of another type is null, by a kernel",
     "from_json": "each field has a type, and a value of another type is null, by a kernel",
     "try_multiply": "the product is made in 128 bits; one that is no long is null",
     "to_csv": "quotes where Spark puts them, by a kernel",
