@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 
@@ -183,3 +186,65 @@ def test_other_queries_stay_as_they_are(table: deltaic.DeltaTable, text: str, mo
     found = deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist()
     monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
     assert repr(found) == repr(deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist())
+
+
+# --- the number of rows from the log
+
+COUNTS = [
+    "SELECT count(*) FROM t",
+    "SELECT count(*) AS n, COUNT(*) AS m FROM t AS a",
+    "SELECT count(*) n FROM t VERSION AS OF 1",
+    "FROM t |> AGGREGATE count(*) AS n",
+]
+OTHERS = [
+    "SELECT count(*) AS n FROM t WHERE k = 3",
+    "SELECT count(*), max(id) FROM t",
+    "SELECT count(DISTINCT k) FROM t",
+    "SELECT count(k) FROM t",
+    "SELECT count(*) FILTER (WHERE k = 3) FROM t",
+    "SELECT count(*) OVER () AS n FROM t ORDER BY n LIMIT 1",
+    "SELECT count(*) FROM t GROUP BY k",
+    "SELECT count(*) FROM t LIMIT 0",
+    "SELECT count(*) FROM t HAVING count(*) > 1000000",
+    "SELECT count(*) FROM t TABLESAMPLE (10 ROWS)",
+    "SELECT count(*) FROM t a, t b WHERE a.id = b.id",
+    "SELECT count(* EXCEPT (id, x)) FROM t",
+    "SELECT DISTINCT count(*) FROM t",
+]
+
+
+def answers(query: str, table: deltaic.DeltaTable) -> pa.Table:
+    return deltaic.sql(query, tables={"t": table}).to_arrow()
+
+
+@pytest.mark.parametrize("query", [*COUNTS, *OTHERS])
+def test_counts_are_those_of_the_rows(query: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = answers(query, table)
+    monkeypatch.setattr(first_rows, "is_count", lambda _: False)
+    assert found.equals(answers(query, table))
+
+
+@pytest.mark.parametrize("query", COUNTS[:3])
+def test_a_count_reads_no_file(query: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = deltaic.sql(query, tables={"t": table})
+    assert rows.explain().scans != {}  # a report reads them
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a file was read")
+
+    monkeypatch.setattr(engine, "_execute", refuse)
+    assert rows.to_arrow().column(0).to_pylist() == [2 * ROWS if "VERSION" in query else 3 * ROWS - 3 * ROWS // 5]
+    assert rows.count() == 1
+
+
+def test_a_log_without_the_number_of_rows_is_no_answer(table: deltaic.DeltaTable, tmp_path: Path) -> None:
+    place = tmp_path / "t"
+    deltaic.write(place, pa.table({"id": range(10)}), properties={"delta.dataSkippingNumIndexedCols": 0})
+    commit = place / "_delta_log" / f"{0:020}.json"
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    for action in actions:
+        action.get("add", {}).pop("stats", None)
+    commit.write_text("".join(json.dumps(action) + "\n" for action in actions))
+    (place / "_delta_log" / f"{0:020}.crc").unlink(missing_ok=True)
+    assert deltaic.DeltaTable(place)._snapshot.core.num_records is None
+    assert deltaic.sql(f"SELECT count(*) AS n FROM delta.`{place}`").to_pylist() == [{"n": 10}]

@@ -5,6 +5,9 @@ Without WHERE and ORDER BY, the scan ends after n rows. With ORDER BY and LIMIT,
 columns of the conditions and keys, and returns the row ids of the first n rows; then the query runs over
 these rows. For the ten largest values of a table with 40 columns, the first query reads one column and
 returns ten row ids, and the second one reads ten rows.
+
+`SELECT count(*) FROM table` reads no data file if the statistics in the log have the number of rows of each
+file, as in delta-spark.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from sqlglot import exp
 
 from deltaic import _core
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Scan
-from deltaic.planning.opening import ROW_ID_FIELDS, SMALL_BYTES, bytes_of_files
+from deltaic.planning.opening import OPENED, ROW_ID_FIELDS, SMALL_BYTES, bytes_of_files
 from deltaic.protocol.schema import Schema
 from deltaic.spark_sql.query.queries import translate_query
 
@@ -62,6 +65,44 @@ def relation(
         return engine.query(translated, {name: replace(leaf, files=row_ids.select(leaf.files))}).open(work)
 
     return replace(whole, open=opened)
+
+
+def is_count(tree: exp.Expr) -> bool:
+    """True for `SELECT count(*) FROM table`, also with several columns of this kind."""
+    if not isinstance(tree, exp.Select) or any(value and key not in ("expressions", "from_") for key, value in tree.args.items()):
+        return False
+    return _one_table(tree) is not None and all(_counts_rows(item.unalias()) for item in tree.expressions)
+
+
+def _counts_rows(node: exp.Expr) -> bool:
+    if not isinstance(node, exp.Anonymous) or node.this.lower() != "count" or len(node.expressions) != 1:
+        return False
+    return isinstance(node.expressions[0], exp.Star) and not any(node.expressions[0].args.values())
+
+
+def counted(whole: LocalRelation, rows: int) -> LocalRelation:
+    """Returns the answer of such a query on a table of this many rows. A report on what a query reads runs
+    the query itself."""
+
+    def opened(work: Work) -> Any:
+        import pyarrow as pa
+
+        from deltaic.engine.duckdb.engine import arrow_schema
+
+        if OPENED.get() is not None:
+            return whole.open(work)
+        schema = arrow_schema(whole.schema)
+        return pa.Table.from_arrays([pa.array([rows], field.type) for field in schema], schema=schema).to_reader()
+
+    return replace(whole, open=opened)
+
+
+def _one_table(tree: exp.Expr) -> exp.Table | None:
+    """Returns the table of a FROM with one table and nothing around it."""
+    table = tree.args["from_"].this if tree.args.get("from_") is not None else None
+    if not isinstance(table, exp.Table) or any(value for key, value in table.args.items() if key not in ("this", "alias")):
+        return None
+    return table
 
 
 def _copied(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaf: Scan, rows: int | None) -> LocalRelation | None:
@@ -118,8 +159,7 @@ def _rows(tree: exp.Expr) -> int | None:
 
 def _plain_columns(tree: exp.Expr, leaf: Scan) -> bool:
     """True if the query returns only unchanged columns of one table, and has no subquery."""
-    table = tree.args["from_"].this if tree.args.get("from_") is not None else None
-    if not isinstance(table, exp.Table) or any(value for key, value in table.args.items() if key not in ("this", "alias")):
+    if (table := _one_table(tree)) is None:
         return False
     if (alias := table.args.get("alias")) is not None and alias.args.get("columns"):
         return False

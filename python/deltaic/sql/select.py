@@ -82,6 +82,10 @@ def query(text: str, tables: Tables) -> Rows:
     translated = _TRANSLATED.get(text, translate, (engine.time_zone, *schemas.values()))
     keep = {name: snapshot.keep for name, (_, snapshot) in scans.items()}
     relation = first_rows.relation(engine, parsed.tree, translated, leaves, keep)
+    if len(scans) == len(leaves) == 1 and first_rows.is_count(parsed.tree):
+        ((_, snapshot),) = scans.values()
+        if (rows := snapshot.core.num_records) is not None:
+            relation = first_rows.counted(relation, rows)
     return _QueryRows(engine, relation, scans)
 
 
