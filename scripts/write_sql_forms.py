@@ -132,7 +132,7 @@ _QUERIES = """## Queries
 | `LIMIT`, `OFFSET` | an integer, arithmetic on integers, `ALL` |
 | `rand()`, `randn()`, `uuid()` | without a seed, in SELECT, WHERE, ORDER BY and GROUP BY |
 | `UNION`, `EXCEPT` or `MINUS`, `INTERSECT`, each with `ALL` | queries with the same number of columns; `UNION BY NAME` |
-| subqueries | `IN (SELECT ...)`, also of several columns, `EXISTS (SELECT ...)`, and a subquery for one value; each may use columns of the outer query; also in the conditions of DELETE and UPDATE |
+| subqueries | `IN (SELECT ...)`, also of several columns, `EXISTS (SELECT ...)`, a subquery for one value, and `x > ANY (SELECT ...)`, `x > ALL (SELECT ...)`, which Spark does not have; each may use columns of the outer query; also in the conditions of DELETE and UPDATE |
 | `:name`, `?` | a value of `parameters=` |
 | `IDENTIFIER(...)` | the name of a table, a column or a function as text: literals, joined by `\\|\\|`, or a parameter |
 | `f(a => 1)` | arguments by name, of the functions of which Spark takes them: `mask`, `explode` and its like in FROM |

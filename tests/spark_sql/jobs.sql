@@ -224,8 +224,6 @@ SELECT k, CASE s WHEN 'abc' THEN 1 WHEN '' THEN 2L ELSE NULL END AS a, CASE WHEN
 SELECT name, sal, (SELECT avg(sal) FROM emp e WHERE e.dept = o.dept) AS mean, sal > (SELECT avg(sal) FROM emp) AS above, (SELECT count(*) FROM emp s WHERE s.mgr = o.id) AS reports FROM emp o ORDER BY id;
 -- the second salary
 SELECT dept, max(sal) FILTER (WHERE r = 2) AS second FROM (SELECT dept, sal, dense_rank() OVER (PARTITION BY dept ORDER BY sal DESC NULLS LAST) AS r FROM emp) GROUP BY dept ORDER BY dept;
--- any and some
-SELECT name FROM emp WHERE sal > ANY (SELECT sal FROM emp WHERE dept = 'ops') ORDER BY name;
 -- exists in a column
 SELECT id, EXISTS (SELECT 1 FROM emp e WHERE e.mgr = o.id) AS is_mgr, id IN (SELECT mgr FROM emp WHERE mgr IS NOT NULL) AS b FROM emp o ORDER BY id;
 -- rows of values

@@ -278,7 +278,6 @@ def test_floats_are_grouped_as_spark_groups_them(connection: duckdb.DuckDBPyConn
         ("SELECT id FROM t WHERE EXISTS (SELECT 1 FROM n WHERE n.part = t.nothing)", InvalidArgumentError, "nothing"),
         ("SELECT * FROM t FULL JOIN LATERAL (SELECT t.id) q ON true", InvalidArgumentError, "LATERAL"),
         ("SELECT * FROM t JOIN n USING (name)", InvalidArgumentError, "no column name on the left side"),
-        ("SELECT id FROM t WHERE id = ANY (SELECT 1)", UnsupportedFeatureError, "ANY"),
         ("SELECT * FROM read_csv('/etc/passwd')", UnsupportedFeatureError, "read_csv"),
         ("SELECT part FROM t JOIN n ON t.part = n.part", InvalidArgumentError, "ambiguous"),
         ("SELECT nothing FROM t", InvalidArgumentError, "nothing"),

@@ -203,7 +203,7 @@ OTHERS = [
     "SELECT count(k) FROM t",
     "SELECT count(*) FILTER (WHERE k = 3) FROM t",
     "SELECT count(*) OVER () AS n FROM t ORDER BY n LIMIT 1",
-    "SELECT count(*) FROM t GROUP BY k",
+    "SELECT count(*) FROM t GROUP BY k ORDER BY ALL",
     "SELECT count(*) FROM t LIMIT 0",
     "SELECT count(*) FROM t HAVING count(*) > 1000000",
     "SELECT count(*) FROM t TABLESAMPLE (10 ROWS)",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.sources import Rows
 
 
+_COMPARED: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 _RANDOM = {
     "rand": ("random()", "double"),
     "random": ("random()", "double"),
@@ -74,6 +75,8 @@ class QueryTranslator(Translator):
             return self._as_spark(node, operators.negate(self._among(among)))
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             return self._as_spark(node, self._among(node))
+        if isinstance(node, exp.Binary) and isinstance(node.expression, (exp.Any, exp.All)) and isinstance(node.expression.this, exp.Query):
+            return self._compared_with_each(node)
         if isinstance(node, exp.Window):
             return self._window(node)
         if isinstance(node, exp.Like) and id(node) in self._conjuncts and not node.args.get("negate"):
@@ -240,6 +243,19 @@ class QueryTranslator(Translator):
             sql = f"(CASE WHEN {rows} {equal}) THEN true WHEN {rows} ({equal}) IS NULL) THEN NULL ELSE false END)"
         return combine(sql, "boolean", sides)
 
+    def _compared_with_each(self, node: exp.Binary) -> Value:
+        """Returns `value > ANY (query)` or `value > ALL (query)`, which Spark's grammar does not have, by the
+        rules of the SQL standard: null if a null decides."""
+        operator, word = _COMPARED.get(type(node)), "ANY" if isinstance(node.expression, exp.Any) else "ALL"
+        if operator is None:
+            raise self.refused(node.expression)
+        inner = self._one_column(node.expression.this)
+        refuse_collations(inner.columns, word)
+        left, right = operators.comparable(self.value(node.this), inner.columns[0].value, self.zone, word)
+        if left.type in ("float", "double"):
+            left, right = normalized(left), normalized(right)
+        return combine(f"({left.sql} {operator} {word} (SELECT {right.sql} FROM ({inner.sql})))", "boolean", [left, right], nullable=True)
+
     def _one_column(self, node: exp.Expr) -> Query:
         inner = self._within(node)
         if len(inner.columns) != 1:
@@ -250,7 +266,7 @@ class QueryTranslator(Translator):
 
     def refused(self, node: exp.Expr) -> Exception:
         if isinstance(node, (exp.Any, exp.All)):
-            return unsupported("a comparison with ANY or ALL")
+            return unsupported("ANY or ALL in this place")
         return super().refused(node)
 
 
