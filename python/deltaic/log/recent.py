@@ -78,26 +78,25 @@ class _RecentVersions:
             return None  # reading the whole log may succeed, or raise a better error
 
 
-_Identity = tuple[tuple[int, int, int], ...]
-
-
-def _identity(location: str, version: int) -> _Identity | None:
-    """Returns what changes if another folder takes the place of a log, or another file that of its newest
-    commit, even if sizes and times are the same. None if a file is missing."""
+def _identity(location: str, name: str) -> tuple[int, int, int] | None:
+    """Returns what changes if another file or folder takes the place of this one, even if sizes and times are
+    the same. None if it is missing."""
     try:
-        found = (os.stat(os.path.join(location, name)) for name in ("_delta_log", commit_path(version)))
-        return tuple((each.st_dev, each.st_ino, each.st_ctime_ns) for each in found)
+        found = os.stat(os.path.join(location, name))
     except OSError:
         return None
+    return found.st_dev, found.st_ino, found.st_ctime_ns
 
 
 @dataclass(frozen=True)
 class _Opened:
-    """A snapshot, with the configuration that it was opened with."""
+    """A snapshot, with the configuration that it was opened with, and the identities of its log's folder and
+    newest commit."""
 
     snapshot: Snapshot
     configuration: configuration.Configuration
-    identity: _Identity
+    folder: tuple[int, int, int]
+    commit: tuple[int, int, int]
 
 
 class _OpenedTables:
@@ -115,18 +114,21 @@ class _OpenedTables:
         """Loads the newest version of a table, which may be one that was loaded before."""
         if not is_own_and_local(store):
             return Snapshot.load(store)
-        current, now = configuration.current(), time.time() * 1000
+        location, current, now = store.location, configuration.current(), time.time() * 1000
+        folder = _identity(location, "_delta_log")
         with self._lock:
-            found = self._snapshots.pop(store.location, None)
+            found = self._snapshots.pop(location, None)
         known = None
-        if found is not None and found.configuration == current and found.identity == _identity(store.location, found.snapshot.version):
-            known = found.snapshot
+        if found is not None and (found.configuration, found.folder) == (current, folder):
+            known = found.snapshot if found.commit == _identity(location, commit_path(found.snapshot.version)) else None
         snapshot = Snapshot.load(store, known=known)
-        identity = found.identity if found is not None and snapshot is known else _identity(store.location, snapshot.version)
+        commit = _identity(location, commit_path(snapshot.version))
         count, times = snapshot.file_count_if_read, snapshot.log_times
-        if identity is not None and count is not None and count <= _MOST_FILES and times and max(times) < now - _SETTLED:
+        is_small_and_old = count is not None and count <= _MOST_FILES and bool(times) and max(times) < now - _SETTLED
+        # The folder is looked at before and behind the listing: another may have come meanwhile.
+        if is_small_and_old and folder is not None and commit is not None and folder == _identity(location, "_delta_log"):
             with self._lock:
-                self._snapshots[store.location] = _Opened(snapshot, current, identity)
+                self._snapshots[location] = _Opened(snapshot, current, folder, commit)
                 while len(self._snapshots) > _MOST_TABLES:
                     self._snapshots.popitem(last=False)
         return snapshot

@@ -112,7 +112,8 @@ class SparkTables(Tables):
 
         if not hold_queries([text]):
             return text
-        whole = f"SELECT ({defined(text, self.definitions)}\n)"  # in brackets, so that the FROM of IS DISTINCT FROM does not begin a clause
+        # In brackets, so that the FROM of IS DISTINCT FROM does not begin a clause.
+        whole = f"SELECT ({defined(text, self.definitions, self.defined)}\n)"
         views = {}
         for reference in references(Reader(whole), self._spark):
             pinned = reference.path and not reference.changes and reference.version is None and reference.moment is None

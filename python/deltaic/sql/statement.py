@@ -72,7 +72,7 @@ def run(statement: str, tables: Tables) -> Rows:
         rest = insert_first(reader.rest("a statement"))
         if Reader(rest).tokens[0].keyword in CHANGES_ROWS:
             tables.definitions, tables.defined = found
-            rest = defined(rest, tables.definitions)
+            rest = defined(rest, *found)
         else:  # a query that begins with FROM
             rest = statement
         reader = Reader(rest)

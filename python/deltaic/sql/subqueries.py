@@ -71,8 +71,9 @@ def read_definitions(reader: Reader, statements: Collection[str]) -> tuple[str, 
     return reader.text[reader.tokens[start].start : reader.tokens[reader.position - 1].end], names
 
 
-def defined(text: str, definitions: str) -> str:
-    """The text with definitions (WITH name AS (query), ...) in front of each query in it."""
+def defined(text: str, definitions: str, names: Collection[str]) -> str:
+    """The text with definitions (WITH name AS (query), ...) in front of each query in it. `names`: what they
+    define, in lower case."""
     if not definitions:
         return text
     pieces: list[str] = []
@@ -85,20 +86,18 @@ def defined(text: str, definitions: str) -> str:
             reader.position += 1
             continue
         query = reader.inside("a query")
-        pieces += [text[copied : start.end], _defined_query(query, definitions)]
+        pieces += [text[copied : start.end], _defined_query(query, definitions, names)]
         copied = reader.tokens[reader.position - 1].start
     return "".join(pieces) + text[copied:]
 
 
-def _defined_query(query: str, definitions: str) -> str:
+def _defined_query(query: str, definitions: str, names: Collection[str]) -> str:
     """The query with definitions in front. A name that the query defines itself is its own."""
-    inner, outer = Reader(query), Reader(f"{definitions} SELECT")
-    own = read_definitions(inner, (*QUERY_STARTS, "("))
-    known = read_definitions(outer, QUERY_STARTS)
+    reader = Reader(query)
+    behind_with, is_recursive = reader.tokens[1:], reader.at("WITH", "RECURSIVE")
+    own = read_definitions(reader, (*QUERY_STARTS, "("))
     if own is None:
         return f"{definitions} {query}"
-    inner = Reader(query)
-    inner.expect("WITH")
-    if inner.accept("RECURSIVE") or known is None or not set(own[1]).isdisjoint(known[1]):
+    if is_recursive or not set(own[1]).isdisjoint(names):
         return f"{definitions} SELECT * FROM ({query})"
-    return f"{definitions}, {inner.rest('a query')}"
+    return f"{definitions}, {query[behind_with[0].start :]}"
