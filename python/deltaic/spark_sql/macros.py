@@ -29,15 +29,7 @@ MACROS: dict[str, str] = {
     "deltaic_try_boolean(s)": kernel_sql("text_to_boolean", "boolean", "s"),
     "deltaic_try_date(s)": kernel_sql("text_to_date", "date", "s"),
     "deltaic_try_local(s)": kernel_sql("text_to_timestamp_ntz", "timestamp_ntz", "s"),
-    "deltaic_read_instant(s, zone)": kernel_sql("text_to_timestamp", "timestamp", "s", "zone"),
-    # After 2099 the kernel knows no daylight saving time, but DuckDB does. A text with a time zone of its own
-    # is parsed alike in any zone.
-    "deltaic_try_instant(s, zone)": """CASE WHEN zone = 'UTC' AND NOT contains(s, '/') THEN deltaic_read_instant(s, zone)
-        WHEN deltaic_read_instant(s, zone) < TIMESTAMPTZ '2099-12-30 00:00:00+00' THEN deltaic_read_instant(s, zone)
-        WHEN deltaic_read_instant(s, zone) IS NULL THEN NULL
-        WHEN contains(s, '/') THEN error('[UNSUPPORTED_TIMESTAMP] a timestamp of a region after 2099, ' || s)
-        WHEN deltaic_read_instant(s, 'UTC') = deltaic_read_instant(s, 'Etc/GMT-1') THEN deltaic_read_instant(s, zone)
-        ELSE deltaic_instant(deltaic_utc_local(deltaic_read_instant(s, 'UTC')), zone) END""",
+    "deltaic_try_instant(s, zone)": kernel_sql("text_to_timestamp", "timestamp", "s", "zone"),
     "deltaic_number_text(s)": f"CASE WHEN regexp_full_match(s, '{_NUMBER}') THEN regexp_extract(s, '[+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?') END",
     "deltaic_year_text(y)": """CASE WHEN y > 9999 THEN '+' || CAST(y AS VARCHAR) WHEN y >= 0 THEN lpad(CAST(y AS VARCHAR), 4, '0')
         ELSE '-' || lpad(CAST(-y AS VARCHAR), 4, '0') END""",

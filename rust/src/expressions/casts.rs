@@ -6,10 +6,10 @@ use arrow::array::timezone::Tz;
 use arrow::array::{
     Array, ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
 };
-use chrono::{DateTime, LocalResult, Offset, TimeZone};
 
 use super::arguments::Arguments;
 use super::failure;
+use super::zones;
 use crate::error::Result;
 
 const DAY: i64 = 86_400_000_000;
@@ -214,18 +214,6 @@ pub fn timestamp_ntz(given: &Arguments) -> Result<ArrayRef> {
     Ok(Arc::new(moments.collect::<TimestampMicrosecondArray>()))
 }
 
-/// Returns the instant of a local time in a zone: the earlier one if the local time occurs twice. If the
-/// local time is skipped, it is moved forward by as much as the clock.
-fn instant(moment: i64, zone: &Tz) -> Option<i64> {
-    let clock = DateTime::from_timestamp_micros(moment)?.naive_utc();
-    let seconds = match zone.offset_from_local_datetime(&clock) {
-        LocalResult::Single(offset) => offset.fix().local_minus_utc(),
-        LocalResult::Ambiguous(one, other) => one.fix().local_minus_utc().max(other.fix().local_minus_utc()),
-        LocalResult::None => zone.offset_from_utc_datetime(&(clock - chrono::Duration::days(1))).fix().local_minus_utc(),
-    };
-    moment.checked_sub(i64::from(seconds) * 1_000_000)
-}
-
 /// Casts to timestamps, in the zone of the text or of the second argument. A time without a date, which
 /// means today in Spark, is an error.
 pub fn timestamp(given: &Arguments) -> Result<ArrayRef> {
@@ -244,11 +232,11 @@ fn moments(texts: &StringArray, utc: bool, session: &Tz) -> Result<TimestampMicr
         };
         out.push(match local(text) {
             Some((moment, "")) if utc => Some(moment),
-            Some((moment, "")) => instant(moment, session),
+            Some((moment, "")) => zones::instant(session, moment),
             Some((moment, zone)) if is_utc(zone) => Some(moment),
             Some((moment, zone)) => match offset(zone) {
                 Some(seconds) => moment.checked_sub(seconds * 1_000_000),
-                None => region(zone).and_then(|zone| instant(moment, &zone)),
+                None => region(zone).and_then(|zone| zones::instant(&zone, moment)),
             },
             None if is_time_only(text) => return Err(failure("UNSUPPORTED_TIME", format!("a time without a date, {text}"))),
             None => None,
@@ -301,15 +289,6 @@ mod tests {
         {
             assert_eq!(offset(text), seconds, "{text}");
         }
-    }
-
-    #[test]
-    fn clocks_that_change() {
-        let zone: Tz = "America/New_York".parse().unwrap();
-        let (gap, _) = local("2024-03-10 02:30:00").unwrap();
-        assert_eq!(instant(gap, &zone), Some(local("2024-03-10 07:30:00").unwrap().0)); // 03:30 of daylight saving time
-        let (twice, _) = local("2024-11-03 01:30:00").unwrap();
-        assert_eq!(instant(twice, &zone), Some(local("2024-11-03 05:30:00").unwrap().0));
     }
 
     #[test]

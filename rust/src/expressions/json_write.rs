@@ -7,12 +7,13 @@ use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
 use arrow::datatypes::{
     DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
 };
-use chrono::{DateTime, Datelike, Offset, TimeZone, Timelike};
+use chrono::{DateTime, Datelike, Timelike};
 
 use super::arguments::Arguments;
 use super::failure;
 use super::json::push_quoted;
 use super::numbers::{push_double, push_float};
+use super::zones;
 use crate::error::Result;
 
 /// How values are written.
@@ -103,8 +104,7 @@ pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String
         DataType::Timestamp(_, shown_zone) => {
             let instant = DateTime::from_timestamp_micros(array.as_primitive::<TimestampMicrosecondType>().value(row));
             let instant = instant.ok_or_else(|| failure("UNSUPPORTED_TIMESTAMP", "a timestamp as far away as this one"))?.naive_utc();
-            let offset =
-                if shown_zone.is_some() { Some(how.zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()) } else { None };
+            let offset = shown_zone.is_some().then(|| zones::offset(&how.zone, &instant));
             let local = instant + chrono::Duration::seconds(i64::from(offset.unwrap_or(0)));
             let millis = local.nanosecond() / 1_000_000;
             out.push_str(&format!("\"{}T{:02}:{:02}:{:02}.{millis:03}", date(&local), local.hour(), local.minute(), local.second()));

@@ -29,6 +29,7 @@ mod variant_bytes;
 mod variant_change;
 mod variant_schema;
 mod variant_text;
+mod zones;
 
 use arrow::array::ArrayRef;
 

@@ -6,7 +6,7 @@ use arrow::array::timezone::Tz;
 use arrow::array::{ArrayRef, StringBuilder};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use chrono::{NaiveDateTime, Offset, TimeZone};
+use chrono::NaiveDateTime;
 use parquet_variant::Variant;
 
 use super::arguments::Arguments;
@@ -15,6 +15,7 @@ use super::json::push_quoted;
 use super::numbers::{push_double, push_float};
 use super::variant::{each_at, whole_of};
 use super::variant_bytes::{Variants, digits_of, unknown};
+use super::zones;
 use crate::error::Result;
 
 /// A decimal without zeros at its end: 1.5, 100.
@@ -71,8 +72,8 @@ pub fn to_text(given: &Arguments) -> Result<ArrayRef> {
             }
             Some(value @ (Variant::List(_) | Variant::Object(_))) => push(&value, &zone, &mut buffer)?,
             Some(Variant::TimestampMicros(moment)) => {
-                let offset = zone.offset_from_utc_datetime(&moment.naive_utc()).fix();
-                push_moment(moment.naive_utc() + chrono::Duration::seconds(i64::from(offset.local_minus_utc())), &mut buffer);
+                let offset = zones::offset(&zone, &moment.naive_utc());
+                push_moment(moment.naive_utc() + chrono::Duration::seconds(i64::from(offset)), &mut buffer);
             }
             Some(Variant::Binary(bytes)) => buffer.push_str(
                 std::str::from_utf8(bytes).map_err(|_| failure("INVALID_UTF8_STRING", "the bytes of a variant are no text in UTF-8"))?,
@@ -153,7 +154,7 @@ pub(super) fn push_scalar(value: &Variant, zone: &Tz, out: &mut String) -> Resul
         Variant::Date(day) => out.push_str(&day.format("%Y-%m-%d").to_string()),
         Variant::TimestampNtzMicros(moment) => push_moment(*moment, out),
         Variant::TimestampMicros(moment) => {
-            let offset = zone.offset_from_utc_datetime(&moment.naive_utc()).fix().local_minus_utc();
+            let offset = zones::offset(zone, &moment.naive_utc());
             push_moment(moment.naive_utc() + chrono::Duration::seconds(i64::from(offset)), out);
             let (sign, size) = (if offset < 0 { '-' } else { '+' }, offset.abs());
             out.push_str(&format!("{sign}{:02}:{:02}", size / 3600, size / 60 % 60));

@@ -336,9 +336,8 @@ def _map_concat(arguments: list[Value], zone: Zone) -> Value:
     kind = _map(parts[0], "map_concat")
     keys = " || ".join(f"map_keys({part.sql})" for part in parts)
     items = " || ".join(f"map_values({part.sql})" for part in parts)
-    return collections.map_of(
-        v.combine(f"({keys})", Array(kind.key, False), parts), v.combine(f"({items})", Array(kind.value, kind.value_contains_null), parts)
-    )
+    key_array = v.combine(f"({keys})", Array(kind.key, False), parts)
+    return collections.map_of(key_array, v.combine(f"({items})", Array(kind.value, kind.value_contains_null), parts), paired=True)
 
 
 def _from_entries(arguments: list[Value], zone: Zone) -> Value:
@@ -349,7 +348,7 @@ def _from_entries(arguments: list[Value], zone: Zone) -> Value:
     nulls = f"len(list_filter({value.sql}, lambda deltaic_e: deltaic_e IS NULL)) > 0"
     sides = [f"list_transform({value.sql}, lambda deltaic_e: struct_extract(deltaic_e, {v.text(field.name)}))" for field in (key, item)]
     keys = value.like(sides[0], Array(key.type, key.nullable))
-    made = collections.map_of(keys, value.like(sides[1], Array(item.type, item.nullable)))
+    made = collections.map_of(keys, value.like(sides[1], Array(item.type, item.nullable)), paired=True)
     return made.like(f"(CASE WHEN {nulls} THEN NULL ELSE {made.sql} END)", made.type, nullable=True)
 
 
@@ -362,7 +361,8 @@ def _str_to_map(arguments: list[Value], zone: Zone) -> Value:
     keys = f"list_transform({parts}, lambda deltaic_e: split_part(deltaic_e, {v.text(key)}, 1))"
     rest = f"CASE WHEN contains(deltaic_e, {v.text(key)}) THEN substring(deltaic_e, strpos(deltaic_e, {v.text(key)}) + {len(key)}) END"
     items = f"list_transform({parts}, lambda deltaic_e: {rest})"
-    return collections.map_of(arguments[0].like(keys, Array("string", False)), arguments[0].like(items, Array("string", True)))
+    key_array, item_array = (arguments[0].like(sql, Array("string", nulls)) for sql, nulls in ((keys, False), (items, True)))
+    return collections.map_of(key_array, item_array, paired=True)
 
 
 register("size cardinality", "collection", "integer", _size)

@@ -44,16 +44,6 @@ def _is_written(kind: DataType) -> bool:
     return kind in _WRITTEN or (decimal is not None and decimal[1] <= 6)  # Java writes small numbers of a larger scale with an exponent
 
 
-def _holds_instant(kind: DataType) -> bool:
-    if isinstance(kind, Array):
-        return _holds_instant(kind.element)
-    if isinstance(kind, Map):
-        return _holds_instant(kind.value)
-    if isinstance(kind, Struct):
-        return any(_holds_instant(field.type) for field in kind.fields)
-    return kind == "timestamp"
-
-
 def _to_json(translator: Translator, node: Any) -> Value:
     value, options = _arguments(translator, node, "to_json", 1, (*_FORMATS, "ignoreNullFields"))
     if value[0].type == "variant" and not options:
@@ -62,7 +52,7 @@ def _to_json(translator: Translator, node: Any) -> Value:
         return literal(None, "string")
     if isinstance(value[0].type, str):
         raise v.mismatch("to_json", value[0].type)
-    written = _in_zone(with_formats(value[0], options, translator.zone), translator.zone)
+    written = with_formats(value[0], options, translator.zone)
     if not _is_written(written.type):
         raise v.unsupported("function to_json", written.type)
     nulls = "0" if options.get("ignoreNullFields", "true").lower() == "true" else "1"
@@ -120,8 +110,6 @@ def _schema(text: str) -> DataType:
 
 _FORMATS = {"dateFormat": "date", "timestampFormat": "timestamp", "timestampNTZFormat": "timestamp_ntz"}
 """Option -> the type whose values follow the pattern in the option."""
-_TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSSXXXXX"
-"""The pattern of timestamps without an option. Of an offset, Spark writes seconds too."""
 
 
 def _arguments(translator: Translator, node: Any, name: str, count: int, known: Iterable[str]) -> tuple[list[Value], dict[str, str]]:
@@ -163,25 +151,6 @@ def with_formats(value: Value, options: Mapping[str, str], zone: Zone) -> Value:
             raise v.unsupported("the pattern of dates or timestamps in", field.type)
         parts.append(part)
     return _known(value, struct_of([field.name for field in value.type.fields], parts))
-
-
-def _in_zone(value: Value, zone: Zone, depth: int = 0) -> Value:
-    """Returns a value whose timestamps are text in the session time zone. In UTC the
-    kernels write timestamps as Spark does; elsewhere they know no daylight saving time after 2099."""
-    kind, item = value.type, f"deltaic_z{depth}"
-    if zone.name == "UTC" or not _holds_instant(kind):
-        return value
-    if isinstance(kind, Struct):
-        parts = [_in_zone(fields(value, [field.name]), zone, depth) for field in kind.fields]
-        return _known(value, struct_of([field.name for field in kind.fields], parts))
-    if isinstance(kind, Array):
-        inner = _in_zone(Value(item, kind.element, kind.contains_null), zone, depth + 1)
-        return value.like(f"list_transform({value.sql}, lambda {item}: {inner.sql})", Array(inner.type, kind.contains_null))
-    if isinstance(kind, Map):
-        inner = _in_zone(Value(f"{item}.value", kind.value), zone, depth + 1)
-        pairs = f"list_transform(map_entries({value.sql}), lambda {item}: {{'key': {item}.key, 'value': {inner.sql}}})"
-        return value.like(f"map_from_entries({pairs})", Map(kind.key, inner.type, kind.value_contains_null))
-    return call("date_format", [value, literal(_TIMESTAMP, "string")], zone)
 
 
 def _known(value: Value, made: Value) -> Value:
@@ -305,7 +274,7 @@ def _to_csv(translator: Translator, node: Any) -> Value:
         return literal(None, "string")
     if not isinstance(value.type, Struct):
         raise v.mismatch("to_csv", value.type)
-    written = _in_zone(with_formats(value, options, zone), zone)
+    written = with_formats(value, options, zone)
     if not _is_written(written.type) or not _is_flat(written.type):
         raise v.unsupported("function to_csv", written.type)
     sql = kernel_sql("to_csv", "string", v.text(zone.name), _csv_options(options, writes=True), written.sql)

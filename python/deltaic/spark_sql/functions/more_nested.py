@@ -99,7 +99,7 @@ def _transform_keys(translator: Translator, node: Any) -> Value:
         nullable=value.nullable,
     )
     items = value.like(f"map_values({value.sql})", Array(kind.value, kind.value_contains_null))
-    return nested.map_of(keys, items)
+    return nested.map_of(keys, items, paired=True)
 
 
 def _map_zip_with(translator: Translator, node: Any) -> Value:

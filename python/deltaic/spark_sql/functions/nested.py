@@ -105,12 +105,13 @@ def _map(arguments: list[Value], zone: Zone) -> Value:
     if not arguments:
         kind = Map("void", "void", False)
         return Value(f"CAST(MAP([], []) AS {v.duckdb_type(kind)})", kind, False, foldable=True)
-    return map_of(_array(arguments[::2], zone), _array(arguments[1::2], zone), nullable=False)
+    return map_of(_array(arguments[::2], zone), _array(arguments[1::2], zone), nullable=False, paired=True)
 
 
-def map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value:
+def map_of(keys: Value, items: Value, *, nullable: bool | None = None, paired: bool = False) -> Value:
     """Returns a map of an array of keys and an array of values. A null key or a repeated key raises an error,
-    as in Spark by default; DuckDB checks for both."""
+    as in Spark by default; DuckDB checks for repeated keys. `paired`: the arrays have equal lengths by the way
+    they are made, which saves their comparison."""
     assert isinstance(keys.type, Array)
     assert isinstance(items.type, Array)
     if isinstance(keys.type.element, Map) or keys.type.element == "void":
@@ -120,13 +121,18 @@ def map_of(keys: Value, items: Value, *, nullable: bool | None = None) -> Value:
         positive = f"CASE WHEN deltaic_key = 0 THEN CAST(0 AS {v.duckdb_type(element)}) ELSE deltaic_key END"
         keys = keys.like(f"list_transform({keys.sql}, lambda deltaic_key: {positive})", keys.type)
     kind = Map(element, items.type.element, items.type.contains_null)
-    null_key = v.failure("NULL_MAP_KEY", "'Cannot use null as map key.'")
-    lengths = v.failure("_LEGACY_ERROR_TEMP_2128", "'The key array and value array of MapData must have the same length.'")
-    sql = (
-        f"(CASE WHEN {keys.sql} IS NULL OR {items.sql} IS NULL THEN NULL WHEN len({keys.sql}) <> len({items.sql}) THEN {lengths} "
-        f"WHEN len(list_filter({keys.sql}, lambda deltaic_key: deltaic_key IS NULL)) > 0 THEN {null_key} "
-        f"ELSE CAST(map({keys.sql}, {items.sql}) AS {v.duckdb_type(kind)}) END)"
-    )
+    sql = f"CAST(map({keys.sql}, {items.sql}) AS {v.duckdb_type(kind)})"
+    checks = []
+    if keys.nullable or items.nullable:
+        checks.append(f"WHEN {keys.sql} IS NULL OR {items.sql} IS NULL THEN NULL")
+    if not paired:
+        lengths = v.failure("_LEGACY_ERROR_TEMP_2128", "'The key array and value array of MapData must have the same length.'")
+        checks.append(f"WHEN len({keys.sql}) <> len({items.sql}) THEN {lengths}")
+    if keys.type.contains_null:
+        null_key = v.failure("NULL_MAP_KEY", "'Cannot use null as map key.'")
+        checks.append(f"WHEN len(list_filter({keys.sql}, lambda deltaic_key: deltaic_key IS NULL)) > 0 THEN {null_key}")
+    if checks:
+        sql = f"(CASE {' '.join(checks)} ELSE {sql} END)"
     return v.combine(sql, kind, (keys, items), nullable=nullable, raises=True)
 
 
