@@ -8,6 +8,7 @@ parsed by sqlglot, with sqlglot's own tokens (`deltaic.spark_sql.parsing`).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 Kind = Literal["comment", "string", "quoted", "number", "word", "symbol", "open", "end"]
@@ -54,6 +55,17 @@ def tokens(text: str) -> list[Token]:
     """Returns the tokens of a text, with comments and without white space."""
     new = tuple.__new__  # in half the time of `Token(...)`
     return [new(Token, (kind := match.lastgroup, match[kind], *match.span(kind))) for match in _TOKEN.finditer(text.rstrip())]  # type: ignore
+
+
+def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:
+    """Returns the text with each part from `start` to `end` replaced. `edits`: (start, end, replacement),
+    parts that do not overlap, in any order."""
+    pieces: list[str] = []
+    copied = 0
+    for start, end, replacement in sorted(edits):
+        pieces += [text[copied:start], replacement]
+        copied = end
+    return "".join(pieces) + text[copied:]
 
 
 def name_of(quoted: str) -> str:

@@ -14,6 +14,7 @@ from deltaic.spark.patches import spark_sql
 from deltaic.spark.views import path_or_named
 from deltaic.sql.subqueries import QUERY_STARTS
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import edited
 
 IDENTIFIER = re.compile(r"\bIDENTIFIER\s*\(", re.IGNORECASE)
 _SCRIPT = re.compile(r"\s*BEGIN\b(?!\s+(TRANSACTION|WORK)\b)", re.IGNORECASE)
@@ -38,8 +39,7 @@ def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
     if args is not None and not isinstance(args, Mapping):  # positional: an IDENTIFIER that goes would shift the others
         text, args = with_arguments(text, args), None
     reader = Reader(text)
-    pieces: list[str] = []
-    copied = 0
+    edits: list[tuple[int, int, str]] = []
     while not reader.done:
         start = reader.tokens[reader.position].start
         if not (reader.at("IDENTIFIER", "(") and reader.accept("IDENTIFIER")):
@@ -48,9 +48,8 @@ def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
         name = _constant(spark, reader.inside("a name"), args)
         if name is None or path_or_named(spark, name) is None:
             continue
-        pieces += [text[copied:start], name]
-        copied = reader.tokens[reader.position - 1].end
-    return "".join(pieces) + text[copied:], args
+        edits.append((start, reader.tokens[reader.position - 1].end, name))
+    return edited(text, edits), args
 
 
 def _constant(spark: Any, text: str, args: Any) -> str | None:

@@ -15,6 +15,7 @@ from deltaic.spark.expressions import sql_text
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.portable.connect_columns import is_of_connect
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import edited
 
 Formatted = Callable[[str, Mapping[str, Any]], Any]
 
@@ -99,8 +100,7 @@ def _next(values: Any) -> Any:
 
 def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[[], Any] | None) -> str:
     reader = Reader(text, several=True)
-    pieces: list[str] = []
-    copied = 0
+    edits: list[tuple[int, int, str]] = []
     for index, token in enumerate(reader.tokens):
         behind = reader.tokens[index + 1] if index + 1 < len(reader.tokens) else None
         if named is not None and token.text == ":" and behind is not None and behind.kind == "word" and behind.start == token.end:
@@ -109,9 +109,8 @@ def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[
             value, end = positional(), token.end
         else:
             continue
-        pieces += [text[copied : token.start], _literal(value)]
-        copied = end
-    return "".join(pieces) + text[copied:]
+        edits.append((token.start, end, _literal(value)))
+    return edited(text, edits)
 
 
 def _literal(value: Any) -> str:

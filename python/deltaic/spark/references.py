@@ -13,7 +13,7 @@ from deltaic.spark.named_tables import ViewQuery, parsed, path_in_catalog, query
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name
 from deltaic.sql.tokens import Reader
-from deltaic.sql_text import Token
+from deltaic.sql_text import Token, edited
 
 _CHANGES = ("table_changes", "table_changes_by_path")
 _FORMATS = ("delta", "deltaic")
@@ -102,15 +102,10 @@ def spliced(text: str, names: Mapping[Reference, str], functions: Container[str]
     """Replaces each reference in the text by a name, and each qualifier of a column that is a path:
     delta.`path`.x and `path`.x become name.x. `functions`: names that are table functions, which get
     `()`."""
-    edits = {each.start: (each.end, _placed(name, each, name in functions)) for each, name in names.items()}
-    edits |= {start: (end, name) for start, end, name in _qualifiers(Reader(text), names)}
-    edits |= {start: (end, name) for start, end, name in _long_qualifiers(Reader(text), names)}
-    pieces: list[str] = []
-    copied = 0
-    for start, (end, name) in sorted(edits.items()):
-        pieces += [text[copied:start], name]
-        copied = end
-    return "".join(pieces) + text[copied:]
+    edits = {each.start: (each.start, each.end, _placed(name, each, name in functions)) for each, name in names.items()}
+    for found in (_qualifiers(Reader(text), names), _long_qualifiers(Reader(text), names)):
+        edits |= {edit[0]: edit for edit in found}
+    return edited(text, edits.values())
 
 
 def _placed(name: str, reference: Reference, is_function: bool) -> str:

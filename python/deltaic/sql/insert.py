@@ -17,7 +17,7 @@ from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import matched
 from deltaic.sql.results import nothing
 from deltaic.sql.tokens import Reader, without_qualifiers
-from deltaic.sql_text import quote_name
+from deltaic.sql_text import edited, quote_name
 from deltaic.table import DeltaTable
 
 _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
@@ -119,8 +119,8 @@ def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set
     reader = Reader(text)
     if not reader.accept("VALUES") or not reader.at("("):
         return text, set()
-    pieces: list[str] = []
-    copied = rows = 0
+    edits: list[tuple[int, int, str]] = []
+    rows = 0
     computed: Counter[str] = Counter()
     while reader.accept("("):
         for column in (*target.columns, None):
@@ -129,8 +129,8 @@ def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set
             if column is not None and is_left_to_table(value, schema, quote_name(column)):
                 computed[column] += 1
             if column is not None and value.upper() == "DEFAULT":
-                pieces += [text[copied : reader.tokens[first].start], f"({defaulted(value, schema, quote_name(column))})"]
-                copied = reader.tokens[first].end
+                default = reader.tokens[first]
+                edits.append((default.start, default.end, f"({defaulted(value, schema, quote_name(column))})"))
             if not reader.accept(","):
                 break
         reader.expect(")")
@@ -139,7 +139,7 @@ def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set
             break
     if partly := sorted(column for column, count in computed.items() if count < rows):
         raise UnsupportedFeatureError("DEFAULT in some rows only, of a column that the table computes", where=partly[0])
-    return "".join(pieces) + text[copied:], set(computed)
+    return edited(text, edits), set(computed)
 
 
 def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Target]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from deltaic.errors import InvalidArgumentError
 from deltaic.sql.names import Tables
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import edited
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -76,8 +77,7 @@ def defined(text: str, definitions: str, names: Collection[str]) -> str:
     define, in lower case."""
     if not definitions:
         return text
-    pieces: list[str] = []
-    copied = 0
+    edits: list[tuple[int, int, str]] = []
     reader = Reader(text)
     while not reader.done:
         start = reader.tokens[reader.position]
@@ -86,9 +86,8 @@ def defined(text: str, definitions: str, names: Collection[str]) -> str:
             reader.position += 1
             continue
         query = reader.inside("a query")
-        pieces += [text[copied : start.end], _defined_query(query, definitions, names)]
-        copied = reader.tokens[reader.position - 1].start
-    return "".join(pieces) + text[copied:]
+        edits.append((start.end, reader.tokens[reader.position - 1].start, _defined_query(query, definitions, names)))
+    return edited(text, edits)
 
 
 def _defined_query(query: str, definitions: str, names: Collection[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql.text_cache import TextCache
-from deltaic.sql_text import Token, string_value, tokens
+from deltaic.sql_text import Token, edited, string_value, tokens
 
 _T = TypeVar("_T")
 
@@ -206,17 +206,16 @@ def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
         return text
     found = _tokens(text)
     replacements = {tuple(part.lower() for part in qualifier): replacement for qualifier, replacement in names.items()}
-    pieces: list[str] = []
-    copied = index = 0
+    edits: list[tuple[int, int, str]] = []
+    index = 0
     while index < len(found):
         length = _qualifier_at(found, index, replacements)
         if length:
             qualifier = tuple(_plain(token) for token in found[index : index + length : 2])
-            pieces += [text[copied : found[index].start], replacements[qualifier]]
-            copied = found[index + length].start
+            edits.append((found[index].start, found[index + length].start, replacements[qualifier]))
             index += length
         index += 1
-    return "".join(pieces) + text[copied:]
+    return edited(text, edits)
 
 
 def _qualifier_at(tokens: Sequence[Token], index: int, qualifiers: Iterable[tuple[str, ...]]) -> int:

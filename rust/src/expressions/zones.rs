@@ -33,7 +33,7 @@ fn known(zone: &Tz, time: &NaiveDateTime) -> NaiveDateTime {
     if time.year() <= LAST {
         return *time;
     }
-    // The 28 years before 2100 have each kind of year: seven days of the week to begin with, leap years or not.
+    // The 28 years before 2100 have each kind of year: leap or not, beginning with each day of the week.
     let year = (LAST - 27..=LAST).rev().find(|year| is_alike(*year, time.year())).unwrap_or(LAST);
     let moved = if has_summer(zone) { time.with_year(year) } else { None };
     moved.unwrap_or_else(|| NaiveDate::from_yo_opt(LAST, 1).and_then(|day| day.checked_add_days(Days::new(360))).unwrap_or_default().into())

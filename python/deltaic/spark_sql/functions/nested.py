@@ -110,8 +110,8 @@ def _map(arguments: list[Value], zone: Zone) -> Value:
 
 def map_of(keys: Value, items: Value, *, nullable: bool | None = None, paired: bool = False) -> Value:
     """Returns a map of an array of keys and an array of values. A null key or a repeated key raises an error,
-    as in Spark by default; DuckDB checks for repeated keys. `paired`: the arrays have equal lengths by the way
-    they are made, which saves their comparison."""
+    as in Spark by default; DuckDB checks for repeated keys. `paired`: True if the arrays always have equal
+    lengths, which are not compared then."""
     assert isinstance(keys.type, Array)
     assert isinstance(items.type, Array)
     if isinstance(keys.type.element, Map) or keys.type.element == "void":
