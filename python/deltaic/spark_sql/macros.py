@@ -94,12 +94,12 @@ MACROS: dict[str, str] = {
     "deltaic_make_local(y, mo, d, h, mi, s)": """CASE WHEN y IS NULL OR mo IS NULL OR d IS NULL OR h IS NULL OR mi IS NULL OR s IS NULL
         THEN NULL ELSE coalesce(deltaic_try_make_local(y, mo, d, h, mi, s),
         error('[DATETIME_FIELD_OUT_OF_BOUNDS] Invalid timestamp')) END""",
-    "deltaic_months_between(a, sa, b, sb)": """CASE WHEN a IS NULL OR b IS NULL THEN NULL
+    "deltaic_months_apart(a, sa, b, sb)": """CASE WHEN a IS NULL OR b IS NULL THEN NULL
         WHEN day(a) = day(b) OR (CAST(a AS DATE) = last_day(a) AND CAST(b AS DATE) = last_day(b))
         THEN CAST((year(a) - year(b)) * 12 + month(a) - month(b) AS DOUBLE)
-        ELSE floor((CAST((year(a) - year(b)) * 12 + month(a) - month(b) AS DOUBLE)
-            + CAST((day(a) - day(b)) * 86400 + sa - sb AS DOUBLE) / 2678400.0::DOUBLE) * 100000000.0::DOUBLE + 0.5::DOUBLE) /
-                100000000.0::DOUBLE END""",
+        ELSE CAST((year(a) - year(b)) * 12 + month(a) - month(b) AS DOUBLE)
+            + CAST((day(a) - day(b)) * 86400 + sa - sb AS DOUBLE) / 2678400.0::DOUBLE END""",
+    "deltaic_eight_digits(x)": "floor(x * 100000000.0::DOUBLE + 0.5::DOUBLE) / 100000000.0::DOUBLE",
     # The first n digits of a number other than zero, rounded half up from its shortest digits as Java does,
     # and the exponent of the first: 12345.0 and 3 are 123 and 4.
     "deltaic_significant(a, n)": """CASE WHEN a = 0 THEN struct_pack(d := repeat('0', n), x := 0)

@@ -150,11 +150,15 @@ def _months_between(arguments: list[Value], zone: Zone) -> Value:
         clock = zone.local(instant)
         midnight = zone.instant(f"date_trunc('day', {clock})")
         sides += [clock, f"((epoch_us({instant}) - epoch_us({midnight})) // 1000000)"]
-    sql = f"deltaic_months_between({', '.join(sides)})"
+    sql = f"deltaic_months_apart({', '.join(sides)})"
+    if len(arguments) == 2:
+        sql = f"deltaic_eight_digits({sql})"
+    elif arguments[2].constant is not False:
+        sql = f"CASE WHEN {arguments[2].sql} THEN deltaic_eight_digits({sql}) WHEN NOT {arguments[2].sql} THEN {sql} END"
     if named:
         pair = f"struct_pack(a := {arguments[0].sql}, b := {arguments[1].sql})"
         sql = f"list_extract(list_transform([{pair}], lambda deltaic_sides: {sql}), 1)"
-    return v.combine(sql, "double", arguments[:2])
+    return v.combine(f"({sql})", "double", arguments)
 
 
 def _zone_name(value: Value) -> str:
@@ -216,6 +220,7 @@ register("trunc", "date, string", "date", _trunc)
 register("date_trunc", "string, timestamp", "timestamp", _date_trunc)
 register("next_day", "date, string", "date", _next_day)
 register("months_between", "timestamp, timestamp", "double", _months_between)
+register("months_between", "timestamp, timestamp, boolean", "double", _months_between)
 register("to_utc_timestamp", "timestamp, string", "timestamp", _to_utc)
 register("from_utc_timestamp", "timestamp, string", "timestamp", _from_utc)
 register("make_timestamp", "integer, integer, integer, integer, integer, decimal(16,6)", "timestamp", _make_timestamp("timestamp"))
