@@ -70,6 +70,7 @@ lint: .venv/built ## formatting, lints, types, the stub against the compiled mod
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/mypy tests/user_program.py
 
 wheel: .venv/ready ## an abi3 wheel in dist/, tried in a clean environment without Rust
 	rm -rf dist

@@ -182,7 +182,8 @@ class Optimize:
         """Adds missing statistics of files, and recomputes those that include deleted rows. Files are read
         and added again, but not rewritten.
 
-        `columns`: one name or several; default: those by the table's properties. Returns `num_files_updated`.
+        `columns`: one name or several, the only columns with statistics afterwards; default: those by the
+        table's properties. Returns `num_files_updated`.
 
         >>> table.optimize.statistics("delay")["num_files_updated"]
         2
