@@ -20,7 +20,6 @@ this list."""
 
 # Files above the bound: lines of code, and why one file is better for its readers than two.
 LONGER = {
-    "python/deltaic/spark_sql/column_names.py": (420, "how Spark shows each kind of expression, by functions that call each other"),
     "python/deltaic/engine/spark/native/driver_classes.py": (690, "a table of the JVM's classes and methods, looked up by name"),
     "python/deltaic/table.py": (550, "one public class: each method forwards, half of the lines are parameters"),
     "python/deltaic/engine/duckdb/engine.py": (470, "the engine's interface, method by method; what they share is beside it"),

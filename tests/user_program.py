@@ -1,7 +1,7 @@
 """A user's program with every public call, with the types that a user would write.
 
-`make lint` checks it with mypy in strict mode; test_user_program.py runs it, and compares the names in it with
-public_api.txt.
+`make lint` checks it with mypy in strict mode. test_user_program.py runs it, and compares the names in it
+with public_api.txt.
 """
 
 from __future__ import annotations

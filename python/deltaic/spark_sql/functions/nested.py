@@ -116,7 +116,7 @@ def map_of(keys: Value, items: Value, *, nullable: bool | None = None, paired: b
     assert isinstance(items.type, Array)
     if isinstance(keys.type.element, Map) or keys.type.element == "void":
         raise v.unsupported("a map with keys of type", keys.type.element)
-    element = keys.type.element
+    element, may_hold_null = keys.type.element, keys.type.contains_null
     if element in v.FRACTIONAL:  # Spark turns a key of -0.0 into 0.0
         positive = f"CASE WHEN deltaic_key = 0 THEN CAST(0 AS {v.duckdb_type(element)}) ELSE deltaic_key END"
         keys = keys.like(f"list_transform({keys.sql}, lambda deltaic_key: {positive})", keys.type)
@@ -128,7 +128,7 @@ def map_of(keys: Value, items: Value, *, nullable: bool | None = None, paired: b
     if not paired:
         lengths = v.failure("_LEGACY_ERROR_TEMP_2128", "'The key array and value array of MapData must have the same length.'")
         checks.append(f"WHEN len({keys.sql}) <> len({items.sql}) THEN {lengths}")
-    if keys.type.contains_null:
+    if may_hold_null:
         null_key = v.failure("NULL_MAP_KEY", "'Cannot use null as map key.'")
         checks.append(f"WHEN len(list_filter({keys.sql}, lambda deltaic_key: deltaic_key IS NULL)) > 0 THEN {null_key}")
     if checks:
