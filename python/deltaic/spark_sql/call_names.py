@@ -42,8 +42,8 @@ _UNSHOWN = {"from_json", "from_csv", "to_json", "to_csv", "schema_of_csv", "appr
 
 
 def call_name(name: str, arguments: list[str], types: Sequence[Any], count: int) -> str:
-    """Returns how Spark shows a call. `arguments`: how it shows them. `types`: their types; empty if these are
-    unknown. `count`: the number of arguments, which counts each of DISTINCT a, b."""
+    """Returns how Spark shows a call. `arguments`: how it shows them. `types`: their types; empty if unknown.
+    `count`: the number of arguments, which counts each of DISTINCT a, b."""
     if (special := _SPECIAL.get(name)) is not None and (shown := special(arguments, types)) is not None:
         return shown
     if name in _UNSHOWN:
