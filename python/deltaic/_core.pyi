@@ -134,6 +134,9 @@ class Store:
         not known. Waits for nothing."""
     def head(self, path: str) -> tuple[int, int] | None:
         """(size, modification time in ms), None where there is no such object."""
+    def look_up(self, folder: str, names: Sequence[str]) -> list[tuple[int, int] | None] | None:
+        """Looks up the names of a folder: (size, modification time in ms), None for a missing file. None
+        instead of the list for a store of which a listing takes fewer requests."""
     def get(self, path: str, *, most: int | None = None) -> bytes:
         """FileNotFoundError where there is none, ProtocolError where it has more than `most` bytes."""
     def put_if_absent(

@@ -43,7 +43,7 @@ def test_the_checksums_of_others() -> None:
 def test_what_is_written_is_read() -> None:
     store = memory_store()
     store.put(LAST_CHECKPOINT, hint.to_json({"version": 7, "size": 3, "sizeInBytes": 99, "checkpointSchema": None}))
-    assert hint.read(store) == Hint(7, 99)
+    assert hint.read(store) == Hint(7, 99, (f"{7:020}.checkpoint.parquet",))
     assert set(json.loads(store.get(LAST_CHECKPOINT))) == {"version", "size", "sizeInBytes", "checksum"}
 
 
@@ -73,4 +73,4 @@ def test_what_is_wrong_counts_for_nothing(data: bytes) -> None:
 def test_a_size_that_is_none_is_left_out() -> None:
     store = memory_store()
     store.put(LAST_CHECKPOINT, b'{"version":1,"sizeInBytes":"many"}')
-    assert hint.read(store) == Hint(1, 0)
+    assert hint.read(store) == Hint(1, 0, (f"{1:020}.checkpoint.parquet",))

@@ -7,6 +7,7 @@ The file is only a hint: if it is missing or invalid, the log is listed from its
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,16 +21,21 @@ LAST_CHECKPOINT = "_delta_log/_last_checkpoint"
 _MAX_VERSION = 2**63 - 1
 MOST_BYTES = 4 << 20
 """Maximum bytes of the file, which may contain the schema of the checkpoint; a larger file is ignored."""
+_MOST_PARTS = 100
+"""Maximum number of parts of a checkpoint whose names `Hint.names` has."""
 _KEPT = 64 << 10
 """Maximum bytes of a file whose result is kept for the next one with the same bytes."""
 
 
 @dataclass(frozen=True)
 class Hint:
-    """The parsed file. `size_in_bytes`: size of the checkpoint with its sidecars; 0 if unknown."""
+    """The parsed file. `size_in_bytes`: size of the checkpoint with its sidecars; 0 if unknown. `names`:
+    names of
+    the checkpoint's file or parts in the log; empty if they do not follow from the file."""
 
     version: int
     size_in_bytes: int = 0
+    names: tuple[str, ...] = ()
 
 
 def read(store: Store) -> Hint | None:
@@ -62,7 +68,19 @@ def _parsed(data: bytes) -> Hint | None:
     except (ValueError, RecursionError, ProtocolError):
         return None
     size = document.get("sizeInBytes")
-    return Hint(version, size if _is_number(size) else 0)
+    return Hint(version, size if _is_number(size) else 0, _names(document, version))
+
+
+def _names(document: Mapping[str, Any], version: int) -> tuple[str, ...]:
+    parts, second = document.get("parts"), document.get("v2Checkpoint")
+    if isinstance(second, dict):
+        name = second.get("path")
+        return (name,) if isinstance(name, str) and re.fullmatch(rf"{version:020}\.checkpoint\.[0-9A-Za-z.-]+", name) else ()
+    if parts is None:
+        return (f"{version:020}.checkpoint.parquet",)
+    if not (_is_number(parts) and 0 < parts <= _MOST_PARTS):
+        return ()
+    return tuple(f"{version:020}.checkpoint.{part:010}.{parts:010}.parquet" for part in range(1, parts + 1))
 
 
 def to_json(document: Mapping[str, Any]) -> bytes:

@@ -28,6 +28,10 @@ from deltaic.protocol.bounded_json import parse_json
 
 INTENT = r"_intent\.([0-9A-Za-z-]{1,64})\.json"
 """The name of an intent in the log, with the transaction's id."""
+MARK = "_several_tables"
+"""The name of an empty file in the log, which a table on a local disk gets before its first intent and
+keeps. A
+log without it has no intents, so that its newest version can be found without a listing."""
 RECORDS = "_delta_log/_transactions"
 START = "TRANSACTION START"
 """The operation in the commitInfo of the commit without actions by which a transaction takes a version of a
@@ -91,6 +95,14 @@ class Intent:
         action `deltaicIntent` with the other fields."""
         last = {name: getattr(self, name) for name in ("transaction", "start", "base", "coordinator", "tables")}
         return self.body + line({"deltaicIntent": last}).encode() + b"\n"
+
+
+def put(store: Store, intent: Intent) -> None:
+    """Puts a table's intent, or replaces the one of the same transaction."""
+    mark = f"_delta_log/{MARK}"
+    if not store.is_remote and store.head(mark) is None:
+        store.put_if_absent(mark, b"", durable=False)  # the next put syncs the folder
+    store.put(intent_path(intent.transaction), intent.to_bytes())
 
 
 def read(store: Store, transaction: str) -> Intent | None:

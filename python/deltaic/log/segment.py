@@ -13,7 +13,7 @@ from itertools import islice
 
 from deltaic._core import Store
 from deltaic.errors import CommitError, ProtocolError, TableNotFoundError, VersionNotFoundError
-from deltaic.log import catalog, intents
+from deltaic.log import catalog, intents, lookup
 from deltaic.log import hint as last_checkpoint
 from deltaic.log.hint import LAST_CHECKPOINT as LAST_CHECKPOINT
 from deltaic.log.hint import Hint
@@ -159,6 +159,16 @@ def list_log(store: Store, start: int = 0) -> Listing:
     ratified = catalog.ratified(store, start)  # before the listing, so that a commit that is published meanwhile is in both
     listing = parse_listing(store.entries(LOG, f"{start:020}" if start else None), start)
     return listing if ratified is None else _of_catalog(listing, ratified)
+
+
+def list_after(store: Store, version: int) -> Listing:
+    """Lists the log after a version that was read, for the newest version: like `newest`, but a local folder
+    is
+    not listed if lookups of the following names are enough."""
+    entries = lookup.following(store, version)
+    if entries is None:
+        return newest(store, lambda: list_log(store, version + 1))
+    return parse_listing(entries, version + 1)
 
 
 def _of_catalog(listing: Listing, ratified: catalog.RatifiedCommits) -> Listing:
@@ -316,7 +326,8 @@ def reconstructible(listing: Listing) -> list[int]:
 def _first_listing(store: Store, version: int | None) -> Listing:
     hint, listing = _look(store)
     if listing is None and hint is not None and (version is None or hint.version <= version):
-        listing = list_log(store, hint.version)
+        entries = lookup.from_hint(store, hint) if version is None else None
+        listing = list_log(store, hint.version) if entries is None else parse_listing(entries, hint.version)
         if any(checkpoint.version >= hint.version for checkpoint in listing.checkpoints):
             return replace(listing, hint=hint)
         listing = None

@@ -21,7 +21,7 @@ from deltaic.errors import DeltaError, ProtocolError, placed
 from deltaic.log import catalog, history
 from deltaic.log import checksum as checksums
 from deltaic.log.checksum import Checksum
-from deltaic.log.segment import LOG, Segment, Sleep, commit_path, cover, list_log, newest, segments
+from deltaic.log.segment import LOG, Segment, Sleep, commit_path, cover, list_after, segments
 from deltaic.log.store import OneObject
 from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
@@ -158,7 +158,7 @@ class Snapshot:
         without a gap, only they are read."""
         if self.is_unwritten:  # another commit may get this version in the log
             return Snapshot.load(self.store, sleep=sleep)
-        listing = newest(self.store, partial(list_log, self.store, self.version + 1))
+        listing = list_after(self.store, self.version)
         if listing.unwritten is not None:
             return Snapshot.load(self.store, sleep=sleep)
         if listing.latest <= self.version:

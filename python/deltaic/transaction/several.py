@@ -296,7 +296,7 @@ class Part(Attempts):
         on = Base(base, rules.protocol, rules.metadata, rules.row_id_mark, time)
         body, _, _ = commit_body(transaction, on, self.current, self.id, *transaction.actions(), self.metrics())
         self.intent = Intent(self.id, start, base, self.tables[0], tuple(self.tables), body)
-        self.store.put(intents.intent_path(self.id), self.intent.to_bytes())
+        intents.put(self.store, self.intent)
 
     def catch_up(self) -> None:
         """Moves the intent after commits that followed the start commit, by writers that do not know

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.errors import ConcurrentWriteException, DeltaError, UnsupportedFeatureError
-from deltaic.log import catalog, history, intents
+from deltaic.log import catalog, history, intents, lookup
 from deltaic.log.segment import Sleep, commit_path, list_log
 from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.protocol import features, row_tracking
@@ -96,6 +96,8 @@ class Winners:
 
     def newest(self, first: int) -> int:
         """Returns the last of the contiguous versions from `first` on, which is known to exist."""
+        if (last := lookup.last_of(self.store, first)) is not None:
+            return last
         commits = list_log(self.store, first).commits
         version = first
         while version + 1 in commits:

@@ -126,6 +126,11 @@ impl PyStore {
         Ok(self.call(py, || self.store.head(&path))?.map(|meta| (meta.size, meta.modified_ms)))
     }
 
+    fn look_up(&self, py: Python<'_>, folder: String, names: Vec<String>) -> PyResult<Option<Vec<Option<(u64, i64)>>>> {
+        let found = self.call(py, || self.store.look_up(&folder, &names))?;
+        Ok(found.map(|files| files.into_iter().map(|file| file.map(|file| (file.size, file.modified_ms))).collect()))
+    }
+
     #[pyo3(signature = (path, *, most=None))]
     fn get<'py>(&self, py: Python<'py>, path: String, most: Option<u64>) -> PyResult<Bound<'py, PyBytes>> {
         let too_large =

@@ -11,7 +11,8 @@ use bytes::Bytes;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::{CopySource, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store, durable, open_outside, path};
+use super::{CopySource, FoundFile, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store};
+use super::{durable, lookup, open_outside, path};
 use crate::error::{Error, Kind, Result};
 
 /// A folder of the local file system.
@@ -294,6 +295,11 @@ impl Store for LocalStore {
             Err(error) if absent(&error) => Ok(None),
             Err(error) => Err(self.failed(path, error)),
         }
+    }
+
+    fn look_up(&self, folder: &str, names: &[String]) -> Result<Option<Vec<Option<FoundFile>>>> {
+        names.iter().try_for_each(|name| path::check_relative(name))?;
+        lookup::look_up(&self.folder(folder)?, names).map(Some).map_err(|error| self.failed(folder, error))
     }
 
     fn get(&self, path: &str) -> Result<Bytes> {

@@ -21,10 +21,12 @@ mod failure;
 mod http;
 mod keys;
 pub mod local;
+pub mod lookup;
 pub mod object;
 pub mod path;
 
 pub use cache::CacheSettings;
+pub use lookup::FoundFile;
 pub use path::{Place, canonical, resolve};
 
 /// One object of a listing.
@@ -118,6 +120,10 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     }
     /// Returns the object's metadata. `None` if there is no such object.
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>>;
+    /// Looks up the names of a folder, in their order. `None` if a listing takes fewer requests.
+    fn look_up(&self, _folder: &str, _names: &[String]) -> Result<Option<Vec<Option<FoundFile>>>> {
+        Ok(None)
+    }
     /// Reads the whole object.
     fn get(&self, path: &str) -> Result<Bytes>;
     /// Reads the whole object. `None` if it has more than `most` bytes.
