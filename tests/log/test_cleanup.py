@@ -75,6 +75,26 @@ def test_checkpoints_that_no_version_needs_go_by_their_own_retention(tmp_path: P
         assert len(paths(Snapshot.load(snapshot.store, version=version))) == version
 
 
+def test_a_log_that_has_hardly_grown_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = aged(tmp_path, [5, 4, 3, 2], {2})
+    cleaned: list[int] = []
+    monkeypatch.setattr(cleanup, "_CLEANINGS", cleanup._Cleanings())
+    monkeypatch.setattr(cleanup, "_clean_staged", lambda *_: cleaned.append(1) or 0)
+    monkeypatch.setattr(cleanup, "_NAMES_PER_COMMIT", 4)
+    names = len(os.listdir(tmp_path / "_delta_log"))
+    assert 8 <= names < 12
+    for number in range(4, 10):
+        cleanup.clean_if_due(snapshot, now=NOW * 1000)
+        snapshot = append(snapshot, f"{number}.parquet", options=CommitOptions(checkpoint=False))
+    assert len(cleaned) == 3  # at versions 3, 5 and 8
+    cleanup.clean(snapshot, now=NOW * 1000)
+    cleanup.clean_if_due(snapshot, now=NOW * 1000 + 3_599_000)
+    assert len(cleaned) == 4
+    cleanup.clean_if_due(snapshot, now=NOW * 1000 + 3_600_000)
+    cleanup.clean_if_due(snapshot, now=NOW * 1000 - DAY * 1000)  # the clock was set back
+    assert len(cleaned) == 6
+
+
 def test_the_newest_version_never_expires(tmp_path: Path) -> None:
     snapshot = aged(tmp_path, [100, 90, 80], {1, 2})
     assert cleanup.clean(snapshot, now=NOW * 1000) > 0

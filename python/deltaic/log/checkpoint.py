@@ -160,7 +160,7 @@ def _write_due(snapshot: Snapshot, options: CommitOptions, clock: Callable[[], i
         if features.is_managed(snapshot.protocol):
             return  # only the catalog may clean the log
         if snapshot.properties.expired_log_cleanup if clean_log is None else clean_log:
-            cleanup.clean(snapshot, now=clock())
+            cleanup.clean_if_due(snapshot, now=clock())
 
 
 def _point_at(snapshot: Snapshot, path: str, written: dict[str, Any], modified: int) -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -31,6 +34,12 @@ _DAY_MS = 86_400_000
 STAGED = rf"^{LOG}/(?:_sidecars/)?\.[^/]{{1,40}}\.[0-9a-f]{{32}}\.tmp$"
 STAGED_AGE = _DAY_MS
 """Age (ms) from which a temporary file of the log counts as left behind by a writer that was killed."""
+# Number of files of a log for each commit after which it is cleaned again, and ms after which it is cleaned
+# again in any case. A log of 20,000 files is cleaned at the first checkpoint after 500 more commits.
+_NAMES_PER_COMMIT = 40
+_PAUSE = 3_600_000
+# Maximum number of tables; above it, the least recently cleaned one is cleaned at its next checkpoint.
+_MOST_TABLES = 1000
 # Files of the log that belong to a version: commits, their checksums, checkpoints of every kind.
 _OF_A_VERSION = re.compile(r"(\d{20})\.(?:json|crc|checkpoint\.[0-9A-Za-z.-]+)")
 _COMPACTED = re.compile(r"(\d{20})\.\d{20}\.compacted\.json")
@@ -39,6 +48,44 @@ _COMPACTED = re.compile(r"(\d{20})\.\d{20}\.compacted\.json")
 def milliseconds(duration: timedelta) -> int:
     """Converts a duration to whole ms."""
     return duration // timedelta(milliseconds=1)
+
+
+class _Cleanings:
+    """The last automatic cleanup of each log by this process. A forked child starts with none."""
+
+    def __init__(self) -> None:
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)
+
+    def reset(self) -> None:
+        self._lock = threading.Lock()
+        self._next: OrderedDict[tuple[str, str, timedelta], tuple[int, int]] = OrderedDict()
+
+    def is_due(self, snapshot: Snapshot, now: int) -> bool:
+        with self._lock:
+            version, time = self._next.get(self._key(snapshot), (-1, now))
+        return not (snapshot.version < version and time - _PAUSE <= now < time)
+
+    def done(self, snapshot: Snapshot, now: int, names: int) -> None:
+        """`names`: number of files in the log's folder."""
+        with self._lock:
+            self._next.pop(self._key(snapshot), None)
+            self._next[self._key(snapshot)] = snapshot.version + names // _NAMES_PER_COMMIT, now + _PAUSE
+            while len(self._next) > _MOST_TABLES:
+                self._next.popitem(last=False)
+
+    def _key(self, snapshot: Snapshot) -> tuple[str, str, timedelta]:
+        return snapshot.location, snapshot.metadata.id, snapshot.properties.log_retention
+
+
+_CLEANINGS = _Cleanings()
+
+
+def clean_if_due(snapshot: Snapshot, *, now: int) -> int:
+    """Like `clean`, but does nothing if this process cleaned the log a short time ago and the log has hardly
+    grown
+    since then: listing a long log takes much longer than a commit."""
+    return clean(snapshot, now=now) if _CLEANINGS.is_due(snapshot, now) else 0
 
 
 def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -> int:
@@ -57,6 +104,7 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     midnight = now // _DAY_MS * _DAY_MS
     cutoff = midnight - milliseconds(snapshot.properties.log_retention) if retention is None else now - milliseconds(retention)
     entries = snapshot.store.list_from(LOG, None)
+    _CLEANINGS.done(snapshot, now, entries.num_rows)
     paths: list[str] = entries.column("path").to_pylist()
     listing = parse_listing(
         list(zip(paths, entries.column("size").to_pylist(), entries.column("modification_time").to_pylist(), strict=True))
