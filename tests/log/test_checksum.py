@@ -180,6 +180,7 @@ def test_the_definition_of_a_large_table_is_known_without_its_files(monkeypatch:
     store = Store.from_python(counted, "counted://table")
     snapshot = append(create(store, properties={"delta.checkpointInterval": "1000"}), "1.parquet")
     monkeypatch.setattr(snapshots, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(snapshots, "OPENED_AT_ONCE", 0)
     counted.reset()
     again = Snapshot.load(store)
     assert (again.version, again.protocol, again.metadata) == (1, snapshot.protocol, snapshot.metadata)
@@ -202,6 +203,7 @@ def test_without_a_checksum_the_definition_comes_from_the_checkpoint_alone(monke
         snapshot = append(snapshot, "x.parquet")
         store.delete([checksum_path(version) for version in range(3)])
         monkeypatch.setattr(snapshots, "READ_AT_ONCE", 2_000)
+        monkeypatch.setattr(snapshots, "OPENED_AT_ONCE", 2_000)
         counted.reset()
         again = Snapshot.load(store)
         assert (again.version, again.protocol, again.metadata) == (2, snapshot.protocol, snapshot.metadata)
@@ -217,6 +219,7 @@ def test_what_is_broken_is_told_when_the_files_are_asked_for(monkeypatch: pytest
     checkpoint.write(snapshot, now=0)
     store.delete([checksum_path(0), checksum_path(1), commit_path(0)])
     monkeypatch.setattr(snapshots, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(snapshots, "OPENED_AT_ONCE", 0)
     store.put(checkpoint_path(1), b"no checkpoint")
     with pytest.raises(ProtocolError, match="checkpoint"):
         Snapshot.load(store)
@@ -226,6 +229,7 @@ def test_the_files_of_a_large_table_are_held_against_its_checksum(monkeypatch: p
     snapshot = table(2)
     change(snapshot, 2, numFiles=5)
     monkeypatch.setattr(snapshots, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(snapshots, "OPENED_AT_ONCE", 0)
     again = Snapshot.load(snapshot.store)
     for _ in range(2):
         with pytest.raises(ProtocolError, match="numFiles of its checksum"):
@@ -302,6 +306,7 @@ def test_what_is_said_of_a_version_is_what_delta_spark_said(name: str) -> None:
 def test_distributions_follow_commits_as_a_fresh_count_does(monkeypatch: pytest.MonkeyPatch) -> None:
     chance = random.Random(3)
     monkeypatch.setattr(snapshots, "READ_AT_ONCE", 0)
+    monkeypatch.setattr(snapshots, "OPENED_AT_ONCE", 0)
     snapshot = create(memory_store(), properties={"delta.checkpointInterval": "1000", "delta.enableDeletionVectors": "true"})
     live: dict[str, tuple[int, int | None]] = {}
     for version in range(1, 25):

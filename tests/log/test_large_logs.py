@@ -303,6 +303,7 @@ def test_row_groups_that_cannot_match_are_not_decoded() -> None:
 
 def opened(store: Store, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
     monkeypatch.setattr("deltaic.log.snapshot.READ_AT_ONCE", 0)
+    monkeypatch.setattr("deltaic.log.snapshot.OPENED_AT_ONCE", 0)
     snapshot = Snapshot.load(store)
     assert snapshot.core.file_count > 0
     return snapshot
@@ -410,6 +411,7 @@ def test_commits_that_wait_are_taken_as_if_they_came_one_by_one(monkeypatch: pyt
 
 def opened_without_a_look(store: Store, monkeypatch: pytest.MonkeyPatch) -> Snapshot:
     monkeypatch.setattr("deltaic.log.snapshot.READ_AT_ONCE", 0)
+    monkeypatch.setattr("deltaic.log.snapshot.OPENED_AT_ONCE", 0)
     return Snapshot.load(store)
 
 

@@ -33,6 +33,7 @@ def large(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
         if request.param != "held":
             patched.setattr("deltaic.log.snapshot.READ_AT_ONCE", 0)
+            patched.setattr("deltaic.log.snapshot.OPENED_AT_ONCE", 0)
         yield
 
 

@@ -294,6 +294,7 @@ def test_the_large_log_that_was_read_last_stays_known(tmp_path: Path, spark: Any
         deltaic.write(tmp_path / name, data)
         DeltaTable(tmp_path / name).checkpoint()
     monkeypatch.setattr("deltaic.log.snapshot.READ_AT_ONCE", 0)
+    monkeypatch.setattr("deltaic.log.snapshot.OPENED_AT_ONCE", 0)
 
     def opened(name: str = "t", **options: Any) -> Any:
         return DeltaTable(tmp_path / name, spark=spark, **options)._snapshot

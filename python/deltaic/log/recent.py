@@ -27,6 +27,8 @@ from deltaic.log.store import is_own_and_local
 _MOST_TABLES = 8
 # Maximum number of files of a table that is remembered, as its file actions stay in memory
 _MOST_FILES = 10_000
+# Maximum bytes of the log of an opened table that is remembered before its file actions are read
+_MOST_BYTES = 1024**2
 # Age in ms of the newest file of a log from which on a later change gives a file another time than those that
 # the listing had. Some file systems have times of two seconds.
 _SETTLED = 5_000
@@ -124,7 +126,8 @@ class _OpenedTables:
         snapshot = Snapshot.load(store, known=known)
         commit = _identity(location, commit_path(snapshot.version))
         count, times = snapshot.file_count_if_read, snapshot.log_times
-        is_small_and_old = count is not None and count <= _MOST_FILES and bool(times) and max(times) < now - _SETTLED
+        is_small = snapshot.log_size <= _MOST_BYTES if count is None else count <= _MOST_FILES
+        is_small_and_old = is_small and bool(times) and max(times) < now - _SETTLED
         # The folder is looked at before and behind the listing: another may have come meanwhile.
         if is_small_and_old and folder is not None and commit is not None and folder == _identity(location, "_delta_log"):
             with self._lock:

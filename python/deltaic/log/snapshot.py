@@ -32,8 +32,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Bytes of a log up to which it is read completely when a version is opened, so that errors in it are raised
-# then. A larger log is read when its file actions are first needed, and of a larger checkpoint only the
-# needed part.
+# then. A larger log is read when its file actions are first needed, so that it is opened in the same time.
+OPENED_AT_ONCE = 64 * 1024
+# Bytes of a checkpoint or commit up to which it is read completely when its file actions are needed; of a
+# larger one, only the needed part is read.
 READ_AT_ONCE = 4 * 1024**2
 # Cached properties of a snapshot that follow from its protocol and metadata.
 _OF_THE_DEFINITION = ("protocol", "metadata", "schema", "properties", "table_schema", "_of_definition")
@@ -122,7 +124,7 @@ class Snapshot:
         best = next(candidates)
         if known is not None and known._segment == best:
             return known
-        is_small = best.size <= READ_AT_ONCE
+        is_small = best.size <= OPENED_AT_ONCE
         # On a remote store, a log of several files is not read until its file actions are needed: the
         # checksum, which is one file, has the definition. A log of one file is read directly.
         reads_checksum = best.has_checksum and not (store.is_remote and is_small and best.is_one_file)
@@ -209,6 +211,11 @@ class Snapshot:
         """Modification times (ms) of the files of the log that this version was loaded from; empty if it was
         made from an earlier version and a commit."""
         return () if self._segment is None else self._segment.times
+
+    @property
+    def log_size(self) -> int:
+        """Bytes of the files of `log_times`."""
+        return 0 if self._segment is None else self._segment.size
 
     @property
     def file_count_if_read(self) -> int | None:
