@@ -128,6 +128,28 @@ def test_unread_appends_are_read_when_they_are_needed(table: Path) -> None:
     assert cleaned.core.file_count == 4
 
 
+def test_each_append_is_read_once(table: Path) -> None:
+    known = recent.newest(open_store(table))
+    assert known is not None
+    assert known.core.file_count == 2
+    for number in range(2, 6):
+        deltaic.write(table, ids(number), mode="append")
+    second = known.with_appends(2, 0)
+    third = second.with_appends(3, 0)
+    fourth = third.with_appends(4, 0)
+    assert third.core.file_count == 4
+    for version in (2, 3):
+        (table / commit_path(version)).rename(table / f"{version}.kept")
+    assert fourth.file_count_if_read == 4
+    fifth = fourth.with_appends(5, 0)
+    assert fourth.core.file_count == 5
+    assert fifth.core.file_count == 6
+    for version in (2, 3):
+        (table / f"{version}.kept").rename(table / commit_path(version))
+    assert second.core.file_count == 3  # later versions are no base of it
+    assert second.version == second.core.version == 2
+
+
 def test_not_too_many_commits_are_left_unread(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaic.log.snapshot._MOST_UNREAD", 2)
     with deltaic.configure(background_checkpoints=True):

@@ -48,6 +48,15 @@ _MOST_KEPT = 100
 _NOTHING = object()
 
 
+@dataclass
+class _Appended:
+    """What a version and the versions that `Snapshot.with_appends` made of it share, so that each commit is
+    read
+    once. `newest`: the file actions of the newest of these versions that were read."""
+
+    newest: _core.Snapshot
+
+
 class Snapshot:
     """A version of a table. Threads may share it, as only its caches change.
 
@@ -83,6 +92,7 @@ class Snapshot:
         self.is_unwritten = segment is not None and segment.is_unwritten
         self.is_staged = False
         self._unread: tuple[_core.Snapshot, tuple[tuple[int, str], ...]] | None = None
+        self._appended: _Appended | None = None
         if core is not None:
             self._check(core)
             if before is not None and before._defined_as(core):
@@ -141,10 +151,12 @@ class Snapshot:
         if name != "core":
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         with self._lock:
-            if self._loaded is None and self._unread is not None:
-                base, commits = self._unread
+            base, commits = self._read_files()
+            if self._loaded is None and base is not None:
                 with suppress(ProtocolError, FileNotFoundError):  # the log may have been cleaned up to here
                     self._loaded = base.refresh(self.store, commits)
+                    if self._appended is not None and self._appended.newest.version < self._loaded.version:
+                        self._appended.newest = self._loaded
             if self._loaded is None:
                 again = partial(segments, self.store, self.version)
                 candidates = chain((self._segment,) if self._segment is not None else (), again())
@@ -197,6 +209,7 @@ class Snapshot:
         later._loaded = later._checksum = later._segment = later.pending = None
         later._definition, later._unread, later.modified = Definition(version, self.protocol, self.metadata), (core, commits), modified
         later._lock, later.is_unwritten = threading.Lock(), False
+        later._appended = self._appended if self._appended is not None and unread else _Appended(core)
         return later
 
     def through(self, store: _core.Store) -> Snapshot:
@@ -225,8 +238,15 @@ class Snapshot:
         return None if core is None else core.file_count
 
     def _read_files(self) -> tuple[_core.Snapshot | None, tuple[tuple[int, str], ...]]:
-        """Returns the file actions that were read, and the commits after them."""
-        return (self._loaded, ()) if self._loaded is not None else self._unread or (None, ())
+        """Returns the file actions that were read of this version or an earlier one, and the commits after
+        them."""
+        if self._loaded is not None or self._unread is None:
+            return self._loaded, ()
+        base, commits = self._unread
+        newest = base if self._appended is None else self._appended.newest
+        if not base.version < newest.version <= self.version:
+            return base, commits
+        return newest, tuple(commit for commit in commits if commit[0] > newest.version)
 
     def _advance(self, commits: Sequence[tuple[int, str]], modified: int | None, pending: tuple[str, ...] | None = None) -> Snapshot:
         return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified, pending=pending)
