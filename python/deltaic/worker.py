@@ -10,11 +10,13 @@ raises is always the work's.
 from __future__ import annotations
 
 import _thread
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from deltaic import _core
@@ -30,9 +32,65 @@ _PATIENCE = 5.0
 _LOOK = 0.1
 # Seconds after which a thread that has not begun is given up.
 _START = 1.0
+# Maximum number of threads that wait for work, and seconds after which one ends.
+_MOST_IDLE = 16
+_IDLE = 10.0
 # What Python says where it starts no more threads: the system has none left, or the interpreter is about to
 # end.
 _NO_THREAD = ("can't start new thread", "can't create new thread")
+
+
+class _Threads:
+    """Threads that wait for the next work. A thread that was just started has to fetch memory for the
+    allocator of
+    `_core` from the system, which takes as long as a small commit."""
+
+    def __init__(self) -> None:
+        self.reset()
+        os.register_at_fork(after_in_child=self.reset)
+
+    def reset(self) -> None:
+        self._idle: list[_Slot] = []
+
+    def run(self, work: Callable[[], object]) -> None:
+        """Runs `work`, which raises nothing, on a waiting thread or on a new one."""
+        try:
+            slot = self._idle.pop()
+        except IndexError:
+            # Not threading.Thread, whose `start` waits for ever for a thread that ends before its first line.
+            _thread.start_new_thread(self._serve, (_Slot(work),))
+        else:
+            slot.work = work
+            slot.woken.release()
+
+    def _serve(self, slot: _Slot) -> None:
+        while (work := slot.work) is not None:
+            slot.work = None
+            _core.Interrupt().watch()  # nobody's, until `Worker.watch`: the last one was of the work before
+            work()
+            del work
+            idle = self._idle
+            if len(idle) >= _MOST_IDLE:
+                return
+            idle.append(slot)
+            if not slot.woken.acquire(timeout=_IDLE):
+                try:
+                    idle.remove(slot)
+                except ValueError:  # it was taken at this moment; if its taker was interrupted, no work comes
+                    if not slot.woken.acquire(timeout=_START):
+                        return
+
+
+class _Slot:
+    """The next work of a waiting thread."""
+
+    def __init__(self, work: Callable[[], object]) -> None:
+        self.work: Callable[[], object] | None = work
+        self.woken = threading.Lock()
+        self.woken.acquire()
+
+
+_THREADS = _Threads()
 
 
 class Worker(Generic[T]):
@@ -111,9 +169,7 @@ class Worker(Generic[T]):
         claim, context = self._claim, copy_context()
         if not sys.is_finalizing():
             try:
-                # Not threading.Thread, whose `start` waits for ever for a thread that ends before its first
-                # line.
-                _thread.start_new_thread(context.run, (self._run, claim))
+                _THREADS.run(partial(context.run, self._run, claim))
                 return time.monotonic() + _START
             except RuntimeError as error:
                 if not str(error).startswith(_NO_THREAD):
