@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from contextvars import copy_context
 
+from deltaic import _core
+
 Work = Callable[[], None]
 # Seconds between two works of a table. Writers that commit faster need one checksum and no further thread for
 # all their versions in this time.
@@ -56,6 +58,8 @@ class Queue:
                 self._waiters -= 1
 
     def _run(self, table: str) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            _core.Interrupt().watch()  # nothing interrupts the work, so `_core` needs no thread to wait for signals
         while True:
             with self._changed:
                 work = self._waiting.pop(table, None)

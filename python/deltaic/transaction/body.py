@@ -74,4 +74,4 @@ def commit_body(
         actions.append(line({"txn": {"appId": app_id, "version": number, "lastUpdated": now}}))
     for domain, (configuration, removed) in domains.items():
         actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
-    return _core.commit_body(actions, adds, removes, transaction.changes), actions, adds
+    return _core.commit_body(actions, adds, removes if removes.num_rows else None, transaction.changes), actions, adds
