@@ -1,7 +1,7 @@
 //! Threads that share the pieces of a large batch, or a list of files.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use arrow::array::RecordBatch;
 
@@ -17,13 +17,19 @@ pub fn cut(batch: &RecordBatch) -> Vec<RecordBatch> {
     (0..batch.num_rows()).step_by(PIECE).map(|from| batch.slice(from, PIECE.min(batch.num_rows() - from))).collect()
 }
 
+/// Returns the number of processors that this process may use. The system is asked once: to find the limits
+/// of a container it reads files, which takes 40 µs.
+pub fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 /// Maximum number of threads of one call.
 const MOST_THREADS: usize = 8;
 
-/// Returns the number of threads that share so many pieces of work. For one piece the system is not asked: to
-/// find the limits of a container it reads files, which takes 40 µs.
+/// Returns the number of threads that share so many pieces of work.
 pub fn threads_for(pieces: usize) -> usize {
-    if pieces <= 1 { pieces } else { std::thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS).min(pieces) }
+    if pieces <= 1 { pieces } else { processors().min(MOST_THREADS).min(pieces) }
 }
 
 /// Calls `work` for each piece on several threads, and returns the results in the order of the pieces. A

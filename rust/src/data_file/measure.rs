@@ -74,7 +74,7 @@ pub(super) fn each_file<T: Send + Clone>(
     interrupt: &Interrupt,
     work: impl Fn(usize) -> Result<T> + Sync,
 ) -> Result<Vec<T>> {
-    let threads = threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64);
+    let threads = threads.unwrap_or_else(crate::parallel::processors).clamp(1, 64);
     let (next, done) = (AtomicUsize::new(0), Mutex::new(vec![None; count]));
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     let run = || {

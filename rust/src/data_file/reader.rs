@@ -76,7 +76,7 @@ impl Reader {
     /// A scan, which starts when the first batch is requested. `memory`: maximum number of bytes, fetched and
     /// decoded, that all scans of the process hold together.
     pub fn new(plan: Plan, threads: Option<usize>, memory: Option<u64>) -> Self {
-        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let available = crate::parallel::processors();
         let memory = memory.unwrap_or(DEFAULT_MEMORY);
         let mut wanted = threads.unwrap_or(available).clamp(1, 256);
         let mut openers = 0;

@@ -53,7 +53,7 @@ pub fn write(
     options: &WriteOptions,
     interrupt: &Interrupt,
 ) -> Result<RecordBatch> {
-    let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).clamp(1, 64);
+    let threads = options.threads.unwrap_or_else(crate::parallel::processors).clamp(1, 64);
     let (pool, started) = (Pool::default(), OnceLock::new());
     std::thread::scope(|scope| {
         let start = || started.get_or_init(|| (0..threads).for_each(|_| drop(scope.spawn(|| pool.work())))).to_owned();

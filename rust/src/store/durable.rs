@@ -1,12 +1,15 @@
 //! Makes many files of a local disk durable at once: one write of the file system's journal serves the
 //! requests of several threads.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, ErrorKind};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::ThreadId;
+use std::time::{Duration, Instant, SystemTime};
 
 /// Maximum number of threads that wait for the disk. Measured with 3,000 files on ext4: 5.9 s one after the
 /// other, 0.3 s on 8 threads, 0.13 s on 32, and the same on 64.
@@ -16,8 +19,20 @@ const THREADS: usize = 32;
 /// 8 writers of 4 files each on ext4: 1,700 calls a second, against 580 with a thread for each file.
 const FEW: usize = 8;
 
+/// Time after a call of `sync` by one thread for which a call by another thread counts as beside it: threads
+/// that append to tables in turns do not meet in this file, as they spend more time in the interpreter.
+const TURN: Duration = Duration::from_millis(100);
+/// Maximum number of roots in `SYNCED_ROOTS`; above it, all are forgotten.
+const MOST_ROOTS: usize = 1000;
+
 /// Number of calls of `sync` that are running.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
+/// The thread of the last call of `sync`, and its time. Nothing waits for this lock and the next one: in a
+/// forked child, they may be held by a thread that the child does not have.
+static LAST: Mutex<Option<(ThreadId, Instant)>> = Mutex::new(None);
+/// Roots whose entries in their parents are durable, by path, with inode and time of creation: a root that is
+/// deleted and made again is another one.
+static SYNCED_ROOTS: Mutex<BTreeMap<PathBuf, (u64, SystemTime)>> = Mutex::new(BTreeMap::new());
 
 /// Counts a call of `sync` while it runs.
 struct Running {
@@ -27,7 +42,13 @@ struct Running {
 
 impl Running {
     fn enter() -> Self {
-        Self { beside_others: RUNNING.fetch_add(1, Ordering::Relaxed) > 0 }
+        let (own, now) = (std::thread::current().id(), Instant::now());
+        let is_other = |(thread, time): (ThreadId, Instant)| thread != own && now.duration_since(time) < TURN;
+        let in_turns = match LAST.try_lock() {
+            Ok(mut last) => last.replace((own, now)).is_some_and(is_other),
+            Err(_) => true, // another call begins
+        };
+        Self { beside_others: RUNNING.fetch_add(1, Ordering::Relaxed) > 0 || in_turns }
     }
 
     /// Returns the number of threads for `jobs` files and folders.
@@ -48,17 +69,28 @@ enum Job {
     Named(PathBuf),
 }
 
-/// Syncs the files at `paths` below `root`, all folders from theirs up to the parent of `root` once, and
-/// `staged`.
+/// Returns what a root is, if the file system has times of creation.
+fn identity(root: &Path) -> Option<(u64, SystemTime)> {
+    let root = std::fs::metadata(root).ok()?;
+    Some((root.ino(), root.created().ok()?))
+}
+
+/// Syncs the files at `paths` below `root`, `staged`, and all folders from those of the files up to `root`
+/// once. The parent of `root` is synced by the first call of a process for the root.
 ///
 /// A missing file is skipped: it was deleted. Returns the first error.
 pub fn sync(root: &Path, paths: &[String], staged: Option<File>) -> io::Result<()> {
     let mut folders: BTreeSet<&Path> = paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1)).collect();
-    let above = if folders.remove(Path::new("")) { [Some(root), root.parent()] } else { [None, None] };
-    let below = folders.into_iter().map(|folder| root.join(folder));
-    let mut jobs: Vec<Job> = paths.iter().map(|path| root.join(path)).chain(below).map(Job::Named).collect();
-    jobs.extend(above.into_iter().flatten().map(|folder| Job::Named(folder.to_owned())));
+    let with_root = folders.remove(Path::new(""));
+    let root_identity = if with_root { identity(root) } else { None };
+    let is_synced = |now| SYNCED_ROOTS.try_lock().is_ok_and(|roots| roots.get(root) == Some(now));
+    let with_parent = with_root && !root_identity.as_ref().is_some_and(is_synced);
+    // The sync of a file also writes the entries of its folders on many file systems, so folders come last.
+    let mut jobs: Vec<Job> = paths.iter().map(|path| Job::Named(root.join(path))).collect();
     jobs.extend(staged.map(Job::Opened));
+    jobs.extend(folders.into_iter().map(|folder| Job::Named(root.join(folder))));
+    jobs.extend(with_root.then(|| Job::Named(root.to_owned())));
+    jobs.extend(root.parent().filter(|_| with_parent).map(|parent| Job::Named(parent.to_owned())));
     let (next, stop, failure) = (AtomicUsize::new(0), AtomicBool::new(false), Mutex::new(None));
     let work = || {
         while let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed))
@@ -66,7 +98,7 @@ pub fn sync(root: &Path, paths: &[String], staged: Option<File>) -> io::Result<(
         {
             if let Err(error) = job.sync() {
                 stop.store(true, Ordering::Relaxed);
-                failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         }
     };
@@ -77,7 +109,18 @@ pub fn sync(root: &Path, paths: &[String], staged: Option<File>) -> io::Result<(
         }
         work();
     });
-    failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    if let Some(error) = failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error);
+    }
+    if let Some(now) = root_identity.filter(|_| with_parent)
+        && let Ok(mut roots) = SYNCED_ROOTS.try_lock()
+    {
+        if roots.len() >= MOST_ROOTS {
+            roots.clear();
+        }
+        roots.insert(root.to_owned(), now);
+    }
+    Ok(())
 }
 
 impl Job {
@@ -109,7 +152,13 @@ mod tests {
         }
         paths.push("p=0/gone".to_owned());
         let staged = File::create(root.join(".staged")).unwrap();
+        let known = || SYNCED_ROOTS.lock().unwrap().get(&root).copied();
+        assert_eq!(known(), None);
         sync(&root, &paths, Some(staged)).unwrap();
+        while known().is_none() {
+            sync(&root, &paths, None).unwrap(); // another test had the lock
+        }
+        assert_eq!(known(), identity(&root));
         sync(&root, &[], None).unwrap();
         {
             let other = Running::enter(); // one thread has the same result

@@ -289,9 +289,11 @@ impl Store for LocalStore {
 
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
         let full = self.full(path)?;
-        match fs::metadata(&full) {
+        let link = fs::symlink_metadata(&full);
+        let is_link = link.as_ref().is_ok_and(fs::Metadata::is_symlink);
+        match if is_link { fs::metadata(&full) } else { link } {
             Ok(meta) if meta.is_dir() => Ok(None),
-            Ok(meta) => Ok(Some(describe(path.to_owned(), &meta, full.is_symlink()))),
+            Ok(meta) => Ok(Some(describe(path.to_owned(), &meta, is_link))),
             Err(error) if absent(&error) => Ok(None),
             Err(error) => Err(self.failed(path, error)),
         }
