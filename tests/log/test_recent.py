@@ -105,7 +105,8 @@ def test_few_and_small_tables_are_remembered(tmp_path: Path, monkeypatch: pytest
         deltaic.write(last, ids(number), mode="append")
     known = recent.newest(open_store(last))
     assert known is not None
-    assert known.core.file_count == 5  # an older version is a start, too, as newer commits are found from it
+    assert known.core.file_count == 3  # an older version is a start, too, as newer commits are found from it
+    assert known.refresh().core.file_count == 5
 
 
 def test_unread_appends_are_read_when_they_are_needed(table: Path) -> None:
@@ -126,6 +127,46 @@ def test_unread_appends_are_read_when_they_are_needed(table: Path) -> None:
     for version in (2, 3):
         (table / commit_path(version)).rename(table / f"{version}.kept")
     assert cleaned.core.file_count == 4
+
+
+def test_appends_of_other_threads_are_not_read_before_an_append(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = recent.newest(open_store(table))
+    assert known is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(recent, "remember", lambda snapshot: None)  # as if their threads had not come so far
+        for number in range(2, 5):
+            deltaic.write(deltaic.DeltaTable(table), ids(number), mode="append")
+        with monkeypatch.context() as unread:
+            unread.setattr(Snapshot, "refresh", refuse)
+            start = recent.newest(open_store(table))
+            assert start is not None
+            assert start.version == known.version
+        deltaic.write(table, ids(5), mode="append")
+        deltaic.DeltaTable(table).alter.add_columns("name string")
+        start = recent.newest(open_store(table))
+        assert start is not None
+        assert (start.version, start.schema.names) == (known.version + 5, ["id", "name"])
+        deltaic.write(table, pa.table({"id": [6], "name": ["a"]}), mode="append")
+    assert rows(table) == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_appends_to_a_former_table_are_no_start(table: Path) -> None:
+    for number in range(3):
+        deltaic.write(table, ids(number), mode="append")
+    shutil.rmtree(table)
+    deltaic.write(table, ids(7))
+    other = deltaic.DeltaTable(table)
+    recent._VERSIONS.reset()
+    deltaic.write(table, ids(8), mode="append")
+    recent.appended(other.location, "another table", 2)
+    recent.appended(other.location, "another table", 3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(recent, "remember", lambda snapshot: None)
+        other.refresh()
+        other.alter.add_columns("name string")
+    start = recent.newest(open_store(table))
+    assert start is not None
+    assert start.schema.names == ["id", "name"]
 
 
 def test_each_append_is_read_once(table: Path) -> None:

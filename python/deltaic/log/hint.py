@@ -46,6 +46,17 @@ def read(store: Store) -> Hint | None:
         return None
 
 
+def read_version(store: Store) -> int | None:
+    """Reads the version in the file without checking the checksum, which takes much longer; None as for
+    `read`."""
+    try:
+        document = parse_json(store.get(LAST_CHECKPOINT, most=MOST_BYTES))
+    except (OSError, ProtocolError, ValueError, RecursionError):
+        return None
+    version = document.get("version") if isinstance(document, dict) else None
+    return version if _is_number(version) else None
+
+
 def parse(data: bytes | None) -> Hint | None:
     """Parses the bytes of the file; None as for `read`."""
     if data is None:

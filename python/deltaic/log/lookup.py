@@ -114,5 +114,7 @@ def _is_newest(store: Store, version: int, hint: Hint | None) -> bool:
         return False
     if ahead[-2] is None and (hint is None or hint.version != version):
         return False  # the commit was deleted meanwhile
-    now = last_checkpoint.read(store)
-    return now == hint if hint is not None else now is None or now.version <= version
+    if hint is not None:
+        return last_checkpoint.read(store) == hint
+    named = last_checkpoint.read_version(store)
+    return named is None or named <= version

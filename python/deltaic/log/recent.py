@@ -44,6 +44,17 @@ class _RecentVersions:
     def reset(self) -> None:
         self._lock = threading.Lock()
         self._versions: OrderedDict[str, tuple[Snapshot, tuple[int, int]]] = OrderedDict()
+        self._appends: OrderedDict[str, tuple[str, int, int]] = OrderedDict()
+
+    def appended(self, location: str, table_id: str, version: int) -> None:
+        """Registers a version that a blind append of this process has just made. It adds only files, so that
+        the
+        next append need not read it to know the definition of the table."""
+        with self._lock:
+            former, first, last = self._appends.pop(location, (table_id, version, version))
+            self._appends[location] = table_id, first if (former, last + 1) == (table_id, version) else version, version
+            while len(self._appends) > _MOST_TABLES:
+                self._appends.popitem(last=False)
 
     def remember(self, snapshot: Snapshot) -> None:
         """Remembers a version that was just committed, unless a later one is known."""
@@ -59,10 +70,13 @@ class _RecentVersions:
                 self._versions.popitem(last=False)
 
     def newest(self, store: _core.Store) -> Snapshot | None:
-        """Returns the newest version of a table; None if no version is remembered, or if the log was
-        replaced: the commit of the remembered version is missing, or has another size or time."""
+        """Returns the newest version of a table, or an earlier one if only blind appends of this process
+        follow
+        it. None if no version is remembered, or if the log was replaced: the commit of the remembered version
+        is missing, or has another size or time."""
         with self._lock:
             found = self._versions.get(store.location)
+            table_id, first, last = self._appends.get(store.location, ("", 0, -1))
         if found is None:
             return None
         snapshot, commit = found
@@ -72,7 +86,9 @@ class _RecentVersions:
                     del self._versions[store.location]
             return None
         snapshot = snapshot.through(store)
-        if store.head(commit_path(snapshot.version + 1)) is None:
+        is_own = table_id == snapshot.metadata.id and first <= snapshot.version + 1 <= last
+        known = last if is_own else snapshot.version
+        if store.head(commit_path(known + 1)) is None:
             return snapshot
         try:
             return snapshot.refresh()
@@ -141,4 +157,5 @@ _OPENED = _OpenedTables()
 load = _OPENED.load
 _VERSIONS = _RecentVersions()
 remember = _VERSIONS.remember
+appended = _VERSIONS.appended
 newest = _VERSIONS.newest

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from deltaic import _core
 from deltaic.errors import CommitError, CommitUnknownError, ConcurrentWriteException, TableAlreadyExistsError
-from deltaic.log import catalog, history
+from deltaic.log import catalog, history, recent
 from deltaic.log.segment import LOG, commit_path
 from deltaic.protocol import features, row_tracking
 from deltaic.protocol.paths import decoded_path
@@ -131,6 +131,7 @@ class Attempts:
                 known = self._newest()
             version = self.base + 1
             self.turns.committed(version, size=len(body), append=True)
+            recent.appended(self.store.location, self.transaction.new_metadata.id, version)
             assert self.snapshot is not None
             self.transaction.only_appends = self.turns.appended_since <= self.snapshot.version
         try:
