@@ -26,14 +26,16 @@ def later() -> Iterator[None]:
 
 
 def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    release, real = threading.Event(), checkpoint.write
+    begun, release, real = threading.Event(), threading.Event(), checkpoint.write
 
     def slow(snapshot: Snapshot, *, now: int) -> dict[str, object]:
+        begun.set()
         assert release.wait(10)
         return real(snapshot, now=now)
 
     monkeypatch.setattr(checkpoint, "write", slow)
     snapshot = append(create(memory_store(), properties={"delta.checkpointInterval": "1"}), "1.parquet")
+    assert begun.wait(10)
     for number in (2, 3, 4):
         snapshot = append(snapshot, f"{number}.parquet")
     assert all(snapshot.store.head(checkpoint_path(version)) is None for version in range(5))
