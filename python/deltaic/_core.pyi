@@ -118,6 +118,9 @@ class Store:
     @property
     def is_remote(self) -> bool:
         """Each call is a request over a network."""
+    def buffered(self, limit: int) -> Store:
+        """The store of a command that reads the same files several times: at most `limit` bytes of small
+        pieces that it has read stay in memory as long as it lives, and are not fetched again."""
     def list_from(self, prefix: str, start_after: str | None = None, *, recursive: bool = False) -> pa.Table:
         """Objects whose path begins with the folder `prefix` and (as text) lies after it + `start_after`,
         sorted by path: path (string), size (int64), modification_time (int64, ms), symlink (bool). A missing

@@ -176,6 +176,33 @@ def test_changes_make_no_request_before_a_read(place: Place) -> None:
     assert not [each for each in found if each.startswith(("HEAD", "list"))]
 
 
+MERGED = pa.table({"id": [5], "name": ["merged"]})
+CHANGES: dict[str, Callable[[DeltaTable], object]] = {
+    "delete": lambda table: table.delete("id = 3"),
+    "delete by an expression": lambda table: table.delete("upper(name) = 'N3'"),
+    "update": lambda table: table.update({"name": "'new'"}, "id = 4"),
+    "merge": lambda table: table.merge(MERGED, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute(),
+}
+
+
+@pytest.mark.parametrize("vectors", [True, False])
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_change_reads_each_file_once(place: Place, name: str, vectors: bool) -> None:
+    append(place, properties={"delta.enableDeletionVectors": vectors})
+    table = append(place)
+    table.delete("id = 1")
+    found = requests_of(place, lambda: CHANGES[name](opened(place)))
+    before = {"GET data": 2, "GET vector": 2} if vectors else {"GET data": 1}
+    fetched = {kind: found.count(kind) for kind in ("GET data", "GET vector") if kind in found}
+    assert fetched == before
+    rows = opened(place).scan().to_arrow()
+    gone = {1, 3} if name.startswith("delete") else {1}
+    names = {"update": (4, "new"), "merge": (5, "merged")}
+    number, text = names.get(name, (0, "n0"))
+    expected = sorted(2 * [(at, text if at == number else f"n{at}") for at in range(10) if at not in gone])
+    assert sorted(zip(rows["id"].to_pylist(), rows["name"].to_pylist(), strict=True)) == expected
+
+
 def test_vacuum_lists_the_table_once_and_deletes_many_at_once(place: Place) -> None:
     table = append(place, 6)
     table.optimize.compact()

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -412,12 +413,13 @@ def test_readers_abort_what_is_old(tables: list[DeltaTable], monkeypatch: pytest
     assert not any("_intent" in name for table in (a, b) for name in log_of(table))
 
 
-def test_who_may_not_write_sees_what_is_decided(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("failure", [PermissionError("read only"), OSError(errno.ENOSPC, "read only")], ids=["permission", "full disk"])
+def test_who_cannot_write_sees_what_is_decided(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch, failure: OSError) -> None:
     a, b, _ = tables
     _leave(monkeypatch, "decided", a, b)
 
     def refused(*_: Any) -> Any:
-        raise PermissionError("read only")
+        raise failure
 
     with monkeypatch.context() as patch:
         patch.setattr(rolling_forward, "_put", refused)
@@ -427,7 +429,7 @@ def test_who_may_not_write_sees_what_is_decided(tables: list[DeltaTable], monkey
         assert (b.version, ids(b)) == (2, [1, 3, 102])
         shown.refresh()
         assert (shown.version, ids(shown)) == (2, [1, 2, 3, 4])
-        with pytest.raises(CommitError, match="could not be put into the log: read only"):
+        with pytest.raises(CommitError, match=r"could not be put into the log: .*read only"):
             shown.delete("id = 1")
         tail = DeltaTable(a.location, version=0).tail(poll=None)
         assert list(tail) == []
@@ -440,6 +442,21 @@ def test_who_may_not_write_sees_what_is_decided(tables: list[DeltaTable], monkey
         shown.delete("id = 1")
     shown.refresh()
     assert (shown.version, ids(shown)) == (3, [1, 2, 3, 4, 60])
+
+
+def test_who_cannot_write_leaves_out_what_is_old_and_undecided(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b, _ = tables
+    id = _leave(monkeypatch, "undecided", a, b)
+    for table in (a, b):
+        os.utime(Path(table.location, intents.intent_path(id)), (1, 1))
+    folder = Path(a.location, intents.RECORDS)
+    folder.write_text("")  # no record can be written
+    assert (ids(b.location), ids(a.location)) == ([1, 2, 3], [1, 2, 3])
+    with pytest.raises(CommitError, match="cannot be learned from its record"):
+        b.delete("id = 1")
+    folder.unlink()
+    assert (ids(b.location), ids(a.location)) == ([1, 2, 3], [1, 2, 3])
+    assert intents.decision(a._snapshot.store, id) is False
 
 
 def test_who_may_not_write_reads_what_others_have_put_into_the_log(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:

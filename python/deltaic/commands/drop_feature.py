@@ -8,6 +8,7 @@ of them during a log cleanup), or the history is truncated until no such version
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -19,7 +20,7 @@ from deltaic import _core
 from deltaic.commands import identity, rewrite
 from deltaic.commands.create import set_clustering
 from deltaic.commands.optimize import Job, purge
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
 from deltaic.log import checkpoint, cleanup, history, references
 from deltaic.log.segment import Checkpoint, checkpoint_path, commit_path, list_log
 from deltaic.options import CommitOptions
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
 
+log = logging.getLogger("deltaic.commands")
 PROTECTION = "checkpointProtection"
 PROTECTED_BEFORE = "delta.requireCheckpointProtectionBeforeVersion"
 
@@ -88,7 +90,10 @@ def drop_feature(
         cleared = _truncate(cleared, droppable, name, before)
     dropped = _drop(cleared, droppable, name, commit, protect=of_readers and not truncate_history)
     if of_readers:
-        checkpoint.write(dropped, now=now_ms())  # readers of the newest version then need no earlier commit with the feature
+        try:
+            checkpoint.write(dropped, now=now_ms())  # readers of the newest version then need no earlier commit with the feature
+        except (DeltaError, OSError) as error:  # the feature is dropped, so no error may make it look failed
+            log.warning("%s: the checkpoint of version %d could not be written: %s", dropped.location, dropped.version, error)
     return dropped
 
 

@@ -54,7 +54,7 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data
         if bounds is not None:
             bound = _core.Predicate.from_json(json.dumps(bounds), snapshot.table_schema)
             predicate = bound if predicate is None else predicate & bound
-    return ScanPlan(snapshot, predicate)
+    return ScanPlan(snapshot, predicate, changes=True)
 
 
 def equalities(

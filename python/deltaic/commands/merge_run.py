@@ -135,7 +135,7 @@ class Run:
         """The target's files that may contain a match. With clauses by source these are all files, as rows
         without a source row may be in any file."""
         if self.by_source:
-            return ScanPlan(self.snapshot)
+            return ScanPlan(self.snapshot, changes=True)
         return plan_target(self.snapshot, self.engine, self.on, self.source, self.s, self.t)
 
     def _target(self, expressions: list[Expression]) -> Scan:

@@ -47,7 +47,8 @@ ABANDONED = 60_000
 # Minimum age (ms) at which an intent is deleted after its commit. If it were deleted at once, a listing that
 # was taken meanwhile could miss both the intent and the commit.
 KEPT = 10_000
-_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
+# Errors by which this process cannot write a file, while it can read
+_NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
 _MOST_BYTES = 64 << 10
 _MOST_KNOWN = 10_000
 log = logging.getLogger("deltaic.log")
@@ -312,7 +313,7 @@ def resolve(store: Store, intents: Mapping[str, int], latest: int, now: int) -> 
 
     `intents`: id -> modification time (ms). `latest`: the newest version in the listing. `now`: ms.
     Returns True if the log has newer commits than `latest`, and the intents of committed transactions that
-    are not in the log because this process may not write there.
+    are not in the log because this process cannot write there: it may not, or the disk is full.
     """
     is_new, unwritten = False, []
     for transaction, modified in intents.items():
@@ -322,13 +323,18 @@ def resolve(store: Store, intents: Mapping[str, int], latest: int, now: int) -> 
             if intent is None:
                 is_new = True
                 continue
-            committed = _look(store, intent, abort=now - modified > ABANDONED)
+            try:
+                committed = _look(store, intent, abort=now - modified > ABANDONED)
+            except CommitError as error:
+                if not isinstance(error.__cause__, CommitError):
+                    raise
+                committed = None  # this process cannot write the record, so the transaction stays undecided
             if committed is None:
                 continue
             try:
                 version = _finish(store, transaction, committed)
             except (OSError, UnsupportedFeatureError) as error:
-                if isinstance(error, OSError) and error.errno not in _READ_ONLY and not isinstance(error, PermissionError):
+                if isinstance(error, OSError) and error.errno not in _NOT_WRITABLE and not isinstance(error, PermissionError):
                     raise
                 unwritten += [each for each in (read(store, transaction),) if each is not None]
                 continue

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
     from deltaic.plan.expression import Expression
 
+READ_BUFFER_BYTES = 16 << 20
+"""Maximum bytes of pieces of files that a command keeps in memory, so that it does not request them again."""
+
 
 @dataclass(frozen=True, eq=False)
 class ScanPlan:
@@ -35,7 +38,8 @@ class ScanPlan:
         further ones, so this part is not recorded.
     `residual`: the conjuncts that the engine evaluates; they name columns by `alias`.
     `residual_columns`: the columns that `residual` reads, in the order of the schema.
-    `skipping`: False to read all files."""
+    `skipping`: False to read all files.
+    `changes`: True for the plan of a command that changes rows, which reads the same files several times."""
 
     snapshot: Snapshot
     predicate: _core.Predicate | None = None
@@ -44,6 +48,7 @@ class ScanPlan:
     residual_columns: tuple[str, ...] = ()
     skipping: bool = True
     alias: str = "t"
+    changes: bool = False
 
     @cached_property
     def pushed(self) -> _core.Predicate | None:
@@ -101,7 +106,7 @@ class ScanPlan:
 
     def _leaf(self, columns: Sequence[str], files: pa.Table) -> Scan:
         return Scan(
-            store=self.snapshot.store,
+            store=self._store,
             schema=self.snapshot.schema,
             table_schema=self.snapshot.table_schema,
             files=files,
@@ -109,6 +114,11 @@ class ScanPlan:
             where=self.residual,
             predicate=self.pushed,
         )
+
+    @cached_property
+    def _store(self) -> _core.Store:
+        store = self.snapshot.store
+        return store.buffered(READ_BUFFER_BYTES) if self.changes and store.is_remote else store
 
     @property
     def _left(self) -> int:
@@ -169,9 +179,10 @@ def plan(
     A text that is no condition over the table's columns is an InvalidArgumentError."""
     alias = own_alias(snapshot.schema) if alias is None else alias
     if where is None:
-        return ScanPlan(snapshot, skipping=skipping, alias=alias)
+        return ScanPlan(snapshot, skipping=skipping, alias=alias, changes=changes)
     if engine.plain_sql and (conjuncts := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
-        return ScanPlan(snapshot, simple.together(conjuncts, snapshot.schema, snapshot.table_schema), skipping=skipping, alias=alias)
+        predicate = simple.together(conjuncts, snapshot.schema, snapshot.table_schema)
+        return ScanPlan(snapshot, predicate, skipping=skipping, alias=alias, changes=changes)
     from deltaic.planning.partition_functions import decided
     from deltaic.planning.pushdown import push
 
@@ -195,7 +206,8 @@ def plan(
             among = exact if among is None else among & exact
         else:
             left.append(conjunct)
-    return ScanPlan(snapshot, pushed.predicate, among, tuple(left), column_names(left, snapshot.schema, alias), skipping, alias)
+    columns = column_names(left, snapshot.schema, alias)
+    return ScanPlan(snapshot, pushed.predicate, among, tuple(left), columns, skipping, alias, changes)
 
 
 def own_alias(schema: Schema) -> str:

@@ -13,6 +13,7 @@ use super::encode::{EncodedColumn, Pool, RowGroup, encode};
 use super::statistics::{GatheredStatistics, StatisticsShape};
 use crate::error::{Error, Result};
 use crate::pages::checksums::ColumnWriters;
+use crate::store::noted_writer::{NotedWriter, WriteFailure};
 use crate::store::{ObjectWriter, Store};
 use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
@@ -113,7 +114,8 @@ pub struct Output {
     pub path: String,
     /// Rows so far.
     pub rows: u64,
-    writer: SerializedFileWriter<Sink>,
+    writer: SerializedFileWriter<NotedWriter<Sink>>,
+    failure: WriteFailure,
     current: Option<Current>,
     closing: VecDeque<RowGroup>,
     gathered: Vec<GatheredStatistics>,
@@ -136,10 +138,11 @@ impl Output {
     /// Begins a file at `path`.
     pub fn new(store: &Arc<dyn Store>, path: String, shape: &Shape) -> Result<Self> {
         let sink = Sink { store: Arc::clone(store), path: path.clone(), buffer: Vec::new(), writer: None };
-        let writer = SerializedFileWriter::new(sink, Arc::clone(&shape.root), Arc::clone(&shape.properties))
+        let failure = WriteFailure::default();
+        let writer = SerializedFileWriter::new(failure.noted(sink), Arc::clone(&shape.root), Arc::clone(&shape.properties))
             .map_err(|error| Error::of_writer(error, &path))?;
         let gathered = shape.wanted.iter().map(GatheredStatistics::new).collect();
-        Ok(Self { path, rows: 0, writer, current: None, closing: VecDeque::new(), gathered })
+        Ok(Self { path, rows: 0, writer, failure, current: None, closing: VecDeque::new(), gathered })
     }
     /// Returns the number of rows and of bytes (before encoding) of the current row group.
     pub fn group(&self) -> (usize, u64) {
@@ -156,11 +159,11 @@ impl Output {
     }
     /// Returns the number of bytes that are not yet passed to the store, as the file is small.
     pub fn buffered(&self) -> u64 {
-        self.writer.inner().buffer.len() as u64
+        self.writer.inner().inner.buffer.len() as u64
     }
     /// Is the store's file open?
     pub fn is_open(&self) -> bool {
-        self.writer.inner().writer.is_some()
+        self.writer.inner().inner.writer.is_some()
     }
     /// Gives rows to the current row group.
     pub fn feed(&mut self, pool: &Pool, shape: &Shape, arrays: &[ArrayRef], sizes: &[u64], rows: usize) -> Result<()> {
@@ -202,8 +205,8 @@ impl Output {
     }
 
     fn append_group(&mut self, done: Vec<EncodedColumn>) -> Result<()> {
-        let path = self.path.clone();
-        let wrap = |error| Error::of_writer(error, &path);
+        let (path, failure) = (self.path.clone(), self.failure.clone());
+        let wrap = |error| failure.error(error, &path);
         let mut writer = self.writer.next_row_group().map_err(wrap)?;
         for (column, gathered) in done.into_iter().zip(&mut self.gathered) {
             for chunk in column.chunks {
@@ -228,9 +231,9 @@ impl Output {
     }
 
     fn close(self) -> Result<FinishedFile> {
-        let path = self.path;
-        let mut sink = self.writer.into_inner().map_err(|error| Error::of_writer(error, &path))?;
-        let size = sink.finish().map_err(|error| Error::of_write(error, &path))?;
+        let (path, failure) = (self.path, self.failure);
+        let mut sink = self.writer.into_inner().map_err(|error| failure.error(error, &path))?;
+        let size = sink.inner.finish().map_err(|error| Error::of_write(error, &path))?;
         Ok(FinishedFile { path, size, rows: self.rows, gathered: self.gathered })
     }
 }

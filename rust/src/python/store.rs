@@ -16,7 +16,7 @@ use super::log_store::PythonStore;
 use crate::error::{Error, Kind};
 use crate::store::copy::copy_objects;
 use crate::store::credentials::{CredentialSource, Given};
-use crate::store::{CacheSettings, ObjectMeta, OpenOptions, PutOutcome, StagedObject, Store, open};
+use crate::store::{BufferedStore, CacheSettings, ObjectMeta, OpenOptions, PutOutcome, StagedObject, Store, open};
 
 /// Number of deletes between two checks for an interrupt: the maximum of S3 in one request.
 const DELETED_AT_ONCE: usize = 1000;
@@ -59,6 +59,17 @@ enum StoreOrigin {
     Python { object: Py<PyAny>, location: String },
 }
 
+impl StoreOrigin {
+    fn clone_ref(&self, py: Python<'_>) -> Self {
+        match self {
+            Self::Opened { location, options, open } => {
+                Self::Opened { location: location.clone(), options: options.clone(), open: open.clone() }
+            }
+            Self::Python { object, location } => Self::Python { object: object.clone_ref(py), location: location.clone() },
+        }
+    }
+}
+
 #[pymethods]
 impl PyStore {
     #[new]
@@ -89,6 +100,10 @@ impl PyStore {
     #[getter]
     fn is_remote(&self) -> bool {
         self.store.is_remote()
+    }
+
+    fn buffered(&self, py: Python<'_>, limit: u64) -> Self {
+        Self { store: Arc::new(BufferedStore::new(Arc::clone(&self.store), limit)), made: self.made.clone_ref(py) }
     }
 
     #[getter]

@@ -22,12 +22,15 @@ mod http;
 mod keys;
 pub mod local;
 pub mod lookup;
+pub mod noted_writer;
 pub mod object;
 pub mod path;
+mod read_buffer;
 
 pub use cache::CacheSettings;
 pub use lookup::FoundFile;
 pub use path::{Place, canonical, resolve};
+pub use read_buffer::BufferedStore;
 
 /// One object of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -22,6 +22,7 @@ use crate::log::state::snapshot::Snapshot;
 use crate::pages::checksums::{ColumnWriter, ColumnWriters};
 use crate::parallel::on_threads;
 use crate::schema::TableSchema;
+use crate::store::noted_writer::{NotedWriter, WriteFailure};
 use crate::store::{ObjectWriter, Store};
 
 /// Number of rows in a row group. A large checkpoint has several, which readers decode in parallel.
@@ -91,7 +92,8 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
 
 /// A Parquet file that is being written. If it is dropped before `finish`, no file is left.
 pub(super) struct Sink {
-    writer: SerializedFileWriter<Box<dyn ObjectWriter>>,
+    writer: SerializedFileWriter<NotedWriter<Box<dyn ObjectWriter>>>,
+    failure: WriteFailure,
     schema: SchemaRef,
     columns: ColumnWriters,
     /// The current row group: a writer for each leaf, and the number of rows.
@@ -109,9 +111,10 @@ impl Sink {
             properties = properties.set_column_dictionary_enabled(ColumnPath::from(column.map(String::from).to_vec()), false);
         }
         let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
-        let writer = SerializedFileWriter::new(store.writer(path)?, root, Arc::new(properties.build()))?;
+        let failure = WriteFailure::default();
+        let writer = SerializedFileWriter::new(failure.noted(store.writer(path)?), root, Arc::new(properties.build()))?;
         let columns = ColumnWriters::new(&writer, Arc::clone(schema));
-        Ok(Self { writer, schema: Arc::clone(schema), columns, group: Vec::new(), rows: 0, path: path.to_owned() })
+        Ok(Self { writer, failure, schema: Arc::clone(schema), columns, group: Vec::new(), rows: 0, path: path.to_owned() })
     }
 
     /// Appends rows.
@@ -157,11 +160,11 @@ impl Sink {
     /// Makes the file visible, and returns its size.
     pub fn finish(mut self) -> Result<u64> {
         self.end_group().map_err(|error| self.failed(error))?;
-        let path = self.path;
-        self.writer.into_inner().map_err(|error| Error::of_writer(error, &path))?.finish()
+        let (path, failure) = (self.path, self.failure);
+        self.writer.into_inner().map_err(|error| failure.error(error, &path))?.inner.finish()
     }
 
     fn failed(&self, error: ParquetError) -> Error {
-        Error::of_writer(error, &self.path)
+        self.failure.error(error, &self.path)
     }
 }
