@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 from deltaic.commands import vacuum
-from deltaic.log import references
+from deltaic.log import checkpoint, references
+from deltaic.log.segment import checkpoint_path
 from deltaic.log.stream_offset import BASE, StreamOffset
 from deltaic.transaction import conflicts
 from deltaic.transaction.attempts import Attempts
@@ -74,6 +75,9 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
     ),
     "a stream forgets where it was in a commit": lambda patch: patch.setattr(
         StreamOffset, "parse", staticmethod(lambda text, table_id: dataclasses.replace(_PARSE(text, table_id), index=BASE))
+    ),
+    "a checkpoint has the name of the next version": lambda patch: patch.setattr(
+        checkpoint, "checkpoint_path", lambda version, *rest: checkpoint_path(version + 1, *rest)
     ),
     "no winner is looked at": _attempts("_pass", lambda self, newest: setattr(self, "base", newest)),
 }
