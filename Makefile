@@ -9,6 +9,7 @@ TESTS ?=
 VERSION ?=
 ON_SPARK = tests/spark tests/spark_sql/test_spark_refuses.py
 # Compiled fuzz targets, their seeds, and the inputs that they found: kept from run to run, so that each goes on where the last one ended.
+# Each run begins with the inputs in fuzz/corpora, too, which `cargo test` gives to every parser.
 FUZZ = $(abspath $(CARGO_TARGET_DIR)/../fuzz)
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))
@@ -55,7 +56,7 @@ fuzz: .venv/built ## hostile bytes for every parser of the core: FUZZ_SECONDS=60
 	CARGO_TARGET_DIR=$(FUZZ) cargo +nightly fuzz build
 	@failed=; for target in $(FUZZ_TARGETS); do \
 		mkdir -p $(FUZZ)/corpus/$$target && echo "== $$target" && \
-		CARGO_TARGET_DIR=$(FUZZ) cargo +nightly fuzz run $$target $(FUZZ)/corpus/$$target $(FUZZ)/seeds/$$target -- \
+		CARGO_TARGET_DIR=$(FUZZ) cargo +nightly fuzz run $$target $(FUZZ)/corpus/$$target fuzz/corpora/$$target $(FUZZ)/seeds/$$target -- \
 			-max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 || failed="$$failed $$target"; \
 	done; [ -z "$$failed" ] || { echo "findings of$$failed: see fuzz/artifacts"; exit 1; }
 

@@ -7,13 +7,14 @@ import time
 from collections.abc import Iterable
 from typing import Literal
 
-Fault = Literal["before", "after", "lost"]
+Fault = Literal["before", "after", "lost", "torn"]
 
 
 class NumberedStore:
     """deltaic.log.store.LogStore. The call with number `fail_at` (from 1) fails: "before" it does anything,
-    "after" it did everything (both OSError), or its answer is "lost" (TimeoutError after the deed).
-    `lasting`: all later calls fail too. `error`: what is raised instead, also after the deed of a commit.
+    "after" it did everything (both OSError), its answer is "lost" (TimeoutError after the deed), or a write
+    is "torn" (OSError after half of the bytes). `lasting`: all later calls fail too. `error`: what is raised
+    instead, also after the deed of a commit.
 
     `calls`: what was asked, one entry for each call: the method and its path.
     """
@@ -85,7 +86,8 @@ class NumberedStore:
     def write(self, path: str, data: bytes) -> None:
         failing = self._begin("write", path)
         with self._lock:
-            self.objects[path] = (data, time.time_ns() // 1_000_000)
+            written = data[: len(data) // 2] if failing and self.fault == "torn" else data
+            self.objects[path] = (written, time.time_ns() // 1_000_000)
         self._end(failing, path)
 
     def delete(self, path: str) -> bool:

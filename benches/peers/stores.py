@@ -8,6 +8,8 @@ not, so each process has done the job on a local table before.
 
 Seconds end with the answer of the call; requests are those of the whole process from there on.
 
+The job "commits" is the number of blind appends per second by the threads of one process, without delay.
+
 The job "cached" is the second read of an opened table through `configure(cache_directory=)`, beside the same
 read of the same table on the local disk: it takes the local read's place of deltalake, and no request.
 """
@@ -19,8 +21,11 @@ import json
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import uuid
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +39,9 @@ CACHED = 1.1
 READS = 5
 # Upper bounds for each job, as shares of deltalake's seconds and of its requests.
 LIMITS = {"open": (0.5, 1.0), "scan": (0.5, 1.0), "delete": (0.5, 1.0), "append": (0.5, 1.0)}
+# Lower bound of the commits per second of THREADS threads, as a multiple of deltalake's.
+COMMITS = 3.0
+THREADS, APPENDS = 8, 15
 
 
 def data(count: int) -> Any:
@@ -49,12 +57,13 @@ def ours(job: str, url: str, options: dict[str, str]) -> Any:
     import deltaic
 
     few = data(10)
-    table = None if job in ("open", "append") else deltaic.DeltaTable(url, storage_options=options)
+    table = None if job in ("open", "append", "commits") else deltaic.DeltaTable(url, storage_options=options)
     return {
         "open": lambda: deltaic.DeltaTable(url, storage_options=options),
         "scan": lambda: table.scan(columns=["id", "x"]).to_arrow(),
         "delete": lambda: table.delete("id = 777"),
         "append": lambda: deltaic.write(url, few, mode="append", storage_options=options),
+        "commits": lambda: by_threads(lambda: deltaic.write(url, few, mode="append", storage_options=options)),
     }[job]
 
 
@@ -62,13 +71,29 @@ def deltalake(job: str, url: str, options: dict[str, str]) -> Any:
     import deltalake as peer
 
     few = data(10)
-    table = None if job in ("open", "append") else peer.DeltaTable(url, storage_options=options)
+    table = None if job in ("open", "append", "commits") else peer.DeltaTable(url, storage_options=options)
     return {
         "open": lambda: peer.DeltaTable(url, storage_options=options),
         "scan": lambda: table.to_pyarrow_table(columns=["id", "x"]),
         "delete": lambda: table.delete("id = 777"),
         "append": lambda: peer.write_deltalake(url, few, mode="append", storage_options=options),
+        "commits": lambda: by_threads(lambda: peer.write_deltalake(url, few, mode="append", storage_options=options)),
     }[job]
+
+
+def by_threads(append: Callable[[], object]) -> None:
+    """Each thread goes on after an append that failed: `rate` counts what is in the table."""
+
+    def work() -> None:
+        for _ in range(APPENDS):
+            with suppress(Exception):
+                append()
+
+    threads = [threading.Thread(target=work) for _ in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
 
 
 def child(system: str, job: str, url: str, options: dict[str, str], local: str) -> None:
@@ -84,7 +109,7 @@ def child(system: str, job: str, url: str, options: dict[str, str], local: str) 
     print(time.perf_counter() - began, flush=True)
 
 
-def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tuple[float, dict[str, int]]:
+def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tuple[float, dict[str, int], str]:
     import deltaic
 
     local = str(folder / uuid.uuid4().hex[:8])
@@ -110,7 +135,17 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
     for request in requests:
         kind = "LIST" if request.is_listing else request.method
         counts[kind] = counts.get(kind, 0) + 1
-    return seconds, {**counts, "all": len(requests)}
+    return seconds, {**counts, "all": len(requests)}, url
+
+
+def rate(s3: Any, system: str, folder: Path) -> dict[str, float]:
+    """-> commits per second, how many appends failed, and requests per commit."""
+    import deltaic
+
+    seconds, requests, url = measured(s3, system, "commits", 0.0, folder)
+    done = deltaic.DeltaTable(url, storage_options=s3.options).version
+    assert system == "deltalake" or done == THREADS * APPENDS
+    return {"per_second": done / seconds, "failed": THREADS * APPENDS - done, "requests": requests["all"] / done}
 
 
 def second_read(s3: Any, pairs: int, folder: Path) -> dict[str, Any]:
@@ -155,7 +190,7 @@ def main() -> int:
             best: dict[str, tuple[float, dict[str, int]]] = {}
             for _ in range(arguments.pairs):
                 for system in ("deltaic", "deltalake"):
-                    found = measured(s3, system, job, arguments.delay, Path(folder))
+                    found = measured(s3, system, job, arguments.delay, Path(folder))[:2]
                     best[system] = min(best.get(system, found), found, key=lambda each: each[0])
             (seconds, requests), (rival, theirs) = best["deltaic"], best["deltalake"]
             kept = seconds <= limits[0] * rival and requests["all"] <= limits[1] * theirs["all"]
@@ -163,6 +198,17 @@ def main() -> int:
             results[job] = {"deltaic": {"seconds": seconds, "requests": requests}, "deltalake": {"seconds": rival, "requests": theirs}}
             rivals = f"deltalake {rival:7.3f} s {theirs['all']:4}{'' if kept else '  MISSED'}"
             print(f"{job:8} {seconds:7.3f} s {requests['all']:4} requests; {rivals}", flush=True)
+        rates: dict[str, dict[str, float]] = {}
+        for _ in range(arguments.pairs):
+            for system in ("deltaic", "deltalake"):
+                once = rate(s3, system, Path(folder))
+                rates[system] = max(rates.get(system, once), once, key=lambda each: each["per_second"])
+        results["commits"] = rates
+        many, few = rates["deltaic"], rates["deltalake"]
+        kept = many["per_second"] >= COMMITS * few["per_second"] and not many["failed"]
+        missed += not kept
+        rivals = f"deltalake {few['per_second']:7.1f}, {few['failed']} failed{'' if kept else '  MISSED'}"
+        print(f"{'commits':8} {many['per_second']:7.1f} per second, {many['failed']} failed; {rivals}", flush=True)
         results["cached"] = found = second_read(s3, arguments.pairs, Path(folder))
         kept = found["cached"] <= CACHED * found["local"] and not found["requests"]
         missed += not kept

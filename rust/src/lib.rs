@@ -14,7 +14,7 @@
 //! - [`expressions`]: kernels of Spark's SQL functions
 //! - [`matching`]: equality joins of few rows
 //! - [`zorder`]: range ids and space-filling curves for clustering
-//! - `fuzzing`: entry points of the fuzz targets, compiled for fuzzing only
+//! - `fuzzing`: entry points of the fuzz targets, compiled for fuzzing and tests only
 //! - [`guard`]: turns panics of dependencies into errors
 //! - [`interrupt`]: stops long loops when the user presses Ctrl-C
 //! - [`python`]: the Python binding, the only module that uses Python
@@ -23,7 +23,7 @@ pub mod data_file;
 pub mod deletion_vector;
 pub mod error;
 pub mod expressions;
-#[cfg(fuzzing)]
+#[cfg(any(fuzzing, test))]
 pub mod fuzzing;
 pub mod guard;
 pub mod iceberg;

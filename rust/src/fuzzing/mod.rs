@@ -1,5 +1,5 @@
-//! Entry points of the fuzz targets in `fuzz/`, one for each parser of bytes. Compiled with `cfg(fuzzing)`
-//! only.
+//! Entry points of the fuzz targets in `fuzz/`, one for each parser of bytes. Compiled for fuzzing
+//! and tests only.
 //!
 //! Each takes any bytes and checks the property in its comment. Returning an error is correct. A panic, more
 //! memory than the fuzzer's limit, or more than a few seconds is a bug.
@@ -7,6 +7,8 @@
 #![allow(clippy::expect_used, clippy::panic)] // a broken property ends the fuzzer with its message
 
 mod one_file;
+#[cfg(test)]
+mod tests;
 mod three_files;
 
 use std::sync::{Arc, LazyLock};
@@ -126,7 +128,7 @@ pub fn commit(data: &[u8]) {
         for batch in batches {
             let lines = action_lines(name, batch, &go_on).expect("actions that were read can be written").concat();
             let again = Commit::parse(lines.as_bytes(), COMMIT, &go_on).expect("what was written can be read");
-            assert_eq!(if name == "add" { again.adds } else { again.removes }, [batch.clone()]);
+            assert_eq!(if name == "add" { again.adds } else { again.removes }, std::slice::from_ref(batch));
         }
     }
     let Ok((paths, count)) = live_paths(&store, &[], u64::MAX) else { return };
