@@ -99,15 +99,23 @@ pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String
         DataType::Date32 => {
             let day = DateTime::from_timestamp(i64::from(array.as_primitive::<Date32Type>().value(row)) * 86_400, 0);
             let day = day.ok_or_else(|| failure("UNSUPPORTED_DATE", "a date as far away as this one"))?;
-            out.push_str(&format!("\"{}\"", date(&day.naive_utc())));
+            out.push('"');
+            push_date(&day.naive_utc(), out);
+            out.push('"');
         }
         DataType::Timestamp(_, shown_zone) => {
             let instant = DateTime::from_timestamp_micros(array.as_primitive::<TimestampMicrosecondType>().value(row));
             let instant = instant.ok_or_else(|| failure("UNSUPPORTED_TIMESTAMP", "a timestamp as far away as this one"))?.naive_utc();
             let offset = shown_zone.is_some().then(|| zones::offset(&how.zone, &instant));
             let local = instant + chrono::Duration::seconds(i64::from(offset.unwrap_or(0)));
-            let millis = local.nanosecond() / 1_000_000;
-            out.push_str(&format!("\"{}T{:02}:{:02}:{:02}.{millis:03}", date(&local), local.hour(), local.minute(), local.second()));
+            out.push('"');
+            push_date(&local, out);
+            for (before, number) in [('T', local.hour()), (':', local.minute()), (':', local.second())] {
+                out.push(before);
+                push_digits(number, 2, out);
+            }
+            out.push('.');
+            push_digits(local.nanosecond() / 1_000_000, 3, out);
             match offset {
                 None => {}
                 Some(0) => out.push('Z'),
@@ -126,16 +134,30 @@ pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String
     Ok(())
 }
 
-fn date(day: &chrono::NaiveDateTime) -> String {
+fn push_date(day: &chrono::NaiveDateTime, out: &mut String) {
     let year = day.year();
-    let sign = if year > 9999 {
-        "+"
+    if year > 9999 {
+        out.push('+');
     } else if year < 0 {
-        "-"
-    } else {
-        ""
-    };
-    format!("{sign}{:04}-{:02}-{:02}", year.unsigned_abs(), day.month(), day.day())
+        out.push('-');
+    }
+    push_digits(year.unsigned_abs(), 4, out);
+    for number in [day.month(), day.day()] {
+        out.push('-');
+        push_digits(number, 2, out);
+    }
+}
+
+/// Appends a number with at least `width` digits.
+fn push_digits(number: u32, width: u32, out: &mut String) {
+    let mut unit = 10_u32.pow(width - 1);
+    while number / unit >= 10 {
+        unit *= 10;
+    }
+    while unit > 0 {
+        out.push(char::from(b'0' + (number / unit % 10) as u8));
+        unit /= 10;
+    }
 }
 
 fn push_or_null(array: &ArrayRef, row: usize, how: &Writing, out: &mut String) -> Result<()> {
