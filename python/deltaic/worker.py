@@ -42,8 +42,7 @@ _NO_THREAD = ("can't start new thread", "can't create new thread")
 
 class _Threads:
     """Threads that wait for the next work. A thread that was just started has to fetch memory for the
-    allocator of
-    `_core` from the system, which takes as long as a small commit."""
+    allocator of `_core` from the system, which takes as long as a small commit."""
 
     def __init__(self) -> None:
         self.reset()

@@ -83,8 +83,7 @@ _CLEANINGS = _Cleanings()
 
 def clean_if_due(snapshot: Snapshot, *, now: int) -> int:
     """Like `clean`, but does nothing if this process cleaned the log a short time ago and the log has hardly
-    grown
-    since then: listing a long log takes much longer than a commit."""
+    grown since then: listing a long log takes much longer than a commit."""
     return clean(snapshot, now=now) if _CLEANINGS.is_due(snapshot, now) else 0
 
 

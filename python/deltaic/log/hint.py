@@ -30,8 +30,7 @@ _KEPT = 64 << 10
 @dataclass(frozen=True)
 class Hint:
     """The parsed file. `size_in_bytes`: size of the checkpoint with its sidecars; 0 if unknown. `names`:
-    names of
-    the checkpoint's file or parts in the log; empty if they do not follow from the file."""
+    of the checkpoint's file or its parts in the log; empty if they do not follow from the file."""
 
     version: int
     size_in_bytes: int = 0

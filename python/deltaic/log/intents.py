@@ -30,8 +30,7 @@ INTENT = r"_intent\.([0-9A-Za-z-]{1,64})\.json"
 """The name of an intent in the log, with the transaction's id."""
 MARK = "_several_tables"
 """The name of an empty file in the log, which a table on a local disk gets before its first intent and
-keeps. A
-log without it has no intents, so that its newest version can be found without a listing."""
+keeps. A log without it has no intents, so that its newest version can be found without a listing."""
 RECORDS = "_delta_log/_transactions"
 START = "TRANSACTION START"
 """The operation in the commitInfo of the commit without actions by which a transaction takes a version of a

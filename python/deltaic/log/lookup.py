@@ -38,9 +38,8 @@ _MAX_VERSION = 2**63 - 1
 
 
 def from_hint(store: Store, hint: Hint) -> list[Entry] | None:
-    """Returns the files of the log from the checkpoint of `_last_checkpoint` on: the checkpoint, the
-    commits, and
-    the checksum of the newest version. None if the folder must be listed."""
+    """Returns the files of the log from the checkpoint of `_last_checkpoint` on: the checkpoint, the commits,
+    and the checksum of the newest version. None if the folder must be listed."""
     names = hint.names
     checkpoint = _look_up(store, names)
     if not names or checkpoint is None or any(file is None for file in checkpoint):
@@ -67,8 +66,7 @@ def following(store: Store, version: int) -> list[Entry] | None:
 
 def last_of(store: Store, first: int) -> int | None:
     """Returns the last of the contiguous versions from `first` on, whose commit exists. None if the folder
-    must be
-    listed."""
+    must be listed."""
     commits = _commits(store, first)
     return None if commits is None or first not in commits else max(commits)
 
@@ -82,9 +80,8 @@ def _look_up(store: Store, names: Sequence[str]) -> list[tuple[int, int] | None]
 
 
 def _commits(store: Store, first: int) -> dict[int, tuple[int, int]] | None:
-    """Returns size and modification time of the contiguous commits from `first` on, or from the version
-    after it
-    if the commit of `first` is missing. None if there are too many, a commit follows the first one that is
+    """Returns size and modification time of the contiguous commits from `first` on, or from the version after
+    it if the commit of `first` is missing. None if there are too many, a commit follows the first one that is
     missing, or the store or a catalog does not allow lookups."""
     if MOST_FOLLOWING <= 0 or first > _MAX_VERSION - _AT_ONCE - MOST_FOLLOWING or catalog.has_coordinator(store):
         return None

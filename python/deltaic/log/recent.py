@@ -71,9 +71,8 @@ class _RecentVersions:
 
     def newest(self, store: _core.Store) -> Snapshot | None:
         """Returns the newest version of a table, or an earlier one if only blind appends of this process
-        follow
-        it. None if no version is remembered, or if the log was replaced: the commit of the remembered version
-        is missing, or has another size or time."""
+        follow it. None if no version is remembered, or if the log was replaced: the commit of the remembered
+        version is missing, or has another size or time."""
         with self._lock:
             found = self._versions.get(store.location)
             table_id, first, last = self._appends.get(store.location, ("", 0, -1))

@@ -163,8 +163,7 @@ def list_log(store: Store, start: int = 0) -> Listing:
 
 def list_after(store: Store, version: int) -> Listing:
     """Lists the log after a version that was read, for the newest version: like `newest`, but a local folder
-    is
-    not listed if lookups of the following names are enough."""
+    is not listed if lookups of the following names are enough."""
     entries = lookup.following(store, version)
     if entries is None:
         return newest(store, lambda: list_log(store, version + 1))

@@ -51,8 +51,7 @@ _NOTHING = object()
 @dataclass
 class _Appended:
     """What a version and the versions that `Snapshot.with_appends` made of it share, so that each commit is
-    read
-    once. `newest`: the file actions of the newest of these versions that were read."""
+    read once. `newest`: the file actions of the newest of these versions that were read."""
 
     newest: _core.Snapshot
 
