@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,7 +14,8 @@ import pytest
 import deltaic
 from deltaic.log import background, checkpoint
 from deltaic.log.background import Queue
-from deltaic.log.segment import checkpoint_path
+from deltaic.log.checksum import checksum_path
+from deltaic.log.segment import checkpoint_path, commit_path
 from deltaic.log.snapshot import Snapshot
 from log_actions import append, create, memory_store, paths
 
@@ -45,6 +47,22 @@ def test_the_commit_answers_first(later: None, monkeypatch: pytest.MonkeyPatch) 
     there = [version for version in range(5) if snapshot.store.head(checkpoint_path(version)) is not None]
     assert there == [1, 4]
     assert paths(Snapshot.load(snapshot.store)) == [f"{number}.parquet" for number in range(1, 5)]
+
+
+@pytest.mark.parametrize("is_superseded", [False, True])
+def test_a_version_has_no_checksum_if_another_process_has_committed_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_superseded: bool
+) -> None:
+    works: list[background.Work] = []
+    deltaic.write(tmp_path, {"id": [0]})
+    with monkeypatch.context() as patch, deltaic.configure(background_checkpoints=True):
+        patch.setattr(background, "submit", lambda table, work: works.append(work))
+        deltaic.write(tmp_path, {"id": [1]}, mode="append")
+    if is_superseded:
+        shutil.copy(tmp_path / commit_path(1), tmp_path / commit_path(2))
+    for work in works:
+        work()
+    assert (tmp_path / checksum_path(1)).exists() is not is_superseded
 
 
 def test_what_fails_is_told(later: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:

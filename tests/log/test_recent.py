@@ -191,6 +191,29 @@ def test_each_append_is_read_once(table: Path) -> None:
     assert second.version == second.core.version == 2
 
 
+def _commit_of_another_process(path: Path, version: int) -> None:
+    """Copies the newest commit to the next version, with a file action that does not exist yet."""
+    newest = (path / commit_path(version - 1)).read_text().replace('"path":"', f'"path":"other-{version}-')
+    (path / commit_path(version)).write_text(newest)
+
+
+def test_commits_of_other_processes_are_read_once(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other processes commit while an append runs. The next append starts from its version all the same."""
+    store, newest = open_store(table), recent.newest
+
+    def then_another_commits(store: Any) -> Snapshot | None:
+        known = newest(store)
+        _commit_of_another_process(table, len(list(table.glob("_delta_log/0*.json"))))
+        return known
+
+    monkeypatch.setattr(recent, "newest", then_another_commits)
+    for number in range(5):
+        written = deltaic.write(table, ids(100 + number), mode="append")
+        assert written.version == 2 * number + 3
+        remembered, _ = recent._VERSIONS._versions[store.location]
+        assert (remembered.version, remembered.core.file_count) == (written.version, written.version + 1)
+
+
 def test_not_too_many_commits_are_left_unread(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("deltaic.log.snapshot._MOST_UNREAD", 2)
     with deltaic.configure(background_checkpoints=True):

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from deltaic import _core, configuration
 from deltaic.errors import DeltaError, ProtocolError
 from deltaic.log import background, history
-from deltaic.log.segment import LOG
+from deltaic.log.segment import LOG, commit_path
 from deltaic.protocol.actions import Metadata, Protocol, line
 from deltaic.protocol.bounded_json import parse_json
 
@@ -182,7 +182,10 @@ def after_commit(snapshot: Snapshot, commit_info: str) -> None:
     wait get no checksum. `commit_info`: the first line of the commit."""
 
     def work() -> None:
-        write(snapshot, history.parse_commit_info(commit_info))
+        # A later version has a checksum by its own writer. Of many processes that write to a table, each would
+        # read the commits of all others for the checksums of its own versions.
+        if snapshot.store.is_remote or snapshot.store.head(commit_path(snapshot.version + 1)) is None:
+            write(snapshot, history.parse_commit_info(commit_info))
 
     if snapshot.store.is_remote or configuration.current().background_checkpoints:
         background.submit(f"{snapshot.location}, checksums", work)

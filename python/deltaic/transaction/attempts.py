@@ -133,6 +133,7 @@ class Attempts:
             self.turns.committed(version, size=len(body), append=True)
             recent.appended(self.store.location, self.transaction.new_metadata.id, version)
             assert self.snapshot is not None
+            self.transaction.is_staged_append = True
             self.transaction.only_appends = self.turns.appended_since <= self.snapshot.version
         try:
             staged.settle()

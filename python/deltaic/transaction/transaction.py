@@ -155,6 +155,8 @@ class Transaction:
         self.in_doubt = False
         """True from the first put of a commit until the log shows that the commit does not exist. It stays
         True if the commit exists or the outcome is unknown."""
+        self.is_staged_append = False
+        """True if this is a blind append to a local table, whose commit file was written before its turn."""
         self.only_appends = False
         """True if all commits after `snapshot`, up to this one, are blind appends of this process."""
         self.committed: int | None = None
@@ -360,7 +362,10 @@ class Transaction:
         failure: Exception | None = None
         for wait in (*READ_WAITS, None):
             try:
-                return self.snapshot.advance(version, self.clock())
+                committed = self.snapshot.advance(version, self.clock())
+                if self.is_staged_append:
+                    recent.remember(committed)
+                return committed
             except (DeltaError, OSError) as error:
                 failure = error
             if wait is not None:
