@@ -54,6 +54,10 @@ def _found(pattern: re.Pattern[str], *allowed: str) -> list[str]:
     return [f"{name}:{number}: {line.strip()}" for name, number, line in _lines() if pattern.search(line) and name not in allowed]
 
 
+def test_parts_of_texts_are_replaced_by_one_function() -> None:
+    assert _found(re.compile(r"\[copied"), "sql_text.py", "spark/expressions.py") == [], "take deltaic.sql_text.edited"
+
+
 def test_one_tokenizer() -> None:
     assert _found(_TOKENS, "sql_text.py", *OTHER_TEXT) == [], "take the tokens of deltaic.sql_text"
 

@@ -182,8 +182,8 @@ def after_commit(snapshot: Snapshot, commit_info: str) -> None:
     wait get no checksum. `commit_info`: the first line of the commit."""
 
     def work() -> None:
-        # A later version has a checksum by its own writer. Of many processes that write to a table, each would
-        # read the commits of all others for the checksums of its own versions.
+        # A later version has a checksum by its own writer. Otherwise each of many processes that write to a
+        # table would read the commits of all others for the checksums of its own versions.
         if snapshot.store.is_remote or snapshot.store.head(commit_path(snapshot.version + 1)) is None:
             write(snapshot, history.parse_commit_info(commit_info))
 
