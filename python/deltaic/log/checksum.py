@@ -181,26 +181,31 @@ def after_commit(snapshot: Snapshot, commit_info: str) -> None:
     `configure(background_checkpoints=)` is True. In the background, versions that are superseded while they
     wait get no checksum. `commit_info`: the first line of the commit."""
 
-    def work() -> None:
-        # A later version has a checksum by its own writer. Otherwise each of many processes that write to a
-        # table would read the commits of all others for the checksums of its own versions.
-        if snapshot.store.is_remote or snapshot.store.head(commit_path(snapshot.version + 1)) is None:
-            write(snapshot, history.parse_commit_info(commit_info))
+    is_remote = snapshot.store.is_remote
+    in_background = is_remote or configuration.current().background_checkpoints
 
-    if snapshot.store.is_remote or configuration.current().background_checkpoints:
+    def work() -> None:
+        write(snapshot, history.parse_commit_info(commit_info), unless_superseded=in_background and not is_remote)
+
+    if in_background:
         background.submit(f"{snapshot.location}, checksums", work)
     else:
         work()
 
 
-def write(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> None:
+def write(snapshot: Snapshot, commit_info: Mapping[str, Any], *, unless_superseded: bool = False) -> None:
     """Writes the checksum of a version that was just committed. `commit_info`: that of the commit.
+    `unless_superseded`: True to write none if a later commit exists, whose writer writes its checksum.
 
     No file is listed or read for it. An existing checksum is replaced only if it belongs to an earlier table
     at the same location. Errors are logged and not raised, as the commit is valid and a checksum may be
     missing.
     """
     try:
+        # Each of many processes that write to a table would read the commits of all others for the checksums
+        # of its own versions.
+        if unless_superseded and snapshot.store.head(commit_path(snapshot.version + 1)) is not None:
+            return
         has_checkpoint = snapshot.version % snapshot.properties.checkpoint_interval == 0
         path, data = checksum_path(snapshot.version), line(document(snapshot, commit_info, sizes=has_checkpoint)).encode()
         if snapshot.store.put_if_absent(path, data, durable=False) == "exists":

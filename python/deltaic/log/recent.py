@@ -57,8 +57,11 @@ class _RecentVersions:
                 self._appends.popitem(last=False)
 
     def remember(self, snapshot: Snapshot) -> None:
-        """Remembers a version that was just committed, unless a later one is known."""
-        commit = snapshot.store.head(commit_path(snapshot.version))
+        """Remembers a version that was just committed, unless a later one is known or the store fails."""
+        try:
+            commit = snapshot.store.head(commit_path(snapshot.version))
+        except (DeltaError, OSError):
+            return
         known = snapshot.file_count_if_read
         if commit is None or known is None or known > _MOST_FILES:
             return
