@@ -123,9 +123,9 @@ def test_a_new_table_lists_once(place: Place) -> None:
 def test_a_commit_answers_before_its_checksum_is_there(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     release, real = threading.Event(), checksum.write
 
-    def slow(snapshot: Snapshot, commit_info: Any) -> None:
+    def slow(snapshot: Snapshot, commit_info: Any, **options: bool) -> None:
         assert release.wait(10)
-        real(snapshot, commit_info)
+        real(snapshot, commit_info, **options)
 
     monkeypatch.setattr(checksum, "write", slow)
     table = append(place, 2)
