@@ -180,7 +180,6 @@ def after_commit(snapshot: Snapshot, commit_info: str) -> None:
     """Writes the checksum of a version that was just committed; in the background if the store is remote or
     `configure(background_checkpoints=)` is True. In the background, versions that are superseded while they
     wait get no checksum. `commit_info`: the first line of the commit."""
-
     is_remote = snapshot.store.is_remote
     in_background = is_remote or configuration.current().background_checkpoints
 

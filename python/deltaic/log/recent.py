@@ -48,8 +48,7 @@ class _RecentVersions:
 
     def appended(self, location: str, table_id: str, version: int) -> None:
         """Registers a version that a blind append of this process has just made. It adds only files, so that
-        the
-        next append need not read it to know the definition of the table."""
+        the next append need not read it to know the definition of the table."""
         with self._lock:
             former, first, last = self._appends.pop(location, (table_id, version, version))
             self._appends[location] = table_id, first if (former, last + 1) == (table_id, version) else version, version
