@@ -126,3 +126,67 @@ def test_a_forked_child_has_none() -> None:
     """
     done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True, timeout=60)
     assert done.stdout.strip() == "7"
+
+
+def held_places(places: worker._Places, threads: int, wanted: int) -> tuple[list[int], Callable[[], None]]:
+    """Starts threads that stay in their places. Returns those that got one, once there are as many as wanted,
+    and a function that lets all go and waits for them."""
+    inside: list[int] = []
+    go = threading.Event()
+
+    def work() -> None:
+        with places.place(), places.place():  # a thread has one place, however often it asks
+            inside.append(threading.get_ident())
+            go.wait(10)
+
+    all_threads = [threading.Thread(target=work) for _ in range(threads)]
+    for thread in all_threads:
+        thread.start()
+
+    def release() -> None:
+        go.set()
+        for thread in all_threads:
+            thread.join(10)
+
+    wait_for(lambda: len(inside) >= wanted)
+    return inside, release
+
+
+def test_few_threads_do_short_work_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_PLACES", 2)
+    monkeypatch.setattr(worker, "_SHORT", 10.0)
+    places = worker._Places()
+    inside, release = held_places(places, threads=5, wanted=2)
+    wait_for(lambda: len(places._waiting) == 3)
+    assert len(inside) == 2
+    release()
+    assert len(set(inside)) == 5
+    assert (places._began, list(places._waiting)) == ({}, [])
+
+
+def test_long_work_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker, "_PLACES", 2)
+    monkeypatch.setattr(worker, "_SHORT", 0.01)
+    places = worker._Places()
+    inside, release = held_places(places, threads=5, wanted=5)
+    assert len(set(inside)) == 5
+    release()
+    assert (places._began, list(places._waiting)) == ({}, [])
+
+
+@pytest.mark.parametrize("places", [1, 1000])
+def test_appends_with_few_and_with_many_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: int) -> None:
+    monkeypatch.setattr(worker, "_PLACES", places)
+    deltaic.write(tmp_path, pa.table({"id": pa.array([], pa.int64())}))
+
+    def work(first: int) -> None:
+        for number in range(first, first + 10):
+            deltaic.write(tmp_path, pa.table({"id": [number]}), mode="append")
+
+    threads = [threading.Thread(target=work, args=(10 * at,)) for at in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    table = deltaic.DeltaTable(tmp_path)
+    assert (table.version, sorted(table.scan().to_arrow()["id"].to_pylist())) == (80, list(range(80)))

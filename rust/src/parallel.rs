@@ -32,15 +32,17 @@ pub fn threads_for(pieces: usize) -> usize {
     if pieces <= 1 { pieces } else { processors().min(MOST_THREADS).min(pieces) }
 }
 
-/// Calls `work` for each piece on several threads, and returns the results in the order of the pieces. A
-/// single piece runs on the caller's thread. The first error ends the work.
+/// Calls `work` for each piece on several threads, and returns the results in the order of the pieces. The
+/// caller's thread is one of them. The first error ends the work.
 pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
-    let threads = threads_for(pieces.len());
+    if threads_for(pieces.len()) <= 1 {
+        return in_order(pieces, interrupt, work);
+    }
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(pieces.len()));
     let run = || {
         while let Some((index, piece)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| pieces.get(at).map(|piece| (at, piece))) {
-            let result = interrupt.check().and_then(|()| guard::guarded("a part of the log cannot be processed", || work(piece)));
+            let result = one(piece, interrupt, work);
             let failed = result.is_err();
             if let Ok(mut done) = done.lock() {
                 done.push((index, result));
@@ -50,17 +52,48 @@ pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &
             }
         }
     };
-    if threads <= 1 {
+    std::thread::scope(|scope| {
+        for _ in 1..threads_for(pieces.len()) {
+            scope.spawn(run);
+        }
         run();
-    } else {
-        std::thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(run);
-            }
-        });
-    }
+    });
     let mut done = done.into_inner().map_err(|_| Error::protocol("a worker failed"))?;
     done.sort_unstable_by_key(|(index, _)| *index);
     let done = done.into_iter().map(|(_, result)| result).collect::<Result<Vec<T>>>()?;
     if done.len() < pieces.len() { Err(Error::protocol("a worker failed")) } else { Ok(done) }
+}
+
+/// Like [`on_threads`], all on the caller's thread: for work that takes less time than the start of a thread.
+pub fn in_order<I, T>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
+    pieces.iter().map(|piece| one(piece, interrupt, work)).collect()
+}
+
+fn one<I, T>(piece: &I, interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<T> {
+    interrupt.check()?;
+    guard::guarded("a part of the log cannot be processed", || work(piece))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_and_the_caller_alone_have_the_same_results() {
+        let pieces: Vec<u64> = (0..1000).collect();
+        let square = |piece: &u64| Ok(piece * piece);
+        let wanted: Vec<u64> = pieces.iter().map(|piece| piece * piece).collect();
+        let none = Interrupt::default();
+        assert_eq!(in_order(&pieces, &none, &square).unwrap(), wanted);
+        assert_eq!(on_threads(&pieces, &none, &square).unwrap(), wanted);
+        let fails = |piece: &u64| if *piece == 500 { Err(Error::protocol("five hundred")) } else { Ok(*piece) };
+        let panics = |piece: &u64| if *piece == 500 { panic!("five hundred") } else { Ok(*piece) };
+        for work in [&fails as &(dyn Fn(&u64) -> Result<u64> + Sync), &panics] {
+            for error in [in_order(&pieces, &none, work).unwrap_err(), on_threads(&pieces, &none, work).unwrap_err()] {
+                assert!(format!("{error:?}").contains("five hundred"), "{error:?}");
+            }
+        }
+        none.raise();
+        assert!(in_order(&pieces, &none, &square).is_err() && on_threads(&pieces, &none, &square).is_err());
+    }
 }

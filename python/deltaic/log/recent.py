@@ -77,7 +77,6 @@ class _RecentVersions:
         version is missing, or has another size or time."""
         with self._lock:
             found = self._versions.get(store.location)
-            table_id, first, last = self._appends.get(store.location, ("", 0, -1))
         if found is None:
             return None
         snapshot, commit = found
@@ -87,14 +86,22 @@ class _RecentVersions:
                     del self._versions[store.location]
             return None
         snapshot = snapshot.through(store)
-        is_own = table_id == snapshot.metadata.id and first <= snapshot.version + 1 <= last
-        known = last if is_own else snapshot.version
-        if store.head(commit_path(known + 1)) is None:
-            return snapshot
+        before, known = None, self._last_append(snapshot)
+        while known != before:
+            if store.head(commit_path(known + 1)) is None:
+                return snapshot
+            before, known = known, self._last_append(snapshot)  # another thread may have appended meanwhile
         try:
             return snapshot.refresh()
         except (DeltaError, FileNotFoundError):
             return None  # reading the whole log may succeed, or raise a better error
+
+    def _last_append(self, snapshot: Snapshot) -> int:
+        """Returns the last version of the appends of this process that follow a version without a gap."""
+        with self._lock:
+            table_id, first, last = self._appends.get(snapshot.location, ("", 0, -1))
+        is_own = table_id == snapshot.metadata.id and first <= snapshot.version + 1 <= last
+        return last if is_own else snapshot.version
 
 
 def _identity(location: str, name: str) -> tuple[int, int, int] | None:

@@ -23,7 +23,7 @@ use crate::log::schema::{ADD, REMOVE, conform, text};
 use crate::log::skipping::selection::{self, Selection, select};
 use crate::log::skipping::statistics::num_records;
 use crate::log::state::listing::Listing;
-use crate::log::state::snapshot::Snapshot;
+use crate::log::state::snapshot::{Snapshot, are_short};
 use crate::log::state::totals::Sizes;
 use crate::log::state::{actions, changes};
 use crate::log::writing::checkpoint_writer::{self, Choices, WrittenCheckpoint};
@@ -275,9 +275,6 @@ fn compact_commits<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, Str
 
 type Text = Option<String>;
 
-/// Maximum number of bytes of commits that are parsed without checking for signals.
-const SHORT: u64 = 1 << 20;
-
 #[pyfunction]
 fn read_definition(py: Python<'_>, store: &PyStore, checkpoint: Vec<String>, commits: Vec<(u64, String)>) -> PyResult<(Text, Text)> {
     let found = interrupt::run(py, |interrupt| Definition::read(&store.store, &checkpoint, &commits, interrupt))?;
@@ -331,12 +328,6 @@ impl PySnapshot {
     }
 }
 
-/// True if the commits are read and parsed in a few milliseconds.
-fn are_short(store: &PyStore, commits: &[(u64, String)]) -> bool {
-    let size = |(_, path): &(u64, String)| store.store.head(path).ok().flatten().map(|found| found.size);
-    store.store.is_brief() && commits.len() <= 4 && commits.iter().map(size).sum::<Option<u64>>().is_some_and(|bytes| bytes <= SHORT)
-}
-
 fn is_of_checkpoint(error: &Error) -> bool {
     let is_named = |place: &str| place.contains(".checkpoint.") || place.contains("/_sidecars/");
     error.kind() == Kind::Protocol && error.location().is_some_and(is_named)
@@ -371,7 +362,7 @@ impl PySnapshot {
     }
     fn refresh(&self, py: Python<'_>, store: &PyStore, commits: Vec<(u64, String)>) -> PyResult<Self> {
         let now = self.now();
-        let files = if now.is_decoded() && are_short(store, &commits) {
+        let files = if now.is_decoded() && are_short(store.store.as_ref(), &commits) {
             interrupt::brief(py, || now.refresh(&store.store, &commits, &Interrupt::default()))?
         } else {
             self.with(py, |files, interrupt| files.refresh(&store.store, &commits, interrupt))?

@@ -17,6 +17,7 @@ use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::log::schema::{ADD, REMOVE, long};
 use crate::parallel::PIECE;
+use crate::parallel::{in_order, on_threads};
 
 /// Which columns of actions to read.
 #[derive(Debug, Clone, Copy)]
@@ -283,6 +284,11 @@ impl<'a> Piece<'a> {
         self.segment
     }
 
+    /// Number of its rows, with those that are not live.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
     /// The live rows of the piece, as bits.
     pub fn live(&self) -> BooleanBuffer {
         self.segment.live().slice(self.from, self.rows)
@@ -298,6 +304,16 @@ impl<'a> Piece<'a> {
             }
         }
     }
+}
+
+/// Maximum number of rows that take less time than the start of a thread.
+pub const FEW: usize = 1000;
+
+/// Calls `work` for each piece, on several threads if they have many rows. Returns the results in the order
+/// of the pieces.
+pub fn each_piece<T: Send>(pieces: &[Piece<'_>], interrupt: &Interrupt, work: &(dyn Fn(&Piece<'_>) -> Result<T> + Sync)) -> Result<Vec<T>> {
+    let rows: usize = pieces.iter().map(|piece| piece.rows).sum();
+    if rows <= FEW { in_order(pieces, interrupt, work) } else { on_threads(pieces, interrupt, work) }
 }
 
 fn held(rows: &RecordBatch, columns: Columns, keep: &BooleanBuffer) -> Result<Vec<RecordBatch>> {

@@ -17,10 +17,9 @@ use super::totals::{DeletedTotals, Sizes, deleted_of, usual_bounds};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::log::reading::line::FileKind;
-use crate::log::reading::segment::{Columns, Piece, Segment};
+use crate::log::reading::segment::{Columns, Piece, Segment, each_piece};
 use crate::log::reading::sidecar::SidecarRows;
 use crate::log::schema::{ADD, REMOVE};
-use crate::parallel::on_threads;
 
 /// Number of small segments that are merged into one.
 const MAX_SMALL: usize = 16;
@@ -157,7 +156,7 @@ impl LiveSegments {
             let read = piece.read(Columns::Of(&["stats", "deletionVector"]), &piece.live(), interrupt)?;
             read.iter().map(actions::logical_rows).sum::<Result<Option<i64>>>()
         };
-        let counts = on_threads(&self.pieces(FileKind::Add), interrupt, &count)?;
+        let counts = each_piece(&self.pieces(FileKind::Add), interrupt, &count)?;
         let all: Option<i64> = counts.into_iter().sum();
         Ok(*self.num_records.get_or_init(|| all))
     }
@@ -171,7 +170,7 @@ impl LiveSegments {
             let read = piece.read(Columns::Of(&["size", "deletionVector"]), &piece.live(), interrupt)?;
             read.iter().try_fold(VectorFiles::default(), |sum, batch| Ok(sum.plus(VectorFiles::of(batch)?)))
         };
-        let counts = on_threads(&self.pieces(FileKind::Add), interrupt, &count)?;
+        let counts = each_piece(&self.pieces(FileKind::Add), interrupt, &count)?;
         let all = counts.into_iter().fold(VectorFiles::default(), VectorFiles::plus);
         Ok(*self.with_vectors.get_or_init(|| all))
     }
@@ -214,7 +213,7 @@ impl LiveSegments {
             read.iter().try_for_each(|batch| deleted.count_all(batch))?;
             Ok(deleted)
         };
-        let parts = on_threads(&self.pieces(FileKind::Add), interrupt, &of_piece)?;
+        let parts = each_piece(&self.pieces(FileKind::Add), interrupt, &of_piece)?;
         let all = parts.iter().fold(DeletedTotals::default(), DeletedTotals::plus);
         Ok(self.deleted.get_or_init(|| all))
     }

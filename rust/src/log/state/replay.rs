@@ -9,7 +9,7 @@ use hashbrown::HashTable;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::log::reading::keys::{Key, Keys, slot};
-use crate::log::reading::segment::Segment;
+use crate::log::reading::segment::{FEW, Segment};
 use crate::parallel::on_threads;
 
 /// Number of rows above which several threads are used.
@@ -49,7 +49,8 @@ pub fn replaced(root: &str, segments: &[Segment], first: usize, spans: &[Span], 
     }
     let asked: Vec<usize> = (0..segments.len()).filter(|number| *number >= first || segments[*number].live_count() > 0).collect();
     let read = |number: &usize| segments[*number].keys(root, interrupt);
-    let unread = asked.iter().any(|number| !segments[*number].has_keys());
+    let unread: usize = asked.iter().map(|number| &segments[*number]).filter(|segment| !segment.has_keys()).map(Segment::len).sum();
+    let unread = unread > FEW;
     let found = if unread { on_threads(&asked, interrupt, &read)? } else { asked.iter().map(read).collect::<Result<_>>()? };
     let mut keys: Vec<Option<&Keys>> = vec![None; segments.len()];
     for (number, found) in asked.iter().zip(found) {

@@ -18,7 +18,7 @@ use crate::log::reading::line::FileKind;
 use crate::log::reading::segment::Columns;
 use crate::log::schema::long;
 use crate::log::skipping::selection::{Selection, select_live};
-use crate::parallel::on_threads;
+use crate::parallel::{in_order, on_threads};
 use crate::predicate::Predicate;
 use crate::store::Store;
 
@@ -127,8 +127,9 @@ impl Snapshot {
         {
             return Err(Error::protocol("commits that do not follow this version").found(first).expected(self.version + 1));
         }
+        let read = |(version, path): &(u64, String)| Commit::read_or_leave(store, *version, path, self.eager_limit, interrupt);
         let read =
-            on_threads(commits, interrupt, &|(version, path)| Commit::read_or_leave(store, *version, path, self.eager_limit, interrupt))?;
+            if are_short(store.as_ref(), commits) { in_order(commits, interrupt, &read) } else { on_threads(commits, interrupt, &read) }?;
         let mut next = Self { version: *last, ..self.clone() };
         let changes = next.take_commits(read)?;
         next.files = self.files.after(changes, interrupt)?;
@@ -212,6 +213,17 @@ impl Snapshot {
         });
         newer.collect()
     }
+}
+
+/// Maximum number of commits that are read in a few milliseconds.
+const MOST_SHORT: usize = 32;
+/// Maximum number of their bytes.
+const SHORT: u64 = 256 << 10;
+
+/// True if the commits are read and parsed in a few milliseconds.
+pub fn are_short(store: &dyn Store, commits: &[(u64, String)]) -> bool {
+    let size = |(_, path): &(u64, String)| store.head(path).ok().flatten().map(|found| found.size);
+    store.is_brief() && commits.len() <= MOST_SHORT && commits.iter().map(size).sum::<Option<u64>>().is_some_and(|bytes| bytes <= SHORT)
 }
 
 fn check_versions(version: u64, from_zero: bool, commits: &[(u64, String)]) -> Result<()> {

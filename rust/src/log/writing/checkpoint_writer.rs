@@ -16,11 +16,10 @@ use super::checkpoint_columns::{Plan, single_actions};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::log::reading::line::FileKind;
-use crate::log::reading::segment::Piece;
+use crate::log::reading::segment::{Piece, each_piece};
 use crate::log::reading::sidecar::{Sidecar, unexpired};
 use crate::log::state::snapshot::Snapshot;
 use crate::pages::checksums::{ColumnWriter, ColumnWriters};
-use crate::parallel::on_threads;
 use crate::schema::TableSchema;
 use crate::store::noted_writer::{NotedWriter, WriteFailure};
 use crate::store::{ObjectWriter, Store};
@@ -79,7 +78,7 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
                 let rows = unexpired(piece, choices.min_deletion_timestamp, interrupt)?;
                 rows.iter().map(|batch| plan.actions(kind, batch)).collect::<Result<Vec<_>>>()
             };
-            for batch in on_threads(pieces, interrupt, &ready)?.iter().flatten() {
+            for batch in each_piece(pieces, interrupt, &ready)?.iter().flatten() {
                 actions += batch.num_rows();
                 adds += if kind == FileKind::Add { batch.num_rows() } else { 0 };
                 file.push(batch)?;
