@@ -242,13 +242,17 @@ def document(snapshot: Snapshot, commit_info: Mapping[str, Any], *, sizes: bool 
         fields["setTransactions"] = [_transaction(app_id, *entry) for app_id, entry in transactions.items()]
     if len(core.domains) <= _MOST_DOMAINS:
         fields["domainMetadata"] = [_action(text, "domainMetadata") for text in core.domains.values()]
-    fields["metadata"] = json.loads(snapshot.metadata.to_json())["metaData"]
-    fields["protocol"] = json.loads(snapshot.protocol.to_json())["protocol"]
+    fields |= snapshot.keep_of_definition("checksum", lambda: _definition(snapshot))
     if sizes:
         fields["fileSizeHistogram"] = dict(zip(_HISTOGRAM, core.size_histogram(), strict=True))
     if _VECTORS in (snapshot.protocol.reader_features or ()):
         fields[_DELETED[2]] = {"deletedRecordCounts": core.deleted_records[2]}
     return fields
+
+
+def _definition(snapshot: Snapshot) -> dict[str, Any]:
+    metadata, protocol = json.loads(snapshot.metadata.to_json()), json.loads(snapshot.protocol.to_json())
+    return {"metadata": metadata["metaData"], "protocol": protocol["protocol"]}
 
 
 def _transaction(app_id: str, version: int, last_updated: int | None) -> dict[str, Any]:
