@@ -58,6 +58,7 @@ from deltaic.protocol.schema import DataType, Schema
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.expressions import Analyser
+    from deltaic.engine.spark.native.tables import TableRelation
     from deltaic.log.snapshot import Snapshot
     from deltaic.log.stream import StreamFiles, TableStream
 
@@ -82,6 +83,7 @@ class SparkEngine:
         self.read_path = ReadPath(spark, native)
         self.session = EngineSession(spark, self.read_path)
         self.last_snapshot = LastSnapshot()
+        self._last_table: TableRelation | None = None
         self._queries: Callable[[str], str] | None = None
 
     def with_queries(self, prepared: Callable[[str], str]) -> SparkEngine:
@@ -195,8 +197,15 @@ class SparkEngine:
         """A DataFrame that follows the table: each query over it sees the version that is the newest when it
         is planned. `newest`: opens it, and is given the one that was seen last. `place`: the same for the
         same table with the same rights. By public interfaces alone the DataFrame stays at `snapshot`."""
-        with named_errors():
+
+        def made() -> Any:
             return self._table(snapshot, columns, newest, place)
+
+        with named_errors():
+            last = self._last_table
+            if last is None or not last.shows(snapshot, columns, place):
+                return made()
+            return self.read_path.planned("a table in a plan", last.frame, made)
 
     def stream(self, stream: TableStream, schema: Schema, frame_of: Callable[[StreamFiles], Any]) -> Any:
         """A streaming DataFrame. `schema`: its columns. `frame_of`: the rows of a batch.
@@ -242,10 +251,13 @@ class SparkEngine:
             return self._scan(known, metadata)
 
         def native() -> Any:
-            from deltaic.engine.spark.native.tables import TableRows, table_frame
+            from deltaic.engine.spark.native.tables import TableRows, table_relation
 
             rows = TableRows(snapshot, tuple(columns), newest, place, frame_of)
-            return table_frame(self.jvm, rows, self._output(snapshot, columns), frame)
+            table = table_relation(self.jvm, rows, self._output(snapshot, columns), frame)
+            if newest is not None:
+                self._last_table = table
+            return table.frame()
 
         def public() -> Any:
             return self._frame(ScanPlan(snapshot), columns) if frame is None else self._padded(frame, snapshot, columns)

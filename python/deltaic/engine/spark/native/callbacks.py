@@ -37,6 +37,7 @@ class Callbacks:
         self._gateway = gateway
         self._loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
         self._classes: dict[str, Any] = {}
+        self._shared: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._calls = self._create("Calls", _Proxy(self._counterparts), THREADS)
 
@@ -74,7 +75,15 @@ class Callbacks:
     def selected(self, rows: Any, lines: str) -> Any:
         """A Java Dataset with columns of the Dataset `rows`. `lines`: as `Selected` of `driver_classes`
         takes them."""
-        return self._create("Selected").of(rows, lines)
+        return self._one("Selected").of(rows, lines)
+
+    def directories(self, rows: Any, statuses: Any, positions: bytes | None, predicate: Any | None) -> Any:
+        """Seq[PartitionDirectory] of files, by `FileListing` of `listing_classes`."""
+        return self._one("FileListing").of(rows, statuses, positions, predicate)
+
+    def filter_trees(self, filters: Any) -> str:
+        """A Seq of Catalyst expressions as JSON, by `FilterTrees` of `listing_classes`."""
+        return str(self._one("FilterTrees").of(filters))
 
     def streaming(self, plan: Any) -> Any:
         """The analysed plan with its leaves marked as those of a stream."""
@@ -84,6 +93,12 @@ class Callbacks:
     def count(self) -> int:
         """Number of Python objects that Java objects can call."""
         return len(self._counterparts)
+
+    def _one(self, name: str) -> Any:
+        """The only object of a Java class without state."""
+        if name not in self._shared:
+            self._shared[name] = self._create(name)
+        return self._shared[name]
 
     def _create(self, name: str, *arguments: Any) -> Any:
         with self._lock:

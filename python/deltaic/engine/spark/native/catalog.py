@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from deltaic.engine.spark.native.session import session_catalog
+from deltaic.engine.spark.native.session import java_class, session_catalog
 
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 
 
 def identifier(spark: Any, name: tuple[str, str]) -> Any:
     """The Catalyst TableIdentifier of a name."""
-    jvm = spark._jvm
-    return jvm.org.apache.spark.sql.catalyst.TableIdentifier(name[1], jvm.scala.Option.apply(name[0]))
+    schema = java_class(spark, "scala.Some")(name[0])
+    return java_class(spark, "org.apache.spark.sql.catalyst.TableIdentifier")(name[1], schema)
 
 
 def current_schema(spark: Any) -> str:
@@ -31,7 +31,8 @@ def is_taken(spark: Any, name: tuple[str, str]) -> bool:
 
 def entry_of(spark: Any, name: tuple[str, str]) -> Any | None:
     """The CatalogTable of a table or permanent view, None if there is none."""
-    return session_catalog(spark).getTableMetadata(identifier(spark, name)) if is_taken(spark, name) else None
+    catalog, place = session_catalog(spark), identifier(spark, name)
+    return catalog.getTableMetadata(place) if catalog.tableExists(place) else None
 
 
 def default_location(spark: Any, name: tuple[str, str]) -> str:

@@ -10,6 +10,8 @@ Python drops the counterpart.
 
 from __future__ import annotations
 
+from deltaic.engine.spark.native.listing_classes import FILE_LISTING, FILTER_TREES
+
 PACKAGE = "deltaic.driver."
 
 CALLS = """
@@ -241,12 +243,17 @@ public class Selected {
 TABLE_FILES = """
 package deltaic.driver;
 
+import java.util.Arrays;
+import java.util.HashSet;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.types.StructType;
 import scala.Option;
+import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /** The leaf of a Delta table in an analysed plan, until `PlanTables` replaces it by a version's scan. */
@@ -257,10 +264,13 @@ public class TableFiles implements FileIndex {
   private final String key;
   private final long size;
   private final Seq roots;
+  private final HashSet partitions;
 
   /** `root`: the table's location, by which `Catalog.refreshByPath` finds cached rows; "" for a leaf of a
-      fixed version, whose cached rows stay valid. */
-  public TableFiles(Calls calls, SparkSession session, String token, String key, long size, String root) {
+      fixed version, whose cached rows stay valid. `partitions`: names of the partition columns, separated by
+      the character 0. */
+  public TableFiles(Calls calls, SparkSession session, String token, String key, long size, String root, String partitions) {
+    this.partitions = new HashSet(Arrays.asList((Object[]) partitions.split("\\0", -1)));
     this.calls = calls;
     this.session = session;
     this.token = token;
@@ -279,9 +289,14 @@ public class TableFiles implements FileIndex {
   }
 
   /** Values, as text, of aggregates over the rows for which all conditions are true; null for NULL. The
-      result itself is null if data files must be read to compute them. `aggregates`: "count", "min column"
-      or "max column" on each line. */
+      result itself is null if data files must be read to compute them, as for a condition on another than a
+      partition column. `aggregates`: "count", "min column" or "max column" on each line. */
   public Object[] totals(String planning, String aggregates, Seq conditions) {
+    for (Iterator each = conditions.iterator(); each.hasNext();) {
+      for (Iterator column = ((Expression) each.next()).references().iterator(); column.hasNext();) {
+        if (!partitions.contains(((Attribute) column.next()).name())) return null;
+      }
+    }
     Object answer = answer(new Object[] {"totals", planning, aggregates, conditions});
     return answer == null ? null : ((java.util.List) answer).toArray();
   }
@@ -718,6 +733,8 @@ public class StreamRows {
 
 SOURCES = {
     "Calls": CALLS,
+    "FileListing": FILE_LISTING,
+    "FilterTrees": FILTER_TREES,
     "ScanFiles": FILE_INDEX,
     "Selected": SELECTED,
     "TableFiles": TABLE_FILES,

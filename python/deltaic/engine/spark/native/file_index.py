@@ -68,12 +68,10 @@ class FileIndex:
         return self._directories(self._files.one(), predicate)
 
 
-def relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str, str]) -> Any:
-    """A DataFrame over a Java `FileIndex`: the columns of `data`, then those of `constants` (both pyspark
-    StructTypes). `options`: of Spark's Parquet reader."""
-    from pyspark.sql import DataFrame
-
-    java_relation = jvm.get(DATASOURCES + "HadoopFsRelation")(
+def java_relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str, str]) -> Any:
+    """A HadoopFsRelation over a Java `FileIndex`: the columns of `data`, then those of `constants` (both
+    pyspark StructTypes). `options`: of Spark's Parquet reader."""
+    return jvm.get(DATASOURCES + "HadoopFsRelation")(
         index,
         jvm.schema(constants.json()),
         jvm.schema(data.json()),
@@ -82,7 +80,13 @@ def relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str,
         jvm.get("org.apache.spark.api.python.PythonUtils").toScalaMap(options),
         jvm.spark._jsparkSession,
     )
-    return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(java_relation), jvm.spark)
+
+
+def relation_frame(jvm: Jvm, java: Any) -> Any:
+    """A DataFrame of a HadoopFsRelation."""
+    from pyspark.sql import DataFrame
+
+    return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(java), jvm.spark)
 
 
 def selected(jvm: Jvm, rows: Any, columns: Sequence[Plain]) -> Any:

@@ -29,7 +29,7 @@ once, and each query passes positions."""
 @dataclass(frozen=True, eq=False)
 class JvmFiles:
     """File metadata as Java objects. `rows`: InternalRow[] of constants, one for each file. `statuses`:
-    FileStatus[] of the same length. `positions`: int[] with the indexes of the selected files, None for all.
+    FileStatus[] of the same length. `positions`: indexes of the selected files (a NumPy array), None for all.
     `count`: number of files, before partition filters are evaluated for each."""
 
     rows: Any
@@ -85,7 +85,7 @@ class ListedFiles:
             self._all = self._of(None)
         if positions is None:
             return self._all
-        return JvmFiles(self._all.rows, self._all.statuses, self._jvm.ints(positions), len(positions))
+        return JvmFiles(self._all.rows, self._all.statuses, positions, len(positions))
 
     def _of(self, positions: Any | None) -> JvmFiles:
         """The files at these positions (a NumPy array), or all files for None."""

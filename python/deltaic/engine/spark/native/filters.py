@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from deltaic import _core
-from deltaic.engine.spark.native.jvm import DATASOURCES, EXPRESSIONS, Jvm
+from deltaic.engine.spark.native.jvm import EXPRESSIONS, Jvm
 from deltaic.engine.spark.read_path import is_unexpected, log
 from deltaic.errors import DeltaError
 from deltaic.protocol.column_mapping import physical_name
@@ -21,8 +21,7 @@ _COMPARISONS = {
     "LessThanOrEqual": "<=",
 }
 MOST_VALUES = 200
-"""Maximum number of values of an IN that prunes files, since py4j makes a call for each value; an IN with
-more prunes none."""
+"""Maximum number of values of an IN that prunes files; an IN with more prunes none."""
 
 INTERPRETED_FILES = 5000
 """Maximum number of files for which a predicate is interpreted; for more it is compiled to bytecode, which
@@ -62,10 +61,8 @@ def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _co
     The predicate may only prune: it is true for each row that matches the filters, and Spark evaluates the
     filters itself. Of `a = 1 AND f(b)` it is `a = 1`."""
     conjunction: _core.Predicate | None = None
-    strategy = jvm.companion(DATASOURCES + "DataSourceStrategy")
-    for index in range(filters.size()):
-        translated = strategy.translateFilter(filters.apply(index), True)
-        node = None if translated.isEmpty() else _weaker(translated.get())
+    for tree in _trees(jvm, filters):
+        node = None if tree is None else _weaker(tree)
         if node is None:
             continue
         try:
@@ -101,11 +98,9 @@ def partition_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _c
 
 
 def _exact_nodes(jvm: Jvm, filters: Any) -> list[dict[str, Any] | None]:
-    strategy = jvm.companion(DATASOURCES + "DataSourceStrategy")
     parts = []
-    for index in range(filters.size()):
-        translated = strategy.translateFilter(filters.apply(index), True)
-        node = None if translated.isEmpty() else _node(translated.get())
+    for tree in _trees(jvm, filters):
+        node = None if tree is None else _node(tree)
         parts.append(None if node is None or "starts_with" in _operators(node) else node)
     return parts
 
@@ -148,43 +143,44 @@ def _logical(path: list[str], schema: Schema) -> list[str]:
     return names
 
 
-def _weaker(node: Any) -> dict[str, Any] | None:
+def _trees(jvm: Jvm, filters: Any) -> list[dict[str, Any] | None]:
+    """The filters of Spark's data sources for a Seq of Catalyst expressions, as `FilterTrees` of
+    `listing_classes` has them."""
+    trees: list[dict[str, Any] | None] = json.loads(jvm.callbacks.filter_trees(filters))
+    return trees
+
+
+def _weaker(tree: dict[str, Any]) -> dict[str, Any] | None:
     """The JSON of a predicate that is true wherever the filter is, and perhaps elsewhere. None if no part of
     the filter can be translated."""
-    if _kind(node) != "And":
-        return _node(node)
-    parts = [part for side in (node.left(), node.right()) if (part := _weaker(side)) is not None]
+    if tree["kind"] != "And":
+        return _node(tree)
+    parts = [part for side in tree["parts"] if (part := _weaker(side)) is not None]
     return parts[0] if len(parts) == 1 else {"op": "and", "args": parts} if parts else None
 
 
-def _kind(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
-
-
-def _node(node: Any) -> dict[str, Any] | None:
-    """The JSON of the predicate tree for a filter (org.apache.spark.sql.sources); None if the tree has no
-    such form."""
-    kind = _kind(node)
+def _node(tree: dict[str, Any]) -> dict[str, Any] | None:
+    """The JSON of the predicate tree for a filter; None if the predicate tree has no such form."""
+    kind, parts = tree["kind"], tree["parts"]
     if kind in ("And", "Or"):
-        sides = [_node(side) for side in (node.left(), node.right())]
+        sides = [_node(side) for side in parts]
         return None if None in sides else {"op": kind.lower(), "args": sides}
     if kind == "Not":
-        inner = _node(node.child())
+        inner = _node(parts[0])
         return None if inner is None else {"op": "not", "arg": inner}
     if kind in _COMPARISONS:
-        return _compared(_COMPARISONS[kind], node.attribute(), [node.value()])
+        return _compared(_COMPARISONS[kind], parts[0], [parts[1]])
     if kind == "In":
-        values = node.values()
-        return _compared("in", node.attribute(), list(values)) if len(values) <= MOST_VALUES else None
+        return _compared("in", parts[0], parts[1]) if len(parts[1]) <= MOST_VALUES else None
     if kind == "StringStartsWith":
-        return _compared("starts_with", node.attribute(), [node.value()])
+        return _compared("starts_with", parts[0], [parts[1]])
     if kind in ("IsNull", "IsNotNull"):
-        null = {"op": "is_null", "column": list(split_path(node.attribute()))}
+        null = {"op": "is_null", "column": list(split_path(parts[0]))}
         return null if kind == "IsNull" else {"op": "not", "arg": null}
     return None
 
 
-def _compared(op: str, attribute: str, values: list[Any]) -> dict[str, Any] | None:
+def _compared(op: str, attribute: str, values: list[dict[str, Any]]) -> dict[str, Any] | None:
     texts = [_text(value) for value in values]
     if None in texts:
         return None
@@ -192,22 +188,19 @@ def _compared(op: str, attribute: str, values: list[Any]) -> dict[str, Any] | No
     return {"op": op, "column": column, **({"literals": texts} if op == "in" else {"literal": texts[0]})}
 
 
-def _text(value: Any) -> str | None:
-    """A filter's value as text, in the form of PROTOCOL.md's "Partition Value Serialization"; None for a
-    value without such a form."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, str)):
-        return str(value)
-    if isinstance(value, float):
-        return repr(value)
-    if not hasattr(value, "getClass"):
-        return None if value is None or isinstance(value, (bytes, bytearray)) else str(value)
-    kind = _kind(value)
+_AS_THEY_ARE = frozenset(
+    {"Boolean", "Byte", "Short", "Integer", "Long", "Float", "Double", "BigDecimal", "String", "Date", "LocalDate", "Instant"}
+)
+"""Java types whose text has the form of PROTOCOL.md's "Partition Value Serialization"."""
+
+
+def _text(value: dict[str, Any]) -> str | None:
+    """A filter's value as text, in the form of PROTOCOL.md; None for a value without such a form."""
+    kind, text = value["type"], str(value["text"])
     if kind == "Timestamp":
         # Before 1900, java.sql.Timestamp uses the Julian calendar or local mean time, and is not Spark's
         # instant.
-        return str(value.toInstant().toString()) if value.getTime() > _YEAR_1900 else None
+        return text if value["milliseconds"] > _YEAR_1900 else None
     if kind == "LocalDateTime":
-        return str(value.toString()).replace("T", " ")
-    return str(value.toString()) if kind in ("Date", "LocalDate", "Instant", "BigDecimal") else None
+        return text.replace("T", " ")
+    return text if kind in _AS_THEY_ARE else None

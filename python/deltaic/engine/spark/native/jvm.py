@@ -4,7 +4,7 @@ Nothing here makes a call for each row or file."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from typing import Any
 
@@ -108,16 +108,6 @@ class Jvm:
         """A StructType from its JSON."""
         return self.get("org.apache.spark.sql.types.DataType").fromJson(json)
 
-    def ints(self, values: Sequence[int] | Any) -> Any:
-        """An int[] of numbers or of a NumPy array. The bytes are sent in one call."""
-        import numpy as np
-
-        data = np.asarray(values, dtype=">i4")
-        array = self.gateway.new_array(self.get("int"), len(data))
-        if len(data):
-            self.get("java.nio.ByteBuffer").wrap(bytearray(data.tobytes())).asIntBuffer().get(array)
-        return array
-
     def file_statuses(self, statuses: pa.ChunkedArray | pa.Array) -> Any:
         """FileStatus[] of the column `__deltaic_status`, whose values are Hadoop's own serialization of each
         status: up to STATUSES of them are read in a few calls."""
@@ -165,42 +155,11 @@ class Jvm:
     def partition_directories(self, rows: Any, statuses: Any, positions: Any | None, predicate: Any | None) -> Any:
         """Seq[PartitionDirectory], one for each file, of its row of constants and its status.
 
-        `positions`: int[] of the files to list, None for all. `predicate`: a `BasePredicate` of Catalyst,
-        bound to the rows; a file is left out if it is not true for the file's row. The loop over the files
-        runs in the JVM: a Java stream whose functions are composed of method handles."""
-        handles, handle = self.get("java.lang.invoke.MethodHandles"), self.type_of("java.lang.invoke.MethodHandle")
-        directory, row = self.type_of(DATASOURCES + "PartitionDirectory"), self.type_of("org.apache.spark.sql.catalyst.InternalRow")
-        status_array = statuses.getClass()
-        lookup = handles.publicLookup()
-        row_at = self._bound(handle, handles.arrayElementGetter(rows.getClass()), rows)
-        status_at = self._bound(handle, handles.arrayElementGetter(status_array), statuses)
-        integer = self.primitive("Integer")
-        collector = handle.getMethod("asCollector", self._types(self.type_of("java.lang.Class"), integer))
-        as_array = collector.invoke(handles.identity(status_array), self.array(self.get("java.lang.Object"), status_array, 1))
-        both = handles.filterArguments(
-            lookup.unreflect(directory.getMethod("apply", self._types(row, status_array))),
-            0,
-            self.array(self.get("java.lang.invoke.MethodHandle"), row_at, handles.filterReturnValue(status_at, as_array)),
-        )
-        signature = self.get("java.lang.invoke.MethodType").methodType(directory, integer)
-        once = handles.permuteArguments(both, signature, self.array(self.get("int"), 0, 0))
-        streams = self.get("java.util.stream.IntStream")
-        stream = streams.range(0, len(statuses)) if positions is None else streams.of(positions)
-        if predicate is not None:
-            evaluate = lookup.unreflect(self.type_of(EXPRESSIONS + "BasePredicate").getMethod("eval", self._types(row)))
-            holds = handles.filterReturnValue(row_at, self._bound(handle, evaluate, predicate))
-            stream = stream.filter(self._as_function("java.util.function.IntPredicate", holds))
-        directories = stream.mapToObj(self._as_function("java.util.function.IntFunction", once))
-        return self.get("org.apache.spark.api.python.PythonUtils").toSeq(
-            directories.collect(self.get("java.util.stream.Collectors").toList())
-        )
-
-    def _bound(self, handle: Any, method: Any, target: Any) -> Any:
-        bind = handle.getMethod("bindTo", self._types(self.type_of("java.lang.Object")))
-        return bind.invoke(method, self.array(self.get("java.lang.Object"), target))
-
-    def _as_function(self, interface: str, method: Any) -> Any:
-        return self.get("java.lang.invoke.MethodHandleProxies").asInterfaceInstance(self.type_of(interface), method)
+        `positions`: indexes of the files to list (a NumPy array), None for all. `predicate`: a
+        `BasePredicate` of Catalyst, bound to the rows; a file is left out if it is not true for the file's
+        row."""
+        numbers = None if positions is None else positions.astype(">i4").tobytes()
+        return self.callbacks.directories(rows, statuses, numbers, predicate)
 
     def _types(self, *types: Any) -> Any:
         return self.array(self.get("java.lang.Class"), *types)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.native.deleted_rows import INDEX_COLUMNS, ROW_INDEX, in_row_indexes, opaque
-from deltaic.engine.spark.native.file_index import FileIndex, rehearse, relation, selected
+from deltaic.engine.spark.native.file_index import FileIndex, java_relation, rehearse, relation_frame, selected
 from deltaic.engine.spark.native.files import Files, ListedFiles, SelectedFiles
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.portable import scan_apart
@@ -139,7 +139,7 @@ class _Part:
         if needs_index and not self.columns.metadata:
             data = data.add(ROW_INDEX, "long")
         index = FileIndex(self.jvm, f"deltaic {self.scan.store.location} {self.kind} {key}", files, schema, self.scan)
-        rows = relation(self.jvm, index.java(), schema, data, self.columns.reader_options)
+        rows = relation_frame(self.jvm, java_relation(self.jvm, index.java(), schema, data, self.columns.reader_options))
         rehearse(self.jvm, index, schema, rows)
         if self.columns.metadata:
             # Spark's reader fills either ROW_INDEX or `_metadata.row_index`, never both.

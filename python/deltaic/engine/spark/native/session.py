@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+_CATALOG, _CLASSES = "_deltaic_session_catalog", "_deltaic_java_classes"
+
 
 def has_jvm(spark: Any) -> bool:
     """True if Python reaches the session's JVM, False on Spark Connect."""
@@ -63,8 +65,19 @@ def expression_of(spark: Any, java_column: Any) -> Any:
 
 
 def session_catalog(spark: Any) -> Any:
-    """The session's catalog of tables, views and functions (a Catalyst SessionCatalog)."""
-    return spark._jsparkSession.sessionState().catalog()
+    """The session's catalog of tables, views and functions (a Catalyst SessionCatalog). A session has one as
+    long as it lives."""
+    if (known := spark.__dict__.get(_CATALOG)) is None:
+        known = spark.__dict__[_CATALOG] = spark._jsparkSession.sessionState().catalog()
+    return known
+
+
+def java_class(spark: Any, name: str) -> Any:
+    """A Java class as py4j shows it, looked up once: py4j asks the JVM about each part of a name."""
+    classes: dict[str, Any] = spark.__dict__.setdefault(_CLASSES, {})
+    if name not in classes:
+        classes[name] = getattr(spark._jvm, name)
+    return classes[name]
 
 
 def has_temporary_view(spark: Any, name: str) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.errors import said_to_java
-from deltaic.engine.spark.native.file_index import relation
+from deltaic.engine.spark.native.file_index import java_relation, relation_frame
 from deltaic.engine.spark.native.filters import partition_predicate
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.native.totals import totals
@@ -133,27 +133,47 @@ class TableLeaf:
         return plan
 
 
-def table_frame(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) -> Any:
-    """A DataFrame with the columns of `schema` (a pyspark StructType) whose plan is a leaf for the table.
-    `frame`: the DataFrame of `rows.snapshot` if it exists already, else None. TypeError if Spark does not
-    run the optimizer rule that replaces the leaf."""
+@dataclass(frozen=True, eq=False)
+class TableRelation:
+    """The leaf of a table as a Java HadoopFsRelation, of which DataFrames are made by one call."""
+
+    jvm: Jvm
+    rows: TableRows
+    java: Any
+
+    def frame(self) -> Any:
+        """A DataFrame of the table. Its columns have expression ids of their own, so that it can be joined
+        with another DataFrame of the same relation."""
+        return relation_frame(self.jvm, self.java)
+
+    def shows(self, snapshot: Snapshot, columns: Sequence[str], place: str) -> bool:
+        """True if a DataFrame that follows the table from this snapshot would have an equal leaf."""
+        rows = self.rows
+        return rows.newest is not None and rows.snapshot is snapshot and rows.place == place and rows.columns == tuple(columns)
+
+
+def table_relation(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) -> TableRelation:
+    """The leaf of a table with the columns of `schema` (a pyspark StructType). `frame`: the DataFrame of
+    `rows.snapshot` if it exists already, else None. TypeError if Spark does not run the optimizer rule that
+    replaces the leaf."""
     leaf = TableLeaf(jvm, rows, frame)
     size = rows.snapshot.core.size_in_bytes
     root = "" if rows.newest is None else rows.snapshot.location
-    java = jvm.callbacks.create("TableFiles", leaf, jvm.spark, _key(rows), size, root)
-    table = relation(jvm, java, _no_columns(), schema, {})
+    partitions = "\0".join(rows.snapshot.table_schema.partition_columns)
+    files = jvm.callbacks.create("TableFiles", leaf, jvm.spark, _key(rows), size, root, partitions)
+    table = TableRelation(jvm, rows, java_relation(jvm, files, _no_columns(), schema, {}))
     _rehearse(jvm, table)
     return table
 
 
-def _rehearse(jvm: Jvm, frame: Any) -> None:
+def _rehearse(jvm: Jvm, table: TableRelation) -> None:
     """Installs the optimizer rule and checks, once per session, that Spark runs it: TypeError if the
     optimized plan still has the leaf."""
     if jvm.plans_tables:
         return
     rule = jvm.callbacks.rule()
     rule.install(jvm.spark._jsparkSession)
-    if rule.holdsTable(frame._jdf.select("*", jvm.array(jvm.get("java.lang.String"))).queryExecution().optimizedPlan()):
+    if rule.holdsTable(table.frame()._jdf.select("*", jvm.array(jvm.get("java.lang.String"))).queryExecution().optimizedPlan()):
         raise TypeError("Spark's optimizer does not run a rule that was added to the session")
     jvm.plans_tables = True
 

@@ -1,0 +1,103 @@
+"""Java classes for the listing of a scan's files: each replaces a few dozen py4j calls for a query by one.
+`driver_classes` compiles them with its own."""
+
+from __future__ import annotations
+
+FILE_LISTING = """
+package deltaic.driver;
+
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BasePredicate;
+import org.apache.spark.sql.execution.datasources.PartitionDirectory;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** Lists files for Spark: one PartitionDirectory for each. */
+public class FileListing {
+  /** `rows`: the constants of each file. `positions`: the files to list, as ints of four bytes, or null for
+      all. `predicate`: evaluated for the row of each file, which is left out if it is not true, or null. */
+  public Seq of(InternalRow[] rows, FileStatus[] statuses, byte[] positions, BasePredicate predicate) {
+    ByteBuffer numbers = positions == null ? null : ByteBuffer.wrap(positions);
+    int count = positions == null ? statuses.length : positions.length / 4;
+    ArrayList directories = new ArrayList(count);
+    for (int each = 0; each < count; each++) {
+      int number = numbers == null ? each : numbers.getInt();
+      if (predicate == null || predicate.eval(rows[number])) {
+        directories.add(PartitionDirectory.apply(rows[number], new FileStatus[] {statuses[number]}));
+      }
+    }
+    return CollectionConverters.asScala(directories).toSeq();
+  }
+}
+"""
+
+FILTER_TREES = """
+package deltaic.driver;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
+import org.apache.spark.sql.sources.Filter;
+import scala.Option;
+import scala.Product;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/** Catalyst expressions as JSON: an array of the filters of Spark's data sources into which Spark translates
+    them, null for an expression that has none. A filter is {"kind": "LessThan", "parts": [...]}, where parts
+    are filters, texts (a column's name) and values. A value is {"type": "Long", "text": "5"}. */
+public class FilterTrees {
+  private static final JsonNodeFactory NODES = JsonNodeFactory.instance;
+
+  public String of(Seq expressions) {
+    ArrayNode trees = NODES.arrayNode();
+    for (Iterator each = expressions.iterator(); each.hasNext();) {
+      Option filter = DataSourceStrategy$.MODULE$.translateFilter((Expression) each.next(), true);
+      if (filter.isEmpty()) trees.addNull();
+      else trees.add(tree((Filter) filter.get()));
+    }
+    return trees.toString();
+  }
+
+  private static ObjectNode tree(Filter filter) {
+    ObjectNode node = NODES.objectNode();
+    node.put("kind", filter.getClass().getSimpleName());
+    ArrayNode parts = node.putArray("parts");
+    Product product = (Product) filter;
+    for (int number = 0; number < product.productArity(); number++) {
+      Object part = product.productElement(number);
+      if (part instanceof Filter) {
+        parts.add(tree((Filter) part));
+      } else if (part instanceof Object[]) {
+        ArrayNode values = parts.addArray();
+        for (int each = 0; each < ((Object[]) part).length; each++) values.add(value(((Object[]) part)[each]));
+      } else if (number == 0 && part instanceof String) {
+        parts.add((String) part);
+      } else {
+        parts.add(value(part));
+      }
+    }
+    return node;
+  }
+
+  /** A java.sql.Timestamp is shown as UTC with its milliseconds since 1970. */
+  private static ObjectNode value(Object value) {
+    ObjectNode node = NODES.objectNode();
+    node.put("type", value == null ? "null" : value.getClass().getSimpleName());
+    if (value instanceof java.sql.Timestamp) {
+      node.put("text", ((java.sql.Timestamp) value).toInstant().toString());
+      node.put("milliseconds", ((java.sql.Timestamp) value).getTime());
+    } else if (value instanceof java.math.BigDecimal) {
+      node.put("text", ((java.math.BigDecimal) value).toPlainString());
+    } else {
+      node.put("text", String.valueOf(value));
+    }
+    return node;
+  }
+}
+"""
