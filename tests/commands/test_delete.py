@@ -108,6 +108,8 @@ def test_history(make: Make, sample: pa.Table) -> None:
     assert newest["operationMetrics"]["numDeletedRows"] == "1"
     times = {name: int(newest["operationMetrics"][name]) for name in ("executionTimeMs", "scanTimeMs", "rewriteTimeMs")}
     assert 0 <= times["scanTimeMs"] + times["rewriteTimeMs"] <= times["executionTimeMs"] + 2
+    table.delete()
+    assert table.history(1)[0]["operationParameters"]["predicate"] == '["true"]'
 
 
 def test_refusals(make: Make, sample: pa.Table) -> None:

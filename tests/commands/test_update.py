@@ -55,8 +55,8 @@ def test_what_is_written(make: Make, vectors: bool) -> None:
     metrics = table.update({"payload": "'y'"}, "id = 777")
     assert metrics["num_added_files"] == 1
     if vectors:
-        assert metrics["num_copied_rows"] == metrics["num_removed_files"] == 0
-        assert metrics["num_deletion_vectors_added"] == 1
+        assert metrics["num_copied_rows"] == metrics["num_removed_bytes"] == 0
+        assert metrics["num_removed_files"] == metrics["num_deletion_vectors_added"] == 1
     else:
         assert metrics["num_copied_rows"] == 9_999
         assert metrics["num_removed_files"] == 1

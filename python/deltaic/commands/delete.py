@@ -64,7 +64,7 @@ def delete(
         return snapshot, dict(NOTHING)
     times = PhaseTimes()
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
-    transaction = Transaction(snapshot, "DELETE", {"predicate": [] if where is None else [where]}, commit)
+    transaction = Transaction(snapshot, "DELETE", {"predicate": ["true" if where is None else where]}, commit)
     transaction.change = Change.REMOVE  # a rewritten file has only unchanged rows
     transaction.expect(Change.REMOVE)
     with staging(transaction):

@@ -40,6 +40,7 @@ class FileChanges:
     """Counts of files and rows that a command changed.
 
     `deleted`: number of deleted rows. `written_rows`: number of rows in new files, copied rows included.
+    `touched_files`: number of files that were removed or got a new deletion vector.
     `vectors`: numbers of deletion vectors that were added, removed and updated, as delta-spark counts
         them."""
 
@@ -49,6 +50,7 @@ class FileChanges:
     added_bytes: int = 0
     removed_files: int = 0
     removed_bytes: int = 0
+    touched_files: int = 0
     vectors: dict[str, int] = field(default_factory=lambda: {"added": 0, "removed": 0, "updated": 0})
     vector_bytes: int = 0
     change_files: int = 0
@@ -58,7 +60,7 @@ class FileChanges:
         vectors are written again."""
         metrics = marked.metrics
         self.deleted = metrics["num_deleted_rows"]
-        self.removed_files = metrics["num_removed_files"]
+        self.removed_files, self.touched_files = metrics["num_removed_files"], marked.removes.num_rows
         kept = pc.is_in(marked.removes["path"], value_set=marked.adds["path"])
         self.removed_bytes = total_size(marked.removes.filter(pc.invert(kept)))
         self.vectors = {name: metrics[f"num_deletion_vectors_{name}"] for name in ("added", "removed", "updated")}

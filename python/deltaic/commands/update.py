@@ -91,7 +91,13 @@ def update(
             changed = take_out(transaction, snapshot, engine, scan, rows, [new], target, recording)
 
     def metrics() -> dict[str, int]:
-        return {"num_updated_rows": len(rows), "num_copied_rows": changed.written_rows - len(rows), **file_metrics(changed)}
+        return {
+            "num_updated_rows": len(rows),
+            "num_copied_rows": changed.written_rows - len(rows),
+            **file_metrics(changed),
+            # Unlike DELETE, delta-spark's UPDATE also counts the files that only got a new deletion vector.
+            "num_removed_files": max(changed.removed_files, changed.touched_files),
+        }
 
     timed = times.metrics()
     return transaction.commit(lambda: {**metrics(), **timed}), metrics()
