@@ -213,6 +213,30 @@ def nothing_typed(at: Place) -> None:
     at.spark.sql("SELECT NULL AS x").write.format("delta").save(f"{at.root}/n")
 
 
+def of_parquet(at: Place, command: str) -> None:
+    """The command for a table of another format."""
+    at.sql("CREATE TABLE other_format (id BIGINT) USING parquet LOCATION '{root}/other'")
+    try:
+        at.sql(f"{command} other_format")
+    finally:
+        at.sql("DROP TABLE other_format")
+
+
+def history_of_view(at: Place) -> None:
+    at.spark.range(1).createOrReplaceTempView("shown")
+    at.sql("DESCRIBE HISTORY shown")
+
+
+def replaced_columns(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT, x INT) USING delta")
+    at.sql("ALTER TABLE delta.`{root}/n` REPLACE COLUMNS (id INT, x INT)")
+
+
+def converted_without_folders(at: Place) -> None:
+    at.spark.range(1).write.parquet(f"{at.root}/files")
+    DeltaTable.convertToDelta(at.spark, f"parquet.`{at.root}/files`", "nothing INT")
+
+
 def replaced(at: Place) -> None:
     at.spark.range(1).writeTo(f"delta.`{at.root}/none`").replace()
 
@@ -360,6 +384,22 @@ CASES = (
     Case("MERGE_WITHOUT_WHEN", "42601", P, ARGUMENT, statement("MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id")),
     Case("NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION", "42613", P, ARGUMENT, statement(f"{MERGE} DELETE WHEN MATCHED THEN DELETE")),
     Case("DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", A, ARGUMENT, statement("OPTIMIZE {t} WHERE id = 1")),
+    Case("DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", A, ARGUMENT, statement("OPTIMIZE {t} WHERE nothing = 1"), jvm=True),
+    Case("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", A, ARGUMENT, statement("OPTIMIZE {t} WHERE part ="), jvm=True),
+    Case("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", A, ARGUMENT, lambda at: at.write(mode="overwrite", replaceWhere="part ="), jvm=True),
+    Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "OPTIMIZE"), jvm=True),
+    Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "VACUUM"), jvm=True),
+    Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "DESCRIBE HISTORY"), jvm=True),
+    Case("EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE", "42809", A, ARGUMENT, history_of_view, jvm=True),
+    Case("NOT_SUPPORTED_CHANGE_COLUMN", "0A000", A, ARGUMENT, statement("ALTER TABLE {t} ALTER COLUMN id TYPE INT")),
+    Case("DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} ALTER COLUMN id TYPE STRING")),
+    Case("DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", A, ARGUMENT, replaced_columns),
+    Case(
+        "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED", "42000", A, ARGUMENT, statement("ALTER TABLE {t} CLUSTER BY (id)")
+    ),
+    Case("JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "42K0E", A, SCHEMA, statement(f"{ANY.format('t.id')} DELETE")),
+    Case("DELTA_TABLE_ALREADY_EXISTS", "42P07", A, errors.TableAlreadyExistsError, statement("CREATE TABLE {t} SHALLOW CLONE {t}")),
+    Case("DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME", "KD009", A, ARGUMENT, converted_without_folders),
     Case("DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST", "42703", I, ARGUMENT, statement("OPTIMIZE {t} ZORDER BY (nothing)")),
     Case("DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT", "22003", I, ARGUMENT, statement("VACUUM {t} RETAIN 1 HOURS")),
     Case("DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", "22003", I, ARGUMENT, lambda at: merge_builder(at).vacuum(-1)),
@@ -537,7 +577,18 @@ def test_parameters_of_a_condition(place: Place) -> None:
     assert f"{place.root}/none" in missing.value.getMessageParameters()["path"]
     assert missing.value.getQueryContext() == []
     for text, parameters in {
-        "ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')": {"config": "delta.newThing"},
+        "ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')": {
+            "config": "delta.newThing",
+            "disableCheckConfig": "spark.databricks.delta.allowArbitraryProperties.enabled",
+        },
+        "SELECT * FROM {t} VERSION AS OF 9": {"userVersion": "9", "earliest": "0", "latest": "2"},
+        "RESTORE TABLE {t} TO VERSION AS OF 9": {"version": "9", "startVersion": "0", "endVersion": "2"},
+        "ALTER TABLE {t} ALTER COLUMN text TYPE INT": {
+            "originName": "`text`",
+            "newName": "`text`",
+            "originType": '"STRING"',
+            "newType": '"INT"',
+        },
         "ALTER TABLE {t} DROP COLUMN nope": {"objectName": "`nope`"},
         "ALTER TABLE {t} ADD COLUMN text STRING": {"fieldNames": "`text`"},
         "INSERT INTO {t} VALUES (array(1), 'a', 'x')": {"srcType": '"ARRAY<INT>"', "targetType": '"BIGINT"'},

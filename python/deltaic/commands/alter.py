@@ -415,6 +415,8 @@ class Alter:
         before = snapshot.domains.get(clustering.DOMAIN)
         if not columns and before is None:
             return
+        if columns and (partitions := snapshot.metadata.partition_columns):
+            raise InvalidArgumentError("a partitioned table cannot be clustered", found=f"partitioned by {', '.join(partitions)}")
         configuration = clustering.configuration_of(Definition(snapshot.metadata, schema=snapshot.schema), columns)
         old = [path_text(path) for path in clustering.logical_columns(snapshot.schema, before)]
         new = [path_text(snapshot.schema.find(name)[0]) for name in columns]

@@ -74,7 +74,7 @@ class Run:
         self.both = {self.t: self.schema, self.s: source.schema}
         self.on = resolve_in_merge(engine, spec.on, self.both)
         if self.on.type not in ("boolean", "void"):
-            raise SchemaMismatchError("a condition must be a boolean", where=repr(spec.on), found=type_name(self.on.type))
+            raise SchemaMismatchError("the condition of a merge must be a boolean", where=repr(spec.on), found=type_name(self.on.type))
         if not self.on.deterministic:
             raise InvalidArgumentError("on= must be a deterministic condition", found=repr(spec.on))
         self._values_of: dict[int, list[Expression]] = {}

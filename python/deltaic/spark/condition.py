@@ -28,7 +28,7 @@ class Condition:
     Its groups are values of parameters, too.
     `parameters`: maps each message parameter to the error's attribute, or the group of `pattern`, that has
     the value. In "`found`" the value is put in backticks, as Spark writes column names; in '"found"' it is a
-    type, written in SQL.
+    type, written in SQL. "=text" is a text that is the same in each error.
     """
 
     name: str

@@ -73,6 +73,9 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
     searched = re.search(condition.pattern or "", error.message), re.search(condition.details, str(error.args[0]))
     named = {name: text for groups in searched if groups is not None for name, text in groups.groupdict().items()}
     for name, source in condition.parameters.items():
+        if source.startswith("="):
+            yield name, source[1:]
+            continue
         attribute = source.strip('`"')
         value = named.get(attribute, getattr(error, attribute, None))
         if value is not None:

@@ -10,6 +10,15 @@ _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
 _UNSUPPORTED = e.UnsupportedFeatureError
 
+_TYPE_CHANGE = "type can only (change where type widening|become a wider)"
+_UP_CAST = (
+    r"found (byte|byte to short|(byte|short) to integer|(byte|short|integer) to long|\w+ to decimal.*|decimal.* to decimal.*"
+    r"|(byte|short|integer|long|decimal.*) to float|(byte|short|integer|long|decimal.*|float) to double|date to timestamp\w*"
+    r"|timestamp\w* to timestamp\w*|[^<]+ to string)(;|$)"
+)
+"""The change of a type by a cast that Spark takes for one without loss (`Cast.canUpCast`), which it leaves to
+the table's format."""
+
 CONDITIONS: tuple[Condition, ...] = (
     # Schemas
     Condition("DELTA_READ_TABLE_WITHOUT_COLUMNS", "428GU", ANALYSIS, _SCHEMA, "^the table has no columns yet", {"tableName": "where"}),
@@ -52,13 +61,22 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", ANALYSIS, _SCHEMA, "^a struct lacks fields of", {"columnName": "where"}),
     Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
-    Condition("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", ANALYSIS),
+    Condition("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", ANALYSIS, parameters={"sqlExpr": "found"}),
     *(
         Condition(f"INSERT_COLUMN_ARITY_MISMATCH.{kind}", "21S01", ANALYSIS, _SCHEMA, pattern, {"tableName": "where"})
         for kind, pattern in (
             ("NOT_ENOUGH_DATA_COLUMNS", "^INSERT needs one value for each column of its list"),
             ("TOO_MANY_DATA_COLUMNS", "^INSERT has more values than columns of its list"),
         )
+    ),
+    Condition(
+        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "needs one value for each column",
+        {"tableName": "where", "columnName": "=not enough data columns", "insertColumns": "values", "numColumns": "columns"},
+        details=r"found (?P<values>\d+) .*expected (?P<columns>\d+) ",
     ),
     Condition(
         "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
@@ -77,7 +95,9 @@ CONDITIONS: tuple[Condition, ...] = (
         {"actualCount": "found", "expectedCount": "expected"},
     ),
     Condition("INVALID_FIELD_NAME", "42000", ANALYSIS, _ARGUMENT, "^only a struct gets new fields", {"path": "`where`"}),
-    Condition("DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", ANALYSIS, _ARGUMENT, "^replacing columns drops none"),
+    Condition(
+        "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", ANALYSIS, _ARGUMENT, "^replacing columns (drops none|changes no type)"
+    ),
     Condition("FIELD_ALREADY_EXISTS", "42710", ANALYSIS, _ARGUMENT, "^the column exists already", {"fieldNames": "`where`"}),
     Condition(
         "FIELD_NOT_FOUND",
@@ -103,7 +123,15 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a new column has no default yet",
     ),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"),
-    Condition("DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", ANALYSIS, _ARGUMENT, "columns? of the data (comes twice|differ only in case)"),
+    Condition(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.DATA",
+        "42711",
+        ANALYSIS,
+        _ARGUMENT,
+        "columns? of the data (comes twice|differ only in case)",
+        {"duplicateCols": "column"},
+        details="found '?(?P<column>[^';]+)",
+    ),
     Condition(
         "COLUMN_ALREADY_EXISTS",
         "42711",
@@ -124,7 +152,15 @@ CONDITIONS: tuple[Condition, ...] = (
         "characters that need column mapping",
         {"invalidColumnNames": "where"},
     ),
-    Condition("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", ANALYSIS, _ARGUMENT, "^no such partition column", {"columnName": "`found`"}),
+    Condition(
+        "DELTA_PARTITION_COLUMN_NOT_FOUND",
+        "42703",
+        ANALYSIS,
+        _ARGUMENT,
+        "^no such partition column",
+        {"columnName": "`found`", "schemaMap": "columns"},
+        details="(expected (one of )?(?P<columns>.+))?$",
+    ),
     Condition("DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", ANALYSIS, _ARGUMENT, "^no such clustering column", {"columnName": "found"}),
     *(
         Condition(f"DELTA_DUPLICATE_COLUMNS_FOUND.{place}", "42711", ANALYSIS, _ARGUMENT, pattern, {"duplicateCols": "`found`"})
@@ -137,6 +173,13 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", ANALYSIS),
     Condition("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", ANALYSIS),
     Condition("DELTA_INVALID_PARTITION_COLUMN_TYPE", "42996", ANALYSIS, _ARGUMENT, "cannot be partitioned by this column"),
+    Condition(
+        "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
+        "42000",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a partitioned table cannot be clustered",
+    ),
     Condition("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "42613", ANALYSIS, _ARGUMENT, "partitioned or clustered, not both"),
     Condition("DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS", "54000", ANALYSIS, _ARGUMENT, "clustered by at most"),
     Condition("DELTA_CLUSTERING_COLUMN_MISSING_STATS", "22000", ANALYSIS, _ARGUMENT, "by a column without statistics"),
@@ -151,11 +194,28 @@ CONDITIONS: tuple[Condition, ...] = (
         "0AKDC",
         ANALYSIS,
         _ARGUMENT,
-        "type can only (change where type widening|become a wider)",
+        _TYPE_CHANGE,
         {"fieldPath": "where"},
+        details=_UP_CAST,
+    ),
+    Condition(  # Spark's own, which it raises for a type that it does not cast to without loss
+        "NOT_SUPPORTED_CHANGE_COLUMN",
+        "0A000",
+        ANALYSIS,
+        _ARGUMENT,
+        _TYPE_CHANGE,
+        {"originName": "`where`", "newName": "`where`", "originType": '"before"', "newType": '"after"'},
+        details=r"found (?P<before>.+) to (?P<after>[^;]+)",
     ),
     Condition("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", ANALYSIS, _ARGUMENT, "an expression of the table uses"),
-    Condition("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", ANALYSIS, _ARGUMENT, "identity column cannot be updated"),
+    Condition(
+        "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
+        "42808",
+        ANALYSIS,
+        _ARGUMENT,
+        "identity column cannot be updated",
+        {"colName": "where"},
+    ),
     Condition(
         "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED",
         "42808",

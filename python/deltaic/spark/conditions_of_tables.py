@@ -26,6 +26,12 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_TABLE_NOT_FOUND", "42P01", ANALYSIS, e.TableNotFoundError, "", {"tableName": "where"}),
     Condition("DELTA_SCHEMA_NOT_SET", "KD008", ANALYSIS),
     Condition("DELTA_MISSING_DELTA_TABLE", "42P01", ANALYSIS, _ARGUMENT, "^no Delta table", {"tableName": "found"}),
+    Condition(
+        "DELTA_TABLE_ALREADY_EXISTS", "42P07", ANALYSIS, e.TableAlreadyExistsError, "^the table of the clone", {"tableName": "where"}
+    ),
+    Condition(
+        "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME", "KD009", ANALYSIS, _ARGUMENT, "^the folders do not fit partition_schema"
+    ),
     Condition("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", ANALYSIS, e.TableAlreadyExistsError, "", {"relationName": "where"}),
     Condition("DELTA_PATH_EXISTS", "42K04", ANALYSIS, parameters={"path": "where"}),
     Condition("DELTA_CREATE_TABLE_SCHEME_MISMATCH", "42KD7", ANALYSIS, parameters={"path": "where", "specifiedSchema": "found"}),
@@ -34,7 +40,13 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_SET_LOCATION_SCHEMA_MISMATCH", "42KD7", ANALYSIS, parameters={"original": "expected", "destination": "found"}),
     Condition("DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER", "42613", ANALYSIS, _UNSUPPORTED, "^ALTER TABLE SET LOCATION"),
-    Condition("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", ANALYSIS, parameters={"version": "found"}),
+    Condition(
+        "DELTA_CANNOT_RESTORE_TABLE_VERSION",
+        "22003",
+        ANALYSIS,
+        parameters={"version": "found", "startVersion": "first", "endVersion": "last"},
+        details=r"(expected (?P<first>\d+) to (?P<last>\d+))?$",
+    ),
     Condition(
         "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER",
         "22003",
@@ -106,7 +118,14 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST", "22KD0", RUNTIME, _ARGUMENT, "older versions of the table"),
     Condition("DELTA_FEATURE_DROP_HISTORY_TRUNCATION_NOT_ALLOWED", "42000", RUNTIME, _ARGUMENT, "needs the history to be truncated"),
     Condition("DELTA_CANNOT_DROP_CHECK_CONSTRAINT_FEATURE", "0AKDE", ANALYSIS, _ARGUMENT, "^the table has constraints"),
-    Condition("DELTA_UNKNOWN_CONFIGURATION", "F0000", ANALYSIS, _ARGUMENT, "^unknown table property", {"config": "found"}),
+    Condition(
+        "DELTA_UNKNOWN_CONFIGURATION",
+        "F0000",
+        ANALYSIS,
+        _ARGUMENT,
+        "^unknown table property",
+        {"config": "found", "disableCheckConfig": "=spark.databricks.delta.allowArbitraryProperties.enabled"},
+    ),
     Condition(
         "DELTA_CANNOT_MODIFY_TABLE_PROPERTY",
         "42939",
@@ -144,13 +163,22 @@ CONDITIONS: tuple[Condition, ...] = (
         {"name": "name", "expr": "where"},
     ),
     Condition("DELTA_CONSTRAINT_ALREADY_EXISTS", "42710", ANALYSIS, _ARGUMENT, "a constraint of this name is there already"),
-    Condition("DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704", ANALYSIS, _ARGUMENT, "^no such constraint"),
+    Condition(
+        "DELTA_CONSTRAINT_DOES_NOT_EXIST",
+        "42704",
+        ANALYSIS,
+        _ARGUMENT,
+        "^no such constraint",
+        {"constraintName": "found", "config": "=spark.databricks.delta.constraints.assumesDropIfExists.enabled", "confValue": "=true"},
+    ),
     Condition(
         "DELTA_UNSUPPORTED_COLUMN_MAPPING_MODE_CHANGE",
         "0AKDC",
         OPERATION,
         _UNSUPPORTED,
         "mode of column mapping",
+        {"oldMode": "old", "newMode": "new"},
+        details=r"(found '(?P<old>\w+)' to '(?P<new>\w+)'.*)?$",
     ),
     Condition(
         "DELTA_VIOLATE_TABLE_PROPERTY_VALIDATION_FAILED.PERSISTENT_DELETION_VECTORS_WITH_INCREMENTAL_MANIFEST_GENERATION",
@@ -213,7 +241,14 @@ CONDITIONS: tuple[Condition, ...] = (
         Condition(f"DELTA_CREATE_TABLE_WITH_DIFFERENT_{what}", "42KD7", ANALYSIS, parameters={"path": "where"})
         for what in ("PARTITIONING", "PROPERTY")
     ),
-    Condition("DELTA_MODE_NOT_SUPPORTED", "0AKDC", ARGUMENT, _ARGUMENT, "^unknown mode of generate", {"mode": "found"}),
+    Condition(
+        "DELTA_MODE_NOT_SUPPORTED",
+        "0AKDC",
+        ARGUMENT,
+        _ARGUMENT,
+        "^unknown mode of generate",
+        {"mode": "found", "supportedModes": "=symlink_format_manifest"},
+    ),
     Condition("DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", "22003", ARGUMENT, _ARGUMENT, "^retention is negative"),
     Condition("DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT", "22003", ARGUMENT, _ARGUMENT, "^retention is shorter than"),
 )

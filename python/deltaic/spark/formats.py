@@ -23,7 +23,7 @@ from deltaic.spark.frames import newest, version_at
 from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.spark.options import ChangeOptions, ReadOptions
 from deltaic.spark.partition_paths import partition_of
-from deltaic.spark.raising import raises_as_spark
+from deltaic.spark.raising import UNPARSED, raises_as_spark
 from deltaic.spark.session_tables import moment_of
 from deltaic.spark.views import path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
@@ -213,7 +213,7 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
         patches.replace(writers, name, _noting(getattr(writers, name), note))
     save = writers.save
 
-    @raises_as_spark({TableAlreadyExistsError: "DELTA_PATH_EXISTS"})
+    @raises_as_spark({TableAlreadyExistsError: "DELTA_PATH_EXISTS"}, of_predicates=UNPARSED)
     @functools.wraps(save)
     def saved(
         self: Any, path: str | None = None, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any

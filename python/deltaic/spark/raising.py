@@ -20,17 +20,27 @@ _C = TypeVar("_C", bound=type)
 
 _BASES = "pyspark.errors.exceptions.base"
 _DESCRIBED = "_deltaic_on_spark"
+UNPARSED = MappingProxyType({"PARSE_SYNTAX_ERROR": "DELTA_FAILED_RECOGNIZE_PREDICATE"})
+"""`of_predicates` of a function whose only expression is a predicate."""
+OF_PARTITIONS = MappingProxyType(
+    {**UNPARSED, "UNRESOLVED_COLUMN.WITH_SUGGESTION": "DELTA_NON_PARTITION_COLUMN_REFERENCE"},
+)
+"""`of_predicates` of OPTIMIZE, which takes a predicate on partition columns."""
 _OF_ROWS_OF_OURS = "USER_RAISED_EXCEPTION"
 """Spark's condition for `raise_error`, which deltaic's checks of rows call in a query."""
 
 
 def raises_as_spark(
-    preferred: Mapping[type[DeltaError], str] | None = None, instead: Mapping[str, str] | None = None
+    preferred: Mapping[type[DeltaError], str] | None = None,
+    instead: Mapping[str, str] | None = None,
+    of_predicates: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[_F], _F]:
     """Returns a decorator for public functions on Spark: it makes each DeltaError an error of
     `pyspark.errors` too, with delta-spark's condition. `preferred`: conditions that this function has for
     errors of a class. `instead`: conditions of delta-spark -> the conditions of Spark itself for the same
-    mistakes, if Spark sees the statement before delta-spark."""
+    mistakes, if Spark sees the statement before delta-spark. `of_predicates`: conditions of Spark, for an
+    expression that it cannot resolve -> those that delta-spark has instead for the predicate of this
+    function."""
 
     def decorated(function: _F) -> _F:
         @functools.wraps(function)
@@ -39,7 +49,7 @@ def raises_as_spark(
                 return function(*args, **named)
             except DeltaError as error:
                 name = next((name for kind, name in (preferred or {}).items() if isinstance(error, kind)), None)
-                make_of_spark(error, name, instead or {})
+                make_of_spark(error, name, instead or {}, of_predicates)
                 raise
 
         return cast(_F, call)
@@ -71,13 +81,18 @@ class _ErrorDescription:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-def make_of_spark(error: DeltaError, preferred: str | None = None, instead: Mapping[str, str] = MappingProxyType({})) -> None:
+def make_of_spark(
+    error: DeltaError,
+    preferred: str | None = None,
+    instead: Mapping[str, str] = MappingProxyType({}),
+    of_predicates: Mapping[str, str] = MappingProxyType({}),
+) -> None:
     """Changes the class of an error to one that also derives from a class of `pyspark.errors`. The object,
-    its traceback and its attributes stay. `preferred`: the name of its condition. `instead`: as for
-    `raises_as_spark`."""
+    its traceback and its attributes stay. `preferred`: the name of its condition. `instead`,
+    `of_predicates`: as for `raises_as_spark`."""
     if hasattr(error, "getCondition"):
         return
-    described, kind = _described(error, preferred, instead)
+    described, kind = _described(error, preferred, instead, of_predicates)
     error.__dict__[_DESCRIBED] = described
     error.__class__ = _class_of(type(error), kind)
 
@@ -159,7 +174,9 @@ def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
     return _classes.setdefault((plain, kind), cast("type[DeltaError]", made))
 
 
-def _described(error: DeltaError, preferred: str | None, instead: Mapping[str, str]) -> tuple[_ErrorDescription, str]:
+def _described(
+    error: DeltaError, preferred: str | None, instead: Mapping[str, str], of_predicates: Mapping[str, str] = MappingProxyType({})
+) -> tuple[_ErrorDescription, str]:
     """Returns the error's condition and the name of its class in `pyspark.errors`. They come from the
     condition in its message, from the table of conditions, from Spark's own exception, or from its class, in
     this order."""
@@ -168,6 +185,8 @@ def _described(error: DeltaError, preferred: str | None, instead: Mapping[str, s
     cause: Any = error.__cause__
     if known is None and (kind := _spark_class(cause)) is not None:
         condition = cause.getCondition()
+        if (of_predicate := condition_named(of_predicates.get(condition or "", ""))) is not None:
+            return _ErrorDescription(of_predicate.name, of_predicate.sql_state), of_predicate.kind
         if condition is not None and condition != _OF_ROWS_OF_OURS:
             return _ErrorDescription(condition, cause.getSqlState(), dict(cause.getMessageParameters() or {})), kind
     if known is None and name is not None:  # raised for a row in a task

@@ -16,9 +16,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.engine import application_of, enabled_as
-from deltaic.engine.spark.native.session import has_jvm, session_catalog
+from deltaic.engine.spark.native.session import has_jvm, has_temporary_view, session_catalog
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.plan.literal import col
 from deltaic.planning.columns import check_has_columns
 from deltaic.protocol.schema import Schema
@@ -32,7 +32,7 @@ from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, parsed, path_
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
-from deltaic.spark.raising import raises_as_spark
+from deltaic.spark.raising import OF_PARTITIONS, raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
@@ -197,7 +197,7 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         reader = Reader(whole)
         before, names = read_definitions(reader, _CHANGES) or ("", [])
         with opening(spark), SparkTables(spark, before, names, frames) as tables:
-            runs = run if reader.tokens[reader.position].keyword in CHANGES_ROWS else _runs
+            runs = run if reader.tokens[reader.position].keyword in CHANGES_ROWS else _optimizes if reader.at("OPTIMIZE") else _runs
             done = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
         if reader.tokens[reader.position].keyword in _CHANGES and named is not None and named.path is None:
             _show_again(spark, named)
@@ -211,8 +211,9 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         return _queried(spark, reader, args, frames)
 
 
+_MISSING: Mapping[type[DeltaError], str] = {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"}
 _runs = raises_as_spark(
-    {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"},
+    _MISSING,
     {
         "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
         "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
@@ -220,6 +221,10 @@ _runs = raises_as_spark(
 )(run)
 """Like `run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. For statements that change
 rows Spark looks the path up itself, and has another condition."""
+
+
+_optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(run)
+"""Like `_runs`, for OPTIMIZE, whose condition is one on partition columns."""
 
 
 def _names_table(spark: Any, text: str) -> bool:
@@ -253,12 +258,27 @@ def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[N
             if not _is_known(spark, target):
                 raise InvalidArgumentError("no such table or view", found=str(target), expected="delta.`path`, or a name") from error
             expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
-            raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=str(target), expected=expected) from error
+            condition = _condition_of_no_delta_table(spark, first, target)
+            raise InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected) from error
         if first in _CHANGES and _NO_TABLE.search(str(error)):
             raise UnsupportedFeatureError(
                 f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
             ) from error
         raise
+
+
+def _condition_of_no_delta_table(spark: Any, first: str, name: Name) -> str:
+    """The condition of delta-spark for a statement that begins with the word `first`, about a view or a table
+    of another format."""
+    if first in ("DESCRIBE", "DESC") and query_of_view(spark, name.parts) is None and not _is_temporary(spark, name):
+        return "DELTA_ONLY_OPERATION"
+    if first in ("DESCRIBE", "DESC"):
+        return "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+    return "DELTA_ONLY_OPERATION" if first in ("OPTIMIZE", "VACUUM") else "DELTA_MISSING_DELTA_TABLE"
+
+
+def _is_temporary(spark: Any, name: Name) -> bool:
+    return len(name.parts) == 1 and has_temporary_view(spark, name.parts[0])
 
 
 def _is_known(spark: Any, name: Name) -> bool:

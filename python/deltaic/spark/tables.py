@@ -25,7 +25,7 @@ from deltaic.spark.expressions import assignments, condition_text, sql_text
 from deltaic.spark.frames import check_restorable
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
 from deltaic.spark.named_tables import parsed
-from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
+from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, moment_of
 from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator, Way
@@ -451,6 +451,7 @@ class DeltaOptimizeBuilder:
         self._filters.append(sql_text(partitionFilter, "partitionFilter"))
         return self
 
+    @raises_as_spark(of_predicates=OF_PARTITIONS)
     def executeCompaction(self) -> DataFrame:
         """Rewrites small files, and files with many deleted rows, into files of `delta.targetFileSize`.
 
@@ -461,6 +462,7 @@ class DeltaOptimizeBuilder:
         """
         return frame_of(self._spark, optimized(self._table, lambda: self._table.optimize.compact(self._where)))
 
+    @raises_as_spark(of_predicates=OF_PARTITIONS)
     def executeZOrderBy(self, *cols: Any) -> DataFrame:
         """Rewrites all files with their rows sorted along a Z-order curve over `cols`, so that conditions on
         any of them skip files.

@@ -63,7 +63,8 @@ def create(reader: Reader, tables: Tables) -> Rows:
             return nothing()
         if if_missing and not is_new_name:
             return nothing()
-        raise TableAlreadyExistsError("a table is there already", where=path, expected="CREATE OR REPLACE TABLE, or IF NOT EXISTS")
+        what = "a table is there already" if source is None else "the table of the clone is there already"
+        raise TableAlreadyExistsError(what, where=path, expected="CREATE OR REPLACE TABLE, or IF NOT EXISTS")
     if source is not None:
         if text is not None or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:
             raise InvalidArgumentError(
