@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from datetime import timedelta
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +24,9 @@ from deltaic.engine.spark.native.callbacks import THREADS
 from spark_session import with_jvm
 
 BATCHES = int(os.environ.get("DELTAIC_STREAM_BATCHES", "15"))
+TIMED = 100
+"""Number of batches whose median time is compared with that of the last ones, in a stream of at least ten
+times as many."""
 VECTORS = {"delta.enableDeletionVectors": True}
 
 
@@ -122,12 +127,14 @@ def test_merges_of_many_batches_leave_nothing_behind(session: Any, tmp_path: Pat
     path, wanted = tmp_path / "target", {}
     table = deltaic.write(path, {"id": list(range(200)), "n": [0] * 200}, properties=VECTORS)
     numbers: list[dict[str, int]] = []
+    seconds: list[float] = []
 
     def merged(batch: Any, number: int) -> None:
-        target = f"delta.`{path}`"
+        start, target = time.perf_counter(), f"delta.`{path}`"
         batch.createOrReplaceTempView("batch")
         update = "WHEN MATCHED THEN UPDATE SET n = t.n + 1 WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, 0)"
         batch.sparkSession.sql(f"MERGE INTO {target} t USING batch s ON t.id = s.id {update}")
+        seconds.append(time.perf_counter() - start)
         if number in (BATCHES // 3, BATCHES - 1):
             numbers.append(held(session))
 
@@ -149,3 +156,8 @@ def test_merges_of_many_batches_leave_nothing_behind(session: Any, tmp_path: Pat
     for what, count in last.items():
         most = first[what] + spare.get(what, 2 * THREADS)
         assert count <= most, f"{what}: {first[what]} and, {BATCHES - BATCHES // 3} batches later, {count}"
+    if BATCHES >= 10 * TIMED:
+        # The JVM's compiler is at work in the batches before.
+        early, late = (median(part) for part in (seconds[TIMED : 2 * TIMED], seconds[-TIMED:]))
+        print(f"seconds of a batch: {early:.3f} early, {late:.3f} late; {first} early, {last} late")
+        assert late <= 1.5 * early
