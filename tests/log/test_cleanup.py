@@ -81,12 +81,14 @@ def test_a_log_that_has_hardly_grown_is_not_listed_again(tmp_path: Path, monkeyp
     monkeypatch.setattr(cleanup, "_CLEANINGS", cleanup._Cleanings())
     monkeypatch.setattr(cleanup, "_clean_staged", lambda *_: cleaned.append(1) or 0)
     monkeypatch.setattr(cleanup, "_NAMES_PER_COMMIT", 4)
+    monkeypatch.setattr(cleanup, "_LEAST_COMMITS", 0)
     names = len(os.listdir(tmp_path / "_delta_log"))
     assert 8 <= names < 12
     for number in range(4, 10):
         cleanup.clean_if_due(snapshot, now=NOW * 1000)
         snapshot = append(snapshot, f"{number}.parquet", options=CommitOptions(checkpoint=False))
     assert len(cleaned) == 3  # at versions 3, 5 and 8
+    monkeypatch.setattr(cleanup, "_LEAST_COMMITS", 100)
     cleanup.clean(snapshot, now=NOW * 1000)
     cleanup.clean_if_due(snapshot, now=NOW * 1000 + 3_599_000)
     assert len(cleaned) == 4

@@ -34,9 +34,11 @@ _DAY_MS = 86_400_000
 STAGED = rf"^{LOG}/(?:_sidecars/)?\.[^/]{{1,40}}\.[0-9a-f]{{32}}\.tmp$"
 STAGED_AGE = _DAY_MS
 """Age (ms) from which a temporary file of the log counts as left behind by a writer that was killed."""
-# Number of files of a log for each commit after which it is cleaned again, and ms after which it is cleaned
-# again in any case. A log of 20,000 files is cleaned at the first checkpoint after 500 more commits.
+# Number of files of a log for each commit after which it is cleaned again, the least number of commits, and
+# the ms after which it is cleaned again in any case. A log of 20,000 files is cleaned at the first checkpoint
+# after 500 more commits.
 _NAMES_PER_COMMIT = 40
+_LEAST_COMMITS = 100
 _PAUSE = 3_600_000
 # Maximum number of tables; above it, the least recently cleaned one is cleaned at its next checkpoint.
 _MOST_TABLES = 1000
@@ -70,7 +72,7 @@ class _Cleanings:
         """`names`: number of files in the log's folder."""
         with self._lock:
             self._next.pop(self._key(snapshot), None)
-            self._next[self._key(snapshot)] = snapshot.version + names // _NAMES_PER_COMMIT, now + _PAUSE
+            self._next[self._key(snapshot)] = snapshot.version + max(names // _NAMES_PER_COMMIT, _LEAST_COMMITS), now + _PAUSE
             while len(self._next) > _MOST_TABLES:
                 self._next.popitem(last=False)
 
