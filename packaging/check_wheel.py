@@ -1,5 +1,5 @@
-"""The wheel as a user gets it: small enough, installed into a clean environment without Rust, where the examples of README.md and of
-docs/get-started.md run."""
+"""The wheel as a user gets it: small enough, installed into a clean environment without Rust, where the
+examples of README.md and of docs/get-started.md run."""
 
 from __future__ import annotations
 

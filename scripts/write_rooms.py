@@ -13,16 +13,16 @@ PACKAGE = ROOT / "python" / "deltaic"
 CRATE = ROOT / "rust" / "src"
 _HEAD = """# Rooms
 
-The map of the code: each package of Python and each module of the Rust crate, with the first sentence of its own text. It is written by
-`scripts/write_rooms.py`; to change a line, change the docstring.
+This page is the map of the code: each package of Python and each module of the Rust crate, with the first
+sentence of its docstring. `scripts/write_rooms.py` writes it; to change a line, change the docstring.
 
-A change to a room shows in the tests named with it. A room imports only rooms below it in the first table
-(`tests/test_layering.py`), so a change cannot need one above.
+The tests named with a room fail if its behaviour changes. A room imports only rooms below it in the first
+table (`tests/test_layering.py`), so a change of a room never needs a change of a room above it.
 """
 
 
 def layers() -> list[list[str]]:
-    """Rows of rooms from the doors down, as tests/test_layering.py has them."""
+    """Rows of rooms from the public interface down, as in tests/test_layering.py."""
     tree = ast.parse((ROOT / "tests" / "test_layering.py").read_text(encoding="utf-8"))
     (value,) = [node.value for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "LAYERS"]
     assert value is not None
@@ -75,7 +75,7 @@ def crate() -> list[tuple[str, str]]:
 
 
 def page() -> str:
-    lines = [_HEAD, "## Python, from the doors down", "", "| room | what is here | tests |", "|---|---|---|"]
+    lines = [_HEAD, "## Python, from the public interface down", "", "| room | what is here | tests |", "|---|---|---|"]
     lines += [f"| `{path}` | {text} | {named} |" for path, text, named in rooms()]
     lines += [
         "",

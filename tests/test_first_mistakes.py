@@ -51,7 +51,7 @@ CASES: dict[str, Case] = {
     # names of columns
     "a column": (lambda t: t.scan(["citty"]), InvalidArgumentError, "no such column; found 'citty'; expected city"),
     "a column like none": (lambda t: t.scan(["x"]), InvalidArgumentError, "found 'x'; expected one of id, city, degrees, day"),
-    "columns as text": (lambda t: t.scan("id"), InvalidTypeError, "columns is a sequence of names; found 'id'"),
+    "columns as text": (lambda t: t.scan("id"), InvalidTypeError, "columns must be a sequence of names; found 'id'"),
     "a column of a condition": (
         lambda t: t.scan(where="citty = 'Rome'"),
         InvalidArgumentError,
@@ -126,23 +126,27 @@ CASES: dict[str, Case] = {
     ),
     "a tilde": (lambda t: deltaic.DeltaTable("~/weather"), TableNotFoundError, r"expected a path without '~': os\.path\.expanduser"),
     "a number as a path": (lambda t: deltaic.DeltaTable(5), InvalidTypeError, "found int; expected text or os.PathLike"),  # type: ignore[arg-type]
-    "no path": (lambda t: deltaic.DeltaTable(""), InvalidArgumentError, "a table's path is empty"),
+    "no path": (lambda t: deltaic.DeltaTable(""), InvalidArgumentError, "the path of a table is empty"),
     "a scheme": (lambda t: deltaic.DeltaTable("foo://x/y"), InvalidArgumentError, "found foo; expected a local path, file://"),
     "write into a file": (
         lambda t: deltaic.write(__file__, FRAME),
         InvalidArgumentError,
-        "no table can be made here; found a file; expected",
+        "no table can be created here; found a file; expected",
     ),
     "create in a log": (
         lambda t: deltaic.DeltaTable.create(t.location + "/_delta_log", "id int"),
         InvalidArgumentError,
-        "no table can be made here; found the folder of a log",
+        "no table can be created here; found the folder of a log",
     ),
-    "swapped arguments": (lambda t: deltaic.write(FRAME, t.location), InvalidTypeError, "a table's path; found DataFrame"),  # type: ignore[arg-type]
+    "swapped arguments": (
+        lambda t: deltaic.write(FRAME, t.location),
+        InvalidTypeError,
+        "path of a table has the wrong type; found DataFrame",
+    ),  # type: ignore[arg-type]
     "options as text": (
         lambda t: deltaic.DeltaTable(t.location, storage_options="region"),  # type: ignore[arg-type]
         InvalidTypeError,
-        "storage_options; found str; expected a mapping",
+        "storage_options has the wrong type; found str; expected a mapping",
     ),
     "a path in quotes in SQL": (
         lambda t: deltaic.sql("SELECT * FROM 'weather'"),
@@ -166,9 +170,17 @@ CASES: dict[str, Case] = {
     "yesterday": (lambda t: t.at(timestamp="yesterday"), InvalidArgumentError, "not a timestamp; found 'yesterday'; expected ISO 8601"),
     "an early time": (lambda t: t.at(timestamp="2001-01-01"), VersionNotFoundError, "before the first version; found 2001-01-01"),
     "two versions": (lambda t: t.at(0, timestamp="2030-01-01"), InvalidArgumentError, "version and timestamp exclude each other; found"),
-    "restore to nothing": (lambda t: t.restore(), InvalidArgumentError, "restore takes a version or a timestamp; found version=None"),
+    "restore to nothing": (
+        lambda t: t.restore(),
+        InvalidArgumentError,
+        "restore takes either a version or a timestamp; found version=None",
+    ),
     # data
-    "a second write": (lambda t: deltaic.write(t.location, FRAME), TableAlreadyExistsError, "is there already; expected mode='append' or"),
+    "a second write": (
+        lambda t: deltaic.write(t.location, FRAME),
+        TableAlreadyExistsError,
+        "already exists here; expected mode='append' or",
+    ),
     "a mode": (
         lambda t: deltaic.write(t, FRAME, mode="apend"),
         InvalidArgumentError,
@@ -233,7 +245,7 @@ CASES: dict[str, Case] = {
     ),
     "a merge without clauses": (lambda t: t.merge(FRAME, "t.id = s.id").execute(), InvalidArgumentError, "expected when_matched_"),
     # upkeep and definition
-    "hours": (lambda t: t.vacuum(retention=7), InvalidTypeError, "retention; found int; expected datetime.timedelta"),  # type: ignore[arg-type]
+    "hours": (lambda t: t.vacuum(retention=7), InvalidTypeError, "retention has the wrong type; found int; expected datetime.timedelta"),  # type: ignore[arg-type]
     "a short retention": (
         lambda t: t.vacuum(retention=datetime.timedelta(0)),
         InvalidArgumentError,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "deltaic"
 
-# From the doors down to the bytes. What stands in one row may import each other; a package's own modules
+# From the public interface down to the bytes. Rooms in one row may import each other; a package's own modules
 # always may.
 LAYERS: list[set[str]] = [
     {"cli"},

@@ -13,10 +13,10 @@ _current: ContextVar[tuple[Cancellation, ...]] = ContextVar("deltaic cancellatio
 
 
 class Stoppable(Protocol):
-    """Running work."""
+    """Work that is running and can be stopped."""
 
     def stop(self) -> None:
-        """Ends it soon, from any thread."""
+        """Ends the work soon. Any thread may call it."""
 
 
 class Cancellation:
@@ -44,7 +44,7 @@ class Cancellation:
             self._running.add(work)
 
     def cancel(self) -> None:
-        """Stops what runs now."""
+        """Stops all work that is running now."""
         with self._lock:
             running = list(self._running)
         for work in running:

@@ -24,7 +24,7 @@ _TABLE_DEFAULTS: Mapping[str, str] = {"delta.enableDeletionVectors": "true"}
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
-    """The settings that hold. Sizes in bytes.
+    """The settings in effect. Sizes are in bytes.
 
     `memory_limit`: of readers, writers and the embedded engine together; None: half of what the machine or
     the container allows. `temp_directory`, `temp_limit`: where and how much the engine spills; None: below
@@ -248,25 +248,25 @@ def parse_size(value: int | str, name: str = "size") -> int:
 
 def _threads(value: int | None) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise InvalidArgumentError("threads", found=repr(value), expected="a number >= 1")
+        raise InvalidArgumentError("invalid threads", found=repr(value), expected="a number >= 1")
     return value
 
 
 def _interval(value: int | None) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0 or value == 1):
-        raise InvalidArgumentError("log_compaction_interval", found=repr(value), expected="a number of commits >= 2, or 0")
+        raise InvalidArgumentError("invalid log_compaction_interval", found=repr(value), expected="a number of commits >= 2, or 0")
     return value
 
 
 def _flag(value: bool | None, name: str) -> bool | None:
     if value is not None and not isinstance(value, bool):
-        raise InvalidTypeError(name, found=repr(value), expected="True or False")
+        raise InvalidTypeError(f"{name} has the wrong type", found=repr(value), expected="True or False")
     return value
 
 
 def _function(value: Callable[[str], Any] | None, name: str) -> Callable[[str], Any] | None:
     if value is not None and not callable(value):
-        raise InvalidTypeError(f"{name} is no function", found=type(value).__name__, expected="a callable that takes a URL")
+        raise InvalidTypeError(f"{name} is not a function", found=type(value).__name__, expected="a callable that takes a URL")
     return value
 
 
@@ -286,7 +286,7 @@ def _roots(value: Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...] | 
     if value is None:
         return None
     if isinstance(value, (str, os.PathLike)):
-        raise InvalidTypeError("allowed_roots", found=repr(value), expected="a list of locations")
+        raise InvalidTypeError("allowed_roots has the wrong type", found=repr(value), expected="a list of locations")
     check_instance(value, Sequence, "allowed_roots", "a list of locations")
     roots = [_place(root, "allowed_roots") for root in value]
     return tuple(root if "://" in root else os.path.abspath(root) for root in roots)
@@ -312,7 +312,7 @@ def _log_stores(value: Mapping[str, Callable[[str, Mapping[str, str]], Any]] | N
     for scheme, factory in value.items():
         check_instance(scheme, str, "log_stores", "URL schemes")
         if not callable(factory):
-            raise InvalidTypeError(f"log_stores[{scheme!r}] is no factory", found=repr(factory)[:80], expected="a callable")
+            raise InvalidTypeError(f"log_stores[{scheme!r}] is not a function", found=repr(factory)[:80], expected="a callable")
     return dict(value)
 
 

@@ -1,5 +1,5 @@
-"""Modules that take long to import, imported when something of them is first used: opening and planning go
-without.
+"""Stands for modules that take long to import: each one is imported when one of its names is first used, so
+that opening and planning need none of them.
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,7 +13,7 @@ _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]")
 
 
 class DeltaError(Exception):
-    """Base of all. `where`, `found`, `expected`: parts of the message, None where they say nothing.
+    """The base class of all errors. `where`, `found`, `expected`: parts of the message, or None.
     `condition`: the condition of Spark that the message names, such as UNRESOLVED_COLUMN, or None."""
 
     def __init__(self, message: str, *, where: str | None = None, found: object = None, expected: object = None) -> None:
@@ -34,23 +34,24 @@ class DeltaError(Exception):
         return None if named is None else named[1]
 
     def within(self, place: str) -> DeltaError:
-        """Returns the error with `where` put into a larger place: a field in the line of the log that holds
+        """Returns the error with a larger place before `where`: of a field, the line of the log that contains
         it."""
         where = f"{place}, {self.where}" if self.where else place
         return type(self)(self.message, where=where, found=self.found, expected=self.expected)
 
 
 class InvalidArgumentError(DeltaError, ValueError):
-    """Unknown column, constraint or property; SQL that does not parse; options that contradict."""
+    """An argument is invalid: an unknown column or property, SQL that does not parse, options that exclude
+    each other."""
 
 
 class InvalidTypeError(InvalidArgumentError, TypeError):
-    """An argument of the wrong Python type."""
+    """An argument has the wrong Python type."""
 
 
 def items_of(values: Iterable[T], name: str) -> tuple[T, ...]:
-    """The values of an argument. An iterator without any is an error: it has most likely been read before,
-    and a call that is repeated with it would do something else than the first one."""
+    """Returns the values of an argument. An iterator without values is an error: it has probably been read
+    before, so that a repeated call would do something else than the first one."""
     items = tuple(values)
     if not items and isinstance(values, Iterator):
         raise InvalidArgumentError(f"{name}: the iterator gives nothing, or has been read before", expected="a list, which may be empty")
@@ -78,76 +79,78 @@ def nearest_names(name: str, known: Iterable[str], most: int = 20) -> str | None
 
 
 def check_instance(value: object, kinds: type | tuple[type, ...], what: str, expected: str) -> None:
-    """InvalidTypeError where `value` is of none of the `kinds`; a bool is no number here. `what`: the
-    argument's name."""
+    """Raises InvalidTypeError if `value` is no instance of `kinds`. A bool does not count as a number.
+    `what`: the argument's name."""
     allowed = kinds if isinstance(kinds, tuple) else (kinds,)
     if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
         raise InvalidTypeError(f"{what} is of the wrong type", found=shown(value), expected=expected)
 
 
 def shown(value: object) -> str:
-    """A value as errors show it, in one line: `int 5`, `DataFrame id city 0 1 Oslo`."""
+    """Returns a value as errors show it, on one line: `int 5`, `DataFrame id city 0 1 Oslo`."""
     return " ".join(f"{type(value).__name__} {value!r}"[:200].split())[:80]
 
 
 class TableNotFoundError(DeltaError, FileNotFoundError):
-    """No table there."""
+    """There is no table at the location."""
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):
-    """A table is there already."""
+    """A table already exists at the location."""
 
 
 class VersionNotFoundError(DeltaError):
-    """A version or time outside what the log still has."""
+    """The log does not have the version, or no version of the time."""
 
 
 class ProtocolError(DeltaError):
-    """Log, checkpoint, vector or data file is not what PROTOCOL.md allows."""
+    """A log, checkpoint, deletion vector or data file violates PROTOCOL.md."""
 
 
 class UnsupportedFeatureError(ProtocolError):
-    """A feature that this release cannot read or write."""
+    """The table or statement needs a feature that this release does not support."""
 
 
 class PathOutsideTableError(DeltaError):
-    """A log names a file outside the table and the allowed roots."""
+    """The log names a file outside the table and outside the allowed roots."""
 
 
 class UnsafeStoreError(DeltaError):
-    """A store that does not keep put-if-absent."""
+    """The store replaces an object where put-if-absent must fail, so that commits could be lost."""
 
 
 class SchemaMismatchError(DeltaError, ValueError):
-    """Data or expressions do not fit the schema."""
+    """Data or an expression does not fit the schema."""
 
 
 class ConstraintViolationError(DeltaError, ValueError):
-    """A row breaks CHECK, NOT NULL, an invariant, a generated column, or the `where` of an overwrite."""
+    """A row violates a CHECK constraint, NOT NULL, an invariant, a generated column, or the `where` of an
+    overwrite."""
 
 
 class MergeCardinalityError(DeltaError):
-    """Two source rows would change one target row."""
+    """Several source rows of a MERGE match one target row."""
 
 
 class CommitError(DeltaError):
-    """Not committed; the table is as it was."""
+    """The command was not committed. The table is unchanged."""
 
 
 class AppendOnlyError(CommitError):
-    """`delta.appendOnly` is true and the command would remove rows."""
+    """The command would remove rows of a table with `delta.appendOnly` = true."""
 
 
 class DeltaConcurrentModificationException(CommitError):
-    """Base of the conflicts; `winner` is the version that came first, `winner_operation` what it did
-    ("WRITE", "DELETE", ...), and `where` the file that both concern, where there is one."""
+    """The base class of conflicts with a concurrent commit. `winner`: the version that came first.
+    `winner_operation`: its operation ("WRITE", "DELETE", ...). `where`: a file that both commits concern, or
+    None."""
 
     winner: int | None = None
     winner_operation: str | None = None
 
 
 class ConcurrentWriteException(DeltaConcurrentModificationException):
-    """Another commit came first, and nothing more is known."""
+    """Another commit came first, and it is not known what it changed."""
 
 
 class MetadataChangedException(DeltaConcurrentModificationException):
@@ -171,12 +174,12 @@ class ConcurrentDeleteDeleteException(DeltaConcurrentModificationException):
 
 
 class ConcurrentTransactionException(DeltaConcurrentModificationException):
-    """The winner wrote the same application transaction id."""
+    """The winner wrote an application transaction with the same id."""
 
 
 class CommitUnknownError(DeltaError):
-    """The store did not say whether the commit happened. Not a CommitError, so that nobody retries by
-    accident."""
+    """It is unknown whether the commit happened, because the store gave no answer. This class is no
+    CommitError, so that programs do not retry the command by mistake."""
 
 
 class CancelledError(DeltaError):
@@ -185,7 +188,7 @@ class CancelledError(DeltaError):
 
 @contextmanager
 def placed(place: Callable[[DeltaError], str | None]) -> Iterator[None]:
-    """Errors of the body say where it came from: `place` tells, None where it does not know."""
+    """Sets `where` of errors that are raised in the block to the result of `place`, unless that is None."""
     try:
         yield
     except DeltaError as error:
@@ -196,6 +199,6 @@ def placed(place: Callable[[DeltaError], str | None]) -> Iterator[None]:
 
 
 def add_note(error: BaseException, text: str) -> None:
-    """Adds a line to an exception of somebody else's, where Python has such notes (3.11)."""
+    """Adds a note to an exception of another library, if Python has notes (3.11)."""
     if hasattr(error, "add_note"):
         error.add_note(text)

@@ -91,15 +91,16 @@ def _processors() -> int:
 
 @functools.cache
 def available() -> int:
-    """Bytes that the machine has, or that the container around this process allows, if that is less. Read
-    once in a process."""
+    """Returns the bytes of memory of the machine, or those that the container of this process allows, if that
+    is less. Read once in a process."""
     machine = machine_memory()
     container = container_limit()
     return machine if container is None else min(machine, container)
 
 
 def machine_memory(root: str = "/") -> int:
-    """Bytes of main memory; where the system does not say, 4 GiB are assumed, with a line in the log."""
+    """Returns the bytes of main memory. If the system does not tell, 4 GiB are assumed, with a warning in the
+    log."""
     for line in _lines(os.path.join(root, "proc/meminfo")):
         name, _, value = line.partition(":")
         if name == "MemTotal" and (number := value.split()[:1]) and number[0].isdigit():
@@ -130,7 +131,7 @@ def _windows_memory() -> int | None:
 
 
 def container_limit(root: str = "/") -> int | None:
-    """The smallest memory limit of the control groups around this process, in bytes; None where there is
+    """Returns the smallest memory limit of the control groups of this process in bytes; None if there is
     none.
 
     Both versions of control groups are read: `memory.limit_in_bytes` of the first; `memory.max` and

@@ -67,12 +67,12 @@ class CommitOptions:
             raise InvalidArgumentError(f"CommitOptions.info: not JSON: {error}") from error
         for app_id, version in self.transactions.items():
             if not isinstance(app_id, str) or isinstance(version, bool) or not isinstance(version, int):
-                raise InvalidTypeError("CommitOptions.transactions maps text to integers", found=f"{app_id!r}: {version!r}")
+                raise InvalidTypeError("CommitOptions.transactions must map strings to integers", found=f"{app_id!r}: {version!r}")
         if self.isolation not in (None, *get_args(Isolation)):
             names = ", ".join(map(repr, get_args(Isolation)))
             raise InvalidArgumentError("unknown isolation", found=repr(self.isolation), expected=f"{names} or None")
         if self.max_retries is not None and self.max_retries < 0:
-            raise InvalidArgumentError("max_retries", found=repr(self.max_retries), expected="a number >= 0, or None")
+            raise InvalidArgumentError("invalid max_retries", found=repr(self.max_retries), expected="a number >= 0, or None")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,13 +94,13 @@ class ColumnOptions:
         if self.encoding is not None and self.encoding not in _ENCODINGS:
             raise InvalidArgumentError("unknown Parquet encoding", found=repr(self.encoding), expected=", ".join(_ENCODINGS))
         if self.dictionary and self.encoding is not None:
-            raise InvalidArgumentError("dictionary=True excludes encoding", found=repr(self.encoding))
+            raise InvalidArgumentError("dictionary=True and encoding cannot be combined", found=repr(self.encoding))
         if self.statistics not in (None, "none", "chunk", "page"):
             raise InvalidArgumentError("unknown statistics level", found=repr(self.statistics), expected="'none', 'chunk' or 'page'")
         if self.bloom_filter_fpp is not None and not 0 < self.bloom_filter_fpp < 1:
-            raise InvalidArgumentError("bloom_filter_fpp", found=self.bloom_filter_fpp, expected="a number between 0 and 1")
+            raise InvalidArgumentError("invalid bloom_filter_fpp", found=self.bloom_filter_fpp, expected="a number between 0 and 1")
         if self.bloom_filter_ndv is not None and self.bloom_filter_ndv < 1:
-            raise InvalidArgumentError("bloom_filter_ndv", found=self.bloom_filter_ndv, expected="a number >= 1")
+            raise InvalidArgumentError("invalid bloom_filter_ndv", found=self.bloom_filter_ndv, expected="a number >= 1")
 
     def to_core(self) -> dict[str, Any]:
         """Returns the options that are set, under the names that the writer takes."""
@@ -139,7 +139,7 @@ class ParquetOptions:
         for name in self._SIZES:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidArgumentError(f"ParquetOptions.{name}", found=repr(value), expected="a number >= 1, or None")
+                raise InvalidArgumentError(f"invalid ParquetOptions.{name}", found=repr(value), expected="a number >= 1, or None")
         check_instance(self.compression, (str, type(None)), "compression", "text such as 'zstd(3)'")
         check_instance(self.default, ColumnOptions, "ParquetOptions.default", "ColumnOptions")
         check_instance(self.columns, Mapping, "ParquetOptions.columns", "a mapping of names to ColumnOptions")

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def engine_of(spark: Any | None, tables: TablesOf | None = None) -> Engine:
-    """`tables`: opens those that subqueries in expressions name, for the embedded engine; Spark's does
-    without subqueries."""
+    """Returns the engine of a session. `tables`: opens the tables that subqueries in expressions name, for
+    the embedded engine."""
     if spark is not None:
         from deltaic.engine.spark.engine import engine_of as engine_on_spark
 
@@ -28,12 +28,12 @@ def engine_of(spark: Any | None, tables: TablesOf | None = None) -> Engine:
 
 
 def session_of(data: Any) -> Any | None:
-    """The session of a Spark DataFrame, None for any other data."""
+    """Returns the session of a Spark DataFrame; None for any other data."""
     return data.sparkSession if type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession") else None
 
 
 def stores_of(spark: Any | None) -> AbstractContextManager[None]:
-    """While it is entered, tables are reached as the session's settings say."""
+    """Opens stores with the session's settings inside the block."""
     if spark is None:
         return nullcontext()
     from deltaic.engine.spark.stores import opening
@@ -42,7 +42,7 @@ def stores_of(spark: Any | None) -> AbstractContextManager[None]:
 
 
 def commit_of(spark: Any | None, given: CommitOptions | None) -> CommitOptions | None:
-    """The options of a commit, with the metadata that the session sets for all commits."""
+    """Returns the options of a commit, with the metadata that the session sets for all commits."""
     if spark is None:
         return given
     from deltaic.engine.spark.settings import commit_options
@@ -51,8 +51,8 @@ def commit_of(spark: Any | None, given: CommitOptions | None) -> CommitOptions |
 
 
 def committing(spark: Any | None, given: CommitOptions | None) -> AbstractContextManager[CommitOptions | None]:
-    """The options of a command that writes or changes rows, with those of its session, for as long as it
-    runs."""
+    """Yields the options of the commit of a command that writes or changes rows, with those of its
+    session."""
     if spark is None:
         return nullcontext(given)
     from deltaic.engine.spark.settings import committing as committing_on_spark
@@ -61,7 +61,7 @@ def committing(spark: Any | None, given: CommitOptions | None) -> AbstractContex
 
 
 def with_default_properties(spark: Any | None, wanted: TableOptions) -> TableOptions:
-    """The definition of a new table, with the session's default properties."""
+    """Returns the definition of a new table, with the session's default properties."""
     if spark is None:
         return wanted
     from deltaic.engine.spark.settings import table_properties
@@ -70,7 +70,7 @@ def with_default_properties(spark: Any | None, wanted: TableOptions) -> TableOpt
 
 
 def refresh_cached(spark: Any | None, snapshot: Snapshot) -> None:
-    """Lets what the session has cached of the table be read anew, after a commit."""
+    """Makes the session compute cached rows of the table again, after a commit."""
     if spark is not None:
         from deltaic.engine.spark.cached_rows import refresh_cached as refresh_on_spark
 

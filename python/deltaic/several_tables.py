@@ -1,5 +1,5 @@
-"""`transaction`, the public API of commits over several tables: the verbs of a table, staged until the block
-ends."""
+"""`transaction`, the public API of commits over several tables: the changes of a `with` block are staged, and
+committed together when the block ends."""
 
 from __future__ import annotations
 
@@ -25,19 +25,23 @@ if TYPE_CHECKING:
 
 
 def transaction(*tables: DeltaTable, commit: CommitOptions | None = None) -> TableTransaction:
-    """One commit over several tables: when the `with` block ends, all changes become visible, or none.
+    """Begins a transaction over several tables: when the `with` block ends, readers of deltaic see all of its
+    changes or none.
 
-    `tables`: those that the block changes, by the methods of `TableTransaction`, which have the parameters of
-    `deltaic.write` and of the methods of `DeltaTable` with the table before them. The first change of a table
-    sees it as the object in `tables` shows it, a later one sees what is staged before. All changes of a table
-    become one commit; conflicts of several are judged by whole files. An exception that leaves the block
-    leaves all tables as they were. After the block the objects are at their new versions. `commit`: options
-    of the commit of each table; its `isolation` holds in each table for what its changes read.
+    `tables`: the DeltaTables that the block changes, by the methods of `TableTransaction`. These methods take
+    the table first, and then the parameters of `deltaic.write` and of the methods of `DeltaTable`.
+    `commit`: CommitOptions for the commit of each table; its `isolation` applies to each table.
 
-    Raises InvalidArgumentError (no table, one named twice, one that is not among `tables`),
-    UnsupportedFeatureError (a second change of a table on Spark or with row tracking or a change data feed, a
-    table of a catalog beside others), the conflicts and CommitError (no table has changed),
-    CommitUnknownError (nobody knows; `DeltaTable.transaction_state(id)` tells later).
+    The first change of a table reads the version of the object in `tables`; a later change also reads what
+    the block has staged. All changes of a table become one commit, and the conflicts of several changes are
+    compared by files. An exception in the block leaves all tables unchanged. After the block the objects are
+    at their new versions.
+
+    Raises InvalidArgumentError (no table, a table named twice, a table that is not in `tables`),
+    UnsupportedFeatureError (a second change of a table on Spark, with row tracking or with a change data
+    feed; a table that a catalog manages together with others), the exceptions of conflicts and CommitError
+    (no table has changed), and CommitUnknownError (the outcome is unknown;
+    `DeltaTable.transaction_state(id)` returns it later).
 
     >>> with deltaic.transaction(orders, stock) as t:
     ...     t.write(orders, [{"id": 7, "item": "cup"}], mode="append")
@@ -57,7 +61,9 @@ class TableTransaction:
             check_instance(table, DeltaTable, "deltaic.transaction", "DeltaTable")
         locations = [table.location for table in tables]
         if not tables or len(set(locations)) < len(locations):
-            raise InvalidArgumentError("deltaic.transaction takes different tables, at least one", found=", ".join(locations) or "none")
+            raise InvalidArgumentError(
+                "deltaic.transaction needs at least one table, and each table only once", found=", ".join(locations) or "none"
+            )
         check_instance(commit, (CommitOptions, type(None)), "commit", "CommitOptions")
         self._tables, self._commit = tables, commit
         self._staged: SeveralTables | None = None
@@ -66,8 +72,8 @@ class TableTransaction:
 
     @property
     def id(self) -> str | None:
-        """commitInfo.txnId of the commit of each table, for `DeltaTable.transaction_state`; None before the
-        block has ended."""
+        """The `commitInfo.txnId` of the commits, for `DeltaTable.transaction_state`; None until the block has
+        ended."""
         return (self._staged.id if self._staged is not None else "") or None
 
     def write(
@@ -82,15 +88,15 @@ class TableTransaction:
         target_file_size: int | None = None,
         parquet: ParquetOptions | None = None,
     ) -> None:
-        """Stages what `deltaic.write(table, data, mode=...)` commits. `mode`: "append", "overwrite" (with
-        `where` only the matching rows) or "overwrite_partitions".
+        """Stages the changes that `deltaic.write(table, data, mode=...)` would commit. `mode`: "append",
+        "overwrite" (with `where` only the matching rows) or "overwrite_partitions".
 
         >>> t.write(orders, [{"id": 7, "item": "cup"}])
         """
         from deltaic.commands import write as writing
 
         if mode not in ("append", "overwrite", "overwrite_partitions"):
-            raise InvalidArgumentError("mode of a write in a transaction", found=repr(mode), expected="'append', 'overwrite', ...")
+            raise InvalidArgumentError("unknown mode of write in a transaction", found=repr(mode), expected="'append', 'overwrite', ...")
         job = writing.Write(
             mode=mode,
             where=where,
@@ -104,8 +110,8 @@ class TableTransaction:
             run_write(shown, data, job)
 
     def delete(self, table: DeltaTable, where: str | None = None, *, parquet: ParquetOptions | None = None) -> dict[str, int]:
-        """Stages what `table.delete(where)` commits; -> its metrics, as far as they are known before the
-        commit.
+        """Stages the changes that `table.delete(where)` would commit. Returns its metrics, as far as they are
+        known before the commit.
 
         >>> t.delete(stock, "count = 0")
         """
@@ -121,8 +127,8 @@ class TableTransaction:
         casting: Casting = "strict",
         parquet: ParquetOptions | None = None,
     ) -> dict[str, int]:
-        """Stages what `table.update(set, where)` commits; -> its metrics, as far as they are known before the
-        commit.
+        """Stages the changes that `table.update(set, where)` would commit. Returns its metrics, as far as
+        they are known before the commit.
 
         >>> t.update(stock, {"count": "count - 1"}, "item = 'cup'")
         """
@@ -142,7 +148,7 @@ class TableTransaction:
         parquet: ParquetOptions | None = None,
     ) -> Merge:
         """Like `table.merge(source, on)`, for a table of the transaction: add clauses, then `execute()`,
-        which stages what it would commit.
+        which stages the changes instead of committing them.
 
         >>> t.merge(stock, delivered, "s.item = t.item").when_matched_update({"count": "t.count + s.count"}).execute()
         """
@@ -167,17 +173,17 @@ class TableTransaction:
 
     @contextmanager
     def _staging(self, table: DeltaTable) -> Iterator[DeltaTable]:
-        """While a change is staged; -> the table as it is after those before."""
+        """Yields the version of the table with the changes that were staged before, for a further change."""
         if self._staged is None:
-            raise InvalidArgumentError("a transaction changes tables within its with block")
+            raise InvalidArgumentError("a transaction can only be used inside its with block")
         if not any(table is each for each in self._tables):
             location = getattr(table, "location", type(table).__name__)
             expected = ", ".join(each.location for each in self._tables)
-            raise InvalidArgumentError("a table that deltaic.transaction was not given", found=location, expected=expected)
+            raise InvalidArgumentError("the table is not one of the tables of deltaic.transaction", found=location, expected=expected)
         snapshot = table._snapshot
         if self._is_changed(table):
             if table._spark is not None:
-                raise UnsupportedFeatureError("on Spark a table takes one change in a transaction", where=table.location)
+                raise UnsupportedFeatureError("on Spark, a transaction can change each table only once", where=table.location)
             snapshot = self._staged.shown(snapshot)
         with collecting(self._collect(table)):
             yield table if snapshot is table._snapshot else DeltaTable._of(snapshot, table._options)
@@ -199,7 +205,7 @@ class TableTransaction:
 
     def __enter__(self) -> TableTransaction:
         if self._staged is not None:
-            raise InvalidArgumentError("a transaction was entered twice", expected="a new deltaic.transaction(...)")
+            raise InvalidArgumentError("a transaction can be entered only once", expected="a new deltaic.transaction(...)")
         with ExitStack() as running:
             for table in self._tables:
                 running.enter_context(giving_way.command(table._snapshot))

@@ -75,7 +75,7 @@ class DeltaTable(metaclass=ExplainedNames):
     ) -> None:
         _check_version(version)
         if spark is not None and not hasattr(spark, "createDataFrame"):
-            raise InvalidTypeError("spark", found=type(spark).__name__, expected="a SparkSession")
+            raise InvalidTypeError("spark has the wrong type", found=type(spark).__name__, expected="a SparkSession")
         self._spark = spark
         self._options = options_of(storage_options)
         if spark is None:
@@ -265,7 +265,7 @@ class DeltaTable(metaclass=ExplainedNames):
 
     @property
     def location(self) -> str:
-        """Location that any reader can open: an absolute local path, otherwise a URL."""
+        """The location of the table, which any reader can open: an absolute local path, or a URL."""
         return self._snapshot.location
 
     @property
@@ -431,8 +431,8 @@ class DeltaTable(metaclass=ExplainedNames):
         after) and deleted, lazily and in no order.
 
         `starting_version` or `starting_timestamp`: the start of the range; one of them is required.
-        `ending_version` or
-        `ending_timestamp`: its end; by default this version. Both ends are part of the range.
+        `ending_version` or `ending_timestamp`: the end of the range; by default this version. Both ends are
+        part of the range.
         `columns`, `where`: as for `scan`. Beside the table's columns there are `_change_type` (`insert`,
         `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`. The
         columns are those of the last version.
@@ -925,7 +925,7 @@ class DeltaTable(metaclass=ExplainedNames):
         """Writes symlink manifests of the newest version: lists of its files, for engines that read
         manifests but not Delta (Presto, Athena).
 
-        They are written below `_symlink_format_manifest`, one for each partition. With
+        The manifests are written below `_symlink_format_manifest`, one for each partition. With
         `delta.compatibility.symlinkFormatManifest.enabled` every commit updates them. Raises
         UnsupportedFeatureError if files have deletion vectors, because readers of a manifest would see
         deleted rows, or if columns are mapped; InvalidArgumentError for another `mode`.
@@ -1066,7 +1066,7 @@ def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: 
 
     if isinstance(table, DeltaTable):
         if storage_options is not None:
-            raise InvalidArgumentError("storage_options= go with a path: a DeltaTable has its own")
+            raise InvalidArgumentError("storage_options= requires a path, because a DeltaTable has its own options")
         spark = session_of(data) if table._spark is None else table._spark
         engine = engine_of(spark)
         with committing(spark, job.commit) as options:
@@ -1141,7 +1141,7 @@ def _iceberg_place(source: Any) -> tuple[str, Any]:
 
 def _check_version(version: int | None) -> None:
     if version is not None and (isinstance(version, bool) or not isinstance(version, int)):
-        raise InvalidTypeError("version", found=repr(version), expected="a whole number")
+        raise InvalidTypeError("invalid version", found=repr(version), expected="a whole number")
 
 
 def _read_by_query(storage_options: Mapping[str, str], name: TableName, alias: str) -> Scan:

@@ -75,7 +75,7 @@ def test_what_is_no_default_is_refused(tmp_path: Path) -> None:
             DeltaTable.create(tmp_path / "t", ddl)
         assert not DeltaTable.exists(tmp_path / "t")
     table = DeltaTable.create(tmp_path / "u", "a int, s struct<x: int>")
-    with pytest.raises(InvalidArgumentError, match="whole column"):
+    with pytest.raises(InvalidArgumentError, match="top-level column"):
         table.alter.change_column("s.x", default="1")
     with pytest.raises(InvalidArgumentError, match="older rows"):
         table.alter.add_columns("b int default 1")

@@ -65,7 +65,7 @@ def test_who_may_give_numbers(table: DeltaTable) -> None:
         lambda: table.alter.change_column("id", default="1"),
         lambda: table.alter.add_columns("z bigint generated always as identity"),
     ):
-        with pytest.raises(InvalidArgumentError, match=r"GENERATED ALWAYS AS IDENTITY|cannot be updated|computed"):
+        with pytest.raises(InvalidArgumentError, match=r"GENERATED ALWAYS AS IDENTITY|cannot be updated|cannot have a default"):
             change()
     assert DeltaTable(table.location).version == table.version
 
@@ -89,7 +89,7 @@ def test_merge_numbers_what_it_inserts(table: DeltaTable) -> None:
     clauses = (
         table.merge(source, "s.s = t.s").when_not_matched_insert({"s": "s.s"}, "s.n = 2").when_not_matched_insert({"s": "s.s", "n": "1"})
     )
-    with pytest.raises(UnsupportedFeatureError, match="different identity columns"):
+    with pytest.raises(UnsupportedFeatureError, match="same identity columns"):
         clauses.execute()
 
 

@@ -261,7 +261,7 @@ def test_other_columns_are_refused(table: DeltaTable, tmp_path: Path, column: st
 def test_what_is_no_inventory(table: DeltaTable, tmp_path: Path) -> None:
     with pytest.raises(InvalidTypeError, match="not a source of rows"):
         table.vacuum(inventory=7)
-    with pytest.raises(InvalidArgumentError, match="without Parquet files"):
+    with pytest.raises(InvalidArgumentError, match="has no Parquet files"):
         table.vacuum(inventory=tmp_path / "nothing")
     with pytest.raises((FileNotFoundError, DeltaError)):
         table.vacuum(inventory=tmp_path / "nothing.parquet")

@@ -140,7 +140,7 @@ def test_what_is_refused_names_the_column(make: Make) -> None:
         ("a", "array<int>", "integer to array"),
         ("l", "bigint", "array<long> to long"),
         ("l.element", "int", r"l\.element"),
-        ("s", "struct<x: bigint, y: int>", "fields of a struct"),
+        ("s", "struct<x: bigint, y: int>", "type of a struct"),
     ]:
         with pytest.raises(InvalidArgumentError, match=match):
             table.alter.change_column(name, type=wanted)

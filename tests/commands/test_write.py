@@ -462,7 +462,7 @@ def test_a_first_write_that_comes_second_and_may_not(tmp_path: Path) -> None:
     ],
 )
 def test_a_first_write_that_does_not_fit_the_winners_table(tmp_path: Path, schema: str, options: dict[str, Any]) -> None:
-    with pytest.raises(SchemaMismatchError, match="another writer made this table first"):
+    with pytest.raises(SchemaMismatchError, match="another writer created the table first"):
         deltaic.write(tmp_path, Late(tmp_path, batch(1), schema, **options), mode="append")
     assert (DeltaTable(tmp_path).version, data_files(tmp_path)) == (0, [])
 

@@ -110,7 +110,7 @@ def test_without_a_coordinator_the_table_is_refused(place: Path) -> None:
         DeltaTable(place)
     with (
         deltaic.configure(commit_coordinator=lambda _: object()),
-        pytest.raises(InvalidTypeError, match=r"gave no coordinator.*found object"),
+        pytest.raises(InvalidTypeError, match=r"did not return a coordinator.*found object"),
     ):
         DeltaTable(place)
     assert published(place) == [0]
@@ -278,7 +278,7 @@ def test_names_that_are_none_of_staged_commits(place: Path, coordinator: FileCoo
             return RatifiedCommits(latest, names)
 
     wrong = Wrong(place.parent / "wrong")
-    with deltaic.configure(commit_coordinator=lambda _: wrong), pytest.raises(ProtocolError, match="a staged commit that cannot be one"):
+    with deltaic.configure(commit_coordinator=lambda _: wrong), pytest.raises(ProtocolError, match="an invalid name of a staged commit"):
         DeltaTable(place)
 
 
@@ -318,7 +318,7 @@ def test_inline_commits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("version", "content"), [(5, b"{}"), (1, b"[]"), (1, b""), (1, b"{"), (1, b"\xff")])
 def test_contents_that_are_no_inline_commit(place: Path, coordinator: FileCoordinator, version: int, content: bytes) -> None:
     coordinator.commits = lambda start, /: RatifiedCommits(1, inline={version: content})  # type: ignore[method-assign]
-    with pytest.raises(ProtocolError, match="the catalog gives an inline commit that cannot be one"):
+    with pytest.raises(ProtocolError, match="the catalog returned an invalid inline commit"):
         DeltaTable(place)
     assert staged(place) == []
 

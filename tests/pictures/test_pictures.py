@@ -260,7 +260,7 @@ def test_refused_arguments(table: deltaic.DeltaTable) -> None:
         ({"columns": ["whole", "whole"]}, "comes twice; found whole"),
         ({"columns": ["whole", "day", "at"]}, "found 3 columns; expected one or two"),
         ({"columns": []}, "found 0 columns"),
-        ({"columns": ["st"]}, "column st: a picture needs a column with an order; found struct"),
+        ({"columns": ["st"]}, "column st: values of the column have no order to draw; found struct"),
         ({"kind": "pie"}, "unknown kind of picture; found 'pie'"),
         ({"kind": "sizes", "columns": ["whole"]}, "of kind 'sizes' does not take columns="),
         ({"kind": "history", "where": "whole = 1"}, "of kind 'history' does not take where="),

@@ -51,7 +51,7 @@ def test_in_other_clauses_and_statements(table: deltaic.DeltaTable) -> None:
     [
         ("SELECT :a", {"b": 1}, InvalidArgumentError, "no value for :a"),
         ("SELECT ?, ?", [1], InvalidArgumentError, "no value for a \\?"),
-        ("SELECT ?", [1, 2], InvalidArgumentError, "another number"),
+        ("SELECT ?", [1, 2], InvalidArgumentError, "different numbers"),
         ("SELECT ?", {"a": 1}, InvalidArgumentError, "sequence"),
         ("SELECT :a", [1], InvalidArgumentError, "mapping"),
         ("SELECT :a", None, InvalidArgumentError, "no value for :a"),

@@ -294,7 +294,7 @@ def test_links_that_lead_out_are_not_read(tmp_path: Path) -> None:
 
 
 def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidTypeError, match="lock is no function"):
+    with pytest.raises(InvalidTypeError, match="lock is not a function"):
         LockedLogStores("lock")  # type: ignore[arg-type]
     with pytest.raises(InvalidArgumentError, match="timeout"):
         FileLocks(timeout=-1)

@@ -151,9 +151,9 @@ def raising(location: str) -> dict[str, str]:
     ("function", "error", "text"),
     [
         (raising, CanaryError, "s3://tables"),
-        (lambda location: None, InvalidTypeError, "no mapping"),
-        (lambda location: {"aws_access_key_id": 1}, InvalidTypeError, "no text"),
-        (lambda location: {"aws_access_key_id": "x", "expires": "soon"}, InvalidTypeError, "no valid time"),
+        (lambda location: None, InvalidTypeError, "must return a mapping"),
+        (lambda location: {"aws_access_key_id": 1}, InvalidTypeError, "not a string"),
+        (lambda location: {"aws_access_key_id": "x", "expires": "soon"}, InvalidTypeError, "invalid .expires."),
         (lambda location: {"aws_access_key_id": "x"}, InvalidArgumentError, "aws_secret_access_key"),
     ],
 )

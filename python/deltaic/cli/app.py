@@ -172,7 +172,7 @@ def optimize(
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
-    """Pack small files into larger ones; with --z-order or --cluster sort rows along a curve, with --purge
+    """Merge small files into larger ones; with --z-order or --cluster sort rows along a curve, with --purge
     remove deleted rows."""
     if bool(z_order) + cluster + purge > 1:
         raise typer.BadParameter("one of --z-order, --cluster and --purge at a time", param_hint="--purge")

@@ -34,24 +34,24 @@ def escape(text: str) -> str:
 
 
 def to_json(value: Any, indent: int | None = None) -> str:
-    """JSON whose strings hold no character that a terminal obeys."""
+    """Returns JSON without control characters in its strings."""
     text = json.dumps(jsonable(value), ensure_ascii=False, indent=indent)
     return _CONTROLS.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def fail(message: str) -> None:
-    """A message on stderr, as plain text: what an error quotes of a table is no markup."""
+    """Prints a message on stderr as plain text, because text of a table in it is no markup."""
     Console(stderr=True, soft_wrap=True).print(f"[bold red]error:[/] {escape(message)}", highlight=False)
 
 
 def note(message: str) -> None:
-    """A remark on stderr, out of the way of what is piped."""
+    """Prints a remark on stderr, so that it does not mix with rows that are piped."""
     Console(stderr=True, soft_wrap=True).print(escape(message), style="dim", highlight=False)
 
 
 @contextmanager
 def working(message: str) -> Iterator[None]:
-    """A spinner on stderr for as long as the work takes; nothing where stderr is no terminal."""
+    """Shows a spinner on stderr while the work runs, if stderr is a terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield
@@ -61,7 +61,7 @@ def working(message: str) -> Iterator[None]:
 
 
 def print_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, as_json: bool, title: str | None = None) -> None:
-    """Rows as a table as wide as the terminal, or as a JSON array of objects, written as they come."""
+    """Prints rows as a table as wide as the terminal, or as a JSON array of objects, row by row."""
     if as_json:
         _print_json_rows(batches)
         return
@@ -79,8 +79,7 @@ def print_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, as_json:
 
 
 def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> None:
-    """Objects of one shape that Python already holds: a table whose columns are the keys of the first, or a
-    JSON array."""
+    """Prints dicts with the same keys as a table, or as a JSON array."""
     if as_json:
         print(to_json(list(records), indent=1))
         return
@@ -93,7 +92,7 @@ def print_records(records: Sequence[Mapping[str, Any]], *, as_json: bool) -> Non
 
 
 def print_mapping(values: Mapping[str, Any], *, as_json: bool, title: str | None = None) -> None:
-    """Named values, one a line, or one JSON object."""
+    """Prints named values, one on each line, or as one JSON object."""
     if as_json:
         print(to_json(values))
         return

@@ -68,14 +68,13 @@ def add_files(
     `check_rows`: True to read the rows and check them by the table's constraints.
 
     InvalidArgumentError is raised for a file that is outside the table, named twice or missing, and for
-    missing partition values; SchemaMismatchError for columns that do not fit
-    (with UniForm, also for their field ids); ConstraintViolationError for
-    rows that violate a constraint.
+    missing partition values; SchemaMismatchError for columns that do not fit (with UniForm, also for their
+    field ids); ConstraintViolationError for rows that violate a constraint.
     """
     if mode not in ("append", "overwrite"):
         raise InvalidArgumentError("unknown mode of add_files", found=repr(mode), expected="'append' or 'overwrite'")
     if where is not None and mode != "overwrite":
-        raise InvalidArgumentError("where= goes with mode='overwrite'", found=f"mode={mode!r}")
+        raise InvalidArgumentError("where= requires mode='overwrite'", found=f"mode={mode!r}")
     if already_committed(snapshot, commit):
         return snapshot, {}
     new = _actions(snapshot, [file if isinstance(file, AddFile) else _stored(snapshot, file) for file in items_of(files, "files")])
@@ -104,7 +103,7 @@ def add_files(
             transaction.read()
         if gone.num_rows:
             if where is not None:
-                raise InvalidArgumentError("remove= and where= exclude each other", found=repr(where))
+                raise InvalidArgumentError("remove= and where= cannot be combined", found=repr(where))
             transaction.remove(_core.removes_of(gone, transaction.clock()))
             metrics.update({"num_removed_files": gone.num_rows, "num_removed_bytes": total_size(gone)})
         transaction.add(new)
@@ -119,7 +118,7 @@ def add_files(
 
 def _stored(snapshot: Snapshot, path: str) -> AddFile:
     if not isinstance(path, str):
-        raise InvalidTypeError("a file is a path or an AddFile", found=type(path).__name__)
+        raise InvalidTypeError("files must be paths or AddFile objects", found=type(path).__name__)
     known = snapshot.store.head(path)
     if known is None:
         raise InvalidArgumentError("no such file in the table's folder", where=snapshot.location, found=repr(path))
@@ -149,9 +148,9 @@ def _actions(snapshot: Snapshot, files: list[AddFile]) -> pa.Table:
 
 def _action(snapshot: Snapshot, file: AddFile) -> dict[str, Any]:
     if file.path.startswith("/") or "://" in file.path or ".." in file.path.split("/"):
-        raise InvalidArgumentError("a file to be added lies in the table's folder", found=repr(file.path), expected="a relative path")
+        raise InvalidArgumentError("a file to add must lie in the table's folder", found=repr(file.path), expected="a relative path")
     if isinstance(file.size, bool) or not isinstance(file.size, int) or file.size < 0:
-        raise InvalidTypeError("AddFile.size", where=file.path, found=repr(file.size), expected="bytes")
+        raise InvalidTypeError("AddFile.size has the wrong type", where=file.path, found=repr(file.size), expected="bytes")
     modified = file.modification_time
     if modified is None:
         known = snapshot.store.head(file.path)
@@ -200,7 +199,9 @@ def _text(value: Any, path: str) -> str | None:
         return value.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if isinstance(value, date):
         return value.isoformat()
-    raise InvalidTypeError("a partition value", where=path, found=repr(value), expected="text, a number, a bool, a date or a datetime")
+    raise InvalidTypeError(
+        "a partition value has the wrong type", where=path, found=repr(value), expected="text, a number, a bool, a date or a datetime"
+    )
 
 
 def _named(snapshot: Snapshot, paths: list[str]) -> pa.Table:

@@ -103,7 +103,9 @@ class Alter:
         """
         snapshot, new = self._pin(), Schema.of(schema)
         if column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none":
-            raise UnsupportedFeatureError("replacing columns where columns are mapped", expected="add_columns, change_column, drop_columns")
+            raise UnsupportedFeatureError(
+                "columns cannot be replaced in a table with column mapping", expected="add_columns, change_column, drop_columns"
+            )
         table = edits.replace_columns(snapshot.schema, new)
         self._commit(snapshot, "REPLACE COLUMNS", {"columns": [_field_json(item) for item in table]}, commit, schema=table)
 
@@ -117,7 +119,7 @@ class Alter:
         """
         snapshot = self._pin()
         if not isinstance(new_name, str):
-            raise InvalidTypeError("a column's name is text", found=repr(new_name))
+            raise InvalidTypeError("a column name must be a string", found=repr(new_name))
         path, _ = snapshot.schema.find(name)
         self._needs_mapping(snapshot, "renamed", path)
         edits.check_unused(snapshot.schema, snapshot.metadata, path)
@@ -192,7 +194,7 @@ class Alter:
         check_instance(first, bool, "first", "True or False")
         check_instance(after, (str, NoneType), "after", "a column's name")
         if first and after is not None:
-            raise InvalidArgumentError("a column is the first, or after another", found=after)
+            raise InvalidArgumentError("first=True and after= cannot be combined", found=after)
         snapshot = self._pin()
         path, field = snapshot.schema.find(name)
         table = snapshot.schema
@@ -205,7 +207,7 @@ class Alter:
             if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
                 table = edits.edit_field(table, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths)))
         if nullable is False and field.nullable:
-            raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path))
+            raise InvalidArgumentError("NOT NULL cannot be set on a nullable column, only dropped", where=path_text(path))
 
         texts = {key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None}
 
@@ -216,9 +218,9 @@ class Alter:
             table = edits.edit_field(table, path, change)
         if default is not None:
             if len(path) > 1:
-                raise InvalidArgumentError("only a whole column has a default", where=path_text(path))
+                raise InvalidArgumentError("only a top-level column can have a default", where=path_text(path))
             if invariants.is_computed(field):
-                raise InvalidArgumentError("a column that is computed has no default", where=path_text(path))
+                raise InvalidArgumentError("a generated or identity column cannot have a default", where=path_text(path))
             defaults.check(self._engine(), [table.field(path[0])])
         parameters: dict[str, Any] = {"column": _field_json(table.find(path)[1])}
         if first or after is not None:
@@ -286,7 +288,7 @@ class Alter:
         for name in names:
             exact = name if name in stored else canonical_name(name)
             if exact in REGISTRY and REGISTRY[exact].status is Status.INTERNAL:
-                raise InvalidArgumentError("this property belongs to its feature and cannot be taken away", found=repr(name))
+                raise InvalidArgumentError("this property belongs to its feature and cannot be removed", found=repr(name))
             if exact in stored:
                 gone.append(exact)
             elif not if_exists:
@@ -392,7 +394,7 @@ class Alter:
 
         >>> table.alter.drop_constraint("positive_id", if_exists=True)
         """
-        check_instance(name, str, "a constraint's name", "text")
+        check_instance(name, str, "a constraint name", "text")
         snapshot = self._pin()
         stored = {each.lower(): each for each in constraint_names(snapshot.metadata.configuration)}
         if (known := stored.get(name.lower())) is None:
@@ -517,4 +519,4 @@ def _as_column(field: Field, new_type: DataType, *, whole: bool) -> Field:
 
 def _check_text(what: str, value: object) -> None:
     if not isinstance(value, str):
-        raise InvalidTypeError(f"a table's {what} is text", found=repr(value))
+        raise InvalidTypeError(f"the table's {what} must be a string", found=repr(value))

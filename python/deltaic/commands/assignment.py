@@ -26,7 +26,7 @@ class _Node:
 
 def check_casting(casting: str) -> None:
     if casting not in ("strict", "try"):
-        raise InvalidArgumentError("casting", found=repr(casting), expected="'strict' or 'try'")
+        raise InvalidArgumentError("unknown casting", found=repr(casting), expected="'strict' or 'try'")
 
 
 def as_sql(value: Any) -> str | Expression:
@@ -35,7 +35,7 @@ def as_sql(value: Any) -> str | Expression:
         return value
     if isinstance(value, str):
         if not value.strip():
-            raise InvalidArgumentError("an empty expression", found=repr(value))
+            raise InvalidArgumentError("the expression is empty", found=repr(value))
         return value
     return lit(value)
 
@@ -43,7 +43,7 @@ def as_sql(value: Any) -> str | Expression:
 def check_assignments(values: object) -> None:
     """Raises InvalidTypeError for anything but a mapping, and InvalidArgumentError for an empty one."""
     if not isinstance(values, Mapping):
-        raise InvalidTypeError("assignments are a mapping of columns to expressions", found=shown(values), expected="{'column': 'SQL'}")
+        raise InvalidTypeError("assignments must be a mapping of columns to expressions", found=shown(values), expected="{'column': 'SQL'}")
     if not values:
         raise InvalidArgumentError("nothing is assigned", expected="at least one column")
 
@@ -67,7 +67,7 @@ class Assignments:
 
     def _put(self, key: str, value: str | Expression) -> None:
         if not isinstance(key, str):
-            raise InvalidTypeError("a column's name is text", found=repr(key))
+            raise InvalidTypeError("a column name must be a string", found=repr(key))
         path = self._path(key)
         node = self._roots.setdefault(path[0], _Node())
         for part in path[1:]:

@@ -90,7 +90,7 @@ def clone(
         raise InvalidArgumentError("a table cannot be cloned onto itself", found=store.location, expected="another location")
     target = existing(store)
     if target is not None and not replace:
-        raise TableAlreadyExistsError("a table is there already", where=store.location, expected="replace=True, or another location")
+        raise TableAlreadyExistsError("a table already exists here", where=store.location, expected="replace=True, or another location")
     with nullcontext(target) if target is None else giving_way.command(target) as target:
         return _cloned(source, target, store, shallow, properties, commit)
 

@@ -47,9 +47,9 @@ def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dic
     columns."""
     added: dict[str, str] = {}
     for name, condition in constraints.items():
-        check_instance(name, str, "a constraint's name", "text")
+        check_instance(name, str, "a constraint name", "text")
         if not name.strip() or name.lower() in added:
-            raise InvalidArgumentError("a constraint's name", found=repr(name), expected="text that is not empty, each name once")
+            raise InvalidArgumentError("invalid constraint name", found=repr(name), expected="a non-empty string, each name once")
         try:
             resolve_condition(engine, condition, schema, STORED_ALIAS)
         except SchemaMismatchError as error:

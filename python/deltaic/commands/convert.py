@@ -64,7 +64,7 @@ def convert(
     if (current := existing(store)) is not None:
         if mode == "ignore" or already_committed(current, commit):
             return current
-        raise TableAlreadyExistsError("a Delta table is there already", where=store.location, expected="Parquet files, or mode='ignore'")
+        raise TableAlreadyExistsError("a Delta table already exists here", where=store.location, expected="Parquet files, or mode='ignore'")
     protocol, metadata, adds = _surveyed(store, partition_schema, partitioning, statistics, wanted)
     parameters: dict[str, Any] = {
         "numFiles": adds.num_rows,
@@ -154,7 +154,9 @@ def _partitions(survey: _core.Survey, partition_schema: Any, partitioning: Parti
     levels = survey.names
     if partition_schema is None:
         if partitioning == "directory" and levels:
-            raise InvalidArgumentError("partitioning='directory' needs names", expected=f"partition_schema= of {len(levels)} columns")
+            raise InvalidArgumentError(
+                "partitioning='directory' needs column names", expected=f"partition_schema= of {len(levels)} columns"
+            )
         return [Field(name, _inferred(survey.values(level))) for level, name in enumerate(levels)]
     by_name = {field.name.lower(): field for field in Schema.of(partition_schema)}
     if partitioning == "hive" and by_name.keys() == {name.lower() for name in levels}:

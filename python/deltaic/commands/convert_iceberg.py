@@ -55,7 +55,9 @@ def convert_iceberg(
     if (there := existing(store)) is not None:
         if mode == "ignore" or already_committed(there, commit):
             return there
-        raise TableAlreadyExistsError("a Delta table is there already", where=store.location, expected="an Iceberg table, or mode='ignore'")
+        raise TableAlreadyExistsError(
+            "a Delta table already exists here", where=store.location, expected="an Iceberg table, or mode='ignore'"
+        )
     table, paths = read_iceberg(store, source)
     protocol, metadata = _definition(table, wanted or TableOptions())
     check_expressions(metadata)

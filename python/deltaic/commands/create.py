@@ -27,8 +27,8 @@ _managed: ContextVar[bool] = ContextVar("deltaic_managed", default=False)
 
 @contextmanager
 def making_managed(is_managed: bool) -> Iterator[None]:
-    """Tables that are made meanwhile are a catalog's own: it deletes their files with their names. The
-    history says so."""
+    """Marks tables that are created inside the block as managed by a catalog, which deletes their files
+    together with their names. The history shows the mark."""
     token = _managed.set(is_managed)
     try:
         yield
@@ -152,7 +152,7 @@ def create(
         current = existing(store)
         if current is not None:
             if mode == "error":
-                raise TableAlreadyExistsError("a table is there already", where=store.location)
+                raise TableAlreadyExistsError("a table already exists here", where=store.location)
             if mode == "ignore" or already_committed(current, commit):
                 return current
             with giving_way.command(current) as current:
@@ -176,7 +176,9 @@ def existing(store: _core.Store) -> Snapshot | None:
         return Snapshot.load(store)
     except TableNotFoundError as error:
         if error.found in NO_PLACE:
-            raise InvalidArgumentError("no table can be made here", where=error.where, found=error.found, expected=error.expected) from None
+            raise InvalidArgumentError(
+                "no table can be created here", where=error.where, found=error.found, expected=error.expected
+            ) from None
         return None
 
 

@@ -84,16 +84,18 @@ def check(engine: Engine, schema: Schema) -> None:
     allowed."""
     for path, item in walk(schema):
         if KEY in item.metadata and (len(path) > 1 or not isinstance(item.metadata[KEY], str)):
-            raise InvalidArgumentError("only a whole column is generated, by SQL as text", where=".".join(path), found=item.metadata[KEY])
+            raise InvalidArgumentError(
+                "only a top-level column can be generated, by SQL text", where=".".join(path), found=item.metadata[KEY]
+            )
     readable = Schema([item for item in schema if KEY not in item.metadata and "delta.identity.start" not in item.metadata])
     for item in schema:
         if (text := item.metadata.get(KEY)) is None:
             continue
         where = f"generated column {item.name}"
         if item.type == "variant":
-            raise UnsupportedFeatureError("a generated column of type variant", where=where)
+            raise UnsupportedFeatureError("a generated column cannot have the type variant", where=where)
         if "CURRENT_DEFAULT" in item.metadata:
-            raise InvalidArgumentError("a generated column has no default", where=where, found=item.metadata["CURRENT_DEFAULT"])
+            raise InvalidArgumentError("a generated column cannot have a default", where=where, found=item.metadata["CURRENT_DEFAULT"])
         _check_functions(text, readable.names, where)
         try:
             resolved = engine.resolve(text, {STORED_ALIAS: readable})

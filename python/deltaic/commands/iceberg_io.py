@@ -43,7 +43,7 @@ def reading(path: str) -> Iterator[None]:
         raise
     except Exception as error:  # PyIceberg's own errors have no base class, and damaged files raise those of Python
         reason = (str(error).splitlines() or [""])[0]
-        raise ProtocolError("Iceberg metadata that cannot be read", where=path, found=reason or type(error).__name__) from error
+        raise ProtocolError("the Iceberg metadata cannot be read", where=path, found=reason or type(error).__name__) from error
 
 
 def _plain_location(path: str) -> str:

@@ -50,14 +50,16 @@ def check(schema: Schema, partition_columns: Sequence[str]) -> None:
         numbers = [item.metadata.get(key) for key in (START, STEP)]
         if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers) or numbers[1] == 0:
             raise InvalidArgumentError(
-                "start and step of an identity column", where=where, found=numbers, expected="whole numbers, no step of 0"
+                "invalid start or step of an identity column", where=where, found=numbers, expected="whole numbers, no step of 0"
             )
         if len(path) > 1 or item.type != "long":
             raise InvalidArgumentError("only a whole column of type bigint is an identity column", where=where, found=item.type)
         if item.name in partition_columns:
             raise InvalidArgumentError("a table is not partitioned by an identity column", where=where)
         if other := {"CURRENT_DEFAULT", "delta.generationExpression"} & item.metadata.keys():
-            raise InvalidArgumentError("an identity column is computed in one way", where=where, found=sorted(other)[0])
+            raise InvalidArgumentError(
+                "an identity column cannot have a default or a generation expression", where=where, found=sorted(other)[0]
+            )
 
 
 def check_inserted(columns: Mapping[str, Field], given: Collection[str]) -> None:

@@ -240,7 +240,7 @@ def _of_parquet(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatch]:
     store = open_store(folder)
     names = [name] if name else [each for each in store.list_from("", recursive=True)["path"].to_pylist() if _is_data(each)]
     if not names:
-        raise InvalidArgumentError("an inventory without Parquet files", where=place, expected="a file, or a folder of files, *.parquet")
+        raise InvalidArgumentError("the inventory has no Parquet files", where=place, expected="a file, or a folder of files, *.parquet")
     for each in names:
         is_local = "://" not in store.location
         source = os.path.join(store.location, each) if is_local else pa.BufferReader(store.get(each))

@@ -43,14 +43,14 @@ class MergeSpec:
     def __post_init__(self) -> None:
         if not isinstance(self.on, str) or not self.on.strip():
             example = f"text, like '{self.target_alias}.id = {self.source_alias}.id'"
-            raise InvalidTypeError("on= is a condition in Spark's SQL dialect", found=shown(self.on), expected=example)
+            raise InvalidTypeError("on= must be a condition in Spark's SQL dialect", found=shown(self.on), expected=example)
         for alias in (self.source_alias, self.target_alias):
             if not isinstance(alias, str) or not alias:
-                raise InvalidTypeError("an alias is text", found=repr(alias))
+                raise InvalidTypeError("alias must be a string", found=repr(alias))
         if self.source_alias.lower() == self.target_alias.lower():
             raise InvalidArgumentError("source and target need different aliases", found=repr(self.source_alias))
         if self.schema_mode not in (None, "merge"):
-            raise InvalidArgumentError("schema_mode", found=repr(self.schema_mode), expected="'merge' or None")
+            raise InvalidArgumentError("unknown schema_mode", found=repr(self.schema_mode), expected="'merge' or None")
         check_casting(self.casting)
 
     def of_kind(self, kind: Kind) -> list[Clause]:
@@ -156,7 +156,7 @@ class Merge:
 
     def _with(self, clause: Clause) -> Merge:
         if clause.where is not None and not isinstance(clause.where, str):
-            raise InvalidTypeError("where= is a condition in Spark's SQL dialect", found=repr(clause.where)[:80])
+            raise InvalidTypeError("where= must be a condition in Spark's SQL dialect", found=repr(clause.where)[:80])
         if any(before.where is None for before in self._spec.of_kind(clause.kind)):
             raise InvalidArgumentError(
                 f"a clause follows one that takes every row: only the last {clause.kind} clause may have no where", found=repr(clause.where)
@@ -171,7 +171,7 @@ def _mapping(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _names(exclude: Iterable[str]) -> tuple[str, ...]:
     if isinstance(exclude, str):
-        raise InvalidTypeError("exclude is a sequence of names", found=repr(exclude))
+        raise InvalidTypeError("exclude must be a sequence of names", found=repr(exclude))
     return items_of(exclude, "exclude")
 
 

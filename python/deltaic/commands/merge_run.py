@@ -97,7 +97,7 @@ class Run:
                 identity.check_inserted(self.identities, each.assignments.columns)
                 numbered.add(frozenset(self.identities) - each.assignments.columns)
         if len(numbered - {frozenset()}) > 1:
-            raise UnsupportedFeatureError("inserts of one MERGE that leave different identity columns to the table")
+            raise UnsupportedFeatureError("the inserts of one MERGE must leave the same identity columns to the table")
         return bool(numbered - {frozenset()})
 
     def _parameters(self) -> dict[str, object]:

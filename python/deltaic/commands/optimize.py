@@ -63,10 +63,12 @@ class Job:
     def __post_init__(self) -> None:
         size = self.target_size
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise InvalidArgumentError("target_size", found=repr(size), expected="bytes, at least 1")
+            raise InvalidArgumentError("invalid target_size", found=repr(size), expected="bytes, at least 1")
         interval = self.commit_interval
         if interval is not None and not isinstance(interval, timedelta):
-            raise InvalidTypeError("commit_interval", found=type(interval).__name__, expected="a timedelta, or None for one commit")
+            raise InvalidTypeError(
+                "commit_interval has the wrong type", found=type(interval).__name__, expected="a timedelta, or None for one commit"
+            )
 
 
 class Optimize:
@@ -531,9 +533,11 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
         if path[0] in snapshot.metadata.partition_columns:
             raise InvalidArgumentError("the files of a partition have one value of a partition column", found=text)
         if isinstance(item.type, (Struct, Array, Map)) or item.type in ("variant", "void") or is_shape(item.type):
-            raise InvalidArgumentError("no order to cluster by", where=f"column {text}", found=type_name(item.type))
+            raise InvalidArgumentError(
+                "the values of the column have no order to sort by", where=f"column {text}", found=type_name(item.type)
+            )
         if text in names:
-            raise InvalidArgumentError("a column comes twice", found=text)
+            raise InvalidArgumentError("a column is named twice", found=text)
         names.append(text)
         physical.append([physical_name(snapshot.schema.find(path[: end + 1])[1]) for end in range(len(path))])
     definition = Definition(snapshot.metadata, schema=snapshot.schema)

@@ -18,18 +18,18 @@ class PhaseTimes:
 
     @contextmanager
     def materializing_source(self) -> Iterator[None]:
-        """Around the work that makes the source of a MERGE rows that can be read again."""
+        """Measures the block, which makes the source rows of a MERGE readable several times."""
         started = time.monotonic()
         yield
         self._source = time.monotonic() - started
 
     def found_rows(self) -> None:
-        """The rows that change are known: what follows is writing."""
+        """Notes that the changed rows are known, so that the rest of the command is writing."""
         self._found = time.monotonic()
 
     def metrics(self) -> dict[str, int]:
-        """Milliseconds until now: of all, until the rows were known, and of the rest; of MERGE those for its
-        source, too."""
+        """Returns milliseconds: of the whole command so far, until the rows were known, and of the rest; for
+        a MERGE also those for its source."""
         now = time.monotonic()
         found = now if self._found is None else self._found
         phases = {} if self._source is None else {"materialize_source_time_ms": self._source}

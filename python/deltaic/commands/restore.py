@@ -38,7 +38,7 @@ def restore(
     data files are left out.
     """
     if (version is None) == (timestamp is None):
-        raise InvalidArgumentError("restore takes a version or a timestamp", found=f"version={version!r}, timestamp={timestamp!r}")
+        raise InvalidArgumentError("restore takes either a version or a timestamp", found=f"version={version!r}, timestamp={timestamp!r}")
     snapshot = snapshot.refresh()  # files of commits after `snapshot` must be removed, too
     past = snapshot.at(version, timestamp=timestamp)
     transaction = Transaction(snapshot, "RESTORE", {"version": version, "timestamp": _shown(timestamp)}, commit)
@@ -82,7 +82,7 @@ def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Tab
     missing_vectors = references.inside(references.vector_files(restored, past.location))
     missing_vectors = missing_vectors.filter(pc.invert(pc.is_in(missing_vectors, value_set=listing)))
     if len(missing_vectors):  # without the vector, the deleted rows of the file would be restored
-        raise ProtocolError("a deletion vector of the version is gone", where=f"{past.location}/{missing_vectors[0].as_py()}")
+        raise ProtocolError("a file of deletion vectors of the version is missing", where=f"{past.location}/{missing_vectors[0].as_py()}")
     relative = pc.is_in(names, value_set=references.inside(names))
     missing = pc.and_(relative, pc.invert(pc.is_in(names, value_set=listing)))
     if not pc.any(missing).as_py():
@@ -90,7 +90,8 @@ def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Tab
     if not ignore_missing:
         first = names.filter(missing)[0].as_py()
         raise ProtocolError(
-            f"{pc.sum(missing).as_py()} files of version {past.version} are gone (vacuumed?); ignore_missing_files=True leaves them out",
+            f"{pc.sum(missing).as_py()} files of version {past.version} are missing, probably because of a VACUUM; "
+            "ignore_missing_files=True restores the others",
             where=f"{past.location}/{first}",
         )
     return restored.filter(pc.invert(missing))

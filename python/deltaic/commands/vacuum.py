@@ -3,9 +3,11 @@ delta-spark: VACUUM).
 
 VACUUM keeps:
 - data files and vector files of the newest version, of `keep_versions`, and of tombstones that have not
-expired, - files that are newer than the retention, by the store's clock, - hidden files (names that begin
-with `_` or `.`), except temporary files of killed writers (those of the log after a day), - everything behind
-a symbolic link.
+  expired,
+- files that are newer than the retention, by the store's clock,
+- hidden files (names that begin with `_` or `.`), except temporary files of killed writers (those of the log
+  after a day),
+- everything behind a symbolic link.
 
 Hadoop writes a checksum `.X.crc` beside each file X in a local folder. It is deleted together with X, and not
 counted.
@@ -160,13 +162,13 @@ def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -
     if retention is None:
         return table
     if not isinstance(retention, timedelta):
-        raise InvalidTypeError("retention", found=type(retention).__name__, expected="datetime.timedelta")
+        raise InvalidTypeError("retention has the wrong type", found=type(retention).__name__, expected="datetime.timedelta")
     if retention < timedelta(0):
         raise InvalidArgumentError("retention is negative", found=retention, expected="0 hours at least")
     if enforce and retention < table:
         raise InvalidArgumentError(
-            "retention is shorter than the table's delta.deletedFileRetentionDuration: readers and writers at work may still need "
-            "the files; enforce_retention=False deletes them all the same",
+            "retention is shorter than the table's delta.deletedFileRetentionDuration: running readers and writers may still need "
+            "the files; enforce_retention=False deletes them anyway",
             found=retention,
             expected=f"at least {table}",
         )
@@ -177,7 +179,7 @@ def _versions(snapshot: Snapshot, versions: Iterable[int]) -> list[Snapshot]:
     numbers = items_of(versions, "keep_versions")
     for version in numbers:
         if isinstance(version, bool) or not isinstance(version, int):
-            raise InvalidTypeError("keep_versions", found=repr(version), expected="version numbers")
+            raise InvalidTypeError("invalid keep_versions", found=repr(version), expected="version numbers")
     return [snapshot.at(version) for version in numbers]
 
 

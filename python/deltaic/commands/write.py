@@ -98,7 +98,7 @@ class Write:
         if self.schema_mode not in (None, "merge", "overwrite"):
             raise InvalidArgumentError("unknown schema_mode", found=repr(self.schema_mode), expected="'merge', 'overwrite' or None")
         if self.where is not None and self.mode != "overwrite":
-            raise InvalidArgumentError("where= goes with mode='overwrite'", found=f"mode={self.mode!r}")
+            raise InvalidArgumentError("where= requires mode='overwrite'", found=f"mode={self.mode!r}")
         if self.schema_mode == "overwrite" and (self.mode != "overwrite" or self.where is not None):
             raise InvalidArgumentError(
                 "schema_mode='overwrite' goes with mode='overwrite' and no where=", found=f"mode={self.mode!r}, where={self.where!r}"
@@ -107,7 +107,7 @@ class Write:
             check_casting(self.casting)
         size = self.target_file_size
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise InvalidArgumentError("target_file_size", found=repr(size), expected="bytes, at least 1")
+            raise InvalidArgumentError("invalid target_file_size", found=repr(size), expected="bytes, at least 1")
 
     @property
     def replaces_definition(self) -> bool:
@@ -256,7 +256,7 @@ def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Pro
     protocol, metadata = needed_definition(snapshot, schema, job)
     if columns := _numbered_columns(schema, protocol, Schema.from_json(metadata.schema_string)):
         raise UnsupportedFeatureError(
-            "tasks that write by themselves cannot number the rows of a table together",
+            "tasks that write without deltaic.spark.enable cannot assign identity values",
             where=f"identity column {columns[0].name}",
             expected="a write in a session after deltaic.spark.enable",
         )
@@ -330,7 +330,7 @@ def _is_done(snapshot: Snapshot, job: Write) -> bool:
     if already_committed(snapshot, job.commit):
         return True
     if job.mode == "error":
-        raise TableAlreadyExistsError("a table is there already", where=snapshot.location, expected="mode='append' or another")
+        raise TableAlreadyExistsError("a table already exists here", where=snapshot.location, expected="mode='append' or another")
     if job.mode == "ignore":
         return True
     if not (job.replaces_definition or job.defines):
@@ -511,7 +511,7 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
         problem = f"no column {extra[0]}"
     if problem is not None:
         raise SchemaMismatchError(
-            "another writer made this table first, and the data does not fit it",
+            "another writer created the table first, and the data does not fit it",
             where=winner.location,
             found=problem,
             expected=repr(schema),

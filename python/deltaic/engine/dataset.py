@@ -96,7 +96,9 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
 
 
 def _no_fragments(what: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(f"{what}: a Delta scan has no file fragments, as they cannot say which rows are deleted")
+    return UnsupportedFeatureError(
+        f"{what}: a Delta scan has no file fragments, because a fragment does not contain which rows are deleted"
+    )
 
 
 class ScanScanner:

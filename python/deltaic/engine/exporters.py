@@ -259,7 +259,7 @@ def _of_columns(columns: Mapping[Any, Any]) -> pa.Table:
     for name, values in columns.items():
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
             raise InvalidTypeError(
-                f"column {name} is no sequence of values", found=type(values).__name__, expected="a list or an array for each column"
+                f"column {name} is not a sequence of values", found=type(values).__name__, expected="a list or an array for each column"
             )
     return _table([(name, _array(name, values, lambda values=values: _values(values))) for name, values in columns.items()])  # type: ignore[misc]
 
@@ -271,7 +271,7 @@ def _values(values: Any) -> Any:
 
 
 def _of_dicts(rows: Iterable[Mapping[Any, Any]]) -> pa.Table:
-    """A key that a row lacks is null there."""
+    """Returns the rows as a table. A key that a row lacks is null in this row."""
     names = dict.fromkeys(name for row in rows for name in row)
     return _table([(name, _array(name, (), lambda name=name: pa.array([row.get(name) for row in rows]))) for name in names])  # type: ignore[misc]
 
@@ -291,7 +291,7 @@ def _array(name: str, values: Any, convert: Callable[[], Any]) -> Any:
 def _table(columns: list[tuple[Any, Any]]) -> pa.Table:
     for name, _ in columns:
         if not isinstance(name, str):
-            raise InvalidTypeError("a column's name is text", found=repr(name)[:80])
+            raise InvalidTypeError("a column name must be a string", found=repr(name)[:80])
     lengths = {name: len(values) for name, values in columns}
     if len(set(lengths.values())) > 1:
         raise InvalidArgumentError("columns differ in length", found=lengths)
@@ -332,8 +332,8 @@ def noting(batches: Iterator[pa.RecordBatch], failure: Failure) -> Iterator[pa.R
 
 
 def _as_the_first(batch: pa.RecordBatch, schema: pa.Schema, number: int) -> pa.RecordBatch:
-    """The batch under the first one's schema. An Arrow stream says its schema once: what differs would be
-    read as other values."""
+    """Returns the batch with the first batch's schema. An Arrow stream has one schema, so a batch with
+    another one would be read as other values."""
     if batch.schema.equals(schema):
         return batch
     if sorted(batch.schema.names) != sorted(schema.names):
@@ -375,7 +375,7 @@ class UnslicedStream:
 
 
 def _unsliced(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Only columns that need it are copied."""
+    """Returns the batch without slices of structs in structs. Only columns that have some are copied."""
     columns = [_moved(column) if has_deep_struct(column.type) and _is_sliced(column) else column for column in batch.columns]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 

@@ -101,7 +101,7 @@ def _below_micros(array: pa.Array) -> pa.Array:
 
 
 def _too_long(array: pa.Array) -> pa.Array:
-    """Decimals of 128 bits hold some numbers of 39 digits."""
+    """Returns a mask of decimals with 39 digits, some of which fit into 128 bits."""
     wide = pa.decimal256(76, array.type.scale)
     return pc.greater_equal(pc.abs(array.cast(wide)), pa.scalar(Decimal(1).scaleb(38 - array.type.scale), wide))
 
@@ -135,7 +135,7 @@ def _check(column: pa.Array, name: str, path: tuple[int, ...], check: Check, fou
     if not pc.any(refused).as_py():
         return
     row = "" if path or is_encoded else f"row {first + pc.index(refused, True).as_py()}: "
-    raise SchemaMismatchError(f"{row}a value does not fit", where=f"column {name}", found=found, expected=expected)
+    raise SchemaMismatchError(f"{row}the value cannot be stored in a Delta table", where=f"column {name}", found=found, expected=expected)
 
 
 def _inside(array: pa.Array, at: int) -> pa.Array:

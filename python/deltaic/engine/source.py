@@ -106,17 +106,18 @@ class BufferedSource:
             return self._source
 
     def check(self) -> None:
-        """Raises the error that ended the one reading of the data: rows behind it are lost for every
-        reader."""
+        """Raises the error that ended the only reading of the data, because the rows after it are lost for
+        every reader."""
         if isinstance(self._error, Exception):
             raise self._error
         if self._error is not None:
             raise InvalidArgumentError(
-                "rows that can be read only once were not read to their end, as that was interrupted", expected="a new reader or iterator"
+                "rows that can be read only once were read only in part, because the first reading was interrupted",
+                expected="a new reader or iterator",
             )
 
     def reader(self) -> pa.RecordBatchReader:
-        """All rows from the first one on."""
+        """Returns a reader of all rows."""
         with self._lock:
             self.check()
             if self._reader is None and not self._is_whole:
@@ -159,7 +160,7 @@ class BufferedSource:
         self._is_whole, self._reader, self._stream, self._data = True, None, None, None
 
     def _first_error(self, error: BaseException) -> BaseException:
-        """The error of the user's code or of our own stream, which Arrow leaves only the text of."""
+        """Returns the error of the user's code or of our own stream; Arrow keeps only its text."""
         try:
             self._original().failure.check()
             self._stream.check()
@@ -200,7 +201,7 @@ class _Replay:
         self._source.check()
 
     def cancel(self) -> None:
-        """Other readings go on."""
+        """Ends this reading; other readings continue."""
 
 
 def _refuse_twins(names: list[str]) -> None:

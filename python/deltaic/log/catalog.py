@@ -75,7 +75,7 @@ def coordinator_of(store: _core.Store) -> CommitCoordinator | None:
     coordinator = None if function is None else function(store.location)
     if coordinator is not None and not isinstance(coordinator, CommitCoordinator):
         raise InvalidTypeError(
-            "configure(commit_coordinator=) gave no coordinator",
+            "the function of configure(commit_coordinator=) did not return a coordinator",
             where=store.location,
             found=type(coordinator).__name__,
             expected="an object with commits, ratify and published, or None",
@@ -100,7 +100,7 @@ def ratified(store: _core.Store, start: int) -> RatifiedCommits | None:
         match = _STAGED_NAME.fullmatch(name)
         if match is None or int(match[1]) != version or version > commits.latest:
             raise ProtocolError(
-                "the catalog names a staged commit that cannot be one",
+                "the catalog returned an invalid name of a staged commit",
                 where=store.location,
                 found=f"{name} as version {version} of {commits.latest}",
                 expected=f"{version:020}.<uuid>.json, of a version up to the latest",
@@ -117,7 +117,7 @@ def _staged_inline(store: _core.Store, version: int, commits: RatifiedCommits) -
     content = commits.inline[version]
     if version > commits.latest or version in commits.staged or not _is_commit(content):
         raise ProtocolError(
-            "the catalog gives an inline commit that cannot be one",
+            "the catalog returned an invalid inline commit",
             where=store.location,
             found=f"{content[:100]!r} as version {version} of {commits.latest}",
             expected="lines of JSON objects as bytes, of a version up to the latest that has no staged commit",
@@ -166,14 +166,14 @@ def propose(store: _core.Store, version: int, body: bytes, after: Sequence[str])
     coordinator = coordinator_of(store)
     if coordinator is None:
         raise ProtocolError(
-            "the catalog that manages the table is not known any more",
+            "the catalog that manages the table is no longer configured",
             where=store.location,
             expected="the coordinator that configure(commit_coordinator=) gave when the table was opened",
         )
     name = f"{version:020}.{uuid.uuid4()}.json"
     path = f"{STAGED_COMMITS}/{name}"
     if store.put_if_absent(path, body, after=list(after)) == "exists":
-        raise ProtocolError("a staged commit has a name that was given before", where=f"{store.location}/{path}")
+        raise ProtocolError("the name of a staged commit is already in use", where=f"{store.location}/{path}")
     try:
         answer = coordinator.ratify(version, name)
     except (TimeoutError, ConnectionError) as error:

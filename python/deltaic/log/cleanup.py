@@ -95,10 +95,14 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
 
     A version is expired if it is older than `delta.logRetentionDuration` at the midnight (UTC) before `now`
     (ms). The log is kept from the newest readable checkpoint on that all unexpired versions can be read from;
-    without such a checkpoint nothing is deleted. Also deleted are: - checkpoints between that one and the
-    newest that are older than `delta.checkpointRetentionDuration`, if it is set, - sidecars that no
-    checkpoint names and that are older than yesterday's midnight, - records of transactions over several
-    tables that have ended in all tables, of the same age, - temporary files of killed writers after a day.
+    without such a checkpoint nothing is deleted. Also deleted are:
+
+    - checkpoints between that one and the newest that are older than `delta.checkpointRetentionDuration`, if
+      it is set,
+    - sidecars that no checkpoint names and that are older than yesterday's midnight,
+    - records of the same age, of transactions over several tables that have ended in all tables,
+    - temporary files of killed writers, after a day.
+
     `retention`: used instead of `delta.logRetentionDuration`, and counted from `now` itself.
     """
     features.check_maintained(snapshot.protocol, "cleaning the log")

@@ -28,9 +28,11 @@ def compact(snapshot: Snapshot, first: int, last: int) -> str:
     """
     for name, value in (("starting_version", first), ("ending_version", last)):
         if isinstance(value, bool) or not isinstance(value, int):
-            raise InvalidTypeError(name, found=repr(value), expected="a version")
+            raise InvalidTypeError(f"{name} has the wrong type", found=repr(value), expected="a version")
     if not 0 <= first < last:
-        raise InvalidArgumentError("a range of the log has two commits at least", found=f"{first} to {last}", expected="0 <= start < end")
+        raise InvalidArgumentError(
+            "a range of the log must have at least two commits", found=f"{first} to {last}", expected="0 <= start < end"
+        )
     listing = list_log(snapshot.store, first)
     commits = listing.commits
     if unpublished := [version for version in listing.staged if version <= last and snapshot.store.head(commit_path(version)) is None]:

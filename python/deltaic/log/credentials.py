@@ -52,12 +52,16 @@ def checked(function: Callable[[str], Mapping[str, Any]]) -> Credentials:
     def credentials(location: str) -> tuple[dict[str, str], float | None]:
         result = function(location)
         if not isinstance(result, Mapping):
-            raise InvalidTypeError("credentials= gave no mapping of storage options", where=location, found=type(result).__name__)
+            raise InvalidTypeError(
+                "the function of credentials= must return a mapping of storage options", where=location, found=type(result).__name__
+            )
         options = {name: value for name, value in result.items() if name != "expires" and value is not None}
         for name, value in options.items():
             if not isinstance(name, str) or not isinstance(value, str):
                 found = f"{type(value).__name__} for {name!r}"
-                raise InvalidTypeError("credentials= gave an option that is no text", where=location, found=found, expected="text")
+                raise InvalidTypeError(
+                    "the function of credentials= returned an option that is not a string", where=location, found=found, expected="text"
+                )
         return options, _seconds(result.get("expires"), location)
 
     return credentials
@@ -71,7 +75,7 @@ def _seconds(expires: object, location: str) -> float | None:
     if isinstance(expires, (int, float)) and not isinstance(expires, bool):
         return float(expires)
     raise InvalidTypeError(
-        "credentials= gave no valid time as 'expires'",
+        "the function of credentials= returned an invalid 'expires'",
         where=location,
         found=repr(expires),
         expected="a datetime with a time zone, or seconds since 1970",

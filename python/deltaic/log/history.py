@@ -48,7 +48,7 @@ def milliseconds(timestamp: datetime | str) -> int:
     elif isinstance(timestamp, date):
         moment = datetime(timestamp.year, timestamp.month, timestamp.day)
     else:
-        raise InvalidTypeError("timestamp", found=type(timestamp).__name__, expected="datetime or text in ISO 8601")
+        raise InvalidTypeError("timestamp has the wrong type", found=type(timestamp).__name__, expected="datetime or text in ISO 8601")
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
     return (moment - _EPOCH) // timedelta(milliseconds=1)
@@ -197,7 +197,7 @@ def entries(store: _core.Store, newest: int, limit: int | None = None, *, era: E
     `timestamp` (datetime, UTC). The timestamp is the in-commit timestamp for versions in `era`, else that of
     the commit's file."""
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise InvalidArgumentError("limit", found=repr(limit), expected="a number >= 0, or None")
+        raise InvalidArgumentError("invalid limit", found=repr(limit), expected="a number >= 0, or None")
     times = commit_times(list_log(store))
     versions = sorted((each for each in times if each <= newest), reverse=True)[:limit]
     first, count = 0, _FIRST_READ

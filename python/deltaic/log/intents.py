@@ -270,7 +270,9 @@ def _look(store: Store, intent: Intent, *, abort: bool) -> bool | None:
         if committed is None and abort:
             if coordinator.head(intent_path(intent.transaction)) is None:
                 raise ProtocolError(
-                    "the coordinator knows nothing of the transaction", where=intent.coordinator, expected=intent_path(intent.transaction)
+                    "the log of the coordinator has no intent of the transaction",
+                    where=intent.coordinator,
+                    expected=intent_path(intent.transaction),
                 )
             committed = decide(coordinator, intent.transaction, False, intent.tables, time.time_ns() // 1_000_000)
             if not committed:
@@ -278,7 +280,7 @@ def _look(store: Store, intent: Intent, *, abort: bool) -> bool | None:
         return committed
     except (DeltaError, OSError) as error:
         raise CommitError(
-            f"whether transaction {intent.transaction} over several tables is committed cannot be learned from its record: {error}; "
+            f"the outcome of transaction {intent.transaction} over several tables cannot be read from its record: {error}; "
             "an older version can be opened by its number",
             where=store.location,
             expected=f"{intent.coordinator}/{record}",

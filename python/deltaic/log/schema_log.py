@@ -168,7 +168,7 @@ class SchemaLog:
             names = " and ".join(f"the option {name}, or the setting {SETTINGS}{name}, = always" for name in missing)
             raise SchemaMismatchError(
                 "[DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION] columns were renamed, dropped or changed between "
-                f"versions {self.previous.version} and {self.current.version}: bring the sink into line, then let the stream go on",
+                f"versions {self.previous.version} and {self.current.version}: change the sink accordingly, then allow the change",
                 where=self._store.location,
                 found="; ".join(text for name in missing for text in changes[name]),
                 expected=names,

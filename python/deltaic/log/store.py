@@ -85,11 +85,13 @@ def locate(path: str | os.PathLike[str]) -> str:
     try:
         text = os.fspath(path)
     except TypeError:
-        raise InvalidTypeError("a table's path", found=type(path).__name__, expected="text or os.PathLike") from None
+        raise InvalidTypeError(
+            "the path of a table has the wrong type", found=type(path).__name__, expected="text or os.PathLike"
+        ) from None
     if isinstance(text, bytes):
-        raise InvalidTypeError("a table's path", found="bytes", expected="text or os.PathLike")
+        raise InvalidTypeError("the path of a table has the wrong type", found="bytes", expected="text or os.PathLike")
     if not text:
-        raise InvalidArgumentError("a table's path is empty")
+        raise InvalidArgumentError("the path of a table is empty")
     if _URL.match(text):
         return text
     return os.path.abspath(text[5:] if text.startswith("file:/") else text)
@@ -139,7 +141,9 @@ def options_of(storage_options: Mapping[str, str] | None) -> dict[str, str]:
     message does not show the value, as it may be a secret."""
     if storage_options is not None and not isinstance(storage_options, Mapping):
         raise InvalidTypeError(
-            "storage_options", found=type(storage_options).__name__, expected="a mapping, like {'region': 'eu-central-1'}"
+            "storage_options has the wrong type",
+            found=type(storage_options).__name__,
+            expected="a mapping, like {'region': 'eu-central-1'}",
         )
     return dict(storage_options or {})
 

@@ -80,18 +80,20 @@ class StreamOptions:
         is_number = isinstance(self.start, int) and not isinstance(self.start, bool)
         if not is_number and not isinstance(self.start, datetime) and self.start not in ("latest", "earliest"):
             expected = "'latest', 'earliest', the number of a version, or a datetime"
-            raise InvalidArgumentError("start", found=repr(self.start), expected=expected)
+            raise InvalidArgumentError("invalid start", found=repr(self.start), expected=expected)
         for name in ("max_files", "max_bytes"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise InvalidTypeError(name, found=repr(value), expected="a whole number, or None")
+                raise InvalidTypeError(f"{name} has the wrong type", found=repr(value), expected="a whole number, or None")
             if value is not None and value < 1:
-                raise InvalidArgumentError(name, found=value, expected="at least 1")
+                raise InvalidArgumentError(f"invalid {name}", found=value, expected="at least 1")
         if self.exclude_regex is not None:
             try:
                 re.compile(self.exclude_regex)
             except re.error as error:
-                raise InvalidArgumentError("exclude_regex", found=repr(self.exclude_regex), expected=f"a pattern: {error}") from None
+                raise InvalidArgumentError(
+                    "exclude_regex is not a valid pattern", found=repr(self.exclude_regex), expected=f"a pattern: {error}"
+                ) from None
 
     @property
     def limits(self) -> Limits:
@@ -319,7 +321,7 @@ class TableStream:
             elif self._is_whole(commit):
                 if since or count is not None:
                     raise InvalidArgumentError(
-                        "an offset within a commit whose changes belong together",
+                        "the offset is within a commit whose changes must be in one batch",
                         where=self.snapshot.location,
                         found=f"version {each}",
                         expected="one before or after it",
@@ -372,9 +374,8 @@ class TableStream:
 
     def _lost(self, version: int, there: int | None = None) -> VersionNotFoundError:
         return VersionNotFoundError(
-            "[DELTA_MISSING_FILES_UNEXPECTED_VERSION] commits that the stream has not read yet are gone from the log, as by the "
-            "retention of "
-            "the log; a new stream can begin with the table as it is, and failOnDataLoss=false goes on without these commits",
+            "[DELTA_MISSING_FILES_UNEXPECTED_VERSION] commits that the stream has not read yet were deleted from the log, "
+            "probably because of its retention; start a new stream, or set failOnDataLoss=false to continue without these commits",
             where=self.snapshot.location,
             found=None if there is None else f"version {there}",
             expected=f"version {version}",
@@ -421,16 +422,16 @@ class TableStream:
             return True
         if adds and not options.ignore_changes:
             raise InvalidArgumentError(
-                f"[DELTA_SOURCE_TABLE_IGNORE_CHANGES] version {version} updates rows of the table, which a stream of rows cannot say; with "
-                "skipChangeCommits such commits are passed over, with ignoreChanges all rows of their new files are given, readChangeFeed "
-                "gives what changed",
+                f"[DELTA_SOURCE_TABLE_IGNORE_CHANGES] version {version} updates rows of the table, which a stream of rows cannot "
+                "express; skipChangeCommits skips such commits, ignoreChanges returns all rows of their new files, and "
+                "readChangeFeed returns the changes",
                 where=self.snapshot.location,
                 found=f"the file {path} is removed, and others are added",
             )
         if not adds and not (options.ignore_deletes or options.ignore_changes):
             raise InvalidArgumentError(
-                f"[DELTA_SOURCE_IGNORE_DELETE] version {version} deletes rows of the table, which a stream of rows cannot say; with "
-                "ignoreDeletes such commits are passed over",
+                f"[DELTA_SOURCE_IGNORE_DELETE] version {version} deletes rows of the table, which a stream of rows cannot express; "
+                "ignoreDeletes skips such commits",
                 where=self.snapshot.location,
                 found=f"the file {path} is removed",
             )
@@ -530,7 +531,7 @@ class TableStream:
     def _evolved(self, version: int) -> SchemaMismatchError:
         return SchemaMismatchError(
             f"[DELTA_STREAMING_METADATA_EVOLUTION] the definition of the table changed at version {version}; the log of schemas "
-            "has the new one: start the query again to go on under it",
+            "has the new one: start the query again to continue with it",
             where=self.snapshot.location,
         )
 
@@ -556,9 +557,8 @@ class TableStream:
         if self.options.start not in ("earliest", "latest"):
             condition = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
         return SchemaMismatchError(
-            f"[{condition}] the schema of the table changed at version {version}; a stream that is started again reads on under the new "
-            f"schema "
-            "where that can hold the rows that are left",
+            f"[{condition}] the schema of the table changed at version {version}; a stream that is started again continues with "
+            "the new schema if it can hold the remaining rows",
             where=f"{self.snapshot.location}, {what}",
             found=found,
             expected=expected,

@@ -82,8 +82,8 @@ def _ends(numbers: Sequence[Numbers], least: float) -> tuple[float, float]:
 
 
 def _ranked(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]]:
-    """Values that are only compared: text, true and false. Each value of a bound has a place of its own, in
-    order."""
+    """Returns the axis of values that can only be compared: strings and booleans. Each distinct bound is one
+    step, in order."""
     plain = [array.cast(pa.string()) if pa.types.is_boolean(array.type) else array for array in bounds]
     known = sorted({value for array in plain for value in pc.unique(array).to_pylist() if value is not None})
     ranks = {value: float(rank) for rank, value in enumerate(known)}
@@ -145,6 +145,8 @@ def _time_ticks(low: float, high: float, *, days: bool, zone: str) -> tuple[list
     ending = 5 if step >= 60 * _SECOND else 8 if step >= _SECOND else 15
     dates = {text.partition("T")[0] for text in texts}
     clock = [text.partition("T")[2][:ending] for text in texts]
+    while ending == 15 and all(text.endswith("0") for text in clock):  # 12:00:01.5 instead of 12:00:01.500000
+        clock = [text[:-1] for text in clock]
     if len(dates) == 1:
         return [((value - low) / span, text) for value, text in zip(at, clock, strict=True)], f" ({dates.pop()}{zone})"
     days_of = [text.partition("T")[0][-5:] for text in texts]

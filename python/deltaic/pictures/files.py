@@ -72,9 +72,9 @@ class Files:
 
 
 def axes_columns(snapshot: Snapshot, columns: str | Sequence[str] | None) -> list[str]:
-    """The columns of a layout, dotted, as the schema writes them: those asked for, else the first two of the
-    clustering columns, else the first two with statistics. InvalidArgumentError for an unknown column, one
-    without order, one twice, or more than two."""
+    """Returns the columns of a layout, with dots, as the schema spells them: the requested ones, else the
+    first two clustering columns, else the first two columns with statistics. InvalidArgumentError is raised
+    for an unknown column, a column without order, a repeated column, or more than two."""
     schema = snapshot.schema
     if columns is None:
         clustering = logical_columns(schema, snapshot.domains.get(DOMAIN))
@@ -85,7 +85,7 @@ def axes_columns(snapshot: Snapshot, columns: str | Sequence[str] | None) -> lis
         path, item = schema.find(name)
         if not isinstance(item.type, str) or item.type in ("binary", "variant") or is_shape(item.type):
             raise InvalidArgumentError(
-                "a picture needs a column with an order",
+                "values of the column have no order to draw",
                 where=f"column {path_text(path)}",
                 found=type_name(item.type),
                 expected="numbers, dates, timestamps, text or boolean",
@@ -94,7 +94,7 @@ def axes_columns(snapshot: Snapshot, columns: str | Sequence[str] | None) -> lis
             raise InvalidArgumentError("a column of the picture comes twice", found=path_text(path))
         paths.append(path)
     if not 1 <= len(paths) <= 2:
-        raise InvalidArgumentError("columns= of a picture of the layout", found=f"{len(paths)} columns", expected="one or two")
+        raise InvalidArgumentError("a picture of the layout takes one or two columns", found=f"{len(paths)} columns", expected="one or two")
     return [path_text(path) for path in paths]
 
 

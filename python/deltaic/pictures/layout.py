@@ -180,7 +180,7 @@ def _y_ticks(scale: _Scale, left: float, top: float) -> list[str]:
 
 
 def _every(indices: Any, most: int) -> Any:
-    """At most so many of them, spread evenly."""
+    """Returns at most `most` of the items, at equal distances."""
     if len(indices) <= most:
         return indices
     return indices[np.linspace(0, len(indices) - 1, max(most, 0)).astype(np.int64)]

@@ -39,8 +39,7 @@ class Picture:
         return self._notes
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the drawing to a file, in UTF-8, and replaces one that is there. Raises OSError where that
-        fails.
+        """Writes the drawing to a file, in UTF-8; an existing file is replaced. Raises OSError.
 
         >>> table.optimize.picture(["origin", "delay"]).save("layout.svg")
         """

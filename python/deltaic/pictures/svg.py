@@ -64,12 +64,12 @@ def legend(x: float, y: float, entries: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def cut(text: str, most: int) -> str:
-    """Text of at most so many characters; a longer one ends with an ellipsis."""
+    """Returns a text of at most `most` characters; a longer one ends with an ellipsis."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def document(width: int, height: int, title: str, body: list[str]) -> str:
-    """A whole drawing on white ground. `title`: what a screen reader says of it."""
+    """Returns a whole drawing on a white background. `title`: its description for screen readers."""
     inside = [
         element("title", text_of(title)),
         element("style", STYLE),

@@ -21,7 +21,7 @@ def col(name: str) -> str:
     """Returns a column's name as SQL: `col("my col")` -> `` `my col` ``. Dots are part of the name:
     `col("a.b")` is the column `` `a.b` ``, not field b of column a."""
     if not isinstance(name, str) or not name:
-        raise InvalidTypeError("a column's name is text", found=repr(name))
+        raise InvalidTypeError("a column name must be a string", found=repr(name))
     return spark_name(name)
 
 
@@ -55,7 +55,7 @@ def lit(value: Any) -> str:
         return f"array({', '.join(map(lit, value))})"
     if hasattr(value, "item"):  # a NumPy scalar
         return lit(value.item())
-    raise InvalidTypeError("no SQL literal for a value of this type", found=type(value).__name__)
+    raise InvalidTypeError("a value of this type has no SQL literal", found=type(value).__name__)
 
 
 def _integer(value: int) -> str:
@@ -74,7 +74,7 @@ def _special(value: float) -> str:
 
 def _decimal(value: Decimal) -> str:
     if not value.is_finite():
-        raise InvalidArgumentError("a decimal literal is finite", found=str(value))
+        raise InvalidArgumentError("a decimal literal must be finite", found=str(value))
     _, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
     scale = max(0, -exponent)
@@ -101,7 +101,7 @@ def _struct(value: Mapping[Any, Any]) -> str:
     parts = []
     for name, item in value.items():
         if not isinstance(name, str):
-            raise InvalidTypeError("a struct's names are text", found=repr(name))
+            raise InvalidTypeError("field names of a struct must be strings", found=repr(name))
         parts += [_text(name), lit(item)]
     return f"named_struct({', '.join(parts)})"
 

@@ -23,7 +23,7 @@ def resolve_columns(schema: Schema, columns: Sequence[str] | None, *, branches: 
         return tuple(schema.names)
     columns = columns if isinstance(columns, (str, bytes)) else items_of(columns, "columns")
     if isinstance(columns, (str, bytes)) or not all(isinstance(name, str) for name in columns):
-        raise InvalidTypeError("columns is a sequence of names", found=repr(columns)[:80])
+        raise InvalidTypeError("columns must be a sequence of names", found=repr(columns)[:80])
     names = [_resolve(schema, name) for name in columns]
     roots: dict[str, str] = {}
     for name in names:
@@ -84,4 +84,4 @@ def narrowed(schema: Schema, name: str) -> Field:
 
 
 def _not_a_struct(name: str, parent: Field) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{parent.name!r} is not a struct, so nothing in it can be read alone", found=repr(name))
+    return InvalidArgumentError(f"{parent.name!r} is not a struct, so it has no fields", found=repr(name))

@@ -64,7 +64,7 @@ class ScanPlan:
             raise ProtocolError(
                 "a file is live twice: each of its rows would be read twice",
                 where=path[:1000],
-                found="two add actions that stand, with different vectors",
+                found="two add actions for one file, with different deletion vectors",
                 expected="one, as a commit that adds a file again removes it with its former vector",
             )
         return selection
@@ -237,7 +237,7 @@ def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
 
 def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t", *, queries: bool = False) -> Expression:
     if not isinstance(text, str):
-        raise InvalidTypeError("a condition is text in Spark's SQL dialect", found=shown(text), expected='text, like "id = 1"')
+        raise InvalidTypeError("a condition must be a string in Spark's SQL dialect", found=shown(text), expected='text, like "id = 1"')
     resolved = engine.resolve(text, {alias: schema}, queries=queries)
     if resolved.type not in ("boolean", "void"):
         raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=resolved.type)

@@ -1,9 +1,8 @@
 """Creates the protocol and metadata of a new table, and changes those of an existing one. Commands commit
 them.
 
-    protocol, metadata = new_table("id bigint, day date", partition_columns=["day"],
-    properties={"delta.appendOnly": True}) protocol, metadata = evolve(snapshot.protocol, snapshot.metadata,
-    schema=merged)
+    protocol, metadata = new_table("id bigint, day date", partition_columns=["day"])
+    protocol, metadata = evolve(snapshot.protocol, snapshot.metadata, schema=merged)
 
 `evolve` returns actions equal to the old ones if nothing changes. The command then need not commit them.
 """
@@ -245,11 +244,11 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
     the table needs another column, too. `known`: the schema of an existing table."""
     current = {path for path, _ in walk(known or ())}
     if known is None and len(schema) and all(item.type == "void" for item in schema):
-        raise InvalidArgumentError("every column holds nothing but nulls, so that no type is known", found=", ".join(schema.names))
+        raise InvalidArgumentError("no column has a type, because the data has only nulls", found=", ".join(schema.names))
     for path, item in walk(schema):
         untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1 or known is not None)
         if path not in current and untyped:
-            raise InvalidArgumentError("a column holds nothing but nulls, so that its type is not known", where=path_text(path))
+            raise InvalidArgumentError("the column has no type, because the data has only nulls", where=path_text(path))
 
 
 def _check_combination(definition: Definition) -> None:

@@ -42,18 +42,18 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
         if index is None:
             if "CURRENT_DEFAULT" in item.metadata:
                 raise InvalidArgumentError(
-                    "a new column has no default yet, as older rows would not have it",
+                    "a new column cannot have a default, because older rows would not have it",
                     where=path_text(here),
                     expected="add_columns, then change_column(default=)",
                 )
             if computed := sorted({"delta.generationExpression", "delta.identity.start"} & item.metadata.keys()):
                 raise InvalidArgumentError(
-                    "a column that is computed can only be made with the table, as older rows would not have it",
+                    "a generated or identity column can only be created with the table, because older rows would not have its value",
                     where=path_text(here),
                     found=computed[0],
                 )
             if not item.nullable:
-                raise InvalidArgumentError("a new column must take null, as older rows have no value of it", where=path_text(here))
+                raise InvalidArgumentError("a new column must be nullable, because older rows have no value for it", where=path_text(here))
             result.extend(strip(Schema([item])))
         else:
             result[index] = result[index].with_(type=_add_to(result[index].type, item.type, here))
@@ -92,17 +92,17 @@ def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ..
             result += _add((), [item], path)
             continue
         if old.nullable and not item.nullable:
-            raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null", where=path_text(here))
+            raise InvalidArgumentError("NOT NULL cannot be set on a nullable column", where=path_text(here))
         if changed := {key for key, value in item.metadata.items() if key != "comment" and old.metadata.get(key) != value}:
             raise InvalidArgumentError(
-                "replacing columns changes their order and comments alone", where=path_text(here), found=sorted(changed)
+                "REPLACE COLUMNS can only change the order and the comments of columns", where=path_text(here), found=sorted(changed)
             )
         metadata = {key: value for key, value in old.metadata.items() if key != "comment"}
         comment = {"comment": item.metadata["comment"]} if "comment" in item.metadata else {}
         result.append(old.with_(type=_replaced_type(old.type, item.type, here), nullable=item.nullable, metadata={**metadata, **comment}))
     if known:
         raise InvalidArgumentError(
-            "replacing columns drops none", found="without " + ", ".join(path_text((*path, item.name)) for item in known.values())
+            "REPLACE COLUMNS cannot drop a column", found="without " + ", ".join(path_text((*path, item.name)) for item in known.values())
         )
     return result
 
@@ -117,7 +117,7 @@ def _replaced_type(old: DataType, new: DataType, path: tuple[str, ...]) -> DataT
         return Map(key, _replaced_type(old.value, new.value, (*path, "value")), old.value_contains_null)
     if old != new:
         raise InvalidArgumentError(
-            "replacing columns changes no type", where=path_text(path), found=type_name(new), expected=type_name(old)
+            "REPLACE COLUMNS cannot change a type", where=path_text(path), found=type_name(new), expected=type_name(old)
         )
     return old
 
@@ -128,7 +128,7 @@ def move_field(schema: Schema, path: Sequence[str], after: str | None) -> Schema
     if not above:
         return Schema(_moved(tuple(schema), path, after))
     if not _is_field(schema, path):
-        raise InvalidArgumentError("an array's element and a map's key and value have no place of their own", where=path_text(path))
+        raise InvalidArgumentError("an array's element and a map's key and value cannot be moved", where=path_text(path))
     end = next(end for end in range(len(above), 0, -1) if _is_field(schema, above[:end]))
     return edit_field(schema, above[:end], lambda item: item.with_(type=_moved_in(item.type, above[end:], path, after)))
 
@@ -154,7 +154,10 @@ def _moved(fields: Sequence[Field], path: Sequence[str], after: str | None) -> l
     places = [index for index, item in enumerate(result, 1) if after is not None and item.name.lower() == after.lower()]
     if after is not None and not places:
         raise InvalidArgumentError(
-            "no such neighbour to follow", where=path_text(path), found=after, expected=", ".join(item.name for item in result)
+            "there is no such column to place the column after",
+            where=path_text(path),
+            found=after,
+            expected=", ".join(item.name for item in result),
         )
     result.insert(places[0] if places else 0, moved)
     return result
@@ -188,7 +191,7 @@ def _edit_type(data_type: DataType, path: tuple[str, ...], change: Callable[[Fie
         return Struct(_edit(data_type.fields, path, change, above))
     if len(path) == 1:
         raise InvalidArgumentError(
-            "an array's element and a map's key and value are no columns of their own", where=path_text((*above, *path))
+            "an array's element and a map's key and value cannot be renamed or dropped", where=path_text((*above, *path))
         )
     here = (*above, path[0])
     if isinstance(data_type, Array):
@@ -225,7 +228,9 @@ def _with_type(old: DataType, path: tuple[str, ...], new: DataType) -> DataType:
     if isinstance(old, Struct) and isinstance(new, Struct):
         types = {item.name.lower(): item.type for item in new.fields}
         if sorted(types) != sorted(item.name.lower() for item in old.fields):
-            raise InvalidArgumentError("the fields of a struct are added and dropped by their own names", found=str(sorted(types)))
+            raise InvalidArgumentError(
+                "the type of a struct cannot be changed as a whole: add and drop its fields by their names", found=str(sorted(types))
+            )
         return Struct(item.with_(type=_with_type(item.type, (), types[item.name.lower()])) for item in old.fields)
     return new
 
@@ -233,7 +238,7 @@ def _with_type(old: DataType, path: tuple[str, ...], new: DataType) -> DataType:
 def rename_column(schema: Schema, path: Sequence[str], name: str) -> Schema:
     """Renames a field to `name`, which is a plain name and no path. The physical name stays."""
     if not name:
-        raise InvalidArgumentError("a column's name is not empty")
+        raise InvalidArgumentError("a column name must not be empty")
     _check_new(schema, path, name)
     return edit_field(schema, path, lambda item: item.with_(name=name))
 

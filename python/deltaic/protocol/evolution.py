@@ -81,7 +81,7 @@ def check_fits(table: Schema, data: Schema) -> None:
     for before, after in zip(table, merged, strict=True):
         if before.type == "void" != after.type:
             raise SchemaMismatchError(
-                "the column has no type yet, as it has held nothing but nulls",
+                "the column has no type yet, because it has had only nulls",
                 where=path_text((before.name,)),
                 found=type_name(after.type),
                 expected="nulls, or schema_mode='merge' to give it the data's type",
@@ -109,7 +109,7 @@ def new_field(item: Field, path: tuple[str, ...]) -> Field:
     """Prepares a field for a table that has files: it becomes nullable and loses another table's column
     mapping. A field of type void is a SchemaMismatchError."""
     if item.type == "void":
-        raise SchemaMismatchError("a new column holds nothing but nulls, so that its type is not known", where=path_text(path))
+        raise SchemaMismatchError("a new column has no type, because the data has only nulls", where=path_text(path))
     (clean,) = strip(Schema([item]))
     metadata = {
         key: value for key, value in clean.metadata.items() if key not in (_DEFAULT, *_COMPUTED) and not key.startswith("delta.identity.")

@@ -204,7 +204,7 @@ def canonical_name(name: str) -> str:
     without case, and an unknown one is an InvalidArgumentError. Any other name is the user's and stays as it
     is."""
     if not isinstance(name, str) or not name:
-        raise InvalidTypeError("a property's name is text", found=repr(name))
+        raise InvalidTypeError("a property name must be a string", found=repr(name))
     lowered = name.lower()
     if not lowered.startswith(("delta.", "deltaic.")):
         return name

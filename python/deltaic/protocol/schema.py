@@ -71,9 +71,9 @@ class Field:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise InvalidTypeError("a field's name is text", found=repr(self.name))
+            raise InvalidTypeError("a field name must be a string", found=repr(self.name))
         if not isinstance(self.nullable, bool):
-            raise InvalidTypeError(f"nullable of field {self.name!r} is True or False", found=repr(self.nullable))
+            raise InvalidTypeError(f"nullable of field {self.name!r} must be True or False", found=repr(self.nullable))
         object.__setattr__(self, "type", check_type(self.type))
         if not isinstance(self.metadata, ReadOnlyDict):
             object.__setattr__(self, "metadata", ReadOnlyDict(self.metadata))
@@ -133,7 +133,7 @@ def check_type(data_type: DataType) -> DataType:
     if isinstance(data_type, (Struct, Array, Map)):
         return data_type
     if not isinstance(data_type, str):
-        raise InvalidTypeError("a type is Delta's name as text, Struct, Array or Map", found=repr(data_type))
+        raise InvalidTypeError("a type must be Delta's name as a string, Struct, Array or Map", found=repr(data_type))
     if data_type in PRIMITIVES or isinstance(data_type, ResultType):
         return data_type
     if data_type == "decimal":

@@ -42,7 +42,7 @@ def changes(
     schema = change_feed.with_changes(feed.snapshot.schema, mapped=_mapping(feed.snapshot) != "none")
     names = tuple(resolve_columns(schema, columns, branches=True))
     if not names:
-        raise InvalidArgumentError("no column of the changes is asked for", found="columns=[]", expected="at least one")
+        raise InvalidArgumentError("no column is requested", found="columns=[]", expected="at least one")
     condition = None if where is None else resolve_condition(engine, where, schema, own_alias(schema))
     return FileRows(change_scans(feed.snapshot, names, feed.derived, feed.recorded), engine, condition)
 

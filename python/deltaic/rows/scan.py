@@ -38,7 +38,7 @@ def scan(
     """Reads rows of a table; see `DeltaTable.scan`. `skipping`: False to read every file, for tests."""
     names = resolve_columns(snapshot.schema, columns, branches=True)
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise InvalidArgumentError("limit", found=repr(limit), expected="a number of rows >= 0, or None")
+        raise InvalidArgumentError("invalid limit", found=repr(limit), expected="a number of rows >= 0, or None")
     engine = engine.pinned()
     planned = plan(snapshot, engine, where, skipping=skipping)
     roots = [narrowed(snapshot.schema, name).name for name in names]

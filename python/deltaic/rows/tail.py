@@ -51,7 +51,7 @@ class Tail(Iterator[TailBatch]):
     ) -> None:
         is_number = isinstance(poll, (int, float)) and not isinstance(poll, bool)
         if poll is not None and not (is_number and math.isfinite(poll) and poll >= 0):
-            raise InvalidArgumentError("poll", found=repr(poll), expected="seconds, or None: end where there is nothing new")
+            raise InvalidArgumentError("invalid poll", found=repr(poll), expected="seconds, or None: end where there is nothing new")
         self._stream, self._engine, self._poll, self._sleep = TableStream(snapshot, options), engine, poll, sleep
         self._at = self._stream.start() if offset is None else self._stream.parse(offset)
 

@@ -34,7 +34,7 @@ def tokenize(text: str) -> list[Token]:
     """Returns the tokens of a text. Raises InvalidArgumentError if the text is empty or cannot be divided
     into tokens."""
     if not isinstance(text, str):
-        raise InvalidArgumentError("SQL is text", found=type(text).__name__)
+        raise InvalidArgumentError("SQL must be a string", found=type(text).__name__)
     if len(text) > MAX_LENGTH:
         raise InvalidArgumentError(f"SQL text is longer than {MAX_LENGTH} characters", found=f"{len(text)} characters")
     try:

@@ -63,7 +63,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
             return nothing()
         if if_missing and not is_new_name:
             return nothing()
-        what = "a table is there already" if source is None else "the table of the clone is there already"
+        what = "a table already exists here" if source is None else "the table of the clone already exists"
         raise TableAlreadyExistsError(what, where=path, expected="CREATE OR REPLACE TABLE, or IF NOT EXISTS")
     if source is not None:
         if text is not None or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:

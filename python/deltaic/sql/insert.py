@@ -146,7 +146,7 @@ def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Targ
     """Removes the columns that the table computes from a query."""
     kept = tuple(name for name in target.columns if name not in computed)
     if not kept:
-        raise UnsupportedFeatureError("a row of nothing but columns that the table computes", found=text[:80])
+        raise UnsupportedFeatureError("a row must have a column that the table does not compute", found=text[:80])
     columns, named = (", ".join(map(quote_name, names)) for names in (kept, target.columns))
     return f"SELECT {columns} FROM ({text}) AS __deltaic_given({named})", replace(target, columns=kept)
 

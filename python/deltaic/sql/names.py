@@ -172,7 +172,7 @@ class Tables:
         LOCATION of the statement, or None."""
         if location is not None:
             raise UnsupportedFeatureError(
-                "LOCATION without a catalog of names", found=location, expected="delta.`path` as the table's name"
+                "LOCATION needs a catalog of table names", found=location, expected="delta.`path` as the table's name"
             )
         if (path := name.path) is not None:
             return path, False
@@ -277,7 +277,9 @@ class Tables:
         if len(name.parts) == 1 and (found := self._named.get(name.parts[0].lower())):
             return found[1]
         if len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "csv", "json", "orc", "text", "iceberg"):
-            raise UnsupportedFeatureError("a query reads Delta tables and the data of tables=", found=str(name), expected="delta.`path`")
+            raise UnsupportedFeatureError(
+                "a query can read only Delta tables and the data in tables=", found=str(name), expected="delta.`path`"
+            )
         known = ", ".join(key for key, _ in self._named.values()) or "none"
         raise InvalidArgumentError(
             "[TABLE_OR_VIEW_NOT_FOUND] no such table", found=str(name), expected=f"delta.`path`, or a name of tables= ({known})"

@@ -63,7 +63,7 @@ REFUSED = {
 def run(statement: str, tables: Tables) -> Rows:
     """Runs one statement on these tables, whose class decides on the engine."""
     if not isinstance(statement, str):
-        raise InvalidTypeError("a statement is text", found=type(statement).__name__, expected="str")
+        raise InvalidTypeError("a statement must be a string", found=type(statement).__name__, expected="str")
     statement = with_identifiers(statement)
     reader = Reader(statement)
     if reader.at("FROM"):

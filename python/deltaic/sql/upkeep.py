@@ -179,7 +179,10 @@ def convert_path(source_format: str, path: str, partition_schema: Any, **options
         DeltaTable.convert(path, partition_schema=partition_schema, mode="ignore", **options)
     elif partition_schema is not None:
         raise InvalidArgumentError(
-            "an Iceberg table says itself by which columns it is partitioned", where=path, found="PARTITIONED BY", expected="no columns"
+            "PARTITIONED BY cannot be used for an Iceberg table, whose metadata has the partition columns",
+            where=path,
+            found="PARTITIONED BY",
+            expected="no columns",
         )
     else:
         DeltaTable.convert_iceberg(path, mode="ignore", **options)
@@ -190,7 +193,7 @@ def convertible(parts: tuple[str, ...]) -> tuple[str, str]:
     -> ("iceberg", path)."""
     if len(parts) == 2 and parts[0].lower() in ("parquet", "iceberg") and parts[1]:
         return parts[0].lower(), parts[1]
-    raise InvalidArgumentError("what is to be converted", found=".".join(parts), expected="parquet.`path` or iceberg.`path`")
+    raise InvalidArgumentError("unknown source of CONVERT", found=".".join(parts), expected="parquet.`path` or iceberg.`path`")
 
 
 def restored_rows(metrics: Mapping[str, int]) -> Rows:

@@ -6,12 +6,11 @@ With one table, this is an ordinary commit. Several changes of one table become 
 
 1. Each table gets an intent with the lines of its commit, and a start commit without actions. The start
    commit takes the next version like any commit, so earlier commits are checked for conflicts. Other writers
-   of deltaic that
-find it wait. 2. The record of the coordinator is created by put-if-absent. It decides if the transaction is
-committed in
+   of deltaic that find it wait.
+2. The record of the coordinator is created by put-if-absent. It decides if the transaction is committed in
    all tables or aborted.
 3. The lines of each intent become the version after the start commit. Any process that finds the intent may
-write it.
+   write it.
 """
 
 from __future__ import annotations

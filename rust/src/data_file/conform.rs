@@ -221,7 +221,7 @@ impl Context {
         let nulls = is_null(array)?;
         match (0..array.len()).find(|&at| !nulls.value(at)) {
             Some(at) if self.casting == CastPolicy::Strict => {
-                Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place)
+                Err(mismatch(format!("row {}: a value in a column without a type", self.first + at as u64), place)
                     .found(format!("{} ({})", shown(array, at), array.data_type()))
                     .expected("nothing but nulls, as the column has no type (void)"))
             }
@@ -244,7 +244,7 @@ impl Context {
             CastPolicy::Strict => {
                 let at = (0..fits.len()).find(|&at| !fits.value(at)).unwrap_or_default();
                 let shown = shown(array, at);
-                Err(mismatch(format!("row {}: a value does not fit", self.first + at as u64), place)
+                Err(mismatch(format!("row {}: the value cannot be converted without loss", self.first + at as u64), place)
                     .found(format!("{shown} ({})", array.data_type()))
                     .expected(target))
             }

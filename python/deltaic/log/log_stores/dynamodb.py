@@ -74,7 +74,10 @@ class Entry:
             return Entry(item["tablePath"]["S"], item["fileName"]["S"], item["tempPath"]["S"], is_complete, expires)
         except (KeyError, ValueError):
             raise ProtocolError(
-                "not an entry of a commit", where=where, found=sorted(item), expected="tablePath, fileName, tempPath, complete as text"
+                "the DynamoDB item is not an entry of a commit",
+                where=where,
+                found=sorted(item),
+                expected="tablePath, fileName, tempPath, complete as text",
             ) from None
 
 
@@ -118,13 +121,13 @@ class DynamoDBLogStores:
     ) -> None:
         for name, value in (("table", table), ("region", region or "-"), ("endpoint_url", endpoint_url or "-"), ("scheme", scheme)):
             if not isinstance(value, str) or not value:
-                raise InvalidTypeError(name, found=repr(value), expected="text")
+                raise InvalidTypeError(f"{name} has the wrong type", found=repr(value), expected="text")
         if scheme not in ("s3", "s3a", "s3n"):
-            raise InvalidArgumentError("scheme", found=repr(scheme), expected="'s3a' or 's3'")
+            raise InvalidArgumentError("unknown scheme", found=repr(scheme), expected="'s3a' or 's3'")
         if not isinstance(expiry, timedelta) or expiry < timedelta(0):
-            raise InvalidArgumentError("expiry", found=repr(expiry), expected="a timedelta of 0 or more")
+            raise InvalidArgumentError("invalid expiry", found=repr(expiry), expected="a timedelta of 0 or more")
         if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-            raise InvalidArgumentError("capacity", found=repr(capacity), expected="units of capacity, 1 or more")
+            raise InvalidArgumentError("invalid capacity", found=repr(capacity), expected="units of capacity, 1 or more")
         self.table, self.region, self.endpoint_url, self.client = table, region, endpoint_url, client
         self.scheme, self.expiry, self.capacity = scheme, expiry, capacity
         self._is_ready, self._lock = False, threading.Lock()
@@ -138,7 +141,7 @@ class DynamoDBLogStores:
     def __getstate__(self) -> dict[str, Any]:
         if self.client is not None:
             raise UnsupportedFeatureError(
-                "DynamoDBLogStores with a client of its own cannot be pickled", expected="region and endpoint_url instead of client"
+                "DynamoDBLogStores(client=) cannot be pickled", expected="region and endpoint_url instead of client"
             )
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
@@ -191,7 +194,7 @@ class DynamoDBLogStore(Objects):
     def __init__(self, stores: DynamoDBLogStores, location: str, options: Mapping[str, str]) -> None:
         super().__init__(location, options)
         if self.clients is None:
-            raise UnsupportedFeatureError("commits by DynamoDB to a table that is not in S3", where=location, expected="s3:// or s3a://")
+            raise UnsupportedFeatureError("DynamoDBLogStores can only be used for tables in S3", where=location, expected="s3:// or s3a://")
         self._made = stores, (location, public_options(options))
         self._stores = stores
         self.table_path = f"{stores.scheme}://{self.bucket}/{self.key}"
@@ -236,7 +239,7 @@ class DynamoDBLogStore(Objects):
             return False
         try:
             if self._create(path, data) is None:
-                raise ConnectionError(f"{path}: nobody knows whether it was copied")
+                raise ConnectionError(f"{path}: it is unknown whether the object was copied")
             self._complete(entry)
         except Exception as error:  # the entry makes it committed, and the next reader or writer finishes it
             log.info("%s: %s is left to be copied from %s: %s", self.location, name, entry.temp_path, error)
@@ -306,7 +309,7 @@ class DynamoDBLogStore(Objects):
                     ) from error
                 raise
         else:
-            raise ConnectionError(f"{path}: nobody knows whether it was copied")
+            raise ConnectionError(f"{path}: it is unknown whether the object was copied")
         try:
             self._complete(entry)
         except Exception as error:  # the commit is in the log; the next process completes the entry

@@ -39,7 +39,7 @@ class FileLocks:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None, *, timeout: float = 60.0) -> None:
         if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout < 0:
-            raise InvalidArgumentError("timeout", found=repr(timeout), expected="seconds, 0 or more")
+            raise InvalidArgumentError("invalid timeout", found=repr(timeout), expected="seconds, 0 or more")
         self.folder = None if folder is None else locate(folder)
         self.timeout = timeout
 
@@ -54,7 +54,7 @@ class FileLocks:
             return Path(self.folder) / f"{hashlib.sha256(location.encode()).hexdigest()[:32]}.lock"
         if "://" in location:
             raise InvalidArgumentError(
-                "FileLocks() keeps its lock file in the table, which is on no file system",
+                "FileLocks() keeps its lock file in the table, which is not on a file system",
                 where=location,
                 expected="FileLocks(folder) with a folder that all writers share",
             )
@@ -65,7 +65,9 @@ class FileLocks:
         try:
             import fcntl
         except ImportError:
-            raise UnsupportedFeatureError("FileLocks need locks of POSIX", where=location, expected="another lock") from None
+            raise UnsupportedFeatureError(
+                "FileLocks need POSIX locks, which this system does not have", where=location, expected="another lock"
+            ) from None
         deadline = time.monotonic() + self.timeout
         within = _of_this_process(str(path))
         if not within.acquire(timeout=self.timeout):
@@ -136,7 +138,7 @@ class LockedLogStores:
 
     def __init__(self, lock: Lock | None = None) -> None:
         if lock is not None and not callable(lock):
-            raise InvalidTypeError("lock is no function", found=type(lock).__name__, expected="a callable that takes a table's location")
+            raise InvalidTypeError("lock is not a function", found=type(lock).__name__, expected="a callable that takes a table's location")
         self.lock: Lock = FileLocks() if lock is None else lock
 
     def __call__(self, location: str, options: Mapping[str, str]) -> LockedLogStore:

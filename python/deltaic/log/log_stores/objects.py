@@ -29,7 +29,7 @@ class Objects:
         scheme = location.split("://", 1)[0].lower() if "://" in location else "file"
         if scheme not in (*_S3, "file", "memory"):
             raise UnsupportedFeatureError(
-                "a LogStore of ours for a store that puts an object only where there is none by itself",
+                "the store has put-if-absent of its own, so a LogStore of deltaic is not used for it",
                 where=location,
                 found=scheme,
                 expected="s3, s3a, file, or no entry for this scheme in configure(log_stores=)",
