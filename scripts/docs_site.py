@@ -22,7 +22,12 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     """A link from a page of docs/ to a page of the root stays on the site: `../CONTRIBUTING.md` becomes
-    `contributing.md`."""
+    `contributing.md`. In a cell of a table, GitHub needs `\\|` for a bar within code, and MkDocs `|`."""
     for source, target in PAGES.items():
         markdown = markdown.replace(f"](../{source}", f"]({target}")
-    return markdown
+    lines = [re.sub(r"`[^`]*`", _unescaped, line) if line.startswith("|") else line for line in markdown.split("\n")]
+    return "\n".join(lines)
+
+
+def _unescaped(code: re.Match[str]) -> str:
+    return code[0].replace("\\|", "|")

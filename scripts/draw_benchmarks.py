@@ -27,7 +27,6 @@ NAMES = {
     "no feed": "no change data feed",
     "checkpoint": "writing its checkpoint",
 }
-_TICKS = {-5: "10 µs", -4: "100 µs", -3: "1 ms", -2: "10 ms", -1: "0.1 s", 0: "1 s", 1: "10 s", 2: "100 s"}
 _WIDTH, _LEFT, _TOP, _ROW = 520, 330, 62, 26
 
 
@@ -45,7 +44,7 @@ CHARTS = (
     Chart(
         "read",
         "Reading",
-        "Rows go to Arrow, but for the sums and the groups, which are SQL.",
+        "Rows are read to Arrow. The sum and the groups are SQL queries.",
         {
             "all": "all of five columns",
             "two": "two of five columns",
@@ -59,7 +58,7 @@ CHARTS = (
     Chart(
         "write",
         "Writing",
-        "From Arrow, with the compression named.",
+        "Rows are written from Arrow, with the compression in the table.",
         {"zstd": "zstd", "snappy": "snappy", "defaults": "each writer's defaults"},
     ),
     Chart(
@@ -77,7 +76,7 @@ CHARTS = (
     Chart(
         "dml_fractions",
         "Deleting a part of the rows",
-        "By deletion vectors, and by rewriting the files (`delta.enableDeletionVectors` off).",
+        "DELETE with deletion vectors, and by rewriting the files (`delta.enableDeletionVectors` off).",
         {
             "fraction:0.00001": "0.001 %",
             "fraction:0.001": "0.1 %",
@@ -90,7 +89,7 @@ CHARTS = (
     Chart(
         "log",
         "A log of a million files",
-        "Opening, planning and committing; no data file is read.",
+        "The table is opened, queries are planned and files are committed. No data file is read.",
         {
             "open checkpoint": "open, from a checkpoint",
             "open commits": "open, from commits",
@@ -104,7 +103,7 @@ CHARTS = (
     Chart(
         "features",
         "The cost of features",
-        "Beside the same job without the feature, deltalake, or a checkpoint of the table.",
+        "Each job is compared with the same job without the feature, with deltalake, or with a checkpoint of the table.",
         {
             "append": "append, constraints and generated columns",
             "delete": "delete 1 %, with the change data feed",
@@ -118,7 +117,7 @@ CHARTS = (
     Chart(
         "small",
         "Small tables",
-        "What a call costs when there is hardly any data: a table of three rows, but for the last lines.",
+        "The time of a call if there is hardly any data: the table has three rows.",
         {
             "open": "open",
             "append": "append",
@@ -145,14 +144,15 @@ CHARTS = (
     Chart(
         "tpch_embedded",
         "TPC-H in the process",
-        "The 22 queries of TPC-H at scale 1 by `deltaic.sql`, beside DuckDB over the bare files.",
+        "The 22 queries of TPC-H at scale 1 by `deltaic.sql`, compared with DuckDB on the bare files.",
         {f"q{number}": f"query {number}" for number in range(1, 23)},
     ),
     Chart(
         "functions",
         "Functions of SQL",
-        "Time of all threads together; DuckDB's nearest expression beside each of Spark's. `benches/records/functions.json` has all 347, "
-        "and the reason where one takes more than three times as long.",
+        "Processor time of all threads, compared with the most similar expression of DuckDB.\n"
+        "`benches/records/functions.json` has all 347 functions, with the reason if one takes more than three times as\n"
+        "long.",
         {
             name: name
             for name in (
@@ -191,7 +191,7 @@ CHARTS = (
     Chart(
         "statements",
         "Small statements and streams on Spark",
-        "A warm session; a statement changes ten rows of a million, the stream reads 200 commits in 100 batches.",
+        "The session is warm. A statement changes ten rows of a million; the stream reads 200 commits in 100 batches.",
         {
             "delete_ten": "DELETE",
             "update_ten": "UPDATE",
@@ -203,13 +203,13 @@ CHARTS = (
     Chart(
         "spark_features",
         "Change feed and constraints on Spark",
-        "A warm session; the feed has 100 commits and 3,600,000 changes, the table three constraints.",
+        "The session is warm. The feed has 100 commits and 3,600,000 changes, and the table has three constraints.",
         {"changes": "read the change feed", "append": "append 4,000,000 rows"},
     ),
     Chart(
         "spark_plans",
         "A log of a million files on Spark",
-        "Until the first query is planned, in a new session, in a warm one, and once more.",
+        "Time until the first query is planned in a new session, until it is planned in a warm session, and for a\nsecond query.",
         {"plan_first": "in a new session", "plan_warm": "in a warm session", "plan_again": "a second query"},
     ),
 )
@@ -233,6 +233,22 @@ def readable(value: float) -> str:
     return f"{value:.2f} s" if value < 9.95 else f"{value:.1f} s"
 
 
+def tick_text(value: float) -> str:
+    """Seconds of a tick with their unit: `0.02` becomes `20 ms`, `0.5` becomes `0.5 s`."""
+    for unit, seconds in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if value >= 0.0999 * seconds or unit == "µs":
+            return f"{value / seconds:.3g} {unit}"
+    raise AssertionError(value)
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Ticks between two powers of ten: the whole powers, and if they are fewer than three, also 2 and 5 times
+    each."""
+    powers = range(math.floor(low), math.floor(high) + 1)
+    steps = (1, 2, 5) if math.floor(high) - math.ceil(low) < 2 else (1,)
+    return [step * 10.0**power for power in powers for step in steps if low <= math.log10(step * 10.0**power) <= high]
+
+
 def drawing(chart: Chart, times: Sequence[tuple[str, Mapping[str, float]]]) -> str:
     """Jobs as rows, systems as points on a logarithmic scale of seconds."""
     values = [value for _, row in times for value in row.values()]
@@ -251,9 +267,9 @@ def drawing(chart: Chart, times: Sequence[tuple[str, Mapping[str, float]]]) -> s
         body.append(label(x + 15, 46, text))
         x += 34 + 6.6 * len(text)
     body.append(element("rect", x=_LEFT, y=_TOP, width=_WIDTH, height=base - _TOP, class_="frame"))
-    for power in range(math.ceil(low), math.floor(high) + 1):
-        body.append(element("line", x1=place(10.0**power), x2=place(10.0**power), y1=_TOP, y2=base, class_="tick"))
-        body.append(label(place(10.0**power), base + 16, _TICKS[power], anchor="middle"))
+    for value in _ticks(low, high):
+        body.append(element("line", x1=place(value), x2=place(value), y1=_TOP, y2=base, class_="tick"))
+        body.append(label(place(value), base + 16, tick_text(value), anchor="middle"))
     for number, (text, row) in enumerate(times):
         y = _TOP + _ROW * (number + 0.5)
         body.append(label(_LEFT - 10, y + 4, text, anchor="end"))
@@ -275,10 +291,11 @@ def files() -> dict[str, str]:
     lines = [
         "# Benchmarks",
         "",
-        "Whole jobs, side by side: the systems take turns on the same data and the same machine, and the best run of each",
-        "counts. Answers are compared before times are. The numbers are records of this repository, made by its own scripts;",
-        "`scripts/draw_benchmarks.py` writes this page and its pictures from them. Other machines have other times; what",
-        "carries over is how the systems compare.",
+        "This page compares whole jobs. The systems take turns on the same data and the same machine, and the best run",
+        "of each counts. Their answers are compared before their times. The numbers are from the records in",
+        "`benches/records`, which the scripts of this repository write. `scripts/draw_benchmarks.py` writes this",
+        "page and its pictures from them. Other machines have other times, but the systems should compare in the",
+        "same way.",
     ]
     for chart in CHARTS:
         record = json.loads((ROOT / "benches" / "records" / f"{chart.record}.json").read_text(encoding="utf-8"))
@@ -291,11 +308,13 @@ def files() -> dict[str, str]:
             if name in record["versions"]
         ]
         machine = record["machine"]
-        rows = f"{record['rows']:,} rows, " if "rows" in record else ""
+        # The tables of these two do not have the record's number of rows.
+        rows = f"{record['rows']:,} rows, " if "rows" in record and chart.record not in ("small", "spark_plans") else ""
         lines += ["", f"## {chart.title}", "", chart.text, "", f"![{chart.title}](drawings/bench-{chart.record}.svg)", ""]
         lines += ["| job | " + " | ".join(NAMES.get(name, name) for name in systems) + " |", "|---" * (len(systems) + 1) + "|"]
         lines += [f"| {text} | " + " | ".join(readable(row[name]) if name in row else "" for name in systems) + " |" for text, row in times]
-        lines += ["", f"{rows}{machine.get('processor', 'x86-64')}, {machine['cores']} cores; {', '.join(versions)}. Made by:"]
+        lines += ["", f"{rows}{machine.get('processor', 'x86-64')}, {machine['cores']} cores;"]
+        lines += [f"{', '.join(versions)}. Measured by:"]
         lines += ["", "```text", record["command"], "```"]
     texts["benchmarks.md"] = "\n".join(lines) + "\n"
     return texts
