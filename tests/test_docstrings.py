@@ -18,12 +18,12 @@ from deltaic.commands.optimize import Optimize
 from deltaic.several_tables import transaction
 from deltaic.sql.statement import sql
 
-CLASSES = (deltaic.DeltaTable, deltaic.Merge, Alter, Optimize, deltaic.Rows)
+CLASSES = (deltaic.DeltaTable, deltaic.Merge, Alter, Optimize, deltaic.Rows, deltaic.Schema)
 FUNCTIONS = (deltaic.write, sql, deltaic.configure, transaction)
 # Plain properties, whose first line says all; and what is no method of users.
 WITHOUT = {
     *("version", "location", "schema", "storage_options", "metadata", "protocol"),
-    *("of", "computed"),
+    *("of", "computed", "of_query", "distinct"),
 }
 # An example that needs an Iceberg table.
 NOT_RUN = {"DeltaTable.convert_iceberg"}

@@ -138,9 +138,10 @@ class Alter:
 
     @_command
     def drop_columns(self, *names: str, commit: CommitOptions | None = None) -> None:
-        """Drops columns or struct fields (with dots). Column mapping must be on, as for `rename_column`.
-        Their values stay in the files until `optimize.purge()`. InvalidArgumentError is raised for partition
-        columns, columns that an expression or the clustering uses, and the last column of a table or struct.
+        """Drops the columns or struct fields (with dots) `names`. Column mapping must be on, as for
+        `rename_column`. Their values stay in the files until `optimize.purge()`. InvalidArgumentError is
+        raised for partition columns, columns that an expression or the clustering uses, and the last column
+        of a table or struct.
 
         >>> table.alter.drop_columns("delay")
         """
@@ -230,9 +231,9 @@ class Alter:
 
     @_command
     def sync_identity(self, name: str, *, commit: CommitOptions | None = None) -> None:
-        """Sets the high-water mark of an identity column to the largest number in the table (with a negative
-        step, the smallest). The next rows then get unused numbers, even after rows whose writers set the
-        numbers themselves.
+        """Sets the high-water mark of the identity column `name` to the largest number in the table (with a
+        negative step, the smallest). The next rows then get unused numbers, even after rows whose writers set
+        the numbers themselves.
 
         >>> numbered.alter.sync_identity("n")
         """
@@ -249,8 +250,8 @@ class Alter:
 
     @_command
     def set_column_metadata(self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None) -> None:
-        """Sets keys of a column's metadata to JSON values; None removes a key. Keys of features are an
-        InvalidArgumentError.
+        """Sets keys of the metadata of the column or struct field `name` (with dots) to JSON values; None
+        removes a key. Raises InvalidArgumentError for keys that belong to a feature, such as `delta.…`.
 
         >>> table.alter.set_column_metadata("delay", {"unit": "minutes"})
         """
@@ -277,8 +278,8 @@ class Alter:
 
     @_command
     def unset_properties(self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
-        """Removes properties, so that their defaults apply. One that is not set is an InvalidArgumentError,
-        unless `if_exists`.
+        """Removes the properties `names`, so that their defaults apply. Raises InvalidArgumentError for a
+        property that is not set, unless `if_exists`.
 
         >>> table.alter.unset_properties("team", if_exists=True)
         """

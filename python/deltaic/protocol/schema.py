@@ -162,7 +162,13 @@ def is_shape(data_type: DataType) -> bool:
 
 class Schema(Sequence[Field]):
     """The columns of a table, in order. Immutable and hashable; two schemas are equal if all fields are, with
-    their metadata."""
+    their metadata.
+
+    `fields`: `Field`s with unique names, without case. Raises InvalidArgumentError, InvalidTypeError.
+
+    >>> deltaic.Schema([deltaic.Field("id", "long"), deltaic.Field("name", "string")]).names
+    ['id', 'name']
+    """
 
     __slots__ = ("_by_name", "_fields", "_hash")
     _fields: tuple[Field, ...]
@@ -200,8 +206,12 @@ class Schema(Sequence[Field]):
 
     @staticmethod
     def from_json(text: str) -> Schema:
-        """Parses the schemaString of a metadata action. Text that violates PROTOCOL.md is a ProtocolError; a
-        type of a feature that this release does not know is an UnsupportedFeatureError."""
+        """Parses the schemaString of a metadata action. Raises ProtocolError (the text violates PROTOCOL.md)
+        and UnsupportedFeatureError (a type of a feature that this release does not know).
+
+        >>> deltaic.Schema.from_json(table.schema.to_json()) == table.schema
+        True
+        """
         check_instance(text, (str, bytes), "the schema", "JSON text")
         return _read_once(text) if len(text) <= _MOST_KEPT else Schema._read(text)
 
@@ -218,30 +228,46 @@ class Schema(Sequence[Field]):
         return Schema(parsed.fields)
 
     def to_json(self) -> str:
-        """Returns the schemaString of a metadata action. Two columns with one name are an
-        InvalidArgumentError."""
+        """Returns the schemaString of a metadata action: JSON with all metadata. Raises InvalidArgumentError
+        if two columns have one name.
+
+        >>> deltaic.Schema.from_ddl("id bigint").to_json()
+        '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
+        """
         if len(self._by_name) < len(self._fields):
             _unique_fields(self._fields)
         return json.dumps(_fields_to_json(self._fields), ensure_ascii=False, separators=(",", ":"))
 
     @staticmethod
     def from_ddl(text: str) -> Schema:
-        """Parses Spark's DDL, such as `"id bigint not null, name string comment 'who'"`. Text that does not
-        parse is an InvalidArgumentError with its position."""
+        """Parses Spark's DDL. Raises InvalidArgumentError, with the position, if the text does not parse.
+
+        >>> deltaic.Schema.from_ddl("id bigint not null, name string comment 'who'").names
+        ['id', 'name']
+        """
         from deltaic.protocol.ddl import parse_schema
 
         return parse_schema(text)
 
     def to_ddl(self) -> str:
         """Returns Spark's DDL. It cannot express arrays and maps without nulls, and metadata other than
-        comments, defaults and generated columns: these are left out."""
+        comments, defaults and generated columns: these are left out.
+
+        >>> plain.schema.to_ddl()
+        'id bigint, origin string, delay bigint'
+        """
         from deltaic.protocol.ddl import format_schema
 
         return format_schema(self)
 
     @staticmethod
     def from_arrow(obj: Any) -> Schema:
-        """Converts any object with `__arrow_c_schema__`, with its field metadata."""
+        """Converts an object with `__arrow_c_schema__`, such as a pyarrow schema, with its field metadata.
+        Raises InvalidTypeError, and SchemaMismatchError for a type that Delta does not have.
+
+        >>> deltaic.Schema.from_arrow(pa.schema([("id", pa.int32())])).to_ddl()
+        'id int'
+        """
         from deltaic._core import schema_from_arrow
 
         if not hasattr(obj, "__arrow_c_schema__"):
@@ -279,17 +305,29 @@ class Schema(Sequence[Field]):
 
     @property
     def names(self) -> list[str]:
-        """Top-level names in order, spelled as in the log."""
+        """The names of the columns in order, spelled as in the log.
+
+        >>> table.schema.names
+        ['id', 'origin', 'delay']
+        """
         return [item.name for item in self._fields]
 
     def get(self, name: str) -> Field | None:
-        """Returns the top-level field of this name, without case; None if there is none."""
+        """Returns the column with this name, compared without case; None if there is none.
+
+        >>> table.schema.get("carrier") is None
+        True
+        """
         check_instance(name, str, "a column's name", "text")
         return self._by_name.get(name.lower())
 
     def field(self, name: str) -> Field:
-        """Returns the top-level field of this name, without case. An unknown name is an InvalidArgumentError
-        with the most similar names."""
+        """Returns the column with this name, compared without case. Raises InvalidArgumentError, with the
+        most similar names, if there is none.
+
+        >>> table.schema.field("ID").type
+        'long'
+        """
         field = self.get(name)
         if field is None:
             raise _unknown(name, self.names)
@@ -301,6 +339,10 @@ class Schema(Sequence[Field]):
 
         The part of an array is `element`, those of a map are `key` and `value`; they are returned as fields
         without metadata. A text that is the name of a top-level column, dots included, means that column.
+        Raises InvalidArgumentError if there is no such field.
+
+        >>> deltaic.Schema.from_ddl("address struct<city: string>").find("address.City")[0]
+        ('address', 'city')
         """
         if isinstance(path, str):
             if top := self.get(path):
