@@ -1,5 +1,5 @@
 """Arguments of wrong types and values: each is refused by name, and nothing that was passed is ignored
-(API.md, the first rules)."""
+."""
 
 from __future__ import annotations
 
