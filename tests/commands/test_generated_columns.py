@@ -121,7 +121,7 @@ def test_statements(tmp_path: Path) -> None:
         ("a int, b int generated always as (max(a))", UnsupportedFeatureError, "function max"),
         ("a int, b int generated always as (row_number() over (order by a))", UnsupportedFeatureError, "function row_number"),
         ("a int, b int generated always as ((select 1))", DeltaError, "SELECT"),
-        ("a int, b int generated always as (a) default 3", InvalidArgumentError, "cannot have a default"),
+        ("a int, b int generated always as (a) default 3", InvalidArgumentError, "has no default"),
     ],
 )
 def test_what_is_no_generated_column(tmp_path: Path, ddl: str, error: type[Exception], message: str) -> None:

@@ -88,7 +88,7 @@ def test_ids_of_another_table_are_taken_off():
         ({"schema": "`a b` int"}, InvalidArgumentError, "column mapping"),
         ({"schema": "s struct<`x;`: int>"}, InvalidArgumentError, "column mapping"),
         ({"schema": [Field("", "long")]}, InvalidArgumentError, "empty name"),
-        ({"schema": "a void"}, InvalidArgumentError, "only nulls"),
+        ({"schema": "a void"}, InvalidArgumentError, "nothing but nulls"),
         ({"schema": "a int, b int", "partition_columns": ["a", "b"]}, InvalidArgumentError, "not every column"),
         ({"schema": "a int, b int", "partition_columns": ["a", "A"]}, InvalidArgumentError, "twice"),
         ({"schema": "a int, b array<int>", "partition_columns": "b"}, InvalidArgumentError, "array<integer>"),

@@ -37,8 +37,8 @@ def test_add_columns():
         ("ID bigint", "^ID: the column exists"),
         ("s struct<a: int>", r"^s\.a: the column exists"),
         ("s int", "^s: the column exists"),
-        ("n int not null", "^n: a new column must be nullable"),
-        ("s struct<z: int not null>", r"^s\.z: a new column must be nullable"),
+        ("n int not null", "^n: a new column must take null"),
+        ("s struct<z: int not null>", r"^s\.z: a new column must take null"),
         ("m map<struct<k: int>, struct<v: int>>", r"m.*exists"),
     ],
 )

@@ -288,7 +288,7 @@ def test_a_builder_makes_columns_that_are_computed(spark: Any, tmp_path: Path) -
         "delta.constraints.few", "n < 100"
     ).execute()
     frame = spark.createDataFrame([(1,), (2,)], "n int").coalesce(1)
-    with pytest.raises(Exception, match="tasks that write by themselves cannot number"):  # the data source, in a session without `enable`
+    with pytest.raises(Exception, match="cannot assign identity values"):  # the data source, in a session without `enable`
         frame.write.format("delta").mode("append").save(place)
     deltaic.write(deltaic.DeltaTable(place, spark=spark), frame, mode="append")
     table = DeltaTable.forPath(spark, place)

@@ -269,18 +269,18 @@ def test_the_place_of_columns(tmp_path: Path, action: str, columns: str) -> None
 @pytest.mark.parametrize(
     ("action", "message"),
     [
-        ("ADD COLUMNS (x INT AFTER nothing)", "no such column to place"),
-        ("ADD COLUMNS (st.x INT AFTER id)", "no such column to place"),
+        ("ADD COLUMNS (x INT AFTER nothing)", "no such field to place"),
+        ("ADD COLUMNS (st.x INT AFTER id)", "no such field to place"),
         ("ADD COLUMNS (p.x INT)", "only a struct"),
         ("ADD COLUMNS (st.a INT)", "exists already"),
-        ("ALTER COLUMN id AFTER id", "no such column to place"),
+        ("ALTER COLUMN id AFTER id", "no such field to place"),
         ("ALTER COLUMN ar.element FIRST", "cannot be moved"),
         ("CHANGE COLUMN st st STRUCT<a: INT, b: INT, c: INT>", "type of a struct"),
         ("CHANGE COLUMN id other INT", "another name"),
-        ("REPLACE COLUMNS (id INT)", "cannot drop a column; found without p, st, ar, m"),
-        (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id BIGINT')})", "cannot change a type"),
+        ("REPLACE COLUMNS (id INT)", "drops none of the table's columns; found without p, st, ar, m"),
+        (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id BIGINT')})", "changes no type"),
         (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id INT NOT NULL')})", "NOT NULL"),
-        (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id INT DEFAULT 5')})", "can only change the order"),
+        (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id INT DEFAULT 5')})", "changes only their order"),
     ],
 )
 def test_places_that_cannot_be(tmp_path: Path, action: str, message: str) -> None:

@@ -208,7 +208,7 @@ class Alter:
             if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
                 table = edits.edit_field(table, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths)))
         if nullable is False and field.nullable:
-            raise InvalidArgumentError("NOT NULL cannot be set on a nullable column, only dropped", where=path_text(path))
+            raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path))
 
         texts = {key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None}
 

@@ -95,7 +95,7 @@ def check(engine: Engine, schema: Schema) -> None:
         if item.type == "variant":
             raise UnsupportedFeatureError("a generated column cannot have the type variant", where=where)
         if "CURRENT_DEFAULT" in item.metadata:
-            raise InvalidArgumentError("a generated column cannot have a default", where=where, found=item.metadata["CURRENT_DEFAULT"])
+            raise InvalidArgumentError("a generated column has no default", where=where, found=item.metadata["CURRENT_DEFAULT"])
         _check_functions(text, readable.names, where)
         try:
             resolved = engine.resolve(text, {STORED_ALIAS: readable})

@@ -207,7 +207,7 @@ def resolve_in_merge(engine: Engine, text: str, scope: Mapping[str, Schema], *, 
     except InvalidArgumentError as error:
         if not error.message.startswith("an aggregate cannot stand"):
             raise
-        raise InvalidArgumentError("a condition of MERGE cannot contain an aggregate function", found=repr(text)) from None
+        raise InvalidArgumentError("an aggregate cannot stand in a condition of MERGE", found=repr(text)) from None
 
 
 def _condition(engine: Engine, text: str, scope: Mapping[str, Schema]) -> Expression:

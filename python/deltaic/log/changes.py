@@ -48,7 +48,7 @@ class Range:
         for name in ("starting", "ending"):
             version, time = getattr(self, f"{name}_version"), getattr(self, f"{name}_timestamp")
             if version is not None and time is not None:
-                raise InvalidArgumentError(f"{name}_version and {name}_timestamp cannot be combined", found=f"{version!r}, {time!r}")
+                raise InvalidArgumentError(f"{name}_version and {name}_timestamp exclude each other", found=f"{version!r}, {time!r}")
             if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 0):
                 raise InvalidArgumentError(f"invalid {name}_version", found=repr(version), expected="the number of a version, 0 or more")
         if self.starting_version is None and self.starting_timestamp is None:

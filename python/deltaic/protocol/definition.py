@@ -244,7 +244,7 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
     the table needs another column, too. `known`: the schema of an existing table."""
     current = {path for path, _ in walk(known or ())}
     if known is None and len(schema) and all(item.type == "void" for item in schema):
-        raise InvalidArgumentError("no column has a type, because the data has only nulls", found=", ".join(schema.names))
+        raise InvalidArgumentError("every column holds nothing but nulls, so no type is known", found=", ".join(schema.names))
     for path, item in walk(schema):
         untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1 or known is not None)
         if path not in current and untyped:

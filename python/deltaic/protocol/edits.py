@@ -42,7 +42,7 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
         if index is None:
             if "CURRENT_DEFAULT" in item.metadata:
                 raise InvalidArgumentError(
-                    "a new column cannot have a default, because older rows would not have it",
+                    "a new column has no default yet, because older rows would not have it",
                     where=path_text(here),
                     expected="add_columns, then change_column(default=)",
                 )
@@ -53,7 +53,7 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
                     found=computed[0],
                 )
             if not item.nullable:
-                raise InvalidArgumentError("a new column must be nullable, because older rows have no value for it", where=path_text(here))
+                raise InvalidArgumentError("a new column must take null, because older rows have no value for it", where=path_text(here))
             result.extend(strip(Schema([item])))
         else:
             result[index] = result[index].with_(type=_add_to(result[index].type, item.type, here))
@@ -92,17 +92,18 @@ def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ..
             result += _add((), [item], path)
             continue
         if old.nullable and not item.nullable:
-            raise InvalidArgumentError("NOT NULL cannot be set on a nullable column", where=path_text(here))
+            raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null", where=path_text(here))
         if changed := {key for key, value in item.metadata.items() if key != "comment" and old.metadata.get(key) != value}:
             raise InvalidArgumentError(
-                "REPLACE COLUMNS can only change the order and the comments of columns", where=path_text(here), found=sorted(changed)
+                "replacing columns changes only their order and comments", where=path_text(here), found=sorted(changed)
             )
         metadata = {key: value for key, value in old.metadata.items() if key != "comment"}
         comment = {"comment": item.metadata["comment"]} if "comment" in item.metadata else {}
         result.append(old.with_(type=_replaced_type(old.type, item.type, here), nullable=item.nullable, metadata={**metadata, **comment}))
     if known:
         raise InvalidArgumentError(
-            "REPLACE COLUMNS cannot drop a column", found="without " + ", ".join(path_text((*path, item.name)) for item in known.values())
+            "replacing columns drops none of the table's columns",
+            found="without " + ", ".join(path_text((*path, item.name)) for item in known.values()),
         )
     return result
 
@@ -117,7 +118,7 @@ def _replaced_type(old: DataType, new: DataType, path: tuple[str, ...]) -> DataT
         return Map(key, _replaced_type(old.value, new.value, (*path, "value")), old.value_contains_null)
     if old != new:
         raise InvalidArgumentError(
-            "REPLACE COLUMNS cannot change a type", where=path_text(path), found=type_name(new), expected=type_name(old)
+            "replacing columns changes no type", where=path_text(path), found=type_name(new), expected=type_name(old)
         )
     return old
 
@@ -154,7 +155,7 @@ def _moved(fields: Sequence[Field], path: Sequence[str], after: str | None) -> l
     places = [index for index, item in enumerate(result, 1) if after is not None and item.name.lower() == after.lower()]
     if after is not None and not places:
         raise InvalidArgumentError(
-            "there is no such column to place the column after",
+            "no such field to place the column after",
             where=path_text(path),
             found=after,
             expected=", ".join(item.name for item in result),
