@@ -300,9 +300,9 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path) -> None:
         FileLocks(timeout=-1)
     with pytest.raises(InvalidArgumentError, match="a folder that all writers share"):
         FileLocks()("s3://bucket/table")
-    with pytest.raises(UnsupportedFeatureError, match="by itself"):
+    with pytest.raises(UnsupportedFeatureError, match="put-if-absent of its own"):
         LockedLogStores()("gs://bucket/table", {})
-    with pytest.raises(UnsupportedFeatureError, match="not in S3"):
+    with pytest.raises(UnsupportedFeatureError, match="only be used for tables in S3"):
         DynamoDBLogStores()(str(tmp_path), {})
     with pytest.raises(InvalidArgumentError, match="scheme"):
         DynamoDBLogStores(scheme="gs")
