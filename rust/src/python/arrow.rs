@@ -11,8 +11,8 @@ use super::error::wrong_type;
 use crate::error::{Error, Kind, Result};
 use crate::guard;
 
-/// Rows in memory that become a `pyarrow.Table` when somebody wants one: importing pyarrow takes longer than
-/// planning (stub: `Batches`).
+/// Rows in memory. They become a `pyarrow.Table` only when one is asked for, because importing pyarrow takes
+/// longer than planning (stub: `Batches`).
 #[pyclass(name = "Batches", module = "deltaic._core", frozen)]
 pub struct PyBatches {
     batches: Vec<RecordBatch>,
@@ -20,7 +20,7 @@ pub struct PyBatches {
 }
 
 impl PyBatches {
-    /// Batches of one schema.
+    /// Keeps batches that have this schema.
     pub fn new(batches: Vec<RecordBatch>, schema: SchemaRef) -> Self {
         Self { batches, schema }
     }
@@ -42,25 +42,25 @@ impl PyBatches {
     }
 }
 
-/// One batch as a `pyarrow.Table`.
+/// Returns one batch as a `pyarrow.Table`.
 pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>> {
     let schema = batch.schema();
     table_of_batches(py, vec![batch], schema)
 }
 
-/// Batches of one schema as a `pyarrow.Table`.
+/// Returns batches of one schema as a `pyarrow.Table`.
 pub fn table_of_batches(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
     // Not `pyarrow.table()`, which imports pandas to check for a data frame.
     let reader = py.import("pyarrow")?.getattr("RecordBatchReader")?;
     reader.call_method1("from_stream", (PyTable::try_new(batches, schema)?,))?.call_method0("read_all")
 }
 
-/// An array as a `pyarrow.Array`.
+/// Returns an array as a `pyarrow.Array`.
 pub fn array_of(py: Python<'_>, array: ArrayRef) -> PyResult<Bound<'_, PyAny>> {
     py.import("pyarrow")?.getattr("array")?.call1((PyArray::from_array_ref(array),))
 }
 
-/// A table, batch or stream as one batch.
+/// Returns a table, batch or stream as one batch.
 pub fn batch_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     if let Ok(batch) = data.extract::<PyRecordBatch>() {
         return Ok(batch.into_inner());
@@ -70,7 +70,7 @@ pub fn batch_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     Ok(concat_batches(&schema, &batches).map_err(Error::from)?)
 }
 
-/// An Arrow array of text or a sequence of `str`.
+/// Returns the texts of an Arrow array or of a sequence of `str`.
 pub fn strings(data: &Bound<'_, PyAny>) -> PyResult<StringArray> {
     if let Ok(sequence) = data.extract::<Vec<String>>() {
         return Ok(StringArray::from(sequence));
@@ -88,7 +88,7 @@ fn to_strings(chunks: &[&dyn Array]) -> Result<StringArray> {
     Ok(whole.as_string::<i32>().clone())
 }
 
-/// A table, batch or stream, read when it is asked for.
+/// Returns a reader of a table, batch or stream. A stream is read only as the reader is.
 pub fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
     let is_arrow = data.hasattr("__arrow_c_array__")? || data.hasattr("__arrow_c_stream__")?;
     if !is_arrow {

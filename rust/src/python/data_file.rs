@@ -27,7 +27,7 @@ use crate::data_file::survey::{Partitioning, Survey};
 use crate::data_file::writer;
 use crate::error::{Error, Kind};
 
-/// Logical rows of files, deleted ones skipped (stub: `read`).
+/// Reads the logical rows of files, without deleted rows (stub: `read`).
 #[pyfunction]
 #[pyo3(signature = (store, schema, files, columns, predicate=None, *, row_ids=false, constants=vec![], row_tracking=None, threads=None,
                     batch_size=65536, limit=None, memory_limit=None, pruning=true, encoded=vec![], views=vec![]))]
@@ -59,7 +59,7 @@ fn read(
     Ok(PyReadStream::of_scan(Reader::new(plan, threads, memory_limit)))
 }
 
-/// Which text columns a file has as keys of dictionaries (stub: `dictionary_columns`).
+/// Returns the text columns that a file has dictionary-encoded (stub: `dictionary_columns`).
 #[pyfunction]
 fn dictionary_columns(
     py: Python<'_>,
@@ -76,7 +76,7 @@ fn dictionary_columns(
     Ok(found)
 }
 
-/// Files that another Parquet reader reads as `read` does (stub: `plain_files`).
+/// Returns the files that another Parquet reader reads as `read` does (stub: `plain_files`).
 #[pyfunction]
 fn plain_files(
     py: Python<'_>,
@@ -109,7 +109,7 @@ fn verify_pages(
     })
 }
 
-/// Any Arrow data as the table's columns (stub: `conform`).
+/// Converts Arrow data to the table's columns (stub: `conform`).
 #[pyfunction(name = "conform")]
 #[pyo3(signature = (data, schema, *, casting="strict", unique_keys=false))]
 fn conform_data(data: AnyRecordBatch, schema: &PyTableSchema, casting: &str, unique_keys: bool) -> PyResult<PyReadStream> {
@@ -149,7 +149,7 @@ fn write<'py>(
     table_of(py, adds)
 }
 
-/// Statistics of files that are there already (stub: `file_statistics`).
+/// Returns the statistics of files that exist already (stub: `file_statistics`).
 #[pyfunction]
 #[pyo3(signature = (store, schema, files, options="{}", *, tight=false))]
 fn file_statistics<'py>(
@@ -166,7 +166,7 @@ fn file_statistics<'py>(
     table_of(py, measured)
 }
 
-/// Which files have values of dropped columns (stub: `has_dropped_columns`).
+/// Returns, for each file, whether it has values of dropped columns (stub: `has_dropped_columns`).
 #[pyfunction]
 fn has_dropped_columns<'py>(
     py: Python<'py>,
@@ -179,7 +179,7 @@ fn has_dropped_columns<'py>(
     array_of(py, Arc::new(dropped))
 }
 
-/// What another engine's reader must know of each file (stub: `hand_over`).
+/// Returns what another engine needs to read each file (stub: `hand_over`).
 #[pyfunction(name = "hand_over")]
 #[pyo3(signature = (store, schema, files, *, bits=false))]
 fn hand_over_files<'py>(
@@ -194,7 +194,7 @@ fn hand_over_files<'py>(
     table_of(py, known)
 }
 
-/// Statistics of what Spark has written (stub: `footers`).
+/// Returns the statistics of files that Spark has written, from their footers (stub: `footers`).
 #[pyfunction(name = "footers")]
 #[pyo3(signature = (store, schema, adds, options="{}"))]
 fn footers_of<'py>(
@@ -209,7 +209,7 @@ fn footers_of<'py>(
     table_of(py, adds)
 }
 
-/// What Spark has written below a folder (stub: `adopt`).
+/// Returns the files that Spark has written below a folder (stub: `adopt`).
 #[pyfunction(name = "adopt")]
 #[pyo3(signature = (store, schema, folder, options="{}", *, footers=true))]
 fn adopt_files<'py>(
@@ -228,7 +228,7 @@ fn adopt_files<'py>(
     table_of(py, adds)
 }
 
-/// Parquet files of anybody (stub: `Survey`).
+/// Parquet files that belong to no table, and the schema and partitions found in them (stub: `Survey`).
 #[pyclass(name = "Survey", module = "deltaic._core", frozen)]
 struct PySurvey(Survey);
 

@@ -92,7 +92,13 @@ fn read_deletion_vector(
     PyDeletionVector::detached(store.py(), || descriptor.read(place.as_ref(), num_records))
 }
 
-/// Immutable set of absolute row indexes of one data file.
+/// An immutable set of row indexes of one data file. `|`, `&` and `-` are union, intersection and difference.
+///
+/// ```python
+/// >>> vector = deltaic.DeletionVector.from_rows([3, 4, 7])
+/// >>> len(vector), 4 in vector, list(vector - deltaic.DeletionVector.from_rows([4]))
+/// (3, True, [3, 7])
+/// ```
 #[pyclass(name = "DeletionVector", module = "deltaic", frozen, eq, from_py_object)]
 #[derive(Clone, PartialEq)]
 pub struct PyDeletionVector(pub Arc<DeletionVector>);
@@ -105,6 +111,8 @@ impl PyDeletionVector {
 
 #[pymethods]
 impl PyDeletionVector {
+    /// Returns the set of these rows: an iterable of int, a NumPy array or an Arrow array, in any order.
+    /// Raises InvalidArgumentError for a negative or too large index.
     #[staticmethod]
     fn from_rows(rows: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = rows.py();
@@ -116,19 +124,21 @@ impl PyDeletionVector {
         Self::detached(py, || DeletionVector::from_rows(rows))
     }
 
+    /// Decodes PROTOCOL.md's portable format. Raises ProtocolError for malformed bytes.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let data: PyBackedBytes = data.extract().map_err(|_| wrong_type(data, "a vector's bytes are of the wrong type", "bytes"))?;
         Self::detached(py, || DeletionVector::from_bytes(&data))
     }
 
+    /// Decodes the Z85 text of an inline vector (`pathOrInlineDv`). Raises ProtocolError for malformed text.
     #[staticmethod]
     fn from_inline(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text: PyBackedStr = text.extract().map_err(|_| wrong_type(text, "an inline vector is of the wrong type", "text"))?;
         Self::detached(py, || DeletionVector::from_inline(&text))
     }
 
-    /// How many rows the vector holds.
+    /// The number of rows in the set.
     #[getter]
     fn cardinality(&self) -> u64 {
         self.0.cardinality()
@@ -176,24 +186,24 @@ impl PyDeletionVector {
         Ok((from_bytes, (slf.get().to_bytes(slf.py()),)))
     }
 
-    /// The row indexes in ascending order, as an Arrow uint64 array.
+    /// Returns the row indexes in ascending order, as an Arrow uint64 array.
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = interrupt::brief(py, || self.0.to_rows())?;
         to_pyarrow(py, Arc::new(UInt64Array::from(rows)))
     }
 
-    /// PROTOCOL.md's portable format: magic number and bitmaps, without the frame of a file.
+    /// Returns PROTOCOL.md's portable format: magic number and bitmaps, without the frame of a file.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &py.detach(|| self.0.to_bytes()))
     }
 
-    /// The portable format as Z85 text: `pathOrInlineDv` of an inline vector.
+    /// Returns the portable format as Z85 text, the `pathOrInlineDv` of an inline vector.
     fn to_inline(&self, py: Python<'_>) -> String {
         py.detach(|| z85::encode(&self.0.to_bytes()))
     }
 
-    /// Arrow data of the file, in the file's order, without the deleted rows. `first_row`: the index of the
-    /// data's first row, 0 by default.
+    /// Returns the rows of Arrow data of the file, in the order of the file, that are not in the set.
+    /// `first_row`: the index of the data's first row in the file.
     #[pyo3(signature = (data, first_row = None), text_signature = "($self, data, first_row=0)")]
     fn filter<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, first_row: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         let first_row = first_row.map_or(Ok(0), row_index)?;
@@ -211,7 +221,7 @@ impl PyDeletionVector {
         }
     }
 
-    /// For each of `count` rows from `first_row` on whether the row lives, as an Arrow boolean array.
+    /// Returns a boolean for each of `count` rows from `first_row` on: True for a row that is not in the set.
     fn mask<'py>(&self, py: Python<'py>, first_row: &Bound<'py, PyAny>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let (first_row, count) = (row_index(first_row)?, row_index(count)? as usize);
         let mask = interrupt::brief(py, || checked_mask(&self.0, first_row, count))?;
@@ -219,7 +229,7 @@ impl PyDeletionVector {
     }
 }
 
-/// The rows one by one, a few thousand ahead.
+/// Iterates over the rows of a vector. A few thousand rows are decoded at once.
 #[pyclass]
 struct RowIterator {
     rows: Arc<DeletionVector>,
@@ -243,7 +253,7 @@ impl RowIterator {
     }
 }
 
-/// Arrow arrays behind `rows`, also of a NumPy array; none where it is something else.
+/// Returns the Arrow arrays of `rows`, an Arrow or NumPy array, or None for another object.
 fn as_arrays(rows: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>> {
     let py = rows.py();
     let is_arrow = |rows: &Bound<'_, PyAny>| {

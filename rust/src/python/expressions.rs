@@ -10,7 +10,7 @@ use super::interrupt;
 use crate::error::{Error, Kind};
 use crate::expressions;
 
-/// A kernel named by the first argument, the same text in every row, on the others.
+/// Runs a kernel on arrays. The first array has the kernel's name in every row; the others are the arguments.
 #[pyfunction]
 fn evaluate_kernel<'py>(py: Python<'py>, arguments: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let arrays = arguments.iter().map(whole).collect::<PyResult<Vec<_>>>()?;
@@ -22,7 +22,7 @@ fn evaluate_kernel<'py>(py: Python<'py>, arguments: Vec<Bound<'py, PyAny>>) -> P
     array_of(py, result)
 }
 
-/// An array, or the chunks of one put together.
+/// Returns an array; the chunks of a chunked array are joined.
 fn whole(argument: &Bound<'_, PyAny>) -> PyResult<ArrayRef> {
     let any: AnyArray = argument.extract()?;
     let (chunks, field) = any.into_chunked_array()?.into_inner();

@@ -9,7 +9,7 @@ use super::schema::PyTableSchema;
 use crate::error::{Error, Kind};
 use crate::iceberg;
 
-/// A manifest of files that are added and of entries of older manifests (stub: `iceberg_manifest`).
+/// Returns a manifest with entries for added files and entries of older manifests (stub: `iceberg_manifest`).
 #[pyfunction]
 fn iceberg_manifest<'py>(
     py: Python<'py>,
@@ -30,13 +30,13 @@ fn iceberg_manifest<'py>(
     Ok((PyBytes::new(py, &data), counts))
 }
 
-/// A manifest list (stub: `iceberg_manifest_list`).
+/// Returns a manifest list (stub: `iceberg_manifest_list`).
 #[pyfunction]
 fn iceberg_manifest_list<'py>(py: Python<'py>, manifests: &str, header: &str, version: u8) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(py, &iceberg::write_list(manifests, header, version)?))
 }
 
-/// The manifests of a manifest list (stub: `read_iceberg_manifest_list`).
+/// Returns the manifests of a manifest list (stub: `read_iceberg_manifest_list`).
 #[pyfunction]
 fn read_iceberg_manifest_list(data: &[u8]) -> PyResult<String> {
     Ok(iceberg::read_list(data)?)

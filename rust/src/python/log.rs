@@ -140,7 +140,7 @@ fn removes_of<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, deletion_timestamp
     table_of(py, interrupt::brief(py, || actions::removes_of(&adds, deletion_timestamp, data_change))?)
 }
 
-/// What `_last_checkpoint`'s checksum is the MD5 of.
+/// Returns the text whose MD5 is the checksum in `_last_checkpoint`.
 #[pyfunction]
 fn canonical_json(document: &str) -> PyResult<String> {
     Ok(hint::canonical(document)?)
@@ -218,7 +218,8 @@ fn files_that_may_match<'py>(py: Python<'py>, files: &Bound<'py, PyAny>, predica
     table_of(py, left)
 }
 
-/// (metadata of each commit, files of derived changes, files of recorded ones).
+/// The metadata of each commit, the files whose changes are derived from their rows, and the files of
+/// recorded changes.
 type Feed<'py> = (Vec<Option<String>>, Bound<'py, PyAny>, Bound<'py, PyAny>);
 
 #[pyfunction]
@@ -493,7 +494,7 @@ impl PySnapshot {
     }
 }
 
-/// Result of planning.
+/// The files that a scan reads, as planning selected them (stub: `FileSelection`).
 #[pyclass(name = "FileSelection", module = "deltaic._core", frozen)]
 struct PyFileSelection(Selection);
 

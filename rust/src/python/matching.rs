@@ -6,7 +6,7 @@ use super::arrow::{batch_of, table_of};
 use super::interrupt;
 use crate::matching;
 
-/// Pairs of rows whose keys are equal (stub: `join`).
+/// Returns the pairs of rows of two tables whose keys are equal (stub: `join`).
 #[pyfunction]
 #[pyo3(signature = (left, right, keys, *, most, keep_right=false))]
 fn join<'py>(

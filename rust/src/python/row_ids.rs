@@ -1,5 +1,5 @@
-//! `RowIds` and `mark_deleted`: from the rows that a command found to vectors and actions, also in addition
-//! to another commit's.
+//! `RowIds` and `mark_deleted`: turn the rows that a command deletes into deletion vectors and actions, and
+//! `rebase_rows`: adds them to the vectors of a commit that was made meanwhile.
 
 use arrow::array::RecordBatch;
 use pyo3::prelude::*;
@@ -23,7 +23,7 @@ pub fn register(m: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Rows per file: one bitmap per file.
+/// The rows that a command found, with one bitmap for each file.
 #[pyclass(name = "RowIds", module = "deltaic._core", frozen)]
 pub struct PyRowIds(pub RowIds);
 
@@ -91,7 +91,7 @@ fn mark(
     Ok(MarkedFiles(marked))
 }
 
-/// What a change by vectors leaves.
+/// The result of `mark_deleted`: the changed files with their new vectors.
 #[pyclass(module = "deltaic._core", frozen)]
 pub struct MarkedFiles(VectorChanges);
 
@@ -146,7 +146,7 @@ fn adds_with_new_rows<'py>(
     table_of(store.py(), kept)
 }
 
-/// A command's rows after another commit.
+/// The result of `rebase_rows`: the files that are left after another commit, and their new vectors.
 #[pyclass(module = "deltaic._core", frozen)]
 pub struct RebasedRows(rebase::RebaseResult);
 

@@ -23,22 +23,22 @@ const DELETED_AT_ONCE: usize = 1000;
 
 /// Path, size and modification time (ms) of an object.
 type Entry = (String, u64, i64);
-/// A file, and the objects of a folder.
+/// The bytes of a file, and the objects of a folder.
 type Looked<'py> = (Option<Bound<'py, PyBytes>>, Option<Vec<Entry>>);
 
 fn shown(found: Vec<ObjectMeta>) -> Vec<Entry> {
     found.into_iter().map(|meta| (meta.path, meta.size, meta.modified_ms)).collect()
 }
 
-/// A table's place.
+/// The store of a table's location (stub: `Store`).
 #[pyclass(name = "Store", module = "deltaic._core", frozen)]
 pub struct PyStore {
-    /// What the Rust side works on.
+    /// The store in Rust.
     pub store: Arc<dyn Store>,
     made: StoreOrigin,
 }
 
-/// A durable object that waits for its name.
+/// An object that was written durably under a temporary name (stub: `StagedObject`).
 #[pyclass(name = "StagedObject", module = "deltaic._core", frozen)]
 pub struct PyStagedObject(Box<dyn StagedObject>);
 
@@ -53,7 +53,7 @@ impl PyStagedObject {
     }
 }
 
-/// What pickling needs.
+/// The arguments from which a pickled store is opened again.
 enum StoreOrigin {
     Opened { location: String, options: BTreeMap<String, String>, open: OpenOptions },
     Python { object: Py<PyAny>, location: String },
@@ -229,7 +229,8 @@ impl PyStore {
 }
 
 impl PyStore {
-    /// Calls the store: on a thread of its own, unless the store's calls are short.
+    /// Calls the store. The call runs on a new thread, so that Ctrl-C interrupts it, unless the store's calls
+    /// are short.
     pub fn call<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> crate::error::Result<T> + Send) -> PyResult<T> {
         if self.store.is_brief() { interrupt::brief(py, work) } else { interrupt::run(py, |_| work()) }
     }
@@ -269,19 +270,19 @@ impl CredentialSource for CredentialFunction {
     }
 }
 
-/// True for options whose value must not be in a pickle.
+/// Returns true for an option whose value must not be in a pickle.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["key", "secret", "token", "passw", "credential", "sas", "signature", "auth", "proxy_url"].iter().any(|word| name.contains(word))
 }
 
-/// A path that must be text.
+/// Returns the store of a Python object. Another object than a `Store` is an InvalidArgumentError.
 pub fn store_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
     let store = object.cast::<PyStore>().map_err(|_| Error::new(Kind::InvalidArgument, "not a deltaic._core.Store").found(object))?;
     Ok(Arc::clone(&store.get().store))
 }
 
-/// InvalidArgumentError where copies cannot be kept in a folder.
+/// Raises InvalidArgumentError if the local cache cannot use this folder.
 #[pyfunction]
 fn check_cache_folder(path: std::path::PathBuf) -> PyResult<()> {
     Ok(crate::store::cache_folder::check(&path)?)

@@ -1,5 +1,5 @@
-//! `ReadStream`: a running scan, or any other stream of the core, as Arrow. It can be read once, and keeps
-//! its first error.
+//! `ReadStream`: a running scan, or any other stream of the core, as an Arrow stream. A `ReadStream` can be
+//! read once, and keeps its first error.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,16 +19,16 @@ use crate::data_file::reader::{Observer, Reader};
 use crate::error::{Error, Kind, Result};
 use crate::interrupt::Interrupt;
 
-/// How often the consumer checks for signals.
+/// The consumer checks for signals once in this time.
 const POLL: Duration = Duration::from_millis(100);
 
 /// A source of batches, with a timeout for each.
 pub trait Source: Send {
-    /// The schema of its batches.
+    /// Returns the schema of all batches.
     fn schema(&self) -> SchemaRef;
-    /// The next batch.
+    /// Returns the next batch, the end, or that none came within `timeout`.
     fn next(&mut self, timeout: Duration) -> Result<QueueItem>;
-    /// Stops the source: no more batches are needed.
+    /// Stops the source, because no more batches are needed.
     fn cancel(&mut self) {}
 }
 
@@ -44,14 +44,15 @@ impl Source for Reader {
     }
 }
 
-/// An iterator of batches as a source. It has no timeout, so signals are checked between batches only.
+/// An iterator of batches as a source. `next` ignores the timeout, so signals are checked between batches
+/// only.
 pub struct Batches<I> {
     schema: SchemaRef,
     batches: I,
 }
 
 impl<I: Iterator<Item = Result<RecordBatch>> + Send> Batches<I> {
-    /// Batches of this schema.
+    /// Makes a source of batches that have this schema.
     pub fn new(schema: SchemaRef, batches: I) -> Self {
         Self { schema, batches }
     }
@@ -69,7 +70,7 @@ impl<I: Iterator<Item = Result<RecordBatch>> + Send> Source for Batches<I> {
 /// The first error, shared by a stream and the Arrow readers made of it.
 type FirstError = Arc<Mutex<Option<PythonOwned<PyErr>>>>;
 
-/// `__arrow_c_stream__`, once (stub: `ReadStream`).
+/// A stream with `__arrow_c_stream__`, which can be called once (stub: `ReadStream`).
 #[pyclass(name = "ReadStream", module = "deltaic._core", frozen)]
 pub struct PyReadStream {
     schema: SchemaRef,
@@ -84,7 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl PyReadStream {
-    /// A stream over any source.
+    /// Makes a stream of a source.
     pub fn new(source: Box<dyn Source>) -> Self {
         Self {
             schema: source.schema(),
@@ -94,7 +95,7 @@ impl PyReadStream {
             stop: Interrupt::default(),
         }
     }
-    /// A stream over a scan.
+    /// Makes a stream of a running scan.
     pub fn of_scan(reader: Reader) -> Self {
         let observer = Some(reader.observer());
         Self { observer, ..Self::new(Box::new(reader)) }
@@ -150,7 +151,7 @@ impl PyReadStream {
     }
 }
 
-/// The source as an Arrow reader, which checks for signals and keeps the first error.
+/// A source as an Arrow reader, which checks for signals and keeps the first error.
 struct SignalReader {
     schema: SchemaRef,
     source: Box<dyn Source>,

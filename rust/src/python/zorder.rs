@@ -72,7 +72,7 @@ fn curve_of(name: &str) -> Result<Curve> {
     }
 }
 
-/// A stream with each row's key appended.
+/// Returns the stream with one column more: the key of each row on the curve.
 #[pyfunction]
 fn curve_keys<'py>(py: Python<'py>, data: PyRecordBatchReader, bounds: &PyRangeBounds, curve: &str) -> PyResult<Bound<'py, PyAny>> {
     let reader = data.into_reader()?;
@@ -82,7 +82,7 @@ fn curve_keys<'py>(py: Python<'py>, data: PyRecordBatchReader, bounds: &PyRangeB
     PyRecordBatchReader::new(Box::new(RecordBatchIterator::new(batches, schema))).into_pyarrow(py)
 }
 
-/// The range of each value.
+/// Returns, for each value, the number of the range between two bounds in which the value is.
 #[pyfunction]
 fn range_ids<'py>(py: Python<'py>, values: PyArray, bounds: PyArray) -> PyResult<Bound<'py, PyAny>> {
     let ids = Bounds::of(bounds.array())?.ids(values.array())?;
@@ -90,7 +90,7 @@ fn range_ids<'py>(py: Python<'py>, values: PyArray, bounds: PyArray) -> PyResult
     array_of(py, ids)
 }
 
-/// int32 columns, null as 0, as their bits.
+/// Returns the values of int32 columns as unsigned numbers with the same bits. Null is 0.
 fn bits_of(columns: Vec<PyArray>) -> Result<Vec<Vec<u32>>> {
     use arrow::array::AsArray;
     let column = |array: ArrayRef| match array.as_primitive_opt::<arrow::datatypes::Int32Type>() {
@@ -111,14 +111,15 @@ fn to_binary<'py>(py: Python<'py>, columns: &[Vec<u32>], bytes: usize) -> PyResu
     array_of(py, Arc::new(keys))
 }
 
-/// Bits in turn, 4 bytes a column.
+/// Interleaves the bits of the columns: the first bit of each column, then the second of each, and so on. A
+/// key has 4 bytes for each column.
 #[pyfunction]
 fn interleave_bits<'py>(py: Python<'py>, columns: Vec<PyArray>) -> PyResult<Bound<'py, PyAny>> {
     let columns = bits_of(columns)?;
     to_binary(py, &columns, 4 * columns.len())
 }
 
-/// Hilbert's index, in as many bytes as its bits need.
+/// Returns the index of each row on Hilbert's curve. A key has as many bytes as columns times `bits` require.
 #[pyfunction]
 fn hilbert_index<'py>(py: Python<'py>, columns: Vec<PyArray>, bits: u32) -> PyResult<Bound<'py, PyAny>> {
     let mut columns = bits_of(columns)?;
