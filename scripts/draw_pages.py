@@ -1,9 +1,12 @@
-"""Writes the drawings of docs/how-it-works.md and docs/layout.md: `python scripts/draw_pages.py`."""
+"""Writes the drawings of docs/how-it-works.md, docs/layout.md and docs/time-travel.md: run
+`python scripts/draw_pages.py`."""
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +189,24 @@ def layouts() -> dict[str, str]:
     return {"layout.svg": _numbered(layout), "sizes.svg": _numbered(marked)}
 
 
+def history() -> str:
+    """The picture of a table's history. The commits get the times of five days."""
+    random, start = np.random.default_rng(7), datetime(2026, 3, 2, 6, tzinfo=timezone.utc)
+    with tempfile.TemporaryDirectory() as folder:
+        table = deltaic.write(f"{folder}/events", {"id": pa.array([], pa.int64())})
+        for day in range(5):
+            for _ in range(4):
+                deltaic.write(table, {"id": random.integers(0, 10**6, 3000 + 1500 * day)}, mode="append")
+            table.delete(f"id % 10 = {day}")
+            table.optimize.compact()
+        for version in range(table.version + 1):
+            day, step = divmod(version - 1, 6)
+            hours = 24 * day + (15 if step == 5 else 3 * step + random.random()) if version else 0
+            time = (start + timedelta(hours=hours)).timestamp()
+            os.utime(Path(folder, "events", "_delta_log", f"{version:020}.json"), (time, time))
+        return deltaic.DeltaTable(f"{folder}/events").optimize.picture(kind="history").svg
+
+
 def _numbered(svg: str) -> str:
     numbers: dict[str, str] = {}
     return re.sub(r"part-[\w.-]+?\.parquet", lambda match: numbers.setdefault(match[0], f"file-{len(numbers) + 1}.parquet"), svg)
@@ -198,6 +219,6 @@ def drawings() -> dict[str, str]:
 
 if __name__ == "__main__":
     DRAWINGS.mkdir(exist_ok=True)
-    for name, svg in {**drawings(), **layouts()}.items():
+    for name, svg in {**drawings(), **layouts(), "history.svg": history()}.items():
         (DRAWINGS / name).write_text(svg + "\n", encoding="utf-8")
         print(DRAWINGS / name)
