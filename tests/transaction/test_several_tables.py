@@ -245,9 +245,9 @@ def test_what_is_refused_leaves_all_tables_as_they_were(tables: list[DeltaTable]
     with pytest.raises(ZeroDivisionError), deltaic.transaction(a, b) as t:
         t.write(a, {"id": [4], "x": [0]})
         1 / 0  # noqa: B018
-    with pytest.raises(InvalidArgumentError, match="different tables"):
+    with pytest.raises(InvalidArgumentError, match="each table only once"):
         deltaic.transaction(a, DeltaTable(a.location))
-    with pytest.raises(InvalidArgumentError, match="different tables"):
+    with pytest.raises(InvalidArgumentError, match="each table only once"):
         deltaic.transaction()
     with pytest.raises(InvalidArgumentError, match="mode of a write"), deltaic.transaction(a) as t:
         t.write(a, {"id": [4], "x": [0]}, mode="error")
