@@ -249,11 +249,11 @@ def test_what_is_refused_leaves_all_tables_as_they_were(tables: list[DeltaTable]
         deltaic.transaction(a, DeltaTable(a.location))
     with pytest.raises(InvalidArgumentError, match="each table only once"):
         deltaic.transaction()
-    with pytest.raises(InvalidArgumentError, match="mode of a write"), deltaic.transaction(a) as t:
+    with pytest.raises(InvalidArgumentError, match="mode of write in a transaction"), deltaic.transaction(a) as t:
         t.write(a, {"id": [4], "x": [0]}, mode="error")
-    with pytest.raises(InvalidArgumentError, match="within its with block"):
+    with pytest.raises(InvalidArgumentError, match="inside its with block"):
         deltaic.transaction(a).delete(a)
-    with pytest.raises(InvalidArgumentError, match="entered twice"), t:
+    with pytest.raises(InvalidArgumentError, match="entered only once"), t:
         pass
     assert (a.version, ids(a.location), data_files(a)) == (0, [1, 2, 3], files)
 
