@@ -1,5 +1,5 @@
-"""The wheel as a user gets it: small enough, installed into a clean environment without Rust, where the
-examples of README.md and of docs/get-started.md run."""
+"""Checks the wheel as a user gets it: its size, its licence and its list of components, and the examples of
+README.md and of docs/get-started.md in a clean environment without Rust."""
 
 from __future__ import annotations
 
@@ -23,9 +23,13 @@ def main(folder: Path) -> None:
     if size >= LIMIT:
         sys.exit(f"{wheels[0].name}: {size:,} bytes; the limit is {LIMIT:,}")
     with zipfile.ZipFile(wheels[0]) as wheel:
-        packages = {name.partition("/")[0] for name in wheel.namelist()}
+        names = wheel.namelist()
+    packages = {name.partition("/")[0] for name in names}
     if missing := {"deltaic", "pyspark_deltaic", "pyspark_delta"} - packages:
         sys.exit(f"{wheels[0].name}: without {sorted(missing)}")
+    for what, end in (("licence", ".dist-info/licenses/LICENSE"), ("SBOM", ".dist-info/sboms/deltaic.cyclonedx.json")):
+        if not any(name.endswith(end) for name in names):
+            sys.exit(f"{wheels[0].name}: without a {what}: {end}")
     with tempfile.TemporaryDirectory() as scratch:
         environment = Path(scratch) / "venv"
         venv.create(environment, with_pip=True)
