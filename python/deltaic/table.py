@@ -19,6 +19,7 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store, options_of, public_options
 from deltaic.session import commit_of, committing, engine_of, refresh_cached, session_of, stores_of, with_default_properties
 from deltaic.transaction import giving_way
+from deltaic.worker import short_work
 
 if TYPE_CHECKING:
     from deltaic.commands.add_files import AddFile
@@ -1061,6 +1062,12 @@ def write(
 
 def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None = None) -> DeltaTable:
     """Runs `write` with a `Write` job. The session of a Spark DataFrame writes it."""
+    is_remote = table._snapshot.store.is_remote if isinstance(table, DeltaTable) else "://" in os.fspath(table)
+    with nullcontext() if is_remote else short_work():
+        return _run_write(table, data, job, storage_options)
+
+
+def _run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None) -> DeltaTable:
     from deltaic.commands import create
     from deltaic.commands import write as writing
 

@@ -45,7 +45,7 @@ from deltaic.protocol.features import Change
 from deltaic.protocol.properties import constraint_names
 from deltaic.protocol.schema import DataType, Field, Schema, path_text, type_name
 from deltaic.transaction.transaction import Transaction, already_committed, is_collecting
-from deltaic.worker import Worker, short_work
+from deltaic.worker import Worker
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine, WriteTarget
@@ -213,11 +213,6 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
     Raises SchemaMismatchError, ConstraintViolationError, TableAlreadyExistsError, the exceptions of
     conflicts, and InvalidArgumentError for options that differ from the table's.
     """
-    with nullcontext() if store.is_remote else short_work():
-        return _write(store, snapshot, engine, data, job)
-
-
-def _write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: Any, job: Write) -> tuple[Snapshot, dict[str, int]]:
     if snapshot is None:
         return _write_first(store, engine, _rows(engine, data, job), job)
     if _is_done(snapshot, job):

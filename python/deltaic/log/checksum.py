@@ -178,15 +178,14 @@ def _short(value: object) -> str:
 
 def after_commit(snapshot: Snapshot, commit_info: str) -> None:
     """Writes the checksum of a version that was just committed; in the background if the store is remote or
-    `configure(background_checkpoints=)` is True. In the background, versions that are superseded while they
-    wait get no checksum. `commit_info`: the first line of the commit."""
+    `configure(background_checkpoints=)` is True. On a local disk, a version that another commit follows by
+    then gets no checksum. `commit_info`: the first line of the commit."""
     is_remote = snapshot.store.is_remote
-    in_background = is_remote or configuration.current().background_checkpoints
 
     def work() -> None:
-        write(snapshot, history.parse_commit_info(commit_info), unless_superseded=in_background and not is_remote)
+        write(snapshot, history.parse_commit_info(commit_info), unless_superseded=not is_remote)
 
-    if in_background:
+    if is_remote or configuration.current().background_checkpoints:
         background.submit(f"{snapshot.location}, checksums", work)
     else:
         work()
