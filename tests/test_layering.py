@@ -31,7 +31,7 @@ LAYERS: list[set[str]] = [
     {"configuration"},
     {"protocol"},
     {"options", "deltalake_names", "worker", "cancellation", "memory", "html_tables", "sql_text"},
-    {"_core", "deferred", "errors"},
+    {"_core", "deferred", "errors", "process_state"},
 ]
 DEPTH = {name: depth for depth, row in enumerate(LAYERS) for name in row}
 ENTRANCE = "__init__"  # the public names, loaded when first used

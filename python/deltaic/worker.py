@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from deltaic import _core
+from deltaic.process_state import ProcessState
 
 T = TypeVar("T")
 _running: ContextVar[Worker[Any] | None] = ContextVar("deltaic worker", default=None)
@@ -48,13 +49,9 @@ _MOST_WAITS = 50
 _NO_THREAD = ("can't start new thread", "can't create new thread")
 
 
-class _Threads:
+class _Threads(ProcessState):
     """Threads that wait for the next work. A thread that was just started has to fetch memory for the
     allocator of `_core` from the system, which takes as long as a small commit."""
-
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self._idle: list[_Slot] = []
@@ -100,17 +97,13 @@ class _Slot:
 _THREADS = _Threads()
 
 
-class _Places:
+class _Places(ProcessState):
     """Places for threads that do short work at the same time. More threads than processors do such work more
     slowly than a few of them, as they wait for the interpreter, and the system wakes another one each time.
 
     A place is an advice, no lock: a thread waits a short time for one, and then goes on without. Work that
     lasts longer is no longer counted.
     """
-
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self._began: dict[int, float] = {}

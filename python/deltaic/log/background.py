@@ -8,12 +8,12 @@ one is done, as it is for a newer version.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Callable
 from contextvars import copy_context
 
 from deltaic import _core
+from deltaic.process_state import ProcessState
 
 Work = Callable[[], None]
 # Seconds between two works of a table. Writers that commit faster need one checksum and no further thread for
@@ -21,12 +21,8 @@ Work = Callable[[], None]
 _PAUSE = 0.02
 
 
-class Queue:
+class Queue(ProcessState):
     """Pending work by table. A forked child starts with an empty queue."""
-
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self._changed = threading.Condition()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from deltaic.log import background, catalog, cleanup, compaction
 from deltaic.log import hint as last_checkpoint
 from deltaic.log.cleanup import milliseconds
 from deltaic.log.segment import LAST_CHECKPOINT, LOG, checkpoint_path, list_log, read_hint
+from deltaic.process_state import ProcessState
 from deltaic.protocol import features
 
 if TYPE_CHECKING:
@@ -35,12 +35,8 @@ _MOST_ACTIONS = 30
 _LARGEST_TOP_FILE = 256 * 1024
 
 
-class _InFlight:
+class _InFlight(ProcessState):
     """Tables for which this process is writing a checkpoint. A forked child starts with none."""
-
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self._lock = threading.Lock()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import re
 import threading
 from collections import OrderedDict
@@ -19,6 +18,7 @@ from deltaic.errors import DeltaError, UnsupportedFeatureError
 from deltaic.log import intents
 from deltaic.log.history import commit_times
 from deltaic.log.segment import LOG, Checkpoint, Listing, checkpoint_path, commit_path, list_log, parse_listing
+from deltaic.process_state import ProcessState
 from deltaic.protocol import features
 from deltaic.protocol.actions import Protocol
 
@@ -52,12 +52,8 @@ def milliseconds(duration: timedelta) -> int:
     return duration // timedelta(milliseconds=1)
 
 
-class _Cleanings:
+class _Cleanings(ProcessState):
     """The last automatic cleanup of each log by this process. A forked child starts with none."""
-
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self._lock = threading.Lock()

@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import re
 import threading
 from collections import OrderedDict
@@ -38,6 +37,7 @@ from deltaic.errors import ProtocolError, UnsupportedFeatureError
 from deltaic.log import background, catalog
 from deltaic.log.iceberg_document import TABLE, DocumentWriter, metadata_path
 from deltaic.log.iceberg_manifests import FOLDER
+from deltaic.process_state import ProcessState
 from deltaic.protocol import iceberg
 
 if TYPE_CHECKING:
@@ -52,14 +52,10 @@ _MOST_KEPT = 16
 not read and parse it."""
 
 
-class _Tables:
+class _Tables(ProcessState):
     """Locks and cached metadata of tables in this process, by location. One thread at a time writes the
     Iceberg metadata of a table, and the metadata that it wrote last stays in memory. A forked child starts
     with nothing."""
-
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self._lock = threading.Lock()

@@ -22,6 +22,7 @@ from deltaic.errors import DeltaError
 from deltaic.log.segment import commit_path
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import is_own_and_local
+from deltaic.process_state import ProcessState
 
 # Maximum number of tables; above it, the least recently used one is forgotten.
 _MOST_TABLES = 8
@@ -34,12 +35,8 @@ _MOST_BYTES = 1024**2
 _SETTLED = 5_000
 
 
-class _RecentVersions:
+class _RecentVersions(ProcessState):
     """Versions by location. A forked child starts with none."""
-
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self._lock = threading.Lock()
@@ -125,12 +122,8 @@ class _Opened:
     commit: tuple[int, int, int]
 
 
-class _OpenedTables:
+class _OpenedTables(ProcessState):
     """Snapshots by location. A forked child starts with none."""
-
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
 
     def reset(self) -> None:
         self._lock = threading.Lock()

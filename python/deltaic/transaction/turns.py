@@ -3,7 +3,6 @@ arrival, so they do not compete for a version, and each knows the newest version
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterator
@@ -11,6 +10,7 @@ from contextlib import contextmanager
 
 from deltaic import _core
 from deltaic.log.segment import commit_path
+from deltaic.process_state import ProcessState
 
 # Maximum number of tables with a queue; above it, the least recently used one is dropped.
 _MOST_TABLES = 1000
@@ -91,11 +91,7 @@ class Turns:
         self.newest, self._size = version, size
 
 
-class _Tables:
-    def __init__(self) -> None:
-        self.reset()
-        os.register_at_fork(after_in_child=self.reset)
-
+class _Tables(ProcessState):
     def reset(self) -> None:
         self._lock = threading.Lock()
         self._tables: OrderedDict[tuple[str, str], Turns] = OrderedDict()
