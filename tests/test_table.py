@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import pickle
 import subprocess
 import sys
 import threading
+import weakref
+from contextlib import nullcontext
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -217,6 +220,34 @@ def test_a_users_own_store() -> None:
         assert ids(DeltaTable("mine://bucket/t")) == [1, 2]
     assert table.location == "mine://bucket/t"
     assert len(stores["mine://bucket/t"].commits) == 2
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_nothing_keeps_a_users_store_after_a_read(tmp_path: Path, fails: bool) -> None:
+    """The error of a read leads to the frames of its caller, and they to the stream that keeps the error."""
+    from fault_store import FaultStore
+
+    objects: dict[str, tuple[bytes, int]] = {}
+    made: list[weakref.ref[FaultStore]] = []
+
+    def factory(location: str, options: Any) -> FaultStore:
+        store = FaultStore()
+        store.objects = objects
+        store.unreadable = {path for path in objects if fails and path.endswith(".parquet")}
+        made.append(weakref.ref(store))
+        return store
+
+    with deltaic.configure(log_stores={"mine": factory}):
+        deltaic.write("mine://bucket/t", batch(1))
+        for _ in range(3):
+            table = DeltaTable("mine://bucket/t")
+            with pytest.raises(ConnectionError, match="no answer for") if fails else nullcontext():
+                table.scan().to_arrow()
+            del table
+    ids(deltaic.write(tmp_path, batch(1)))  # a call into the core frees what other threads have dropped
+    gc.collect()
+    ids(DeltaTable(tmp_path))
+    assert [store() for store in made] == [None] * 4
 
 
 def test_checkpoint_and_clean_log(tmp_path: Path) -> None:

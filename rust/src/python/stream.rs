@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::datatypes::SchemaRef;
 use arrow::error::ArrowError;
-use pyo3::exceptions::PyOSError;
+use pyo3::exceptions::{PyBaseException, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3::{PyTraverseError, PyVisit};
 use pyo3_arrow::{PyRecordBatchReader, PySchema, PyTable};
 
 use super::held::{PythonException, PythonOwned};
@@ -76,6 +77,9 @@ pub struct PyReadStream {
     schema: SchemaRef,
     source: Mutex<Option<Box<dyn Source>>>,
     error: FirstError,
+    /// The first error as a Python object, once it was raised. Its traceback refers to the frames of the
+    /// caller, and they may refer to this stream: the cyclic collector must see it.
+    raised: Mutex<Option<PythonOwned<Py<PyBaseException>>>>,
     observer: Option<Observer>,
     stop: Interrupt,
 }
@@ -91,6 +95,7 @@ impl PyReadStream {
             schema: source.schema(),
             source: Mutex::new(Some(source)),
             error: FirstError::default(),
+            raised: Mutex::default(),
             observer: None,
             stop: Interrupt::default(),
         }
@@ -124,7 +129,24 @@ impl PyReadStream {
         PyTable::try_new(batches, Arc::clone(&self.schema))?.into_pyarrow(py)
     }
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        lock(&self.error).as_ref().and_then(PythonOwned::get).map_or(Ok(()), |error| Err(error.clone_ref(py)))
+        let first = lock(&self.error).take().and_then(PythonOwned::into_inner).map(|error| error.into_value(py));
+        let mut raised = lock(&self.raised);
+        if let Some(first) = first {
+            raised.get_or_insert_with(|| PythonOwned::new(first));
+        }
+        let known = raised.as_ref().and_then(PythonOwned::get).map(|error| error.clone_ref(py));
+        drop(raised);
+        known.map_or(Ok(()), |error| Err(PyErr::from_value(error.into_bound(py).into_any())))
+    }
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.raised.try_lock() {
+            Ok(raised) => raised.as_ref().and_then(PythonOwned::get).map_or(Ok(()), |error| visit.call(error)),
+            Err(_) => Ok(()),
+        }
+    }
+    fn __clear__(&self) {
+        let raised = lock(&self.raised).take();
+        drop(raised.and_then(PythonOwned::into_inner)); // not under the mutex: a finaliser may call `check`
     }
     fn cancel(&self) {
         self.stop.raise();
