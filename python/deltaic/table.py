@@ -1062,7 +1062,7 @@ def write(
 
 def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None = None) -> DeltaTable:
     """Runs `write` with a `Write` job. The session of a Spark DataFrame writes it."""
-    is_remote = table._snapshot.store.is_remote if isinstance(table, DeltaTable) else "://" in os.fspath(table)
+    is_remote = table._snapshot.store.is_remote if isinstance(table, DeltaTable) else "://" in locate(table)
     with nullcontext() if is_remote else short_work():
         return _run_write(table, data, job, storage_options)
 
