@@ -39,7 +39,7 @@ _START = 1.0
 _MOST_IDLE = 16
 _IDLE = 10.0
 # Number of threads that do short work at the same time. Measured with 8 threads that append ten rows each, on
-# two processors: 400 commits a second with 2 places, 425 with 3, 400 with 4, and 350 without a limit.
+# two processors: 400 commits a second with 2 places, 425 with 3, and 350 before there were places.
 _PLACES = max(2, os.cpu_count() or 1) + 1
 # Seconds after which work is not short, and how often a thread waits so long for a place.
 _SHORT = 0.02

@@ -270,10 +270,9 @@ def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[N
 def _condition_of_no_delta_table(spark: Any, first: str, name: Name) -> str:
     """The condition of delta-spark for a statement that begins with the word `first`, about a view or a table
     of another format."""
-    if first in ("DESCRIBE", "DESC") and query_of_view(spark, name.parts) is None and not _is_temporary(spark, name):
-        return "DELTA_ONLY_OPERATION"
     if first in ("DESCRIBE", "DESC"):
-        return "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+        is_view = query_of_view(spark, name.parts) is not None or _is_temporary(spark, name)
+        return "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE" if is_view else "DELTA_ONLY_OPERATION"
     return "DELTA_ONLY_OPERATION" if first in ("OPTIMIZE", "VACUUM") else "DELTA_MISSING_DELTA_TABLE"
 
 
