@@ -119,7 +119,8 @@ def test_a_second_read_fetches_nothing(s3_place: Place, cache: Path) -> None:
         with s3_place.server.recorded() as all_requests:
             table = DeltaTable(path, storage_options=s3_place.options)
             table.scan().to_arrow()
-        assert len(all_requests) == 2  # the hint and the listing, which say what is there now
+        # The listing and perhaps the hint say what is there now.
+        assert [each.is_listing for each in all_requests if not each.path.endswith("/_last_checkpoint")] == [True]
         with s3_place.server.recorded() as again:
             table.scan().to_arrow()
         assert again == []

@@ -337,9 +337,9 @@ def _first_listing(store: Store, version: int | None) -> Listing:
 
 
 def _look(store: Store) -> tuple[Hint | None, Listing | None]:
-    """Reads `_last_checkpoint`, and on a remote store lists the log at the same time; the listing is None if
-    the log has many files. For a table that a catalog manages, the listing is None, too: the catalog must be
-    called before it."""
+    """Reads `_last_checkpoint`. On a remote store, it lists the log at the same time: the listing of a log
+    with few files needs no hint, which is None then, and the listing of a log with many files is None. For a
+    table that a catalog manages, the listing is None, too: the catalog must be called before it."""
     look = None if catalog.has_coordinator(store) else store.first_look(LAST_CHECKPOINT, LOG, last_checkpoint.MOST_BYTES)
     if look is None:
         return last_checkpoint.read(store), None

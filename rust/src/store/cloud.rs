@@ -6,13 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::client::{HttpClient, HttpConnector, ReqwestConnector};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
 use object_store::http::HttpBuilder;
-use object_store::{ClientConfigKey, ClientOptions, ObjectStoreScheme, RetryConfig};
+use object_store::{ClientConfigKey, ObjectStoreScheme, RetryConfig};
 use url::Url;
 
 use super::cache::CachedStore;
+use super::connector::SharedConnector;
 use super::credentials::CredentialCache;
 use super::http::HttpTable;
 use super::keys::{Keys, plain, sorted, unknown};
@@ -83,27 +83,6 @@ fn known_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &Op
     }
     kept.insert(key, clients.clone());
     Ok(clients)
-}
-
-/// One HTTP client for both clients of a location: a commit uses the same connection as its data files, and
-/// the machine's certificates are read only once, which takes 7 ms.
-#[derive(Debug, Default)]
-struct SharedConnector {
-    /// The clients by their options: requests for credentials have other options.
-    made: Mutex<HashMap<String, HttpClient>>,
-}
-
-impl HttpConnector for SharedConnector {
-    fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = format!("{options:?}");
-        if let Some(client) = made.get(&key) {
-            return Ok(client.clone());
-        }
-        let client = ReqwestConnector::default().connect(options)?;
-        made.insert(key, client.clone());
-        Ok(client)
-    }
 }
 
 /// Builds the two clients of a location with one builder. `$key` parses the names of options.

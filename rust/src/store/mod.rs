@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 mod cache;
 pub mod cache_folder;
 mod cloud;
+mod connector;
 pub mod copy;
 pub mod credentials;
 mod durable;
@@ -93,7 +94,7 @@ pub enum CopySource {
 /// The result of [`Store::first_look`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FirstLook {
-    /// The file. `None` if it is missing, too large or cannot be read.
+    /// The file. `None` if it is missing, too large or cannot be read, or if the entries are there.
     pub file: Option<Bytes>,
     /// The objects in the folder, sorted by path. `None` if one request cannot list them all.
     pub entries: Option<Vec<ObjectMeta>>,
@@ -116,8 +117,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     /// Lists the objects in the folder `prefix` (with `recursive`, also in its folders) after `start_after`,
     /// sorted by path. A missing folder is empty.
     fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>>;
-    /// Reads a small file and lists the beginning of a folder at the same time. `None` if the store cannot do
-    /// both at once.
+    /// Lists the beginning of a folder, and meanwhile reads a small file, which is needed only if the folder
+    /// has more objects. `None` if the store cannot do both at once.
     fn first_look(&self, _path: &str, _most: u64, _folder: &str) -> Result<Option<FirstLook>> {
         Ok(None)
     }

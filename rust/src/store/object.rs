@@ -4,10 +4,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::io;
 use std::ops::Range;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
-use futures::{StreamExt, TryStreamExt};
+use futures::future::Either;
+use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;
@@ -16,6 +19,7 @@ use object_store::{
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use twox_hash::XxHash64;
 
 use super::failure;
@@ -32,6 +36,10 @@ const PARTS_AT_ONCE: usize = 4;
 /// Maximum number of objects that a first look lists. It is small because the listing is useless if the
 /// folder has more.
 const FIRST_LOOK: usize = 250;
+
+/// Time after a first look's listing at which the file is requested, too, without waiting for the listing. A
+/// near store has answered by then, and if the listing has all objects, it needs no request for the file.
+const FILE_AFTER: Duration = Duration::from_millis(5);
 
 /// Maximum number of bytes of a commit that is kept in memory until it is read.
 const LARGEST_KEPT: usize = 4 << 20;
@@ -90,6 +98,12 @@ async fn second_put(backend: Arc<dyn ObjectStore>, full: Path) -> (object_store:
         let _ = backend.delete(&full).await; // if this fails, a small object is left, which a cleanup of the log deletes
     });
     (last.map(drop), deleting)
+}
+
+/// Reads a whole object. `None` if it has more than `most` bytes.
+async fn at_most(backend: Arc<dyn ObjectStore>, full: Path, most: u64) -> object_store::Result<Option<Bytes>> {
+    let found = backend.get_opts(&full, GetOptions::default()).await?;
+    if found.meta.size > most { Ok(None) } else { found.bytes().await.map(Some) }
 }
 
 /// True if a location is known to support put-if-absent.
@@ -277,12 +291,20 @@ impl Store for ObjectStoreAdapter {
         let full = self.full(path)?;
         let prefix = format!("{}/", self.join(folder)?);
         let options = PaginatedListOptions { delimiter: Some("/".into()), max_keys: Some(FIRST_LOOK), ..PaginatedListOptions::default() };
-        let file = async {
-            let found = self.backend.get_opts(&full, GetOptions::default()).await?;
-            if found.meta.size > most { Ok(None) } else { found.bytes().await.map(Some) }
-        };
-        let both = futures::future::join(file, pages.list_paginated(Some(&prefix), options));
-        let (file, page): (object_store::Result<Option<Bytes>>, _) = runtime()?.block_on(both);
+        let file = at_most(Arc::clone(&self.backend), full, most);
+        let (page, file) = runtime()?.block_on(async move {
+            let mut listing = pin!(pages.list_paginated(Some(&prefix), options));
+            let (page, file) = match timeout(FILE_AFTER, &mut listing).await {
+                Ok(page) => (page, Either::Left(file)),
+                // The task goes on if its result is not needed, so that its connection can be used again.
+                Err(_) => {
+                    let file = tokio::spawn(file);
+                    (listing.await, Either::Right(file.map(|ended| ended.unwrap_or(Ok(None)))))
+                }
+            };
+            let is_whole = page.as_ref().is_ok_and(|page| page.page_token.is_none());
+            (page, if is_whole { Ok(None) } else { file.await })
+        });
         let page = page.map_err(|error| self.failed(folder, error))?;
         let entries = page.page_token.is_none().then(|| {
             let mut entries: Vec<ObjectMeta> = page.result.objects.into_iter().map(|meta| self.meta(meta)).collect();
@@ -317,11 +339,7 @@ impl Store for ObjectStoreAdapter {
         if let Some((_, data)) = self.created().take_if(|(created, _)| created == path) {
             return Ok(Some(data).filter(|data| data.len() as u64 <= most));
         }
-        let full = self.full(path)?;
-        let read = async {
-            let found = self.backend.get_opts(&full, GetOptions::default()).await?;
-            if found.meta.size > most { Ok(None) } else { found.bytes().await.map(Some) }
-        };
+        let read = at_most(Arc::clone(&self.backend), self.full(path)?, most);
         runtime()?.block_on(read).map_err(|error| self.failed(path, error))
     }
 
