@@ -1,5 +1,5 @@
 """Requests and seconds on an object store beside deltalake: `python benches/peers/stores.py [--delay S]
-[--pairs N] [--record FILE]`.
+[--pairs N] [--jobs JOB ...] [--record FILE]`.
 
 The server is moto, with `--delay` seconds added to each request; it counts what the systems send. Each job
 runs in a fresh process on a table of its own, of 100 files of 2,000 rows in one commit, without deletion
@@ -39,6 +39,7 @@ CACHED = 1.1
 READS = 5
 # Upper bounds for each job, as shares of deltalake's seconds and of its requests.
 LIMITS = {"open": (0.5, 1.0), "scan": (0.5, 1.0), "delete": (0.5, 1.0), "append": (0.5, 1.0)}
+JOBS = (*LIMITS, "commits", "cached")
 # Lower bound of the commits per second of THREADS threads, as a multiple of deltalake's.
 COMMITS = 3.0
 THREADS, APPENDS = 8, 15
@@ -175,7 +176,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--delay", type=float, default=0.02)
     parser.add_argument("--pairs", type=int, default=3)
-    parser.add_argument("--record", type=Path)
+    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=JOBS)
+    parser.add_argument("--record", type=Path, help="the results of the other jobs stay in it")
     parser.add_argument("--child")
     arguments = parser.parse_args()
     if arguments.child:
@@ -187,6 +189,8 @@ def main() -> int:
     missed = 0
     with moto_s3() as s3, tempfile.TemporaryDirectory() as folder:
         for job, limits in LIMITS.items():
+            if job not in arguments.jobs:
+                continue
             best: dict[str, tuple[float, dict[str, int]]] = {}
             for _ in range(arguments.pairs):
                 for system in ("deltaic", "deltalake"):
@@ -198,24 +202,27 @@ def main() -> int:
             results[job] = {"deltaic": {"seconds": seconds, "requests": requests}, "deltalake": {"seconds": rival, "requests": theirs}}
             rivals = f"deltalake {rival:7.3f} s {theirs['all']:4}{'' if kept else '  MISSED'}"
             print(f"{job:8} {seconds:7.3f} s {requests['all']:4} requests; {rivals}", flush=True)
-        rates: dict[str, dict[str, float]] = {}
-        for _ in range(arguments.pairs):
-            for system in ("deltaic", "deltalake"):
-                once = rate(s3, system, Path(folder))
-                rates[system] = max(rates.get(system, once), once, key=lambda each: each["per_second"])
-        results["commits"] = rates
-        many, few = rates["deltaic"], rates["deltalake"]
-        kept = many["per_second"] >= COMMITS * few["per_second"] and not many["failed"]
-        missed += not kept
-        rivals = f"deltalake {few['per_second']:7.1f}, {few['failed']} failed{'' if kept else '  MISSED'}"
-        print(f"{'commits':8} {many['per_second']:7.1f} per second, {many['failed']} failed; {rivals}", flush=True)
-        results["cached"] = found = second_read(s3, arguments.pairs, Path(folder))
-        kept = found["cached"] <= CACHED * found["local"] and not found["requests"]
-        missed += not kept
-        seconds, rivals = found["cached"], f"local files {found['local']:7.4f} s{'' if kept else '  MISSED'}"
-        print(f"{'cached':8} {seconds:7.4f} s {found['requests']:4} requests; {rivals}", flush=True)
+        if "commits" in arguments.jobs:
+            rates: dict[str, dict[str, float]] = {}
+            for _ in range(arguments.pairs):
+                for system in ("deltaic", "deltalake"):
+                    once = rate(s3, system, Path(folder))
+                    rates[system] = max(rates.get(system, once), once, key=lambda each: each["per_second"])
+            results["commits"] = rates
+            many, few = rates["deltaic"], rates["deltalake"]
+            kept = many["per_second"] >= COMMITS * few["per_second"] and not many["failed"]
+            missed += not kept
+            rivals = f"deltalake {few['per_second']:7.1f}, {few['failed']} failed{'' if kept else '  MISSED'}"
+            print(f"{'commits':8} {many['per_second']:7.1f} per second, {many['failed']} failed; {rivals}", flush=True)
+        if "cached" in arguments.jobs:
+            results["cached"] = found = second_read(s3, arguments.pairs, Path(folder))
+            kept = found["cached"] <= CACHED * found["local"] and not found["requests"]
+            missed += not kept
+            seconds, rivals = found["cached"], f"local files {found['local']:7.4f} s{'' if kept else '  MISSED'}"
+            print(f"{'cached':8} {seconds:7.4f} s {found['requests']:4} requests; {rivals}", flush=True)
     if arguments.record:
-        arguments.record.write_text(json.dumps({"delay": arguments.delay, "jobs": results}, indent=1) + "\n")
+        known = json.loads(arguments.record.read_text())["jobs"] if arguments.record.exists() else {}
+        arguments.record.write_text(json.dumps({"delay": arguments.delay, "jobs": {**known, **results}}, indent=1) + "\n")
     return missed
 
 

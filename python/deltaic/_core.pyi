@@ -138,7 +138,7 @@ class Store:
     def first_look(self, path: str, folder: str, most: int) -> tuple[bytes | None, list[tuple[str, int, int]] | None] | None:
         """Lists the folder (`entries(folder)`); if it has more than 250 entries, they are None, and the
         first result is the bytes of the file, which is requested meanwhile if the listing is not answered
-        within 5 ms. The file is None if it is missing, unreadable or larger than `most` bytes. The whole
+        within 10 ms. The file is None if it is missing, unreadable or larger than `most` bytes. The whole
         result is None if the store cannot make two requests at a time."""
     def expect_commit(self) -> None:
         """Begins to check in the background if the store supports put-if-absent, unless that is known

@@ -37,9 +37,10 @@ const PARTS_AT_ONCE: usize = 4;
 /// folder has more.
 const FIRST_LOOK: usize = 250;
 
-/// Time after a first look's listing at which the file is requested, too, without waiting for the listing. A
-/// near store has answered by then, and if the listing has all objects, it needs no request for the file.
-const FILE_AFTER: Duration = Duration::from_millis(5);
+/// Time after the request for a first look's listing at which the file is requested, too, without waiting
+/// for the listing. A near store has answered by then, and if the listing has all objects, the file is not
+/// needed. A far store answers both at about the same time, as a listing takes longer than a small file.
+const FILE_AFTER: Duration = Duration::from_millis(10);
 
 /// Maximum number of bytes of a commit that is kept in memory until it is read.
 const LARGEST_KEPT: usize = 4 << 20;
