@@ -45,7 +45,7 @@ pub enum Partitioning {
 #[derive(Debug)]
 pub struct Survey {
     store: Arc<dyn Store>,
-    files: Vec<Found>,
+    files: Vec<ListedFile>,
     /// Name of the partition column of each level of folders; empty if folders have only values.
     names: Vec<String>,
     schemas: Vec<FileSchema>,
@@ -63,7 +63,7 @@ struct FileSchema {
 }
 
 #[derive(Debug)]
-struct Found {
+struct ListedFile {
     path: String,
     size: u64,
     modified: i64,
@@ -99,7 +99,7 @@ impl Survey {
                 Some(_) => {}
             }
             let size = u64::try_from(sizes.value(row)).unwrap_or_default();
-            files.push(Found { path: paths.value(row).to_owned(), size, modified: times.value(row), values, footer: None });
+            files.push(ListedFile { path: paths.value(row).to_owned(), size, modified: times.value(row), values, footer: None });
         }
         let names = names.map(|(names, _)| names).unwrap_or_default();
         let mut survey = Self { store, files, names, schemas: Vec::new() };

@@ -223,7 +223,7 @@ pub(super) fn push_number(number: f64, shown: &str, out: &mut String) {
 
 /// A type in the result of `schema_of_json`.
 #[derive(Debug, Clone, PartialEq)]
-enum Found {
+enum JsonType {
     Nothing,
     Boolean,
     Whole,
@@ -231,11 +231,11 @@ enum Found {
     Digits(usize),
     Double,
     Text,
-    Array(Box<Found>),
-    Struct(BTreeMap<String, Found>),
+    Array(Box<JsonType>),
+    Struct(BTreeMap<String, JsonType>),
 }
 
-impl Found {
+impl JsonType {
     fn of(json: &Json) -> Self {
         match json {
             Json::Null => Self::Nothing,
@@ -310,7 +310,7 @@ pub fn schema_of_json(given: &Arguments) -> Result<ArrayRef> {
     for value in &texts {
         out.append_option(value.and_then(Json::parse).map(|json| {
             let mut shown = String::new();
-            Found::of(&json).push(&mut shown);
+            JsonType::of(&json).push(&mut shown);
             shown
         }));
     }
@@ -346,7 +346,7 @@ mod tests {
             ("123456789012345678901", "DECIMAL(21,0)"),
         ] {
             let mut out = String::new();
-            Found::of(&Json::parse(text).unwrap()).push(&mut out);
+            JsonType::of(&Json::parse(text).unwrap()).push(&mut out);
             assert_eq!(out, expected);
         }
     }

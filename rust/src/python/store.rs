@@ -15,7 +15,7 @@ use super::interrupt;
 use super::log_store::PythonStore;
 use crate::error::{Error, Kind};
 use crate::store::copy::copy_objects;
-use crate::store::credentials::{CredentialSource, Given};
+use crate::store::credentials::{CredentialSource, Credentials};
 use crate::store::{BufferedStore, CacheSettings, ObjectMeta, OpenOptions, PutOutcome, StagedObject, Store, open};
 
 /// Number of deletes between two checks for an interrupt: the maximum of S3 in one request.
@@ -24,7 +24,7 @@ const DELETED_AT_ONCE: usize = 1000;
 /// Path, size and modification time (ms) of an object.
 type Entry = (String, u64, i64);
 /// The bytes of a file, and the objects of a folder.
-type Looked<'py> = (Option<Bound<'py, PyBytes>>, Option<Vec<Entry>>);
+type PyFirstLook<'py> = (Option<Bound<'py, PyBytes>>, Option<Vec<Entry>>);
 
 fn shown(found: Vec<ObjectMeta>) -> Vec<Entry> {
     found.into_iter().map(|meta| (meta.path, meta.size, meta.modified_ms)).collect()
@@ -128,7 +128,7 @@ impl PyStore {
         Ok(shown(self.call(py, || self.store.list_from(&prefix, start_after.as_deref(), false))?))
     }
 
-    fn first_look<'py>(&self, py: Python<'py>, path: String, folder: String, most: u64) -> PyResult<Option<Looked<'py>>> {
+    fn first_look<'py>(&self, py: Python<'py>, path: String, folder: String, most: u64) -> PyResult<Option<PyFirstLook<'py>>> {
         let found = self.call(py, || self.store.first_look(&path, most, &folder))?;
         Ok(found.map(|look| (look.file.map(|data| PyBytes::new(py, &data)), look.entries.map(shown))))
     }
@@ -250,7 +250,7 @@ impl CredentialFunction {
 }
 
 impl CredentialSource for CredentialFunction {
-    fn credentials(&self, location: &str) -> crate::error::Result<Given> {
+    fn credentials(&self, location: &str) -> crate::error::Result<Credentials> {
         let gone = || Error::new(Kind::Io, "the function that gives credentials is gone").at(location);
         let function = self.function.get().ok_or_else(gone)?;
         Python::attach(|py| {

@@ -20,12 +20,12 @@ use crate::error::{Error, Kind, Result};
 const RENEWED_BEFORE: Duration = Duration::from_secs(300);
 
 /// Credentials as storage options, and the time of their expiry (`None`: never).
-pub type Given = (BTreeMap<String, String>, Option<SystemTime>);
+pub type Credentials = (BTreeMap<String, String>, Option<SystemTime>);
 
 /// A source of credentials for a bucket or container.
 pub trait CredentialSource: fmt::Debug + Send + Sync {
     /// Returns the credentials for `location`, such as `s3://bucket`.
-    fn credentials(&self, location: &str) -> Result<Given>;
+    fn credentials(&self, location: &str) -> Result<Credentials>;
     /// Returns a number that is equal for equal sources.
     fn identity(&self) -> usize;
 }

@@ -359,14 +359,15 @@ class SparkEngine:
 
     @contextmanager
     def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
-        """On the driver where they are few, else cached, on disk where memory ends. Rows that would be others
-        when computed again are checkpointed, which cuts their lineage: a lost part of them is an error then,
-        never other rows. A frame that the user has cached is read from that cache, which stays."""
+        """Collects the rows to the driver if they are few; otherwise caches them, in memory and on disk. Rows of
+        a frame that is not deterministic are checkpointed instead, which cuts their lineage: if a block is
+        lost, the query fails and never computes other rows. A frame that the user has cached is read from
+        that cache, and stays in it."""
         from deltaic.engine.spark.write import refuse_shapes
 
         refuse_shapes(relation.schema)
         with named_errors():
-            few = self._held_here(relation)
+            few = self._few_rows(relation)
         if few is not None:
             yield Data(handle=few, schema=relation.schema, alias=alias)
             return
@@ -409,7 +410,7 @@ class SparkEngine:
         (marked if own is None else own).persist()
         return marked
 
-    def _held_here(self, relation: SparkRelation) -> SparkRelation | None:
+    def _few_rows(self, relation: SparkRelation) -> SparkRelation | None:
         session = self.session
         if session.is_local(relation.frame):
             return replace(relation, on_driver=True) if not session.most_here or session.has_few_rows(relation.frame) else None
@@ -471,7 +472,7 @@ _READ_ONCE_OR_TWICE = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
 
 
 def _checkpointed(frame: Any) -> Any:
-    """The frame, computed now and without lineage: where a cached block is lost the query fails, and never
+    """Computes the frame now and cuts its lineage: if a block of it is lost, the query fails and never
     computes other rows."""
     made, spark = frame.localCheckpoint(eager=True), frame.sparkSession
     # PySpark's client of Connect takes the answer for one of the active session, in which the server does not

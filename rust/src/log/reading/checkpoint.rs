@@ -38,7 +38,7 @@ impl Checkpoint {
         merge(&mut self.state, part)?;
         for (kind, batches) in files {
             for batch in batches {
-                self.push(Segment::held(root, kind, batch)?, sidecar);
+                self.push(Segment::in_memory(root, kind, batch)?, sidecar);
             }
         }
         Ok(())
@@ -232,7 +232,7 @@ fn leave_there(files: &[(Arc<CheckpointFile>, Option<Arc<Sidecar>>)], checkpoint
         Task::Others(file, group) => Ok((file.read_others(*group, interrupt)?, None)),
         Task::Files(file, group, rows, kind, _) => {
             let known = Slice::open(file, (*group, rows.clone()), *kind, interrupt)?;
-            Ok((Commit::default(), known.map(|known| Segment::stored(*kind, known))))
+            Ok((Commit::default(), known.map(|known| Segment::in_files(*kind, known))))
         }
     })?;
     for ((others, segment), task) in read.into_iter().zip(&tasks) {

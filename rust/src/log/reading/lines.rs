@@ -175,7 +175,7 @@ pub fn read_keys(store: &Arc<dyn Store>, path: &str, found: ObjectMeta, interrup
             }
             let lines = Lines { file: Arc::clone(&file), bytes: block.bytes.clone(), kind, rows: rows.keys.len() };
             let own: Vec<Key> = rows.keys.iter().map(|(key, _)| *key).collect();
-            commit.files.push(Segment::stored(
+            commit.files.push(Segment::in_files(
                 kind,
                 SegmentSource { source: Source::Lines(lines), count: own.len(), keys: Some(own), sizes: rows.sizes },
             ));

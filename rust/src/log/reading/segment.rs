@@ -69,7 +69,7 @@ impl Source {
         }
         match self {
             Self::Slice(slice) => slice.read(columns, keep, interrupt),
-            Self::Lines(lines) => held(&lines.read(interrupt)?, columns, keep),
+            Self::Lines(lines) => filtered(&lines.read(interrupt)?, columns, keep),
         }
     }
 }
@@ -89,8 +89,8 @@ pub struct SegmentSource {
 
 #[derive(Debug)]
 enum Rows {
-    Held(RecordBatch),
-    Stored { source: Source, sizes: Vec<i64> },
+    InMemory(RecordBatch),
+    InFiles { source: Source, sizes: Vec<i64> },
 }
 
 /// Actions of one kind, and which of them are live.
@@ -107,21 +107,21 @@ pub struct Segment {
 
 impl Segment {
     /// A segment of rows in memory, in [`ADD`] or [`REMOVE`].
-    pub fn held(root: &str, kind: FileKind, rows: RecordBatch) -> Result<Self> {
+    pub fn in_memory(root: &str, kind: FileKind, rows: RecordBatch) -> Result<Self> {
         let keys = keys::of_batch(root, &rows)?;
-        Ok(Self::new(kind, Rows::Held(rows), keys.len(), Some(keys)))
+        Ok(Self::new(kind, Rows::InMemory(rows), keys.len(), Some(keys)))
     }
 
     /// A segment of rows in memory, whose keys are computed when they are needed.
-    pub fn held_without_keys(kind: FileKind, rows: RecordBatch) -> Self {
+    pub fn in_memory_without_keys(kind: FileKind, rows: RecordBatch) -> Self {
         let len = rows.num_rows();
-        Self::new(kind, Rows::Held(rows), len, None)
+        Self::new(kind, Rows::InMemory(rows), len, None)
     }
 
     /// A segment of rows that are not in memory.
-    pub fn stored(kind: FileKind, known: SegmentSource) -> Self {
+    pub fn in_files(kind: FileKind, known: SegmentSource) -> Self {
         let SegmentSource { source, count, keys, sizes } = known;
-        Self::new(kind, Rows::Stored { source, sizes }, count, keys)
+        Self::new(kind, Rows::InFiles { source, sizes }, count, keys)
     }
 
     fn new(kind: FileKind, rows: Rows, len: usize, keys: Option<Vec<Key>>) -> Self {
@@ -150,9 +150,9 @@ impl Segment {
             return Ok(known);
         }
         let keys = match &*self.rows {
-            Rows::Held(rows) => keys::of_batch(root, rows)?,
-            Rows::Stored { source: Source::Slice(slice), .. } => slice.keys(root, self.len, interrupt)?,
-            Rows::Stored { source: Source::Lines(lines), .. } => keys::of_batch(root, &lines.read(interrupt)?)?,
+            Rows::InMemory(rows) => keys::of_batch(root, rows)?,
+            Rows::InFiles { source: Source::Slice(slice), .. } => slice.keys(root, self.len, interrupt)?,
+            Rows::InFiles { source: Source::Lines(lines), .. } => keys::of_batch(root, &lines.read(interrupt)?)?,
         };
         Ok(self.keys.get_or_init(|| Keys::new(keys)))
     }
@@ -203,8 +203,8 @@ impl Segment {
     /// Size of a row's file in bytes; 0 if a remove does not have it.
     pub fn size(&self, row: u32) -> Result<i64> {
         Ok(match &*self.rows {
-            Rows::Stored { sizes, .. } => sizes.get(row as usize).copied().unwrap_or(0),
-            Rows::Held(rows) => {
+            Rows::InFiles { sizes, .. } => sizes.get(row as usize).copied().unwrap_or(0),
+            Rows::InMemory(rows) => {
                 let sizes = long(rows, "size")?;
                 if sizes.is_valid(row as usize) { sizes.value(row as usize) } else { 0 }
             }
@@ -214,16 +214,16 @@ impl Segment {
     /// Total size of all files in bytes.
     pub fn sizes(&self) -> Result<i64> {
         Ok(match &*self.rows {
-            Rows::Stored { sizes, .. } => sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)),
-            Rows::Held(rows) => long(rows, "size")?.iter().flatten().fold(0, i64::saturating_add),
+            Rows::InFiles { sizes, .. } => sizes.iter().fold(0, |sum, size| sum.saturating_add(*size)),
+            Rows::InMemory(rows) => long(rows, "size")?.iter().flatten().fold(0, i64::saturating_add),
         })
     }
 
     /// Calls `take` with each row and its size, in order.
     pub fn each_size(&self, take: &mut dyn FnMut(u32, i64)) -> Result<()> {
         match &*self.rows {
-            Rows::Stored { sizes, .. } => (0..).zip(sizes).for_each(|(row, size)| take(row, *size)),
-            Rows::Held(rows) => (0..).zip(long(rows, "size")?).for_each(|(row, size)| take(row, size.unwrap_or(0))),
+            Rows::InFiles { sizes, .. } => (0..).zip(sizes).for_each(|(row, size)| take(row, *size)),
+            Rows::InMemory(rows) => (0..).zip(long(rows, "size")?).for_each(|(row, size)| take(row, size.unwrap_or(0))),
         }
         Ok(())
     }
@@ -231,8 +231,8 @@ impl Segment {
     /// Its rows, if they are in memory.
     pub fn rows(&self) -> Option<&RecordBatch> {
         match &*self.rows {
-            Rows::Held(rows) => Some(rows),
-            Rows::Stored { .. } => None,
+            Rows::InMemory(rows) => Some(rows),
+            Rows::InFiles { .. } => None,
         }
     }
 
@@ -244,7 +244,7 @@ impl Segment {
     /// The slice of a checkpoint that has its rows.
     pub fn slice(&self) -> Option<&Slice> {
         match &*self.rows {
-            Rows::Stored { source: Source::Slice(slice), .. } => Some(slice),
+            Rows::InFiles { source: Source::Slice(slice), .. } => Some(slice),
             _ => None,
         }
     }
@@ -257,8 +257,8 @@ impl Segment {
     /// Reads columns of the rows in `keep`.
     pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         match &*self.rows {
-            Rows::Stored { source, .. } => source.read(columns, keep, interrupt),
-            Rows::Held(rows) => held(rows, columns, keep),
+            Rows::InFiles { source, .. } => source.read(columns, keep, interrupt),
+            Rows::InMemory(rows) => filtered(rows, columns, keep),
         }
     }
 
@@ -297,10 +297,10 @@ impl<'a> Piece<'a> {
     /// Reads columns of the rows in `keep`.
     pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
         match &*self.segment.rows {
-            Rows::Stored { source, .. } => source.read(columns, keep, interrupt),
-            Rows::Held(rows) => {
+            Rows::InFiles { source, .. } => source.read(columns, keep, interrupt),
+            Rows::InMemory(rows) => {
                 let rows = rows.slice(self.from, self.rows);
-                held(&rows, columns, keep)
+                filtered(&rows, columns, keep)
             }
         }
     }
@@ -316,7 +316,7 @@ pub fn each_piece<T: Send>(pieces: &[Piece<'_>], interrupt: &Interrupt, work: &(
     if rows <= FEW { in_order(pieces, interrupt, work) } else { on_threads(pieces, interrupt, work) }
 }
 
-fn held(rows: &RecordBatch, columns: Columns, keep: &BooleanBuffer) -> Result<Vec<RecordBatch>> {
+fn filtered(rows: &RecordBatch, columns: Columns, keep: &BooleanBuffer) -> Result<Vec<RecordBatch>> {
     let wanted = rows.schema_ref().fields().iter().enumerate().filter(|(_, field)| columns.has(field.name())).map(|(at, _)| at);
     let rows = rows.project(&wanted.collect::<Vec<_>>())?;
     match keep.count_set_bits() {

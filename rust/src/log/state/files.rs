@@ -65,7 +65,8 @@ impl Files {
     /// The files of a table's first commit, none twice. Many get their keys when a later commit needs them.
     pub fn first(root: &str, adds: RecordBatch) -> Result<Self> {
         let has_few = adds.num_rows() <= SMALL;
-        let adds = if has_few { Segment::held(root, FileKind::Add, adds)? } else { Segment::held_without_keys(FileKind::Add, adds) };
+        let adds =
+            if has_few { Segment::in_memory(root, FileKind::Add, adds)? } else { Segment::in_memory_without_keys(FileKind::Add, adds) };
         Self::new(root, vec![adds])
     }
 
@@ -279,7 +280,7 @@ impl LiveSegments {
                     let rows = batch.num_rows();
                     if rows > SMALL {
                         spans.push(Span { segment: first + 2 + large.len(), from: 0, rows });
-                        large.push(Segment::held(&self.root, kind, batch.clone())?);
+                        large.push(Segment::in_memory(&self.root, kind, batch.clone())?);
                     } else {
                         spans.push(Span { segment: first + which, from: gathered[which], rows });
                         gathered[which] += rows;
@@ -290,7 +291,7 @@ impl LiveSegments {
         }
         let mut segments = Vec::with_capacity(2 + large.len());
         for (kind, schema, batches) in [(FileKind::Remove, &REMOVE, &small[0]), (FileKind::Add, &ADD, &small[1])] {
-            segments.push(Segment::held(&self.root, kind, concat_batches(schema, batches)?)?);
+            segments.push(Segment::in_memory(&self.root, kind, concat_batches(schema, batches)?)?);
         }
         segments.extend(large);
         self.push(segments)?;
@@ -330,7 +331,7 @@ impl LiveSegments {
                 gathered.push(segment, interrupt)?;
             }
             for (origin, batches) in gathered {
-                let segment = Segment::held(&self.root, kind, concat_batches(schema, &batches)?)?;
+                let segment = Segment::in_memory(&self.root, kind, concat_batches(schema, &batches)?)?;
                 if let Some(origin) = origin {
                     segment.came_from(origin);
                 }
