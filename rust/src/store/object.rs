@@ -303,8 +303,8 @@ impl Store for ObjectStoreAdapter {
                     (listing.await, Either::Right(file.map(|ended| ended.unwrap_or(Ok(None)))))
                 }
             };
-            let is_whole = page.as_ref().is_ok_and(|page| page.page_token.is_none());
-            (page, if is_whole { Ok(None) } else { file.await })
+            let is_long = page.as_ref().is_ok_and(|page| page.page_token.is_some());
+            (page, if is_long { file.await } else { Ok(None) })
         });
         let page = page.map_err(|error| self.failed(folder, error))?;
         let entries = page.page_token.is_none().then(|| {
