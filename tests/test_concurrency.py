@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from deltaic.errors import (
     ConcurrentAppendException,
     ConcurrentDeleteDeleteException,
     ConcurrentDeleteReadException,
+    ConcurrentWriteException,
     DeltaConcurrentModificationException,
     MetadataChangedException,
 )
@@ -164,3 +166,19 @@ def test_a_change_of_the_schema_stops_those_who_write_beside_it(tmp_path: Path) 
         assert isinstance(raised.value, DeltaConcurrentModificationException)
         assert raised.value.winner == 1
     assert DeltaTable(tmp_path).version == 1
+
+
+def test_a_winner_whose_vector_was_vacuumed_is_a_conflict(tmp_path: Path) -> None:
+    """VACUUM deletes the vector of version 1, which shows what the winner deleted, while the loser still
+    reads version 0."""
+    deltaic.write(tmp_path, rows(*((number, 0) for number in range(2000))))
+    loser, winner = DeltaTable(tmp_path), DeltaTable(tmp_path)
+    winner.delete("id % 5 = 0")
+    winner.delete("id % 11 = 0")
+    winner.vacuum(retention=timedelta(0), enforce_retention=False)
+    with pytest.raises(ConcurrentWriteException, match="version 1 came first, and a file that shows what it changed") as raised:
+        loser.delete("id = 3")
+    assert raised.value.winner == 1
+    assert DeltaTable(tmp_path).scan(where="id = 3").count() == 1
+    loser.refresh()
+    assert loser.delete("id = 3")["num_deleted_rows"] == 1

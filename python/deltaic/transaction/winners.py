@@ -61,13 +61,16 @@ class Winners:
         version = self.snapshot.version
         listing = list_log(self.store, version + 1)
         if listing.latest > version and version + 1 not in listing.commits:
-            error = ConcurrentWriteException(
-                f"the log was cleaned: what came after version {version} cannot be looked at; refresh, and do it again",
-                where=self.store.location,
+            raise self._unknown(
+                f"the log was cleaned: what came after version {version} cannot be looked at",
+                version + 1,
                 found=f"version {listing.latest}",
             )
-            error.winner = version + 1
-            raise error
+
+    def _unknown(self, message: str, winner: int, *, found: str) -> ConcurrentWriteException:
+        error = ConcurrentWriteException(f"{message}; refresh, and do it again", where=self.store.location, found=found)
+        error.winner = winner
+        return error
 
     def _is_too_new_to_clean(self, snapshot: Snapshot, now: int) -> bool:
         """True on a remote store if the snapshot is so new that no cleanup can have deleted its commit, which
@@ -111,7 +114,14 @@ class Winners:
             intents.settle(self.store, started, sleep=self.sleep)
         winner = self._winner(commit)
         conflicts.check_definition(current, winner)
-        overlap, rebased = self._overlap(current, winner, commit)
+        try:
+            overlap, rebased = self._overlap(current, winner, commit)
+        except FileNotFoundError as error:
+            raise self._unknown(
+                f"version {version} came first, and a file that shows what it changed was deleted, by VACUUM or a cleanup of the log",
+                version,
+                found=str(error),
+            ) from error
         conflicts.check_files(current, winner, overlap)
         if rebased is not None and rebased.is_changed:
             self.rebased = rebased

@@ -359,8 +359,8 @@ class SparkEngine:
 
     @contextmanager
     def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
-        """Collects the rows to the driver if they are few; otherwise caches them, in memory and on disk. Rows of
-        a frame that is not deterministic are checkpointed instead, which cuts their lineage: if a block is
+        """Collects the rows to the driver if they are few; otherwise caches them, in memory and on disk. Rows
+        of a frame that is not deterministic are checkpointed instead, which cuts their lineage: if a block is
         lost, the query fails and never computes other rows. A frame that the user has cached is read from
         that cache, and stays in it."""
         from deltaic.engine.spark.write import refuse_shapes
