@@ -199,7 +199,7 @@ CASES: dict[str, Case] = {
     "text for a date, as SQL": (
         lambda t: t.update({"day": "'soon'"}),
         SchemaMismatchError,
-        "column day: .*string does not fit; expected date",
+        "column day: .*string does not fit; found .*; expected date",
     ),
     "values of two types": (lambda t: deltaic.write(t.location + "2", {"a": [1, "x"]}), SchemaMismatchError, "column a: "),
     "columns of two lengths": (

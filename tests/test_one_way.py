@@ -24,7 +24,6 @@ OTHER_TEXT = {
 }
 # Modules that put words between quotes for people, or names without their quotes into sqlglot's trees.
 NOT_WRITTEN = {
-    "spark/conditions.py": "parameters of Spark's error messages",
     "spark_sql/parsing.py": "what an error message suggests; a name without the tokenizer",
 }
 # What a pattern of SQL has, and no other: a quote that is doubled, or all up to the next one.

@@ -4,17 +4,22 @@ attributes."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import TypeVar
 
 T = TypeVar("T")
+_E = TypeVar("_E", bound="DeltaError")
 _CONDITION = re.compile(r"\[([A-Z0-9_.]+)\]")
 
 
 class DeltaError(Exception):
-    """The base class of all errors. `where`, `found`, `expected`: parts of the message, or None.
+    """The base class of all errors. `where`, `found`, `expected`: parts of the message, or None. `values`:
+    further values by name, for programs: `columns` of an unknown column has the names of all columns.
     `condition`: the condition of Spark that the message names, such as UNRESOLVED_COLUMN, or None."""
+
+    values: Mapping[str, object] = MappingProxyType({})
 
     def __init__(self, message: str, *, where: str | None = None, found: object = None, expected: object = None) -> None:
         self.message = message
@@ -37,7 +42,12 @@ class DeltaError(Exception):
         """Returns the error with a larger place before `where`: of a field, the line of the log that contains
         it."""
         where = f"{place}, {self.where}" if self.where else place
-        return type(self)(self.message, where=where, found=self.found, expected=self.expected)
+        return type(self)(self.message, where=where, found=self.found, expected=self.expected).with_values(**self.values)
+
+    def with_values(self: _E, **values: object) -> _E:
+        """Adds `values` to the error, and returns it."""
+        self.values = {**self.values, **values}
+        return self
 
 
 class InvalidArgumentError(DeltaError, ValueError):
@@ -76,6 +86,22 @@ def nearest_names(name: str, known: Iterable[str], most: int = 20) -> str | None
     if len(names) < 2:
         return names[0] if names else None
     return f"one of {', '.join(names[:most])}{', ...' if len(names) > most else ''}"
+
+
+def most_similar(name: str, known: Iterable[str], most: int = 5) -> tuple[str, ...]:
+    """Returns at most `most` of the names, those with the smallest edit distance to `name` first: `id`,
+    `text` and `part` for `nothing`. This is the order in which Spark suggests columns."""
+    return tuple(sorted(known, key=lambda each: _edit_distance(each, name))[:most])
+
+
+def _edit_distance(left: str, right: str) -> int:
+    """The Levenshtein distance: the number of characters to insert, delete or replace."""
+    row = list(range(len(right) + 1))
+    for number, of_left in enumerate(left, 1):
+        before, row[0] = row[0], number
+        for at, of_right in enumerate(right, 1):
+            before, row[at] = row[at], min(row[at] + 1, row[at - 1] + 1, before + (of_left != of_right))
+    return row[-1]
 
 
 def check_instance(value: object, kinds: type | tuple[type, ...], what: str, expected: str) -> None:

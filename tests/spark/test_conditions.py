@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -237,6 +238,20 @@ def converted_without_folders(at: Place) -> None:
     DeltaTable.convertToDelta(at.spark, f"parquet.`{at.root}/files`", "nothing INT")
 
 
+def not_null_left_out(at: Place, insert: str) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT NOT NULL, x STRING) USING delta")
+    at.sql(f"INSERT INTO delta.`{{root}}/n` {insert}")
+
+
+def in_nested(at: Place, field: str) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id INT, items ARRAY<STRUCT<a: INT>>, counts MAP<STRING, INT>) USING delta")
+    at.sql(f"UPDATE delta.`{{root}}/n` SET {field} = 1")
+
+
+def generated_as(column: str) -> str:
+    return CREATE.replace("INT)", f"INT, {column})")
+
+
 def replaced(at: Place) -> None:
     at.spark.range(1).writeTo(f"delta.`{at.root}/none`").replace()
 
@@ -362,6 +377,44 @@ CASES = (
     Case("DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", A, SCHEMA, statement("INSERT INTO {t} VALUES (array(1), 'a', 'x')")),
     Case("DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION", "42846", A, SCHEMA, struct_without_field),
     Case("FIELD_NOT_FOUND", "42704", A, ARGUMENT, unknown_field),
+    Case("DELTA_UNSUPPORTED_NESTED_FIELD_IN_UPDATE", "0A000", A, ARGUMENT, lambda at: in_nested(at, "items.a")),
+    Case("DELTA_UNSUPPORTED_NESTED_FIELD_IN_UPDATE", "0A000", A, ARGUMENT, lambda at: in_nested(at, "counts.k")),
+    Case("INVALID_EXTRACT_BASE_FIELD_TYPE", "42000", A, ARGUMENT, lambda at: in_nested(at, "id.x")),
+    Case("DELTA_INSERT_COLUMN_MISMATCH", "42802", A, SCHEMA, lambda at: not_null_left_out(at, "(x) VALUES ('x')")),
+    Case("DELTA_INSERT_COLUMN_MISMATCH", "42802", A, SCHEMA, lambda at: not_null_left_out(at, "BY NAME SELECT 'x' AS x")),
+    Case("DELTA_MISSING_COLUMN", "42703", A, SCHEMA, statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS other")),
+    Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 'a' part, 'x' text, 2 x")),
+    Case("DELTA_FAILED_TO_MERGE_FIELDS", "22005", A, SCHEMA, lambda at: at.write("SELECT array(1) AS id", mode="overwrite")),
+    Case("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", A, SCHEMA, lambda at: at.write("SELECT 1L AS id")),
+    Case("DELTA_VERSION_NOT_FOUND", "22003", A, VERSION, statement("CREATE TABLE {t} SHALLOW CLONE {t} VERSION AS OF 9")),
+    Case(
+        "DELTA_TABLE_ALREADY_EXISTS",
+        "42P07",
+        A,
+        errors.TableAlreadyExistsError,
+        statement("CREATE TABLE {t} SHALLOW CLONE delta.`{root}/none`"),
+    ),
+    Case(
+        "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED",
+        "0A000",
+        A,
+        ARGUMENT,
+        statement(f"{CREATE} CLUSTER BY (nothing)"),
+    ),
+    Case(
+        "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
+        "42K09",
+        A,
+        SCHEMA,
+        statement(generated_as("g STRING GENERATED ALWAYS AS (id + 1)")),
+    ),
+    Case(
+        "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
+        "42621",
+        A,
+        UNSUPPORTED,
+        statement(generated_as("g DOUBLE GENERATED ALWAYS AS (rand())")),
+    ),
     Case("DELTA_CONFLICT_SET_COLUMN", "42701", A, ARGUMENT, statement("UPDATE {t} SET text = 'a', text = 'b'")),
     Case("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a')")),
     Case("MERGE_INSERT_VALUE_COUNT_MISMATCH", "21S01", P, ARGUMENT, statement(f"{NEW} INSERT (id, part) VALUES (5)")),
@@ -515,7 +568,7 @@ def test_the_table_says_no_condition_in_two_ways() -> None:
             assert known[case.condition] == (case.sql_state, case.kind)
 
 
-def test_names_of_the_catalog(session: Any) -> None:
+def test_names_of_the_catalog(session: Any, tmp_path: Path) -> None:
     """A name that is taken, and one that nobody has, for each call that makes or replaces a table."""
     from pyspark.errors import AnalysisException
 
@@ -528,7 +581,27 @@ def test_names_of_the_catalog(session: Any) -> None:
         lambda: rows.writeTo("taken").using("delta").create(),
         lambda: DeltaTable.create(session).tableName("taken").addColumn("id", "BIGINT").execute(),
     )
+    elsewhere = f"{tmp_path}/elsewhere"
+    taken += (
+        lambda: session.sql(f"CREATE TABLE taken (id BIGINT) USING delta LOCATION '{elsewhere}'"),
+        lambda: rows.write.format("delta").option("path", elsewhere).saveAsTable("taken"),
+        lambda: DeltaTable.create(session).tableName("taken").location(elsewhere).addColumn("id", "BIGINT").execute(),
+    )
+    stays = (
+        lambda: session.sql(f"CREATE TABLE IF NOT EXISTS taken (id BIGINT) USING delta LOCATION '{elsewhere}'"),
+        lambda: DeltaTable.createIfNotExists(session).tableName("taken").location(elsewhere).addColumn("id", "BIGINT").execute(),
+        lambda: session.sql("CONVERT TO DELTA taken"),
+        lambda: DeltaTable.convertToDelta(session, "taken"),
+    )
+    moved = (
+        lambda: session.sql(f"CREATE OR REPLACE TABLE taken (id BIGINT) USING delta LOCATION '{elsewhere}'"),
+        lambda: DeltaTable.createOrReplace(session).tableName("taken").location(elsewhere).addColumn("id", "BIGINT").execute(),
+    )
     missing = (
+        lambda: session.sql("CREATE TABLE taken SHALLOW CLONE nobody"),
+        lambda: session.sql("CREATE TABLE taken LIKE nobody USING delta"),
+        lambda: session.sql("CONVERT TO DELTA nobody"),
+        lambda: DeltaTable.convertToDelta(session, "nobody"),
         lambda: session.sql("REPLACE TABLE nobody (id BIGINT) USING delta"),
         lambda: session.sql("DESCRIBE DETAIL nobody").collect(),
         lambda: session.sql("OPTIMIZE nobody").collect(),
@@ -540,11 +613,23 @@ def test_names_of_the_catalog(session: Any) -> None:
         for condition, state, calls in (
             ("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", taken),
             ("TABLE_OR_VIEW_NOT_FOUND", "42P01", missing),
+            ("DELTA_TABLE_LOCATION_MISMATCH", "42613", moved),
         ):
             for call in calls:
                 with pytest.raises(AnalysisException) as caught:
                     call()
                 assert (caught.value.getCondition(), caught.value.getSqlState()) == (condition, state)
+                parameters = caught.value.getMessageParameters()
+                if condition == "TABLE_OR_VIEW_ALREADY_EXISTS":
+                    assert parameters == {"relationName": "`default`.`taken`"}
+                elif condition == "TABLE_OR_VIEW_NOT_FOUND":
+                    assert parameters["relationName"] in ("`nobody`", "`default`.`nobody`")
+                    assert parameters["searchPath"] == "not available" or "`spark_catalog`.`default`" in parameters["searchPath"]
+                else:
+                    assert parameters["tableName"] == "`default`.`taken`"
+        for call in stays:
+            call()
+        assert not Path(elsewhere).exists()
     finally:
         session.sql("DROP TABLE taken")
 
@@ -564,7 +649,13 @@ def test_a_table_of_another_definition_at_the_place(place: Place) -> None:
 
 
 def test_parameters_of_a_condition(place: Place) -> None:
-    from pyspark.errors import AnalysisException, SparkRuntimeException
+    from pyspark.errors import (
+        AnalysisException,
+        IllegalArgumentException,
+        NumberFormatException,
+        ParseException,
+        SparkRuntimeException,
+    )
 
     place.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
     with pytest.raises(SparkRuntimeException) as row:
@@ -576,7 +667,26 @@ def test_parameters_of_a_condition(place: Place) -> None:
     assert set(missing.value.getMessageParameters()) == {"path"}
     assert f"{place.root}/none" in missing.value.getMessageParameters()["path"]
     assert missing.value.getQueryContext() == []
-    for text, parameters in {
+    with pytest.raises(NumberFormatException) as value:
+        place.sql("UPDATE {t} SET id = 'abc'")
+    assert value.value.getMessageParameters() == {
+        "expression": "'abc'",
+        "sourceType": '"STRING"',
+        "targetType": '"BIGINT"',
+        "ansiConfig": '"spark.sql.ansi.enabled"',
+    }
+    with pytest.raises(ParseException) as unparsed:
+        place.sql("VACUUM {t} RETAIN 5")
+    assert unparsed.value.getMessageParameters() == {"error": "end of input", "hint": ""}
+    with pytest.raises(IllegalArgumentException) as early:
+        place.sql("VACUUM {t} RETAIN 0 HOURS")
+    assert early.value.getMessageParameters() == {"configuredRetentionHours": "168"}
+    with pytest.raises(AnalysisException) as late:
+        place.read(timestampAsOf="2100-01-01")
+    of_time = late.value.getMessageParameters()
+    assert of_time["lastCommitTimestamp"].startswith(of_time["maximumTimestamp"])
+    assert datetime.fromisoformat(of_time["providedTimestamp"]).year in (2099, 2100)  # in the local time zone
+    wanted = {
         "ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')": {
             "config": "delta.newThing",
             "disableCheckConfig": "spark.databricks.delta.allowArbitraryProperties.enabled",
@@ -588,13 +698,56 @@ def test_parameters_of_a_condition(place: Place) -> None:
             "newName": "`text`",
             "originType": '"STRING"',
             "newType": '"INT"',
+            "table": f"`spark_catalog`.`delta`.`{place.path}`",
         },
-        "ALTER TABLE {t} DROP COLUMN nope": {"objectName": "`nope`"},
-        "ALTER TABLE {t} ADD COLUMN text STRING": {"fieldNames": "`text`"},
+        "ALTER TABLE {t} DROP COLUMN nope": {"objectName": "`nope`", "proposal": "`id`, `part`, `text`"},
+        "ALTER TABLE {t} DROP COLUMN nope.x": {"objectName": "`nope`", "proposal": "`id`, `part`, `text`"},
+        "ALTER TABLE {t} ADD COLUMN text STRING": {
+            "op": "add",
+            "fieldNames": "`text`",
+            "struct": '"STRUCT<id: BIGINT, part: STRING, text: STRING>"',
+        },
+        "ALTER TABLE {t} ADD COLUMN x INT AFTER nope": {"fieldName": "`x`", "fields": "id, part, text"},
+        "ALTER TABLE {t} ADD COLUMN `a b` INT": {"invalidColumnNames": "a b"},
+        "UPDATE {t} SET nothing = 1": {"objectName": "`nothing`", "proposal": "`id`, `text`, `part`"},
+        "UPDATE {t} t SET t.nothing = 1": {"objectName": "`nothing`", "proposal": "`id`, `text`, `part`"},
+        "UPDATE {t} SET id = array(1)": {"sqlExpr": '"array(1)"', "srcType": '"ARRAY<INT>"', "targetType": '"BIGINT"'},
+        "UPDATE {t} SET id = 1, id = 2": {"columnList": "[`id`, `id`]"},
+        "DELETE FROM {t} WHERE id": {"sqlExpr": '"id"', "filter": '"id"', "type": '"BIGINT"'},
+        "INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS other": {"columnName": "other", "columnList": "id, part, text"},
+        "OPTIMIZE {t} WHERE id = 1": {"columnName": "id", "columnList": "part"},
+        "OPTIMIZE nobody": {"relationName": "`nobody`", "searchPath": "[`system`.`session`, `spark_catalog`.`default`]"},
+        "SELECT * FROM {t} TIMESTAMP AS OF 'none'": {"expr": '"none"'},
+        f"{MERGE} UPDATE SET nothing = 1": {
+            "sqlExpr": "nothing",
+            "clause": "UPDATE clause",
+            "cols": "t.id, t.part, t.text",
+        },
         "INSERT INTO {t} VALUES (array(1), 'a', 'x')": {"srcType": '"ARRAY<INT>"', "targetType": '"BIGINT"'},
-    }.items():
+    }
+    found = {}
+    for text in wanted:
         with pytest.raises(AnalysisException) as refused:
             place.sql(text)
+        found[text] = refused.value.getMessageParameters()
+    assert found == wanted
+    place.sql("ALTER TABLE {t} DROP CONSTRAINT low")
+    with pytest.raises(AnalysisException) as narrowed:
+        place.sql("ALTER TABLE {t} ALTER COLUMN id TYPE STRING")
+    assert narrowed.value.getMessageParameters() == {"fieldPath": "id", "oldField": "BIGINT", "newField": "STRING"}
+
+
+@pytest.mark.skipif(IS_REMOTE, reason="Spark Connect parses a predicate when the command runs")
+def test_parameters_of_a_predicate(place: Place) -> None:
+    from pyspark.errors import AnalysisException
+
+    for call, parameters in (
+        (statement("OPTIMIZE {t} WHERE nothing = 1"), {"columnName": "nothing", "columnList": "part"}),
+        (statement("OPTIMIZE {t} WHERE part ="), {"predicate": "part ="}),
+        (lambda at: at.write(mode="overwrite", replaceWhere="part ="), {"predicate": "part ="}),
+    ):
+        with pytest.raises(AnalysisException) as refused:
+            call(place)
         assert refused.value.getMessageParameters() == parameters
 
 
@@ -636,3 +789,32 @@ def test_without_spark_an_error_is_ours_alone(place: Place) -> None:
         deltaic.DeltaTable(place.root / "none")
     assert not hasattr(caught.value, "getCondition")
     assert "SQLSTATE" not in str(caught.value)
+
+
+def test_classes_of_errors_without_a_condition(place: Place) -> None:
+    """delta-spark raises Java's exceptions for these, which PySpark gives classes of its own."""
+    from pyspark.errors import IllegalArgumentException, UnsupportedOperationException
+
+    for kind, call in (
+        (IllegalArgumentException, lambda at: at.spark.read.format("delta").load()),
+        (IllegalArgumentException, lambda at: at.writer().save()),
+        (IllegalArgumentException, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.appendOnly = 'x')")),
+        (IllegalArgumentException, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.checkpointInterval = 'x')")),
+        (UnsupportedOperationException, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.columnMapping.mode = 'x')")),
+        (IllegalArgumentException, lambda at: merge_builder(at).upgradeTableProtocol(9, 9)),
+    ):
+        with pytest.raises(kind) as caught:
+            call(place)
+        assert caught.value.getCondition() is None
+        assert isinstance(caught.value, errors.InvalidArgumentError)
+
+
+def test_no_message_shows_an_alias_of_ours(place: Place) -> None:
+    from pyspark.errors import AnalysisException
+
+    builder = merge_builder(place).merge(place.spark.range(1).alias("s"), "id = id").whenMatchedDelete()
+    with pytest.raises(AnalysisException) as caught:
+        builder.execute()
+    assert caught.value.getCondition() == "AMBIGUOUS_REFERENCE"
+    assert caught.value.getMessageParameters()["referenceNames"] == "[`id`, `s`.`id`]"
+    assert "__deltaic" not in str(caught.value)

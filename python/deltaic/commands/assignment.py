@@ -7,13 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from deltaic.commands.store_assignment import Casting, assigned
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, shown
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, most_similar, shown
 from deltaic.plan.expression import Expression, null
 from deltaic.plan.literal import lit
 from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, split_path
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
+
+
+_NOT_ALONE = "only fields of structs can be assigned alone"
 
 
 @dataclass
@@ -88,12 +91,18 @@ class Assignments:
             path, _ = self._schema.find(parts)
         except InvalidArgumentError as error:
             if self._schema.get(parts[0]) is None:
+                raise error.with_values(path=tuple(split_path(key)), columns=most_similar(parts[-1], self._schema.names)) from None
+            parent = error.values.get("parent")
+            if parent is not None and str(parent).startswith(("array<", "map<")):
+                raise InvalidArgumentError(_NOT_ALONE, found=repr(key)) from None
+            if parent is not None:
                 raise
-            raise InvalidArgumentError("no such field", found=repr(path_text(parts)), expected=error.expected) from None
+            unknown = InvalidArgumentError("no such field", found=repr(path_text(parts)), expected=error.expected)
+            raise unknown.with_values(**error.values) from None
         data_type: DataType = Struct(self._schema.fields)
         for part in path:
             if not isinstance(data_type, Struct):
-                raise InvalidArgumentError("only fields of structs can be assigned alone", found=repr(key))
+                raise InvalidArgumentError(_NOT_ALONE, found=repr(key))
             data_type = next(item.type for item in data_type.fields if item.name == part)
         return path
 
@@ -145,7 +154,11 @@ class Assignments:
     ) -> Expression:
         if node.value is not None:
             value = self._expression(engine, node.value, scope)
-            return assigned(engine, value, data_type, path, scope, casting, fills=self._fills, what="an assigned")
+            try:
+                return assigned(engine, value, data_type, path, scope, casting, fills=self._fills, what="an assigned")
+            except SchemaMismatchError as error:
+                error.with_values(expression=node.value if isinstance(node.value, str) else value.text)
+                raise
         assert isinstance(data_type, Struct)
         parts: list[str | Expression] = []
         for item in data_type.fields:

@@ -165,7 +165,9 @@ def _partitions(survey: _core.Survey, partition_schema: Any, partitioning: Parti
         return list(by_name.values())
     found = f"{len(levels)} levels of folders" if partitioning == "directory" else f"folders of {', '.join(levels) or 'no column'}"
     expected = ", ".join(field.name for field in by_name.values()) or "no partition column"
-    raise InvalidArgumentError("the folders do not fit partition_schema=", found=found, expected=expected)
+    error = InvalidArgumentError("the folders do not fit partition_schema=", found=found, expected=expected)
+    names = tuple(field.name for field in by_name.values())
+    raise error.with_values(columns=names, columns_size=len(names), folders=tuple(levels), folders_size=len(levels))
 
 
 def _inferred(values: pa.Array) -> str:

@@ -9,20 +9,21 @@ SupportedGenerationExpressions.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from deltaic.commands.data_files import hidden_field
 from deltaic.commands.invariants import Rule, under_stored_alias
 from deltaic.commands.store_assignment import assigned, same_type
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan import expression as expressions
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import col, enclosed
 from deltaic.plan.nodes import STORED_ALIAS, Plan, Project
 from deltaic.planning.planned import check_deterministic
 from deltaic.protocol.features import supported
-from deltaic.protocol.schema import Schema, type_name, walk
+from deltaic.protocol.schema import Field, Schema, type_name, walk
 from deltaic.sql_text import tokens
 
 if TYPE_CHECKING:
@@ -91,26 +92,41 @@ def check(engine: Engine, schema: Schema) -> None:
     for item in schema:
         if (text := item.metadata.get(KEY)) is None:
             continue
-        where = f"generated column {item.name}"
-        if item.type == "variant":
-            raise UnsupportedFeatureError("a generated column cannot have the type variant", where=where)
-        if "CURRENT_DEFAULT" in item.metadata:
-            raise InvalidArgumentError("a generated column has no default", where=where, found=item.metadata["CURRENT_DEFAULT"])
-        _check_functions(text, readable.names, where)
-        try:
-            resolved = engine.resolve(text, {STORED_ALIAS: readable})
-        except InvalidArgumentError as error:
-            raise InvalidArgumentError(
-                error.message, where=f"{where}: {text}", found=error.found, expected=error.expected or "columns that are not computed"
-            ) from None
-        check_deterministic(resolved, "the expression of a generated column")
-        if not same_type(resolved.type, item.type):
-            raise SchemaMismatchError(
-                "the expression has another type than the generated column",
-                where=f"{where}: {text}",
-                found=type_name(resolved.type),
-                expected=type_name(item.type),
-            )
+        with _of_column(item.name):
+            _check_column(engine, item, str(text), readable)
+
+
+@contextmanager
+def _of_column(name: str) -> Iterator[None]:
+    """Errors of the body get the name of the generated column."""
+    try:
+        yield
+    except DeltaError as error:
+        error.with_values(column=name)
+        raise
+
+
+def _check_column(engine: Engine, item: Field, text: str, readable: Schema) -> None:
+    where = f"generated column {item.name}"
+    if item.type == "variant":
+        raise UnsupportedFeatureError("a generated column cannot have the type variant", where=where)
+    if "CURRENT_DEFAULT" in item.metadata:
+        raise InvalidArgumentError("a generated column has no default", where=where, found=item.metadata["CURRENT_DEFAULT"])
+    _check_functions(text, readable.names, where)
+    try:
+        resolved = engine.resolve(text, {STORED_ALIAS: readable})
+    except InvalidArgumentError as error:
+        raise InvalidArgumentError(
+            error.message, where=f"{where}: {text}", found=error.found, expected=error.expected or "columns that are not computed"
+        ).with_values(**error.values) from None
+    check_deterministic(resolved, "the expression of a generated column")
+    if not same_type(resolved.type, item.type):
+        raise SchemaMismatchError(
+            "the expression has another type than the generated column",
+            where=f"{where}: {text}",
+            found=type_name(resolved.type),
+            expected=type_name(item.type),
+        )
 
 
 def _check_functions(text: str, columns: Iterable[str], where: str) -> None:

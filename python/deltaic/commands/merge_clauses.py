@@ -124,7 +124,9 @@ def bind(engine: Engine, clause: Clause, number: int, target: Schema, source: Sc
         if not error.message.startswith("no such column"):
             raise
         message = f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {error.message}"
-        raise InvalidArgumentError(message, found=error.found, expected=error.expected) from None
+        unresolved = InvalidArgumentError(message, found=error.found, expected=error.expected)
+        columns = tuple(f"{spec.target_alias}.{name}" for name in target.names)
+        raise unresolved.with_values(clause=f"{clause.action.upper()} clause", columns=columns) from None
     return Bound(number, clause, where, assignments, scope)
 
 
@@ -158,12 +160,13 @@ def _check_complete(clause: Clause, target: Schema, source: Schema, excluded: se
     required = [column for column in target if column.name.lower() not in excluded and not invariants.is_computed(column)]
     missing = [column.name for column in required if source.get(column.name) is None]
     if missing:
-        raise SchemaMismatchError(
+        error = SchemaMismatchError(
             f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {clause.action} of all columns needs each column of the table in the source",
             where=", ".join(missing),
             found=", ".join(source.names),
             expected="schema evolution, or a clause that names its columns",
         )
+        raise error.with_values(column=missing[0], clause=f"{clause.action.upper()} clause", columns=tuple(source.names))
 
 
 def _expand(values: dict[str, Expression], path: tuple[str, ...], target: DataType, value: Expression) -> None:

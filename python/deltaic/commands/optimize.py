@@ -21,10 +21,10 @@ from deltaic import _core
 from deltaic.commands.bins import CandidateFiles, compaction_bins, measure, purge_bins, whole_partitions
 from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.marking import staging, total_size
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, items_of
+from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, items_of
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.nodes import Scan
-from deltaic.planning.planned import plan
+from deltaic.planning.planned import column_names, plan, resolve_condition
 from deltaic.protocol.clustering import DOMAIN, columns_without_statistics, logical_columns
 from deltaic.protocol.column_mapping import physical_name, physical_names
 from deltaic.protocol.features import Change, Definition
@@ -248,7 +248,8 @@ def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job
     """Sorts rows along a curve. A partition column, an unknown one, one without statistics and one without
     order are an InvalidArgumentError."""
     if logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN)):
-        raise InvalidArgumentError("a clustered table is clustered by its own columns", expected="optimize.cluster()")
+        error = InvalidArgumentError("a clustered table is clustered by its own columns", expected="optimize.cluster()")
+        raise error.with_values(columns=tuple(columns))
     names = _curve_columns(snapshot, columns, curve)
     rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve)
     return rewrite.run(lambda files, target: whole_partitions(files), {"zOrderBy": names, "clusterBy": [], "auto": False})
@@ -374,11 +375,16 @@ class _Rewrite:
     def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
         if already_committed(self.snapshot, self.job.commit):
             return self.snapshot, self._metrics(_Progress(), 0, 0)
-        planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
+        partition_columns = tuple(self.snapshot.metadata.partition_columns)
+        try:
+            planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
+        except DeltaError as error:
+            error.with_values(columns=partition_columns)
+            raise
         if self.job.where is not None and logical_columns(self.snapshot.schema, self.snapshot.domains.get(DOMAIN)):
             raise UnsupportedFeatureError("where= of OPTIMIZE on a clustered table, which has no partitions", found=repr(self.job.where))
         if not planned.partition_only:
-            raise InvalidArgumentError("where= of OPTIMIZE is a condition on partition columns", found=repr(self.job.where))
+            raise self._not_of_partitions(self.job.where or "")
         files = planned.selection.adds
         measured = measure(files, _partition_keys(self.snapshot))
         size = self.job.target_size or self.snapshot.properties.target_file_size
@@ -387,6 +393,12 @@ class _Rewrite:
         done, snapshot = self._rewrite(partitions, parameters)
         skipped = files.num_rows - sum(table.num_rows for table in done.removed)
         return snapshot, self._metrics(done, files.num_rows, skipped)
+
+    def _not_of_partitions(self, where: str) -> InvalidArgumentError:
+        known = tuple(self.snapshot.metadata.partition_columns)
+        read = column_names([resolve_condition(self.engine, where, self.snapshot.schema)], self.snapshot.schema)
+        error = InvalidArgumentError("where= of OPTIMIZE is a condition on partition columns", found=repr(where))
+        return error.with_values(columns=known, column=next((name for name in read if name not in known), None))
 
     def _rewrite(self, partitions: list[list[pa.Table]], parameters: dict[str, Any]) -> tuple[_Progress, Snapshot]:
         done, snapshot = _Progress(partitions=len(partitions)), self.snapshot

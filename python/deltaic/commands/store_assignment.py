@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from deltaic.errors import SchemaMismatchError, placed
 from deltaic.plan.expression import Expression, Pieces, null
-from deltaic.plan.failures import failing
+from deltaic.plan.failures import failing, failing_on
 from deltaic.plan.literal import col, lit
 from deltaic.protocol import evolution
 from deltaic.protocol.ddl import format_type
@@ -143,8 +143,10 @@ class _Fit:
         if self.casting == "try":
             return attempt
         message = f"{self.where}: {self.what} value of type {type_name(source)} does not fit"
-        failure = failing(SchemaMismatchError, message, expected=type_name(target))
-        otherwise: Pieces = ("CASE WHEN ", *value, f" IS NOT NULL THEN CAST({failure} AS {format_type(target)}) END")
+        failure: Pieces = (failing(SchemaMismatchError, message, expected=type_name(target)),)
+        if source == "string":
+            failure = failing_on(value, SchemaMismatchError, message, expected=type_name(target))
+        otherwise: Pieces = ("CASE WHEN ", *value, " IS NOT NULL THEN CAST(", *failure, f" AS {format_type(target)}) END")
         return ("coalesce(", *attempt, ", ", *otherwise, ")")
 
 

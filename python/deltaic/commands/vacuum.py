@@ -166,12 +166,13 @@ def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -
     if retention < timedelta(0):
         raise InvalidArgumentError("retention is negative", found=retention, expected="0 hours at least")
     if enforce and retention < table:
-        raise InvalidArgumentError(
+        error = InvalidArgumentError(
             "retention is shorter than the table's delta.deletedFileRetentionDuration: running readers and writers may still need "
             "the files; enforce_retention=False deletes them anyway",
             found=retention,
             expected=f"at least {table}",
         )
+        raise error.with_values(hours=table // timedelta(hours=1))
     return retention
 
 

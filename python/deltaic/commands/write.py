@@ -374,18 +374,20 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
         )
     if job.casting is not None:
         data = as_cast(data, snapshot.schema)
-    if not job.fills_partitions:
-        evolution.check_partitions(snapshot.schema, snapshot.metadata.partition_columns, data)
     if job.schema_mode == "merge":
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)
+    else:
+
+        def check() -> None:
+            evolution.check_fits(snapshot.schema, data)
+            evolution.check_nullability(snapshot.schema, data)
+
+        snapshot.keep_of_definition(("fits", data), check)
+    if not job.fills_partitions:
+        evolution.check_partitions(snapshot.schema, snapshot.metadata.partition_columns, data)
+    if job.schema_mode == "merge":
         return definition.evolve(snapshot.protocol, snapshot.metadata, schema=merged)
-
-    def check() -> None:
-        evolution.check_fits(snapshot.schema, data)
-        evolution.check_nullability(snapshot.schema, data)
-
-    snapshot.keep_of_definition(("fits", data), check)
     return snapshot.protocol, snapshot.metadata
 
 

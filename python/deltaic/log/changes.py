@@ -98,12 +98,13 @@ def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:
         changed[first] = last.metadata if not changed else last.at(first).metadata
     for version, metadata in sorted(changed.items()):
         if not change_feed.is_enabled(metadata.configuration):
-            raise InvalidArgumentError(
+            error = InvalidArgumentError(
                 f"the change data feed was not on at version {version}, so its changes are not recorded",
                 where=last.location,
                 found=f"{change_feed.PROPERTY} = {metadata.configuration.get(change_feed.PROPERTY, 'false')}",
                 expected="a range of versions that all have it",
             )
+            raise error.with_values(first=first, last=last.version)
         if metadata.schema_string != last.metadata.schema_string:
             change_feed.check_compatible(Schema.from_json(metadata.schema_string), last.schema, version, last.version)
         if metadata.partition_columns != last.metadata.partition_columns:

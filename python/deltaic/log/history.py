@@ -148,21 +148,23 @@ def version_at(store: _core.Store, timestamp: datetime | str, version: int | Non
         found = max((each for each, time in older.items() if time <= wanted), default=None)
         first = next(iter(older.items()), None)
     if found is None:
-        raise VersionNotFoundError(
+        error = VersionNotFoundError(
             "the time is before the first version",
             where=store.location,
             found=moment(wanted).isoformat(),
             expected=f"{moment(first[1]).isoformat()} (version {first[0]}) or later" if first is not None else None,
         )
+        raise error.with_values(time=moment(wanted), bound=None if first is None else moment(first[1]))
     if not after_last and found == max(usable):
         last = in_commit_time(store, found) if era is not None and found >= era.version else times[found]
         if wanted > last:
-            raise VersionNotFoundError(
+            error = VersionNotFoundError(
                 AFTER_LAST,
                 where=store.location,
                 found=moment(wanted).isoformat(),
                 expected=f"{moment(last).isoformat()} (version {found}) or earlier",
             )
+            raise error.with_values(time=moment(wanted), bound=moment(last))
     return found
 
 

@@ -11,10 +11,13 @@ import re
 from collections.abc import Sequence
 
 from deltaic import errors
-from deltaic.plan.expression import Pieces
+from deltaic.plan.expression import Expression, Pieces
 from deltaic.plan.literal import lit
 
 _MARK = re.compile(r"deltaic-error:(\{.*?\}):deltaic-error(?::values:([0-9A-F]*):)?")
+
+_LONGEST = 1000
+"""Maximum characters of a value in an error; the rest of a longer one is cut off."""
 
 
 def failing(kind: type[errors.DeltaError], message: str, *, expected: str | None = None, where: str | None = None) -> str:
@@ -27,9 +30,19 @@ def failing_with(shown: Sequence[tuple[str, Pieces]], kind: type[errors.DeltaErr
     `found="price = -1, id = 7"`."""
     if not shown:
         return (failing(kind, message, expected=expected),)
-    values = []
+    values: list[str | Expression] = []
     for number, (name, text) in enumerate(shown):
         values += [", " if number else "", lit(f"{', ' if number else ''}{name} = "), ", coalesce(", *text, ", 'null')"]
+    return _raised(values, kind, message, expected)
+
+
+def failing_on(text: Pieces, kind: type[errors.DeltaError], message: str, *, expected: str) -> Pieces:
+    """Like `failing`, with `text`, SQL of a string that is not null: the error has it as `found="'abc'"`."""
+    return _raised([lit("'"), ", substring(", *text, f", 1, {_LONGEST}), ", lit("'")], kind, message, expected)
+
+
+def _raised(values: Sequence[str | Expression], kind: type[errors.DeltaError], message: str, expected: str) -> Pieces:
+    """`values`: SQL of the arguments of a `concat`, which makes the error's `found`."""
     mark = lit(f"{_marked(kind, message, expected, None)}:values:")
     return (f"raise_error(concat({mark}, hex(concat(", *values, ")), ':'))")
 

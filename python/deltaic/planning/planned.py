@@ -9,7 +9,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from deltaic import _core
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, SchemaMismatchError, UnsupportedFeatureError, shown
+from deltaic.errors import (
+    DeltaError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    ProtocolError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+    shown,
+)
 from deltaic.plan.nodes import STORED_ALIAS, UNKNOWN, Scan
 from deltaic.planning import simple
 from deltaic.planning.opening import numbered
@@ -238,7 +246,11 @@ def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
 def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t", *, queries: bool = False) -> Expression:
     if not isinstance(text, str):
         raise InvalidTypeError("a condition must be a string in Spark's SQL dialect", found=shown(text), expected='text, like "id = 1"')
-    resolved = engine.resolve(text, {alias: schema}, queries=queries)
+    try:
+        resolved = engine.resolve(text, {alias: schema}, queries=queries)
+    except DeltaError as error:
+        error.with_values(predicate=text)
+        raise
     if resolved.type not in ("boolean", "void"):
         raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=resolved.type)
     return resolved

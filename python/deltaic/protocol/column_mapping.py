@@ -140,12 +140,13 @@ def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
         if not item.name:
             raise InvalidArgumentError("a column has an empty name", where=path_text(path[:-1]) or None)
         if mode == "none" and (bad := sorted(_BAD_CHARACTERS & set(item.name))):
-            raise InvalidArgumentError(
+            error = InvalidArgumentError(
                 "a column's name has characters that need column mapping",
                 where=path_text(path),
                 found=" ".join(map(repr, bad)),
                 expected=f"other characters, or the property {MODE} = 'name'",
             )
+            raise error.with_values(column=item.name)
 
 
 def check_unique(schema: Schema) -> None:

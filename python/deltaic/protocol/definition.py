@@ -205,12 +205,14 @@ def _with_type_changes(before: Definition, table: Schema, configuration: Mapping
     widened = widening.recorded(before.schema, table)
     if widened != table and not TableProperties(configuration).type_widening:
         changed = next(path for path, item in walk(widened) if item.metadata != table.find(path)[1].metadata)
-        raise InvalidArgumentError(
+        before_type, after_type = type_name(before.schema.find(changed)[1].type), type_name(table.find(changed)[1].type)
+        error = InvalidArgumentError(
             "a column's type can only change where type widening is on",
             where=path_text(changed),
-            found=f"{type_name(before.schema.find(changed)[1].type)} to {type_name(table.find(changed)[1].type)}",
+            found=f"{before_type} to {after_type}",
             expected=f"alter.set_properties({{'{widening.ENABLED}': 'true'}}) first",
         )
+        raise error.with_values(before=before_type, after=after_type)
     for path, item in walk(widened) if widened != table else ():
         if item.metadata != table.find(path)[1].metadata:
             edits.check_unused(before.schema, before.metadata, path)

@@ -30,7 +30,11 @@ def add_columns(schema: Schema, new: Schema) -> Schema:
     """
     if not new:
         raise InvalidArgumentError("no columns to add")
-    return Schema(_add(schema, new, ()))
+    try:
+        return Schema(_add(schema, new, ()))
+    except InvalidArgumentError as error:
+        error.with_values(struct=type_name(Struct(schema)))
+        raise
 
 
 def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -> list[Field]:
@@ -69,7 +73,7 @@ def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
         key = old.key if old.key == new.key else _add_to(old.key, new.key, (*path, "key"))
         value = old.value if old.value == new.value and old.key != new.key else _add_to(old.value, new.value, (*path, "value"))
         return Map(key, value, old.value_contains_null)
-    raise InvalidArgumentError("the column exists already", where=path_text(path))
+    raise InvalidArgumentError("the column exists already", where=path_text(path)).with_values(op="add", path=path)
 
 
 def replace_columns(schema: Schema, new: Schema) -> Schema:
@@ -154,12 +158,13 @@ def _moved(fields: Sequence[Field], path: Sequence[str], after: str | None) -> l
     result = [item for item in fields if item is not moved]
     places = [index for index, item in enumerate(result, 1) if after is not None and item.name.lower() == after.lower()]
     if after is not None and not places:
-        raise InvalidArgumentError(
+        error = InvalidArgumentError(
             "no such field to place the column after",
             where=path_text(path),
             found=after,
             expected=", ".join(item.name for item in result),
         )
+        raise error.with_values(field=path[-1])
     result.insert(places[0] if places else 0, moved)
     return result
 
@@ -251,7 +256,8 @@ def _check_new(schema: Schema, path: Sequence[str], name: str) -> None:
     except InvalidArgumentError:
         return
     if other[-1].lower() != path[-1].lower():
-        raise InvalidArgumentError("the column exists already", where=path_text(other))
+        error = InvalidArgumentError("the column exists already", where=path_text(other))
+        raise error.with_values(op="rename", path=other, struct=type_name(Struct(schema)))
 
 
 def drop_columns(schema: Schema, paths: Iterable[Sequence[str]]) -> Schema:

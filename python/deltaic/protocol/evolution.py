@@ -172,9 +172,16 @@ def _first_new_in(table: DataType, merged: DataType, path: tuple[str, ...]) -> t
 def check_nullability(table: Schema, data: Schema) -> None:
     """Raises SchemaMismatchError if the data lacks a NOT NULL column that has no default and is not computed.
     Null values are checked when they are written."""
-    for item in table:
-        if not item.nullable and data.get(item.name) is None and not any(key in item.metadata for key in (_DEFAULT, *_COMPUTED)):
-            raise SchemaMismatchError("the data has no such column, and the table does not take null", where=item.name)
+    if (missing := left_out(table, data.names)) is not None:
+        raise SchemaMismatchError("the data has no such column, and the table does not take null", where=missing)
+
+
+def left_out(table: Schema, given: Iterable[str]) -> str | None:
+    """Returns the first NOT NULL column of the table that has no default, is not computed, and is not among
+    the columns `given`; None if there is none."""
+    names = {name.lower() for name in given}
+    needed = (item for item in table if not item.nullable and not any(key in item.metadata for key in (_DEFAULT, *_COMPUTED)))
+    return next((item.name for item in needed if item.name.lower() not in names), None)
 
 
 def check_partitions(table: Schema, partition_columns: Iterable[str], data: Schema) -> None:

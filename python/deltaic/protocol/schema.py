@@ -354,7 +354,10 @@ class Schema(Sequence[Field]):
         current = self.field(path[0])
         names = [current.name]
         for part in path[1:]:
-            current = _child(current, part, names)
+            try:
+                current = _child(current, part, names)
+            except InvalidArgumentError as error:
+                raise error.with_values(path=tuple(path), columns=tuple(self.names)) from None
             names.append(current.name)
         return tuple(names), current
 
@@ -582,18 +585,23 @@ def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
         for item in parent.type.fields:
             if item.name.lower() == name:
                 return item
-        raise _unknown(path_text([*path, part]), [path_text([*path, item.name]) for item in parent.type.fields])
+        unknown = _unknown(path_text([*path, part]), [path_text([*path, item.name]) for item in parent.type.fields])
+        raise unknown.with_values(field=part, fields=tuple(item.name for item in parent.type.fields))
     if isinstance(parent.type, Array) and name == "element":
         return Field("element", parent.type.element, parent.type.contains_null)
     if isinstance(parent.type, Map) and name == "key":
         return Field("key", parent.type.key, False)
     if isinstance(parent.type, Map) and name == "value":
         return Field("value", parent.type.value, parent.type.value_contains_null)
-    raise InvalidArgumentError(f"column {path_text(path)} has no field {part!r}", found=f"its type is {type_name(parent.type)}")
+    found = f"its type is {type_name(parent.type)}"
+    raise InvalidArgumentError(f"column {path_text(path)} has no field {part!r}", found=found).with_values(
+        base=path_text(path), parent=type_name(parent.type)
+    )
 
 
 def _unknown(name: str, names: Sequence[str]) -> InvalidArgumentError:
-    return InvalidArgumentError("no such column", found=repr(name), expected=nearest_names(name, names) or "a table with columns")
+    error = InvalidArgumentError("no such column", found=repr(name), expected=nearest_names(name, names) or "a table with columns")
+    return error.with_values(columns=tuple(names))
 
 
 def type_name(data_type: DataType) -> str:

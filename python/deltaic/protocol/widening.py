@@ -91,11 +91,12 @@ def _recorded_type(
     if before == after:
         return after
     if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
-        raise InvalidArgumentError(
+        error = InvalidArgumentError(
             "a column's type can only become a wider one",
             where=path_text((*path, *inside)),
             found=f"{type_name(before)} to {type_name(after)}",
         )
+        raise error.with_values(before=type_name(before), after=type_name(after))
     place = {"fieldPath": ".".join(inside)} if inside else {}
     changes.append({"fromType": before, "toType": after, **place})
     return after

@@ -26,9 +26,22 @@ class Condition:
     empty pattern is found in every message. With None, only a message that begins with `[name]` counts.
     `details`: a second pattern, for the whole text of the error ("message; found …; expected …").
     Its groups are values of parameters, too.
-    `parameters`: maps each message parameter to the error's attribute, or the group of `pattern`, that has
-    the value. In "`found`" the value is put in backticks, as Spark writes column names; in '"found"' it is a
-    type, written in SQL. "=text" is a text that is the same in each error.
+    `parameters`: maps each message parameter to where the error has the value: a group of `pattern` or
+    `details`, a key of `values`, or an attribute. Quotes around it say how the value is written:
+
+    | source | value | parameter |
+    |---|---|---|
+    | `found` | 5 | 5 |
+    | "`columns`" | names, one or several | `id`, `part` |
+    | ".path" | the parts of a name, or one name | `address`.`city` |
+    | "[columns]" | names | [`id`, `part`] |
+    | '"found"' | a type | "ARRAY<BIGINT>" |
+    | "<found>" | a type | ARRAY<BIGINT> |
+    | "(where)" | an expression | "id + 1" |
+    | "'found'" | a text | 'x' |
+    | "@time", "~time" | a time | 2026-01-31 12:00:00.25, 2026-01-31 12:00:00 |
+    | "=text" | text, the same in each error | text |
+    | "table|where" | the first of these that the error has | |
     """
 
     name: str

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from deltaic import errors as e
 from deltaic.protocol.ddl import format_type
 from deltaic.spark import conditions_of_rows, conditions_of_schemas, conditions_of_statements, conditions_of_tables
-from deltaic.spark.condition import ANALYSIS, ARGUMENT, RUNTIME, Condition
+from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
+from deltaic.sql_text import spark_name
 
-__all__ = ["CONDITIONS", "KINDS", "REST", "RUNTIME", "Condition", "condition_named", "fitting", "parameters_of", "tag_of"]
+__all__ = ["CONDITIONS", "REST", "RUNTIME", "Condition", "condition_named", "fitting", "kind_of", "parameters_of", "tag_of"]
 
 CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_rows.CONDITIONS,
@@ -33,6 +35,13 @@ KINDS: tuple[tuple[type[e.DeltaError], str], ...] = (
 )
 """The class of `pyspark.errors` for errors without a condition."""
 
+PLAIN: tuple[tuple[str, str], ...] = (
+    (r"^property delta\.columnMapping\.mode: not a valid value", OPERATION),
+    (r"^property delta\.\w+: not a|^no such protocol version|^a Delta table is one path; found [Nn]one", ARGUMENT),
+)
+"""Patterns of errors for which delta-spark has a class of its own and no condition, and that class of
+`pyspark.errors`."""
+
 _TYPE = re.compile(r"\b\w+\b(?!:)")
 """Matches a type's name within a type, but not a field's name: in `struct<a: long>` it matches `struct` and
 `long`."""
@@ -52,6 +61,12 @@ def tag_of(error: e.DeltaError) -> str | None:
     return None if found is None else found[1]
 
 
+def kind_of(error: e.DeltaError) -> str:
+    """Returns the class of `pyspark.errors` for an error without a condition."""
+    plain = (kind for pattern, kind in PLAIN if re.search(pattern, str(error.args[0])))
+    return next(plain, None) or next(name for kind, name in KINDS if isinstance(error, kind))
+
+
 def fitting(error: e.DeltaError, conditions: tuple[Condition, ...]) -> Condition | None:
     """Returns the first of the conditions that fits an error, or None."""
     return next((each for each in conditions if _fits(error, each)), None)
@@ -63,9 +78,9 @@ def _fits(error: e.DeltaError, condition: Condition) -> bool:
     return bool(re.search(condition.pattern, error.message) and re.search(condition.details, str(error.args[0])))
 
 
-def _sql_type(name: str) -> str:
+def _sql_type(name: object) -> str:
     """Writes a type of a message in SQL: `struct<a: long>` becomes `STRUCT<a: BIGINT>`."""
-    return _TYPE.sub(lambda word: format_type(word[0]).upper(), name)
+    return _TYPE.sub(lambda word: format_type(word[0]).upper(), str(name))
 
 
 def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[str, str]]:
@@ -76,8 +91,45 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
         if source.startswith("="):
             yield name, source[1:]
             continue
-        attribute = source.strip('`"')
-        value = named.get(attribute, getattr(error, attribute, None))
+        attributes = source.strip("`\"'()[]<>@~.").split("|")
+        values = (named.get(each, error.values.get(each, getattr(error, each, None))) for each in attributes)
+        value = next((each for each in values if each is not None), None)
         if value is not None:
-            text = _QUOTED.sub(r"\1", str(value))
-            yield name, f"`{text}`" if source[0] == "`" else f'"{_sql_type(text)}"' if source[0] == '"' else text
+            yield name, _WRITTEN.get(source[0], _plain)(_QUOTED.sub(r"\1", value) if isinstance(value, str) else value)
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _java_time(value: Any, *, seconds: bool) -> str:
+    """Writes a time as `java.sql.Timestamp` does, in the local time zone: 2026-01-31 12:00:00.25; with
+    `seconds`, without the fraction."""
+    local = value.astimezone()
+    whole = local.strftime("%Y-%m-%d %H:%M:%S")
+    return whole if seconds else f"{whole}.{f'{local.microsecond:06}'.rstrip('0') or '0'}"
+
+
+def _path(value: object) -> str:
+    """Writes the parts of a column's name in backticks."""
+    return ".".join(spark_name(str(part)) for part in (value if isinstance(value, tuple) else (value,)))
+
+
+def _names(value: object) -> str:
+    """Writes a name, or several, in backticks."""
+    return ", ".join(spark_name(str(name)) for name in (value if isinstance(value, tuple) else (value,)))
+
+
+_WRITTEN: dict[str, Callable[[Any], str]] = {
+    "`": _names,
+    ".": _path,
+    "[": lambda value: f"[{_names(value)}]",
+    "<": _sql_type,
+    "@": lambda value: _java_time(value, seconds=False),
+    "~": lambda value: _java_time(value, seconds=True),
+    '"': lambda value: f'"{_sql_type(value)}"',
+    "(": lambda value: f'"{value}"',
+    "'": lambda value: f"'{value}'",
+}
+"""Writes a value of an error as its condition's source of the parameter says, by the first character of
+that."""

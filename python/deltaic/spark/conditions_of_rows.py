@@ -27,7 +27,8 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ROW,
         "break the new CHECK constraint",
-        {"numRows": "found", "tableName": "where", "checkConstraint": "expected"},
+        {"numRows": "rows", "tableName": "table|where", "checkConstraint": "expected"},
+        details=r"(found (?P<rows>\d+) .*)?$",
     ),
     Condition(
         "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES",
@@ -46,7 +47,9 @@ CONDITIONS: tuple[Condition, ...] = (
         "longer than its type takes",
         {"value": "found", "expr": "expected"},
     ),
-    Condition("DELTA_REPLACE_WHERE_MISMATCH", "44000", ANALYSIS, _ROW, "where=|overwrite", {"replaceWhere": "expected"}),
+    Condition(
+        "DELTA_REPLACE_WHERE_MISMATCH", "44000", ANALYSIS, _ROW, "where=|overwrite", {"replaceWhere": "expected", "message": "found"}
+    ),
     Condition("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME, _ROW, "", {"values": "found"}),
     # Defaults of columns
     *(
@@ -73,7 +76,12 @@ CONDITIONS: tuple[Condition, ...] = (
             kind,
             _SCHEMA,
             "an? (assigned )?value of type (?P<source>string) does not fit",
-            {"sourceType": '"source"', "targetType": '"expected"'},
+            {
+                "expression": "'found'",
+                "sourceType": '"source"',
+                "targetType": '"expected"',
+                "ansiConfig": '="spark.sql.ansi.enabled"',
+            },
             details=f"; expected ({types})",
         )
         for kind, types in ((TIME, "date|timestamp"), (RUNTIME, "boolean"), (NUMBER, ""))
@@ -101,7 +109,7 @@ CONDITIONS: tuple[Condition, ...] = (
             ANALYSIS,
             _SCHEMA,
             "a value does not fit its column",
-            {"srcType": '"found"', "targetType": '"expected"'},
+            {"sqlExpr": "(expression)", "srcType": '"found"', "targetType": '"expected"'},
             details=details,
         )
         for hint, details in (

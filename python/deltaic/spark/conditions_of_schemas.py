@@ -61,7 +61,21 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", ANALYSIS, _SCHEMA, "^a struct lacks fields of", {"columnName": "where"}),
     Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
-    Condition("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", ANALYSIS, parameters={"sqlExpr": "found"}),
+    Condition("DELTA_INSERT_COLUMN_MISMATCH", "42802", ANALYSIS, _SCHEMA, "^INSERT leaves out a column", {"columnName": "where"}),
+    Condition(
+        "DELTA_MISSING_COLUMN",
+        "42703",
+        ANALYSIS,
+        _SCHEMA,
+        "^INSERT BY NAME has a column",
+        {"columnName": "found", "columnList": "columns"},
+    ),
+    Condition(
+        "DELTA_MERGE_UNRESOLVED_EXPRESSION",
+        "42601",
+        ANALYSIS,
+        parameters={"sqlExpr": "column|found", "clause": "clause", "cols": "columns"},
+    ),
     *(
         Condition(f"INSERT_COLUMN_ARITY_MISMATCH.{kind}", "21S01", ANALYSIS, _SCHEMA, pattern, {"tableName": "where"})
         for kind, pattern in (
@@ -75,7 +89,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _SCHEMA,
         "needs one value for each column",
-        {"tableName": "where", "columnName": "=not enough data columns", "insertColumns": "values", "numColumns": "columns"},
+        {"tableName": "table|where", "columnName": "=not enough data columns", "insertColumns": "values", "numColumns": "columns"},
         details=r"found (?P<values>\d+) .*expected (?P<columns>\d+) ",
     ),
     Condition(
@@ -84,7 +98,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _SCHEMA,
         "needs (a column|one value) for each|number of columns",
-        {"tableName": "where"},
+        {"tableName": "table|where"},
     ),
     Condition(
         "MERGE_INSERT_VALUE_COUNT_MISMATCH",
@@ -98,14 +112,45 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition(
         "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", ANALYSIS, _ARGUMENT, "^replacing columns (drops none|changes no type)"
     ),
-    Condition("FIELD_ALREADY_EXISTS", "42710", ANALYSIS, _ARGUMENT, "^the column exists already", {"fieldNames": "`where`"}),
+    Condition(
+        "FIELD_ALREADY_EXISTS",
+        "42710",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the column exists already",
+        {"op": "op", "fieldNames": ".path|where", "struct": '"struct"'},
+    ),
     Condition(
         "FIELD_NOT_FOUND",
         "42704",
         ANALYSIS,
         _ARGUMENT,
-        "^no such (neighbour|field)",
-        {"fieldName": "`found`", "fields": "expected"},
+        "^no such field to place",
+        {"fieldName": "`field`", "fields": "expected"},
+    ),
+    Condition(
+        "FIELD_NOT_FOUND",
+        "42704",
+        ANALYSIS,
+        _ARGUMENT,
+        "^no such field",
+        {"fieldName": "`field|found`", "fields": "`fields`"},
+    ),
+    Condition(
+        "INVALID_EXTRACT_BASE_FIELD_TYPE",
+        "42000",
+        ANALYSIS,
+        _ARGUMENT,
+        "^column .* has no field",
+        {"base": "(base)", "other": '"parent"'},
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_NESTED_FIELD_IN_UPDATE",
+        "0A000",
+        ANALYSIS,
+        _ARGUMENT,
+        "^only fields of structs can be assigned alone",
+        {"optionalPrefixMessage": "="},
     ),
     Condition(
         "DELTA_OPERATION_NOT_ALLOWED",
@@ -150,7 +195,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "characters that need column mapping",
-        {"invalidColumnNames": "where"},
+        {"invalidColumnNames": "column|where"},
     ),
     Condition(
         "DELTA_PARTITION_COLUMN_NOT_FOUND",
@@ -160,6 +205,9 @@ CONDITIONS: tuple[Condition, ...] = (
         "^no such partition column",
         {"columnName": "`found`", "schemaMap": "columns"},
         details="(expected (one of )?(?P<columns>.+))?$",
+    ),
+    Condition(  # Spark's own, for CREATE TABLE
+        "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED", "0A000", ANALYSIS, parameters={"cols": ".path|found"}
     ),
     Condition("DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", ANALYSIS, _ARGUMENT, "^no such clustering column", {"columnName": "found"}),
     *(
@@ -195,7 +243,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         _TYPE_CHANGE,
-        {"fieldPath": "where"},
+        {"fieldPath": "where", "oldField": "<before>", "newField": "<after>"},
         details=_UP_CAST,
     ),
     Condition(  # Spark's own, which it raises for a type that it does not cast to without loss
@@ -204,8 +252,13 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         _TYPE_CHANGE,
-        {"originName": "`where`", "newName": "`where`", "originType": '"before"', "newType": '"after"'},
-        details=r"found (?P<before>.+) to (?P<after>[^;]+)",
+        {
+            "table": "quoted_table",
+            "originName": "`where`",
+            "newName": "`where`",
+            "originType": '"before"',
+            "newType": '"after"',
+        },
     ),
     Condition("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", ANALYSIS, _ARGUMENT, "an expression of the table uses"),
     Condition(
@@ -229,7 +282,21 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", OPERATION, _ARGUMENT, "of type bigint is an identity"),
     Condition("DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED", "42601", ANALYSIS, _ARGUMENT, "not partitioned by an identity"),
     Condition("DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN", "429BQ", ANALYSIS, _ARGUMENT, "^not an identity column"),
-    Condition("UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", ANALYSIS, _SCHEMA, "than the generated column", {"fieldName": "where"}),
-    Condition("UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", ANALYSIS, _UNSUPPORTED, "cannot be computed by", {"fieldName": "where"}),
+    Condition(
+        "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
+        "42K09",
+        ANALYSIS,
+        _SCHEMA,
+        "than the generated column",
+        {"columnName": "column", "expressionType": "<found>", "columnType": "<expected>"},
+    ),
+    Condition(
+        "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
+        "42621",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "cannot be computed by",
+        {"fieldName": "column", "expressionStr": "found", "reason": "message"},
+    ),
     Condition("GENERATED_COLUMN_WITH_DEFAULT_VALUE", "42623", ANALYSIS, _ARGUMENT, "^a generated column has no default"),
 )

@@ -13,7 +13,7 @@ _VERSION = e.VersionNotFoundError
 
 CONDITIONS: tuple[Condition, ...] = (
     # Statements and options
-    Condition("DELTA_CONFLICT_SET_COLUMN", "42701", ANALYSIS, _ARGUMENT, "^a column is (assigned|set) twice", {"columnList": "found"}),
+    Condition("DELTA_CONFLICT_SET_COLUMN", "42701", ANALYSIS, _ARGUMENT, "^a column is (assigned|set) twice", {"columnList": "[columns]"}),
     Condition("COLUMN_ALREADY_EXISTS", "42711", ANALYSIS, _SCHEMA, "^a column is listed twice", {"columnName": "`found`"}),
     Condition("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", ANALYSIS, _ARGUMENT, "^a column is listed twice"),
     Condition("DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "0AKDC", ANALYSIS, _ARGUMENT, "must be a deterministic condition"),
@@ -31,7 +31,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^(an aggregate|a window function) cannot stand in an expression on rows",
-        {"invalidExprSqls": "found"},
+        {"invalidExprSqls": "(found)"},
     ),
     Condition("UNSUPPORTED_GENERATOR.OUTSIDE_SELECT", "42K0E", ANALYSIS, _ARGUMENT, "^a generator cannot stand", {"plan": "found"}),
     Condition("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", ARGUMENT, _ARGUMENT, "^exclude_regex", {"regExpOption": "found"}),
@@ -56,10 +56,22 @@ CONDITIONS: tuple[Condition, ...] = (
         for kind in ("MATCHED", "NOT_MATCHED_BY_TARGET", "NOT_MATCHED_BY_SOURCE")
     ),
     Condition("MERGE_WITHOUT_WHEN", "42601", PARSE),
-    Condition("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", ANALYSIS),
-    Condition("DELTA_ONLY_OPERATION", "0AKDD", ANALYSIS),
-    Condition("EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE", "42809", ANALYSIS, parameters={"viewName": "found"}),
-    Condition("DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", ANALYSIS, _ARGUMENT, "OPTIMIZE is a condition on partition"),
+    Condition("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", ANALYSIS, parameters={"predicate": "predicate"}),
+    Condition("DELTA_ONLY_OPERATION", "0AKDD", ANALYSIS, parameters={"operation": "operation"}),
+    Condition(
+        "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
+        "42809",
+        ANALYSIS,
+        parameters={"viewName": "found", "operation": "operation"},
+    ),
+    Condition(
+        "DELTA_NON_PARTITION_COLUMN_REFERENCE",
+        "42P10",
+        ANALYSIS,
+        _ARGUMENT,
+        "OPTIMIZE is a condition on partition",
+        {"columnName": "column", "columnList": "columns"},
+    ),
     Condition(
         "DELTA_ZORDERING_ON_PARTITION_COLUMN", "42P10", ARGUMENT, _ARGUMENT, "the files of a partition have one value", {"colName": "found"}
     ),
@@ -73,7 +85,14 @@ CONDITIONS: tuple[Condition, ...] = (
         "^where= of OPTIMIZE on a clustered table",
         {"predicates": "found"},
     ),
-    Condition("DELTA_CLUSTERING_WITH_ZORDER_BY", "42613", ANALYSIS, _ARGUMENT, "clustered table is clustered by its own"),
+    Condition(
+        "DELTA_CLUSTERING_WITH_ZORDER_BY",
+        "42613",
+        ANALYSIS,
+        _ARGUMENT,
+        "clustered table is clustered by its own",
+        {"zOrderBy": "columns"},
+    ),
     Condition("DELTA_OPTIMIZE_FULL_NOT_SUPPORTED", "42601", OPERATION, _UNSUPPORTED, "the table has no clustering columns"),
     Condition(
         "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE",
@@ -81,7 +100,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "the table is not partitioned",
-        {"tableName": "where"},
+        {"tableName": "table|where"},
     ),
     Condition("DELTA_UNSUPPORTED_SCHEMA_DURING_READ", "0AKDC", ANALYSIS, _ARGUMENT, "a Delta table has its own schema"),
     Condition("DELTA_UNSUPPORTED_SUBQUERY", "0AKDC", ANALYSIS, _UNSUPPORTED, "a subquery"),
@@ -131,7 +150,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ARGUMENT,
         _ARGUMENT,
         r"^the option (?P<name>\w+)",
-        {"name": "name", "input": "found", "explain": "expected"},
+        {"name": "name", "input": "found", "explain": "explain|expected"},
     ),
     Condition("DELTA_NO_START_FOR_CDC_READ", "42601", ANALYSIS, _ARGUMENT, "the changes since which version"),
     Condition(
@@ -159,7 +178,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         r"the change data feed was not on( at version (?P<version>\d+))?",
-        {"version": "version", "key": "=delta.enableChangeDataFeed"},
+        {"version": "version", "startVersion": "first", "endVersion": "last", "key": "=delta.enableChangeDataFeed"},
     ),
     Condition("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE", "0AKDC", OPERATION, _SCHEMA, "so their changes cannot be read"),
     Condition("RESERVED_CDC_COLUMNS_ON_WRITE", "42939", ANALYSIS, _ARGUMENT, "no column of the feed's own names"),
@@ -198,30 +217,47 @@ CONDITIONS: tuple[Condition, ...] = (
         "^ANALYZE TABLE|^(?P<command>ALTER TABLE (SET SERDE|RECOVER).*)",
         {"cmd": "command"},
     ),
-    Condition("INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED", "42601", ANALYSIS, _UNSUPPORTED, "of single partitions"),
+    Condition(
+        "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED",
+        "42601",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "of single partitions",
+        {"name": "quoted_table"},
+    ),
     Condition("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", ANALYSIS, _UNSUPPORTED, "^a table constraint", {"operation": "message"}),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _ARGUMENT, "^partition_by differs"),
     Condition("DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10", ANALYSIS, _ARGUMENT, "^cluster_by differs"),
     # Spark's own conditions, for statements that deltaic parses
-    Condition("UNSUPPORTED_DATATYPE", "0A000", PARSE, _ARGUMENT, "^no such type", {"typeName": "found"}),
-    Condition("PARSE_SYNTAX_ERROR", "42601", PARSE, _ARGUMENT, "does not parse", {"error": "found"}),
-    Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "found"}),
+    Condition("UNSUPPORTED_DATATYPE", "0A000", PARSE, _ARGUMENT, "^no such type", {"typeName": '"found"'}),
+    *(
+        Condition("PARSE_SYNTAX_ERROR", "42601", PARSE, _ARGUMENT, "does not parse", {"error": error, "hint": "="}, details=details)
+        for error, details in (("=end of input", "^end of the statement"), ("'found'", ""))
+    ),
+    Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "schema|found"}),
     Condition(
         "UNRESOLVED_COLUMN.WITH_SUGGESTION",
         "42703",
         ANALYSIS,
         _ARGUMENT,
         r"^no such column|^\[UNRESOLVED_COLUMN\] ",
-        {"objectName": "`found`"},
+        {"objectName": ".path|found", "proposal": "`columns`"},
     ),
-    Condition("INVALID_NON_DETERMINISTIC_EXPRESSIONS", "42K0E", ANALYSIS),
+    Condition("INVALID_NON_DETERMINISTIC_EXPRESSIONS", "42K0E", ANALYSIS, parameters={"sqlExprs": "(found)"}),
     Condition(
         "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
         "42K0E",
         ANALYSIS,
         _SCHEMA,
         "^the condition of a merge must be a boolean",
-        {"joinCondition": "where", "conditionType": '"found"'},
+        {"joinCondition": "(where)", "conditionType": '"found"'},
     ),
-    Condition("DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN", "42K09", ANALYSIS, _SCHEMA, "a condition must be a boolean", {"type": '"found"'}),
+    Condition(
+        "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+        "42K09",
+        ANALYSIS,
+        _SCHEMA,
+        "a condition must be a boolean",
+        {"sqlExpr": "(where)", "filter": "(where)", "type": '"found"'},
+    ),
 )

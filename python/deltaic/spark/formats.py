@@ -15,12 +15,12 @@ from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_enabled, session_of
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
+from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError
 from deltaic.plan.literal import lit
 from deltaic.spark import catalog, merge_into, patches, streams
 from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
 from deltaic.spark.frames import newest, version_at
-from deltaic.spark.named_tables import parsed, path_in_catalog
+from deltaic.spark.named_tables import naming, parsed, path_in_catalog
 from deltaic.spark.options import ChangeOptions, ReadOptions
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.raising import UNPARSED, raises_as_spark
@@ -270,7 +270,12 @@ def _wrap_named_writes(frames: Any, writers: Any) -> None:
             return
         if overwrite is not None:
             self.mode("overwrite" if overwrite else "append")
-        insert_into(_frame_of(self), _state_of(self), path)
+        try:
+            insert_into(_frame_of(self), _state_of(self), path)
+        except DeltaError as error:
+            if (name := parsed(tableName)) is not None:
+                error.with_values(**naming(spark, name.parts))
+            raise
 
     for wrapped in (saved_as, inserted):
         wrapped.__dict__[_STATE] = True

@@ -9,7 +9,7 @@ from typing import Any
 from deltaic.commands.write import Mode
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.literal import col
 from deltaic.spark.options import WriteOptions
 from deltaic.table import DeltaTable, run_write
@@ -93,7 +93,11 @@ def write_frame(
     )
     if state.properties:
         job = replace(job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **state.properties}))
-    run_write(write_options.path, df, job, dict(write_options.storage_options) or None)
+    try:
+        run_write(write_options.path, df, job, dict(write_options.storage_options) or None)
+    except DeltaError as error:
+        error.with_values(predicate=job.where)
+        raise
 
 
 def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:

@@ -116,9 +116,8 @@ def check_restorable(spark: Any, path: Path, moment: datetime) -> None:
         version_at(spark, path, moment)
     except VersionNotFoundError as error:
         condition = f"DELTA_CANNOT_RESTORE_TIMESTAMP_{'GREATER' if error.message.startswith(history.AFTER_LAST) else 'EARLIER'}"
-        raise VersionNotFoundError(
-            f"[{condition}] {error.message}", where=error.where, found=error.found, expected=error.expected
-        ) from None
+        of_restore = VersionNotFoundError(f"[{condition}] {error.message}", where=error.where, found=error.found, expected=error.expected)
+        raise of_restore.with_values(**error.values) from None
 
 
 @raises_as_spark()

@@ -16,12 +16,14 @@ from urllib.parse import urlsplit
 from deltaic.commands.create import making_managed
 from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import delete_folder, has_jvm, has_temporary_view
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.paths import decoded_path
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.portable import names
-from deltaic.sql.names import Name, read_name
+from deltaic.sql.names import Existing, Name, read_name
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import spark_name
+from deltaic.table import DeltaTable
 
 SESSION_CATALOG = "spark_catalog"
 
@@ -130,33 +132,74 @@ class NewTable:
     managed: bool
 
 
-def place_of(spark: Any, name: Name, location: str | None) -> NewTable:
+def place_of(spark: Any, name: Name, location: str | None, existing: Existing = "use") -> NewTable:
     """Returns the location of a named table, existing or new: `location`, else a folder of the warehouse.
-    Raises TableAlreadyExistsError if a view or a table of another format has the name."""
+    Raises TableAlreadyExistsError if a view or a table of another format has the name. `existing`: what the
+    call does with a Delta table of the name; "use" raises InvalidArgumentError if that is at another
+    place."""
     ours = _in_session_catalog(name.parts)
     if ours is None:
         raise UnsupportedFeatureError("tables by name outside of the session catalog", found=str(name), expected="delta.`path`")
     if (known := named_table(spark, ours)) is not None:
         if location is not None and path_at(location).rstrip("/") != known.path.rstrip("/"):
-            raise InvalidArgumentError(
+            if existing == "error":
+                error = TableAlreadyExistsError("the name is that of a table at another place", where=str(name), found=known.path)
+                raise error.with_values(**naming(spark, known.parts))
+            if existing == "ignore" and DeltaTable.exists(known.path):
+                return NewTable(known.parts, known.path, False, known.managed)
+            mismatch = InvalidArgumentError(
                 "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place", found=location, expected=known.path
             )
+            raise mismatch.with_values(**naming(spark, known.parts))
         return NewTable(known.parts, known.path, False, known.managed)
     place = _qualified(spark, ours)
     if not spark.catalog.databaseExists(place[0]):
-        raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0])
+        raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0]).with_values(**naming(spark, place))
     if _is_taken(spark, place):
-        raise TableAlreadyExistsError("the name is that of a view, or of a table of another format", where=str(name))
+        error = TableAlreadyExistsError("the name is that of a view, or of a table of another format", where=str(name))
+        raise error.with_values(**naming(spark, place))
     if location is not None:
         return NewTable(place, location, True, False)
     return NewTable(place, path_at(_default_path(spark, place)), True, True)
 
 
+def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
+    """Returns the forms of a table's name that messages of Spark have, as values of an error. Of the table
+    `t` these are:
+
+    - `table`: spark_catalog.default.t, or delta.`path`
+    - `quoted_table`: `spark_catalog`.`default`.`t`
+    - `relation`: `default`.`t`
+    - `schema`: `spark_catalog`.`default`
+    - `relation_path`: [`spark_catalog`.`default`], the schemas in which Spark has looked for the name
+    - `search_path`: those of a name without a schema, which may be one of a temporary view
+    """
+    is_path = len(parts) == 2 and parts[0].lower() in FORMATS
+    ours = tuple(parts) if is_path else _in_session_catalog(parts)
+    place = tuple(parts[-2:]) if ours is None else _qualified(spark, ours)
+    known = SESSION_CATALOG if ours is not None else parts[0]
+    relation, schema = ".".join(map(spark_name, place)), ".".join(map(spark_name, (known, *place[:-1])))
+    return {
+        "table": f"delta.{spark_name(place[1])}" if is_path else ".".join((known, *place)),
+        "quoted_table": f"{spark_name(known)}.{relation}",
+        "relation": relation,
+        "schema": schema,
+        "relation_path": f"[{schema}]",
+        "search_path": f"[`system`.`session`, {schema}]",
+    }
+
+
 @contextmanager
 def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
-    """Adds the name of a table to the catalog if the body, which creates the table, succeeds."""
-    with making_managed(new is not None and new.managed), _entering(spark, new):
-        yield
+    """Adds the name of a table to the catalog if the body, which creates the table, succeeds. Errors of the
+    body get the table's name."""
+    try:
+        with making_managed(new is not None and new.managed), _entering(spark, new):
+            yield
+    except DeltaError as error:
+        if new is not None:
+            error.with_values(**naming(spark, new.parts))
+        raise
 
 
 @contextmanager
@@ -228,7 +271,8 @@ def rename(spark: Any, name: Name, new: Name) -> None:
         raise UnsupportedFeatureError("names outside of the session catalog", found=str(new))
     parts = ours if len(ours) == 2 else (known.parts[0], ours[0])
     if _is_taken(spark, (parts[0], parts[1])):
-        raise TableAlreadyExistsError("the name is that of another table or view", where=str(new))
+        error = TableAlreadyExistsError("the name is that of another table or view", where=str(new))
+        raise error.with_values(**naming(spark, parts))
     if has_jvm(spark):
         catalog.rename(spark, known.parts, (parts[0], parts[1]))
     else:

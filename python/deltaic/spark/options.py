@@ -334,7 +334,8 @@ class _OptionReader:
     def one_of(self, name: str, allowed: tuple[str, ...]) -> str | None:
         value = self.text(name)
         if value is not None and value.lower() not in allowed:
-            raise InvalidArgumentError(f"the option {name}", found=repr(value), expected=" or ".join(allowed))
+            error = InvalidArgumentError(f"the option {name}", found=repr(value), expected=" or ".join(allowed))
+            raise error.with_values(explain=f"must be {' or '.join(map(repr, allowed))}")
         return None if value is None else value.lower()
 
     def whole(self, name: str, *, least: int = 0) -> int | None:

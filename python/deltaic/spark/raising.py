@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
-from deltaic.engine.spark.errors import describe_by
+from deltaic.engine.spark.errors import describe_by, without_aliases
 from deltaic.errors import DeltaError
-from deltaic.spark.conditions import CONDITIONS, KINDS, REST, RUNTIME, condition_named, fitting, parameters_of, tag_of
+from deltaic.spark.conditions import CONDITIONS, REST, RUNTIME, condition_named, fitting, kind_of, parameters_of, tag_of
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _C = TypeVar("_C", bound=type)
@@ -134,7 +134,8 @@ class _PySparkMethods:
     def within(self, place: str) -> DeltaError:
         """Like `DeltaError.within`, with PySpark's methods."""
         error = cast(DeltaError, self)
-        return self._plain(error.message, where=error.where, found=error.found, expected=error.expected).within(place)
+        plain = self._plain(error.message, where=error.where, found=error.found, expected=error.expected)
+        return plain.with_values(**error.values).within(place)
 
     @property
     def _described(self) -> _ErrorDescription:
@@ -186,14 +187,17 @@ def _described(
     if known is None and (kind := _spark_class(cause)) is not None:
         condition = cause.getCondition()
         if (of_predicate := condition_named(of_predicates.get(condition or "", ""))) is not None:
-            return _ErrorDescription(of_predicate.name, of_predicate.sql_state), of_predicate.kind
+            name = (cause.getMessageParameters() or {}).get("objectName")
+            error.with_values(column=None if name is None else name.strip("`"))
+            return _ErrorDescription(of_predicate.name, of_predicate.sql_state, dict(parameters_of(error, of_predicate))), of_predicate.kind
         if condition is not None and condition != _OF_ROWS_OF_OURS:
-            return _ErrorDescription(condition, cause.getSqlState(), dict(cause.getMessageParameters() or {})), kind
+            parameters = {name: without_aliases(str(text)) for name, text in (cause.getMessageParameters() or {}).items()}
+            return _ErrorDescription(condition, cause.getSqlState(), parameters), kind
     if known is None and name is not None:  # raised for a row in a task
         state = re.search(rf"\[{re.escape(name)}\].*?SQLSTATE: (\w{{5}})", str(cause), re.DOTALL)
-        return _ErrorDescription(name, state[1] if state else None), RUNTIME if state else _kind_of(error)
+        return _ErrorDescription(name, state[1] if state else None), RUNTIME if state else kind_of(error)
     if known is None and (known := fitting(error, REST)) is None:
-        return _ErrorDescription(), _kind_of(error)
+        return _ErrorDescription(), kind_of(error)
     known = condition_named(instead.get(known.name, "")) or known
     return _ErrorDescription(known.name, known.sql_state, dict(parameters_of(error, known))), known.kind
 
@@ -204,10 +208,6 @@ def _condition(error: DeltaError) -> tuple[str | None, str | None]:
 
 
 describe_by(_condition)
-
-
-def _kind_of(error: DeltaError) -> str:
-    return next(name for kind, name in KINDS if isinstance(error, kind))
 
 
 def _spark_class(error: BaseException | None) -> str | None:

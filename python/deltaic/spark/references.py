@@ -9,7 +9,7 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.plan.literal import col
-from deltaic.spark.named_tables import ViewQuery, parsed, path_in_catalog, query_of_view
+from deltaic.spark.named_tables import ViewQuery, naming, parsed, path_in_catalog, query_of_view
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name
 from deltaic.sql.tokens import Reader
@@ -248,7 +248,10 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
     name = parsed(text)
     path = text if by_path else None if name is None else path_of(spark, name)
     if path is None:
-        raise InvalidArgumentError("no such table or view", found=text, expected="the name of a Delta table")
+        error = InvalidArgumentError(
+            "no such table or view", found=text if name is None else str(name), expected="the name of a Delta table"
+        )
+        raise error if name is None else error.with_values(**naming(spark, name.parts))
     alias = None if by_path or name is None or _alias_follows(reader) else name.parts[-1]
     return Reference(start, end, path, by_path=False, alias=alias, changes=tuple(ends))
 

@@ -17,12 +17,12 @@ from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Field
-from deltaic.spark.named_tables import SESSION_CATALOG, entering, named_table, place_of
+from deltaic.spark.named_tables import SESSION_CATALOG, entering, named_table, naming, place_of
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import references, spliced
-from deltaic.spark.views import path_of, path_of_view
-from deltaic.sql.names import CatalogEntry, Name, Tables
+from deltaic.spark.views import is_known, no_such_table, path_of, path_of_view
+from deltaic.sql.names import CatalogEntry, Existing, Name, Tables
 from deltaic.sql.positions import named
 from deltaic.sql.subqueries import defined, hold_queries
 from deltaic.sql.tokens import Reader
@@ -49,12 +49,14 @@ class SparkTables(Tables):
     `definitions`: the text of WITH before the statement.
     `defined`: the names that it defines, in lower case.
     `frames`: DataFrames by their names in the statement, which the session does not know.
+    `target`: the table that the statement is about, for errors.
     """
 
     def __init__(self, spark: Any, definitions: str = "", defined: Sequence[str] = (), frames: Mapping[str, Any] | None = None) -> None:
         super().__init__(None, None)
         self._spark, self.definitions, self.defined, self._frames = spark, definitions, defined, frames or {}
         self._entering = ExitStack()
+        self.target: Name | None = None
 
     def __enter__(self) -> SparkTables:
         return self
@@ -63,6 +65,10 @@ class SparkTables(Tables):
         """Adds the name of a table that the statement has created to the catalog, and drops temporary
         views."""
         self._entering.__exit__(*error)
+
+    def naming(self) -> Mapping[str, str]:
+        """Returns the forms of the target's name, for an error."""
+        return {} if self.target is None else naming(self._spark, self.target.parts)
 
     def overwrites_partitions(self) -> bool:
         return settings.overwrites_partitions(self._spark)
@@ -178,10 +184,10 @@ class SparkTables(Tables):
             )
         )
 
-    def place(self, name: Name, location: str | None) -> tuple[str, bool]:
+    def place(self, name: Name, location: str | None, existing: Existing = "use") -> tuple[str, bool]:
         if name.path is not None:
-            return super().place(name, location)
-        new = place_of(self._spark, name, location)
+            return super().place(name, location, existing)
+        new = place_of(self._spark, name, location, existing)
         self._entering.enter_context(entering(self._spark, new))
         return new.path, new.enters
 
@@ -197,6 +203,8 @@ class SparkTables(Tables):
 
     def _lookup(self, name: Name) -> Any:
         path = path_of(self._spark, name)
+        if path is None and not is_known(self._spark, name):
+            raise no_such_table(name).with_values(search_path="not available")  # as Spark says of names that it does not resolve itself
         if path is None:
             raise InvalidArgumentError("no Delta table", found=str(name), expected="delta.`path`, or a temporary view of a Delta table")
         return self.opened(path)

@@ -22,13 +22,14 @@ from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError,
 from deltaic.plan.literal import col
 from deltaic.planning.columns import check_has_columns
 from deltaic.protocol.schema import Schema
+from deltaic.rows.rows import Rows
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.heads import BY_PATH, by_name, passes_head, provider_of, target_of
 from deltaic.spark.identifiers import identified, immediate, is_script
-from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, parsed, path_in_catalog, query_of_view
+from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, naming, parsed, path_in_catalog, query_of_view
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
@@ -38,7 +39,16 @@ from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, moment_of
 from deltaic.spark.view_statements import Projection, projection, view_statement
-from deltaic.spark.views import path_of, path_of_projection, path_of_view, path_or_named, projected
+from deltaic.spark.views import (
+    is_converted,
+    is_known,
+    no_such_table,
+    path_of,
+    path_of_projection,
+    path_of_view,
+    path_or_named,
+    projected,
+)
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.statement import CHANGES_ROWS, run
@@ -197,7 +207,17 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         reader = Reader(whole)
         before, names = read_definitions(reader, _CHANGES) or ("", [])
         with opening(spark), SparkTables(spark, before, names, frames) as tables:
-            runs = run if reader.tokens[reader.position].keyword in CHANGES_ROWS else _optimizes if reader.at("OPTIMIZE") else _runs
+            tables.target = target
+            creates = reader.at("CREATE") or reader.at("REPLACE")
+            runs = (
+                _run
+                if reader.tokens[reader.position].keyword in CHANGES_ROWS
+                else _optimizes
+                if reader.at("OPTIMIZE")
+                else _creates
+                if creates
+                else _runs
+            )
             done = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
         if reader.tokens[reader.position].keyword in _CHANGES and named is not None and named.path is None:
             _show_again(spark, named)
@@ -206,24 +226,40 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         reader.position = 0
     if reader.at("CONVERT", "TO", "DELTA"):
         with opening(spark):
+            if is_converted(spark, reader.part(3, len(reader.tokens))):
+                return frame_of(spark, nothing())
             return frame_of(spark, run(text, SparkTables(spark)))
     with _delta_errors(spark, reader, target):
         return _queried(spark, reader, args, frames)
 
 
+def _run(text: str, tables: SparkTables) -> Rows:
+    """Like `run`; errors get the name of the statement's table."""
+    try:
+        return run(text, tables)
+    except DeltaError as error:
+        error.with_values(**{**tables.naming(), **error.values})
+        raise
+
+
 _MISSING: Mapping[type[DeltaError], str] = {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"}
-_runs = raises_as_spark(
-    _MISSING,
-    {
-        "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
-        "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
-    },
-)(run)
-"""Like `run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. For statements that change
+_OF_SPARK: Mapping[str, str] = {
+    "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
+    "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
+}
+_runs = raises_as_spark(_MISSING, _OF_SPARK)(_run)
+"""Like `_run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. For statements that change
 rows Spark looks the path up itself, and has another condition."""
 
 
-_optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(run)
+_creates = raises_as_spark(
+    _MISSING,
+    {**_OF_SPARK, "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED"},
+)(_run)
+"""Like `_runs`, for CREATE TABLE and REPLACE TABLE, whose clustering columns Spark looks up itself."""
+
+
+_optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(_run)
 """Like `_runs`, for OPTIMIZE, whose condition is one on partition columns."""
 
 
@@ -255,11 +291,13 @@ def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[N
             len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in BY_PATH
         )
         if target is not None and only_ours and type(error).__name__ in ("ParseException", "AnalysisException"):
-            if not _is_known(spark, target):
-                raise InvalidArgumentError("no such table or view", found=str(target), expected="delta.`path`, or a name") from error
+            if not is_known(spark, target):
+                raise no_such_table(target).with_values(**naming(spark, target.parts)) from error
             expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
             condition = _condition_of_no_delta_table(spark, first, target)
-            raise InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected) from error
+            refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
+            words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
+            raise refused.with_values(operation=" ".join(words), **naming(spark, target.parts)) from error
         if first in _CHANGES and _NO_TABLE.search(str(error)):
             raise UnsupportedFeatureError(
                 f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
@@ -278,14 +316,6 @@ def _condition_of_no_delta_table(spark: Any, first: str, name: Name) -> str:
 
 def _is_temporary(spark: Any, name: Name) -> bool:
     return len(name.parts) == 1 and has_temporary_view(spark, name.parts[0])
-
-
-def _is_known(spark: Any, name: Name) -> bool:
-    """True if a table or view of any format has the name."""
-    try:
-        return bool(spark.catalog.tableExists(str(name)))
-    except Exception:  # not a valid name for Spark, or of an unknown catalog
-        return False
 
 
 def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> bool:

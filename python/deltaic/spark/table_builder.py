@@ -16,12 +16,13 @@ from deltaic.spark.named_tables import entering, parsed, place_of
 from deltaic.spark.portable.arrow_values import delta_schema
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.views import path_of_view
-from deltaic.sql.names import Name
+from deltaic.sql.names import Existing, Name
 
 if TYPE_CHECKING:
     from deltaic.spark.tables import DeltaTable
 
 Way = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+_EXISTING: dict[Way, Existing] = {"create": "error", "createIfNotExists": "ignore", "replace": "use", "createOrReplace": "use"}
 
 
 @dataclass
@@ -168,7 +169,7 @@ class DeltaTableBuilder:
         >>> DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT").execute().toDF().columns
         ['id']
         """
-        new = None if self._name is None else place_of(self._spark, self._name, self._path)
+        new = None if self._name is None else place_of(self._spark, self._name, self._path, _EXISTING[self._way])
         path = self._path if new is None else new.path
         if path is None:
             raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName(name)")

@@ -29,7 +29,7 @@ from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, moment_of
 from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator, Way
-from deltaic.spark.views import named_path
+from deltaic.spark.views import is_converted, named_path
 from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.names import Name
@@ -126,12 +126,15 @@ class DeltaTable:
         is touched.
 
         `identifier`: parquet.`path` or iceberg.`path`. `partitionSchema`: partition columns of Parquet
-        files, DDL text or a StructType; None if there are none. A Delta table stays as it is. Raises
-        InvalidArgumentError if there are no files or the folders do not fit `partitionSchema`.
+        files, DDL text or a StructType; None if there are none. A Delta table, also one by name, stays as it
+        is. Raises InvalidArgumentError if there are no files or the folders do not fit `partitionSchema`.
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/data/events`", "day DATE").toDF().count()
         1
         """
+        with opening(sparkSession):
+            if is_converted(sparkSession, Reader(identifier)):
+                return cls.forName(sparkSession, identifier)
         source_format, path = convertible(Reader(identifier).dotted())
         if hasattr(partitionSchema, "json"):
             partitionSchema = Schema.from_json(partitionSchema.json())

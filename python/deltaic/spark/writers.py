@@ -11,10 +11,10 @@ from deltaic.errors import InvalidArgumentError, TableNotFoundError, Unsupported
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, BuilderState, merges_schema, write_frame
-from deltaic.spark.named_tables import NewTable, entering, path_in_catalog, place_of
+from deltaic.spark.named_tables import NewTable, entering, naming, path_in_catalog, place_of
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
-from deltaic.sql.names import Name
+from deltaic.sql.names import Existing, Name
 from deltaic.sql.positions import matched
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
@@ -22,6 +22,8 @@ from deltaic.table import DeltaTable
 
 _ENDS = frozenset({"create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"})
 """Methods of DataFrameWriterV2 that run the write."""
+_EXISTING: dict[str, Existing] = {"ignore": "ignore", "append": "use", "overwrite": "use"}
+"""By the mode of `saveAsTable`."""
 
 
 def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
@@ -30,7 +32,7 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
     INSERT."""
     spark = df.sparkSession
     path = next((value for each, value in state.options.items() if each.lower() == "path"), None)
-    new = place_of(spark, name, path)
+    new = place_of(spark, name, path, _EXISTING.get((mode or "error").lower(), "error"))
     state.put({"path": new.path})
     with opening(spark):
         makes = new.enters and new.managed and not DeltaTable.exists(new.path)
@@ -130,7 +132,8 @@ class PathWriter:
     def _must_exist(self) -> None:
         with opening(self._df.sparkSession):
             if (self._new is not None and self._new.enters) or not DeltaTable.exists(self._path):
-                raise TableNotFoundError("there is no Delta table", where=self._path, expected="create() or createOrReplace()")
+                error = TableNotFoundError("there is no Delta table", where=self._path, expected="create() or createOrReplace()")
+                raise error if self._new is None else error.with_values(**naming(self._df.sparkSession, self._new.parts))
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         with entering(self._df.sparkSession, self._new):

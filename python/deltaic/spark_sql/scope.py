@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from deltaic.errors import InvalidArgumentError, nearest_names
+from deltaic.errors import InvalidArgumentError, most_similar, nearest_names
 from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, collation_of, walk
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.values import Value
@@ -116,12 +116,15 @@ class Scope:
 def unknown_column(shown: str, known: Iterable[str]) -> InvalidArgumentError:
     """Returns the error for an unknown column. If no column has a similar name, the error suggests text in
     quotes: `city = Rome` may mean `city = 'Rome'`."""
-    expected = nearest_names(shown, known)
+    names = tuple(known)
+    expected = nearest_names(shown, names)
     if shown.lower() in ("none", "nan"):
         expected = "NULL, which IS NULL finds" if shown.lower() == "none" else "double('NaN')"
     elif expected is not None and expected.startswith("one of") and shown.isidentifier():
         expected += f"; or {shown!r}, if it is text"
-    return InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=expected or "no columns here")
+    return InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=expected or "no columns here").with_values(
+        columns=most_similar(shown, names)
+    )
 
 
 def known_limits(field: Field) -> v.Limits | None:

@@ -67,7 +67,8 @@ def update(reader: Reader, tables: Tables) -> Rows:
     named = [(_column(name, column), value) for column, value in assignments]
     changes = {key: defaulted(value, table.schema, key) for key, value in named}
     if len({column.lower() for column in changes}) < len(assignments):
-        raise InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
+        error = InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
+        raise error.with_values(columns=tuple(column for column, _ in named))
     return counts(num_affected_rows=update_rows(table, changes, written, name, tables).get("num_updated_rows", 0))
 
 

@@ -53,11 +53,13 @@ def create(reader: Reader, tables: Tables) -> Rows:
     clauses = _clauses(reader)
     reader.accept("AS")
     text = None if reader.done else reader.rest("a query")
-    path, is_new_name = tables.place(name, clauses.location)
+    path, is_new_name = tables.place(name, clauses.location, "use" if replace else "ignore" if if_missing else "error")
     exists = DeltaTable.exists(path, storage_options=tables.storage_options)
     if must_exist and (not exists or is_new_name):
         raise InvalidArgumentError("REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE")
     if exists and not replace:
+        if (origin := source or like) is not None:
+            tables.check_source(origin)
         if is_new_name and text is None and source is None and like is None:
             _check_definition(tables.opened(path), columns, clauses)
             return nothing()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.write import Mode
-from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError, nearest_names
 from deltaic.protocol.ddl import format_type
+from deltaic.protocol.evolution import left_out
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.sql.change import defaulted, is_left_to_table
@@ -85,9 +86,10 @@ def fixed_values(partition: list[tuple[str, str | None]], table: DeltaTable) -> 
     columns = {name.lower(): name for name in table.metadata.partition_columns}
     unknown = [name for name, _ in partition if name.lower() not in columns]
     if unknown or len({name.lower() for name, _ in partition}) < len(partition):
-        raise SchemaMismatchError(
+        error = SchemaMismatchError(
             "PARTITION takes partition columns, each once", found=[name for name, _ in partition], expected=list(columns.values())
         )
+        raise error.with_values(column=[*unknown, partition[0][0]][0])
     values = {columns[name.lower()]: value for name, value in partition if value is not None}
     return {name: f"CAST({value} AS {format_type(table.schema.field(name).type)})" for name, value in values.items()}
 
@@ -158,8 +160,31 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
         text = f"SELECT *, {', '.join(f'{value} AS {quote_name(name)}' for name, value in target.fixed.items())} FROM ({text})"
     rows = tables.query(text)
     if target.by_name:
+        given = tables.column_names(rows)
+        if not evolves and len(given) <= len(table.schema):  # more columns are a mistake that `insert` of the table finds
+            _check_known(table.schema, given)
+        _check_given(table.schema, given)
         return rows
     names = tables.column_names(rows)[: -len(target.fixed) or None]
+    if target.listed:
+        _check_given(table.schema, [*target.columns, *target.fixed])
     fields = [table.schema.field(name) for name in target.columns]
     columns = matched(names, fields, where, listed=target.listed, evolves=evolves)
     return tables.placed(rows, [*columns, *(table.schema.field(name) for name in target.fixed)])
+
+
+def _check_known(schema: Schema, given: Sequence[str]) -> None:
+    """Raises SchemaMismatchError for a column of INSERT ... BY NAME that the table lacks."""
+    unknown = next((name for name in given if schema.get(name) is None), None)
+    if unknown is not None:
+        error = SchemaMismatchError(
+            "INSERT BY NAME has a column that the table lacks", found=unknown, expected=nearest_names(unknown, schema.names)
+        )
+        raise error.with_values(columns=tuple(schema.names))
+
+
+def _check_given(schema: Schema, given: Sequence[str]) -> None:
+    """Raises SchemaMismatchError if an INSERT that names its columns leaves out one that is NOT NULL and
+    that the table does not compute."""
+    if (missing := left_out(schema, given)) is not None:
+        raise SchemaMismatchError("INSERT leaves out a column that is NOT NULL and has no default", where=missing)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col
 from deltaic.sql.tokens import Reader
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from deltaic.commands.write import Mode, SchemaMode, Write
     from deltaic.engine.engine import Engine
     from deltaic.protocol.schema import Field
+
+Existing: TypeAlias = Literal["error", "ignore", "use"]
+"""What a statement or call does with an existing table of the name that it gives: fails, leaves it as it is,
+or replaces or changes it, which must not move it to another LOCATION."""
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
 """Words that can follow the name of a table and are no alias."""
@@ -150,13 +154,12 @@ class Tables:
     def cloned(self, source: Name, path: str, shallow: bool, replace: bool, properties: Mapping[str, str] | None) -> dict[str, int]:
         """Clones a Delta table, parquet.`path` or iceberg.`path` into the table at `path`; -> the metrics."""
         commit = self.commit_options()
-        kind = source.parts[0].lower() if len(source.parts) == 2 else ""
-        if kind not in ("parquet", "iceberg"):
+        if not _is_of_files(source):
             return self.table(source)._clone(path, shallow, replace, properties, commit, self.storage_options)[1]
         if source.version is not None or source.timestamp is not None:
             raise InvalidArgumentError("only a Delta table has versions", where=str(source), expected="no VERSION and no TIMESTAMP")
         return clone_files(
-            "parquet" if kind == "parquet" else "iceberg",
+            "parquet" if source.parts[0].lower() == "parquet" else "iceberg",
             source.parts[1],
             path,
             shallow=shallow,
@@ -167,9 +170,19 @@ class Tables:
             spark=self._spark,
         )
 
-    def place(self, name: Name, location: str | None) -> tuple[str, bool]:
+    def check_source(self, source: Name) -> None:
+        """Raises the error of the source of CLONE or LIKE if its name or its version is unknown."""
+        if _is_of_files(source):
+            return
+        try:
+            self.table(source)
+        except TableNotFoundError:
+            if source.path is None:
+                raise
+
+    def place(self, name: Name, location: str | None, existing: Existing = "use") -> tuple[str, bool]:
         """Returns the location of a table to create, and True if its name is new in the catalog. `location`:
-        LOCATION of the statement, or None."""
+        LOCATION of the statement, or None. `existing`: what happens if a table has the name."""
         if location is not None:
             raise UnsupportedFeatureError(
                 "LOCATION needs a catalog of table names", found=location, expected="delta.`path` as the table's name"
@@ -284,3 +297,8 @@ class Tables:
         raise InvalidArgumentError(
             "[TABLE_OR_VIEW_NOT_FOUND] no such table", found=str(name), expected=f"delta.`path`, or a name of tables= ({known})"
         )
+
+
+def _is_of_files(source: Name) -> bool:
+    """True for parquet.`path` and iceberg.`path`."""
+    return len(source.parts) == 2 and source.parts[0].lower() in ("parquet", "iceberg")

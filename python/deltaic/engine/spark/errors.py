@@ -12,6 +12,7 @@ from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError, Unsu
 from deltaic.plan.failures import read_failure
 
 _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: \w{5}|\n|$)", re.DOTALL)
+_ALIASES = re.compile(r"`?\b__deltaic_[st]\b`?\.")
 _MISSING = re.compile(r"ModuleNotFoundError: (?:No module named '((?:deltaic|pyarrow)[\w.]*)'|(deltaic is not installed where [^\n]*))")
 _OF_ROWS = frozenset({"22", "21", "2F"})
 """SQLSTATE classes (the first two letters) of errors that an expression raises on a row, such as a division
@@ -71,6 +72,7 @@ def named(error: Exception) -> Exception:
         )
     from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 
+    text = without_aliases(text)
     match = _CONDITION.search(text)
     message = match[2].strip() if match else text.split("\n")[0][:500]
     if match and match[1] == "PATH_NOT_FOUND":
@@ -90,6 +92,12 @@ def named(error: Exception) -> Exception:
 
         return ExpressionError(message, condition=match[1])
     return error
+
+
+def without_aliases(text: str) -> str:
+    """Removes the aliases that deltaic gives to tables without one: `` `__deltaic_t`.`id` `` becomes
+    `` `id` ``."""
+    return _ALIASES.sub("", text)
 
 
 def _gone(message: str) -> ProtocolError:
