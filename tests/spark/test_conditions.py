@@ -228,6 +228,11 @@ def history_of_view(at: Place) -> None:
     at.sql("DESCRIBE HISTORY shown")
 
 
+def clone_of_view(at: Place) -> None:
+    at.spark.range(1).createOrReplaceTempView("shown")
+    at.sql("CREATE TABLE delta.`{root}/n` SHALLOW CLONE shown")
+
+
 def replaced_columns(at: Place) -> None:
     at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT, x INT) USING delta")
     at.sql("ALTER TABLE delta.`{root}/n` REPLACE COLUMNS (id INT, x INT)")
@@ -394,6 +399,7 @@ CASES = (
         errors.TableAlreadyExistsError,
         statement("CREATE TABLE {t} SHALLOW CLONE delta.`{root}/none`"),
     ),
+    Case("DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", A, ARGUMENT, clone_of_view),
     Case(
         "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED",
         "0A000",

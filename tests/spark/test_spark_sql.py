@@ -431,7 +431,7 @@ def test_errors(sql: Any, path: str) -> None:
     with pytest.raises(DeltaError):
         sql("DELETE FROM delta.`/no/such/table`")
     with pytest.raises(InvalidArgumentError, match="parquet"):
-        sql(f"CONVERT TO DELTA delta.`{path}`")
+        sql("CONVERT TO DELTA delta.`/no/such/table`")
     with pytest.raises(UnsupportedFeatureError, match="subquery"):
         sql(f"MERGE INTO delta.`{path}` t USING delta.`{path}` s ON t.id = s.id WHEN MATCHED AND t.id IN (SELECT 1) THEN DELETE")
     assert len(rows_at(path)) == 5
@@ -452,6 +452,7 @@ def test_clones_manifests_conversion_and_repair(spark: Any, sql: Any, path: str,
     spark.sql("SELECT id, CAST(id % 2 AS INT) p FROM range(5)").write.partitionBy("p").parquet(f"{tmp_path}/files")
     sql(f"CONVERT TO DELTA parquet.`{tmp_path}/files` PARTITIONED BY (p INT)")
     sql(f"CONVERT TO DELTA parquet.`{tmp_path}/files`")  # it is one already
+    sql(f"CONVERT TO DELTA delta.`{tmp_path}/files`")
     assert sorted(ids(sql(f"SELECT id FROM delta.`{tmp_path}/files` WHERE p = 1"))) == [1, 3]
     sql(f"GENERATE symlink_format_manifest FOR TABLE delta.`{tmp_path}/files`")
     lines = (tmp_path / "files/_symlink_format_manifest/p=1/manifest").read_text().split()

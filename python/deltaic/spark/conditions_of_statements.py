@@ -182,6 +182,7 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE", "0AKDC", OPERATION, _SCHEMA, "so their changes cannot be read"),
     Condition("RESERVED_CDC_COLUMNS_ON_WRITE", "42939", ANALYSIS, _ARGUMENT, "no column of the feed's own names"),
+    Condition("DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}),
     Condition("DELTA_UNSUPPORTED_CLONE_REPLACE_SAME_TABLE", "0AKDC", ANALYSIS, _ARGUMENT, "cannot be cloned onto itself"),
     Condition("DELTA_EMPTY_DIRECTORY", "42K03", RUNTIME, _ARGUMENT, "there are no Parquet files", {"directory": "where"}),
     # Streams

@@ -38,8 +38,8 @@ def is_known(spark: Any, name: Name) -> bool:
         return False
 
 
-def no_such_table(name: Name) -> InvalidArgumentError:
-    return InvalidArgumentError("no such table or view", found=str(name), expected="delta.`path`, or a name")
+def no_such_table(name: Name, expected: str = "delta.`path`, or a name") -> InvalidArgumentError:
+    return InvalidArgumentError("no such table or view", found=str(name), expected=expected)
 
 
 def is_converted(spark: Any, source: Reader) -> bool:
@@ -52,7 +52,7 @@ def is_converted(spark: Any, source: Reader) -> bool:
     if (path := path_of(spark, name)) is not None and DeltaTable.exists(path):
         return True
     if not is_known(spark, name):
-        raise no_such_table(name).with_values(**naming(spark, name.parts))
+        raise no_such_table(name, "parquet.`path`, iceberg.`path`, or the name of a table").with_values(**naming(spark, name.parts))
     raise UnsupportedFeatureError("CONVERT TO DELTA of a table by name", found=str(name), expected="parquet.`path` or iceberg.`path`")
 
 
