@@ -31,7 +31,7 @@ LONGER = {
     "rust/src/expressions/json.rs": (428, "functions that share one reader of paths"),
     "rust/src/expressions/variant_bytes.rs": (410, "one encoding: what reads and writes its bytes, type by type"),
     "rust/src/python/log.rs": (480, "the binding of one section of `_core.pyi`, a thin function each"),
-    "rust/src/store/local.rs": (499, "one implementation of `Store`, with what makes it durable"),
+    "rust/src/store/local.rs": (489, "one implementation of `Store`, with what makes it durable"),
     "rust/src/store/object.rs": (462, "one implementation of `Store`, with what each cloud does otherwise"),
 }
 

@@ -12,7 +12,7 @@ use crate::deletion_vector::DeletionVector;
 use crate::deletion_vector::descriptor::{VectorRequest, read_all};
 use crate::error::{Error, Kind, Result};
 use crate::schema::{TableSchema, partition_values};
-use crate::store::path::{local_part, scheme};
+use crate::store::path::path_in_url;
 use crate::store::{Store, resolve};
 
 /// A set is passed as bits if they have at most this many times the bytes of the roaring form, as a look-up
@@ -66,9 +66,9 @@ fn place(store: &Arc<dyn Store>, files: &Files, index: usize) -> Result<(String,
         None => holder.head(&path)?.ok_or_else(|| Error::protocol("a file that the log names is not there").at(path.as_str()))?.size,
     };
     let root = holder.location();
-    let root = match scheme(root) {
-        None | Some("file") => format!("file://{}", local_part(root)?.trim_end_matches('/')),
-        Some(_) => root.trim_end_matches('/').to_owned(),
+    let root = match path_in_url(root)? {
+        Some(path) => format!("file://{}", path.trim_end_matches('/')),
+        None => root.trim_end_matches('/').to_owned(),
     };
     Ok((format!("{root}/{path}"), size))
 }

@@ -4,6 +4,8 @@
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use uuid::Uuid;
 
+use crate::store::system;
+
 /// Characters that are not encoded in a path of the log; all other characters are percent-encoded.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
@@ -36,7 +38,9 @@ pub fn folder(values: &[(String, Option<String>)], random: usize) -> String {
         .collect();
     // Folders whose names begin with these characters are ignored by other readers and by VACUUM.
     let hidden = names.iter().any(|name| name.starts_with(['_', '.']) || name.len() > LONGEST_NAME);
-    let random = if random == 0 && hidden { 2 } else { random };
+    // Windows has no folder `p=a<b`.
+    let unusable = hidden || names.iter().any(|name| system::native().refused(name).is_some());
+    let random = if random == 0 && unusable { 2 } else { random };
     if random > 0 {
         let letters = Uuid::new_v4().simple().to_string();
         return format!("{}/", letters.chars().cycle().take(random).collect::<String>());

@@ -288,7 +288,7 @@ pub fn file_statistics(data: &[u8]) {
 /// outside does not climb.
 pub fn path(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    for root in ["/data/table", "file:///data/table", "s3://bucket/table", TABLE] {
+    for root in ["/data/table", "file:///data/table", "s3://bucket/table", "C:/data/table", TABLE] {
         let _ = canonical(root, text);
         let place = locate_encoded(root, text);
         if is_plain(text) {

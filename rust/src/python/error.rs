@@ -33,7 +33,9 @@ fn os_error(error: &Error) -> PyErr {
     let text = text.split(" (os error").next().unwrap_or_default();
     let text = if error.message() == STORE_FAILED { text.to_owned() } else { format!("{text} ({})", error.message()) };
     match error.location() {
-        Some(place) => PyOSError::new_err((number, text, place.to_owned())),
+        // The last argument is `winerror`, from which Python derives `errno` on Windows. Other systems ignore
+        // it.
+        Some(place) => PyOSError::new_err((number, text, place.to_owned(), number)),
         None => PyOSError::new_err((number, text)),
     }
 }

@@ -5,20 +5,18 @@
 //! written under another name and then renamed, so readers need no lock. Any error counts as a missing copy:
 //! the folder may be deleted, truncated or full at any time.
 
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::hash::Hasher;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use rustix::fs::{FlockOperation, flock};
-use rustix::io::Errno;
 use twox_hash::XxHash64;
 
 use super::ObjectMeta;
+use super::system::native;
 
 /// The first bytes of every copy; another format will have others.
 const MAGIC: &[u8; 8] = b"DLTCACH1";
@@ -134,7 +132,7 @@ impl Folder {
     /// True if the folder exists and only the user can read and write it: otherwise other users could change
     /// the rows that are read.
     fn is_private(&self) -> bool {
-        fs::metadata(&self.root).is_ok_and(|found| is_private(&found))
+        fs::metadata(&self.root).is_ok_and(|found| native().shared_with(&found).is_none())
     }
 
     fn folder(&self, object: &Digest) -> PathBuf {
@@ -184,7 +182,7 @@ impl Folder {
     }
 
     fn write(&self, object: &Digest, piece: Piece, meta: &ObjectMeta, data: &Bytes) -> io::Result<()> {
-        make_folder(&self.root)?;
+        native().make_private_folder(&self.root)?;
         if !self.is_private() {
             return Err(io::Error::new(ErrorKind::PermissionDenied, "others may use the folder"));
         }
@@ -192,8 +190,8 @@ impl Folder {
         let folder = self.folder(object);
         let temporary = folder.join(format!("{TEMPORARY}{}", uuid::Uuid::new_v4().simple()));
         let create = || {
-            make_folder(&folder)?;
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)
+            native().make_private_folder(&folder)?;
+            native().private(OpenOptions::new().write(true).create_new(true)).open(&temporary)
         };
         // Another process may remove the empty folder before a file is in it.
         let mut file = create().or_else(|_| create())?;
@@ -210,12 +208,16 @@ impl Folder {
     /// Adds `size` to the total size, after deleting the least recently used copies if there is no room.
     /// Returns an error if other processes keep the lock.
     fn make_room(&self, size: u64) -> io::Result<()> {
-        let mut usage = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(self.root.join(USAGE))?;
+        let mut options = OpenOptions::new();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let mut usage = native().private(options).open(self.root.join(USAGE))?;
         let mut attempts = 0;
-        while let Err(error) = flock(&usage, FlockOperation::NonBlockingLockExclusive) {
+        while let Err(error) = usage.try_lock() {
             attempts += 1;
-            if error != Errno::WOULDBLOCK && error != Errno::INTR || attempts == LOCK_ATTEMPTS {
-                return Err(error.into());
+            match error {
+                TryLockError::Error(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
+                error if attempts == LOCK_ATTEMPTS => return Err(error.into()),
+                _ => {}
             }
             std::thread::sleep(LOCK_PAUSE);
         }
@@ -280,26 +282,15 @@ impl Folder {
     }
 }
 
-/// True if only the process's user can read and write a folder.
-fn is_private(found: &Metadata) -> bool {
-    found.is_dir() && found.uid() == rustix::process::geteuid().as_raw() && found.mode() & 0o077 == 0
-}
-
 /// Returns an error if an existing folder cannot be used for copies.
 pub fn check(root: &Path) -> crate::error::Result<()> {
-    match fs::metadata(root) {
-        Ok(found) if !is_private(&found) => {
+    match fs::metadata(root).ok().and_then(|found| native().shared_with(&found)) {
+        Some(what) => {
             let error = crate::error::Error::new(crate::error::Kind::InvalidArgument, "others may use the folder of the cache");
-            let what =
-                if found.is_dir() { format!("mode {:o} of user {}", found.mode() & 0o7777, found.uid()) } else { "a file".to_owned() };
             Err(error.at(root.display().to_string()).found(what).expected("a folder of this user with mode 700, or none, which is made"))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
-}
-
-fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn is_hex(name: Option<&str>, length: usize) -> bool {

@@ -81,7 +81,7 @@ fn meaning(location: &str, path: &str, error: &BackendError) -> Error {
 
 /// Returns the error that is a `PermissionError` in Python.
 fn denied(place: String, message: &str) -> Error {
-    const EACCES: i32 = 13;
+    const EACCES: i32 = if cfg!(windows) { 5 } else { 13 };
     Error::new(Kind::Io, message.trim_end_matches([':', ' '])).at(place).caused_by(io::Error::from_raw_os_error(EACCES))
 }
 

@@ -3,24 +3,23 @@
 use std::fs::{self, File, OpenOptions as FileOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
-use rustix::io::Errno;
 
+use super::system::{self, System};
 use super::{CopySource, FoundFile, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store};
-use super::{durable, lookup, open_outside, path};
+use super::{durable, open_outside, path};
 use crate::error::{Error, Kind, Result};
 
 /// A folder of the local file system.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LocalStore {
     location: String,
     root: PathBuf,
     options: OpenOptions,
+    system: &'static dyn System,
 }
 
 impl LocalStore {
@@ -34,16 +33,27 @@ impl LocalStore {
         } else {
             location.to_owned()
         };
+        let system = system::native();
+        let path = system.spelled(&path);
         if path.is_empty() || path.contains('\0') {
             return Err(Error::new(Kind::InvalidArgument, "an empty location or one with a NUL").found(location.escape_debug()));
         }
         let root = normalized(&std::path::absolute(&path).map_err(|error| io_error(Path::new(location), location, error))?);
         let text = root.to_str().ok_or_else(|| Error::new(Kind::InvalidArgument, "the location is not UTF-8").at(location))?;
-        Ok(Self { location: text.to_owned(), root: root.clone(), options: options.clone() })
+        Ok(Self { location: system.spelled(text), root: root.clone(), options: options.clone(), system })
+    }
+
+    /// Returns an error for a path that is not plain and relative, or has a name that no file may have here.
+    fn check(&self, path: &str) -> Result<()> {
+        path::check_relative(path)?;
+        match self.system.refused(path) {
+            None => Ok(()),
+            Some(name) => Err(Error::new(Kind::InvalidArgument, "Windows has no files of this name").at(path).found(name.escape_debug())),
+        }
     }
 
     fn full(&self, path: &str) -> Result<PathBuf> {
-        path::check_relative(path)?;
+        self.check(path)?;
         Ok(self.root.join(path))
     }
 
@@ -70,18 +80,9 @@ impl LocalStore {
 
     /// Opens a file for reading. A link to a place outside of the table is an error.
     fn open_readable(&self, path: &str) -> Result<File> {
-        #[cfg(target_os = "linux")]
-        {
-            use rustix::fs::ResolveFlags;
-            path::check_relative(path)?;
-            // The kernel follows links only below the root. A link that it refuses may lead to an allowed
-            // root, so it is checked by `readable`, which also returns the error.
-            let folder = rustix::fs::open(&self.root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
-            let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-            let open = |folder| rustix::fs::openat2(folder, path, flags, Mode::empty(), ResolveFlags::BENEATH);
-            if let Ok(file) = folder.and_then(open) {
-                return Ok(file.into());
-            }
+        self.check(path)?;
+        if let Some(file) = self.system.open_below(&self.root, path) {
+            return Ok(file);
         }
         File::open(self.readable(path)?).map_err(|error| self.failed(path, error))
     }
@@ -91,8 +92,9 @@ impl LocalStore {
         if prefix.is_empty() { Ok(self.root.clone()) } else { self.full(prefix) }
     }
 
-    fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        if self.options.durable { File::open(folder)?.sync_all() } else { Ok(()) }
+    /// Makes the new name of a file or folder durable.
+    fn sync_name(&self, path: &Path) -> io::Result<()> {
+        if self.options.durable { self.system.sync_name(path) } else { Ok(()) }
     }
 
     /// Creates missing folders, each durable in its parent.
@@ -112,7 +114,7 @@ impl LocalStore {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        if synced || !folder.starts_with(&self.root) || folder == self.root { self.sync_folder(parent) } else { Ok(()) }
+        if synced || !folder.starts_with(&self.root) || folder == self.root { self.sync_name(folder) } else { Ok(()) }
     }
 
     /// Creates a hidden file beside `target`, which readers of the table ignore.
@@ -129,7 +131,7 @@ impl LocalStore {
             }
             other => other?,
         };
-        Ok(StagedFile { file: Some(file), path: staged, folder })
+        Ok(StagedFile { file: Some(file), path: staged })
     }
 
     /// Creates a file under its final name, not yet durable. If it cannot be written completely, it is
@@ -171,15 +173,90 @@ impl LocalStore {
         let mut staged = self.stage(target)?;
         staged.file()?.write_all(data)?;
         if self.options.durable {
-            durable::sync(&self.root, after, staged.file.take())?;
+            durable::sync(self.system, &self.root, after, staged.file.take())?;
         }
         staged.file = None;
-        match publish_new(&staged.path, target, data)? {
+        match self.publish_new(&staged.path, target, data)? {
             false => Ok(PutOutcome::Exists),
             // From here on, other processes may have seen the file, so after an error of the disk the outcome
             // is unknown.
-            true => Ok(self.sync_folder(&staged.folder).map_or(PutOutcome::Unknown, |()| PutOutcome::Created)),
+            true => Ok(self.sync_name(target).map_or(PutOutcome::Unknown, |()| PutOutcome::Created)),
         }
+    }
+
+    /// Gives the staged file its final name. Returns false if the name is taken.
+    fn publish_new(&self, staged: &Path, target: &Path, data: &[u8]) -> io::Result<bool> {
+        match fs::hard_link(staged, target) {
+            Ok(()) => return Ok(true),
+            // NFS may return this error although the link was created; the staged file then has two names.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(self.system.names(&fs::metadata(staged)?) > 1),
+            Err(error) if !self.system.has_no_links(&error) => return Err(error),
+            Err(_) => {}
+        }
+        if let Some(is_new) = self.system.rename_new(staged, target)? {
+            return Ok(is_new);
+        }
+        match FileOptions::new().write(true).create_new(true).open(target) {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+            Ok(mut file) => match file.write_all(data).and_then(|()| file.sync_all()) {
+                Ok(()) => Ok(true),
+                Err(error) => {
+                    let _ = fs::remove_file(target);
+                    Err(error)
+                }
+            },
+        }
+    }
+
+    fn list_folder(
+        &self,
+        folder: &Path,
+        prefix: &str,
+        after: Option<&str>,
+        recursive: bool,
+        found: &mut Vec<ObjectMeta>,
+    ) -> io::Result<()> {
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) if absent(&error) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            // A name that is not UTF-8 does not belong to a table, as paths in the log are text.
+            let Some(name) = name.to_str() else { continue };
+            if after.is_some_and(|after| name <= after) {
+                continue;
+            }
+            let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
+            let kind = match entry.file_type() {
+                Err(error) if absent(&error) => continue, // deleted meanwhile
+                other => other?,
+            };
+            if kind.is_dir() {
+                if recursive {
+                    self.list_folder(&entry.path(), &path, None, true, found)?;
+                }
+                continue;
+            }
+            let link = kind.is_symlink();
+            let described = if link { fs::metadata(entry.path()).or_else(|_| entry.metadata()) } else { entry.metadata() };
+            match described {
+                Ok(meta) if !meta.is_dir() || recursive => found.push(self.describe(path, &meta, link)),
+                Err(error) if !absent(&error) => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn describe(&self, path: String, meta: &fs::Metadata, symlink: bool) -> ObjectMeta {
+        let (seconds, nanoseconds) = self.system.modified(meta);
+        let modified_ms = seconds.saturating_mul(1000).saturating_add(nanoseconds / 1_000_000);
+        let identity = self.system.identity(meta).rotate_left(32) ^ nanoseconds.unsigned_abs();
+        ObjectMeta { path, size: meta.len(), modified_ms, symlink, identity }
     }
 }
 
@@ -188,7 +265,6 @@ impl LocalStore {
 struct StagedFile {
     file: Option<File>,
     path: PathBuf,
-    folder: PathBuf,
 }
 
 impl StagedFile {
@@ -226,46 +302,12 @@ impl StagedObject for LocalStagedObject {
         if target.symlink_metadata().is_ok() {
             return Ok(false);
         }
-        publish_new(&self.staged.path, &target, &self.data).map_err(|error| self.store.failed(path, error))
+        self.store.publish_new(&self.staged.path, &target, &self.data).map_err(|error| self.store.failed(path, error))
     }
 
     fn settle(&self) -> Result<()> {
-        self.store.sync_folder(&self.staged.folder).map_err(|error| self.store.failed("", error))
+        self.store.sync_name(&self.staged.path).map_err(|error| self.store.failed("", error))
     }
-}
-
-/// Gives the staged file its final name. Returns false if the name is taken.
-fn publish_new(staged: &Path, target: &Path, data: &[u8]) -> io::Result<bool> {
-    match fs::hard_link(staged, target) {
-        Ok(()) => return Ok(true),
-        // NFS may return this error although the link was created; the staged file then has two names.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(fs::metadata(staged)?.nlink() > 1),
-        Err(error) if !no_links(&error) => return Err(error),
-        Err(_) => {}
-    }
-    match rustix::fs::renameat_with(CWD, staged, CWD, target, RenameFlags::NOREPLACE) {
-        Ok(()) => return Ok(true),
-        Err(Errno::EXIST) => return Ok(false),
-        Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {}
-        Err(error) => return Err(error.into()),
-    }
-    match FileOptions::new().write(true).create_new(true).open(target) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
-        Err(error) => Err(error),
-        Ok(mut file) => match file.write_all(data).and_then(|()| file.sync_all()) {
-            Ok(()) => Ok(true),
-            Err(error) => {
-                let _ = fs::remove_file(target);
-                Err(error)
-            }
-        },
-    }
-}
-
-/// True for the errors of file systems without hard links.
-fn no_links(error: &io::Error) -> bool {
-    let code = error.raw_os_error().map(Errno::from_raw_os_error);
-    matches!(code, Some(Errno::PERM | Errno::NOTSUP | Errno::NOSYS | Errno::MLINK | Errno::XDEV))
 }
 
 impl Store for LocalStore {
@@ -277,7 +319,7 @@ impl Store for LocalStore {
         let folder = self.folder(prefix)?;
         let mut found = Vec::new();
         let base = prefix.trim_end_matches('/');
-        list_folder(&folder, base, start_after.filter(|_| !recursive), recursive, &mut found)
+        self.list_folder(&folder, base, start_after.filter(|_| !recursive), recursive, &mut found)
             .map_err(|error| self.failed(prefix, error))?;
         if let Some(start) = start_after.filter(|_| recursive) {
             let start = if base.is_empty() { start.to_owned() } else { format!("{base}/{start}") };
@@ -293,15 +335,15 @@ impl Store for LocalStore {
         let is_link = link.as_ref().is_ok_and(fs::Metadata::is_symlink);
         match if is_link { fs::metadata(&full) } else { link } {
             Ok(meta) if meta.is_dir() => Ok(None),
-            Ok(meta) => Ok(Some(describe(path.to_owned(), &meta, is_link))),
+            Ok(meta) => Ok(Some(self.describe(path.to_owned(), &meta, is_link))),
             Err(error) if absent(&error) => Ok(None),
             Err(error) => Err(self.failed(path, error)),
         }
     }
 
     fn look_up(&self, folder: &str, names: &[String]) -> Result<Option<Vec<Option<FoundFile>>>> {
-        names.iter().try_for_each(|name| path::check_relative(name))?;
-        lookup::look_up(&self.folder(folder)?, names).map(Some).map_err(|error| self.failed(folder, error))
+        names.iter().try_for_each(|name| self.check(name))?;
+        self.system.look_up(&self.folder(folder)?, names).map_err(|error| self.failed(folder, error))
     }
 
     fn get(&self, path: &str) -> Result<Bytes> {
@@ -321,7 +363,7 @@ impl Store for LocalStore {
     }
 
     fn put_after(&self, path: &str, data: Bytes, after: &[String]) -> Result<PutOutcome> {
-        after.iter().try_for_each(|path| path::check_relative(path))?;
+        after.iter().try_for_each(|path| self.check(path))?;
         self.try_put_if_absent(&self.full(path)?, &data, after).map_err(|error| self.failed(path, error))
     }
 
@@ -330,22 +372,25 @@ impl Store for LocalStore {
     }
 
     fn stage(&self, folder: &str, data: &Bytes, after: &[String]) -> Result<Option<Box<dyn StagedObject>>> {
-        after.iter().try_for_each(|path| path::check_relative(path))?;
+        after.iter().try_for_each(|path| self.check(path))?;
         let staged = || {
             let mut staged = self.stage(&self.folder(folder)?.join("staged")).map_err(|error| self.failed(folder, error))?;
             let written = staged.file().and_then(|file| file.write_all(data)).and_then(|()| match staged.file.take() {
-                file if self.options.durable => durable::sync(&self.root, after, file),
+                file if self.options.durable => durable::sync(self.system, &self.root, after, file),
                 _ => Ok(()),
             });
             written.map(|()| staged).map_err(|error| self.failed(folder, error))
         };
-        let store = Self { location: self.location.clone(), root: self.root.clone(), options: self.options.clone() };
-        Ok(Some(Box::new(LocalStagedObject { staged: staged()?, data: data.clone(), store })))
+        Ok(Some(Box::new(LocalStagedObject { staged: staged()?, data: data.clone(), store: self.clone() })))
     }
 
     fn sync(&self, paths: &[String]) -> Result<()> {
-        paths.iter().try_for_each(|path| path::check_relative(path))?;
-        if self.options.durable { durable::sync(&self.root, paths, None).map_err(|error| self.failed("", error)) } else { Ok(()) }
+        paths.iter().try_for_each(|path| self.check(path))?;
+        if self.options.durable {
+            durable::sync(self.system, &self.root, paths, None).map_err(|error| self.failed("", error))
+        } else {
+            Ok(())
+        }
     }
 
     fn is_brief(&self) -> bool {
@@ -354,13 +399,13 @@ impl Store for LocalStore {
 
     fn put_if_absent_lightly(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
         let options = OpenOptions { durable: false, ..self.options.clone() };
-        Self { location: self.location.clone(), root: self.root.clone(), options }.put_if_absent(path, data)
+        Self { options, ..self.clone() }.put_if_absent(path, data)
     }
 
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         let target = self.full(path)?;
         let mut staged = self.write_staged(&target, &data).map_err(|error| self.failed(path, error))?;
-        staged.rename(&target).and_then(|()| self.sync_folder(&staged.folder)).map_err(|error| self.failed(path, error))
+        staged.rename(&target).and_then(|()| self.sync_name(&target)).map_err(|error| self.failed(path, error))
     }
 
     fn copy_source(&self, path: &str) -> Result<CopySource> {
@@ -382,12 +427,12 @@ impl Store for LocalStore {
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
         let target = self.full(path)?;
         let staged = self.stage(&target).map_err(|error| self.failed(path, error))?;
-        Ok(Box::new(LocalWriter { staged, target, path: path.to_owned(), written: 0, durable: self.options.durable }))
+        Ok(Box::new(LocalWriter { staged, target, path: path.to_owned(), written: 0, durable: self.options.durable, system: self.system }))
     }
 
     fn delete(&self, path: &str) -> Result<bool> {
-        path::check_relative(path)?;
-        unlink(&self.root, path).map_err(|error| self.failed(path, error))
+        self.check(path)?;
+        self.system.unlink(&self.root, path).map_err(|error| self.failed(path, error))
     }
 
     fn remove_empty_directories(&self, prefix: &str) -> Result<u64> {
@@ -401,74 +446,12 @@ impl Store for LocalStore {
         // The root has another name if a folder above it is a link.
         if let Ok(real) = fs::canonicalize(&self.root)
             && let Some(real) = real.to_str()
-            && let path::Place::Inside(path) = path::locate(real, location)?
+            && let path::Place::Inside(path) = path::locate(&self.system.spelled(real), location)?
         {
-            return Ok((Arc::new(Self { location: self.location.clone(), root: self.root.clone(), options: self.options.clone() }), path));
+            return Ok((Arc::new(self.clone()), path));
         }
         open_outside(location, &self.options)
     }
-}
-
-/// Opens each folder below `root` without following links, then removes the name in the last one.
-fn unlink(root: &Path, path: &str) -> io::Result<bool> {
-    let folder_flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let mut folder = match rustix::fs::open(root, folder_flags, Mode::empty()) {
-        Ok(folder) => folder,
-        Err(Errno::NOENT) => return Ok(false),
-        Err(error) => return Err(error.into()),
-    };
-    let (above, name) = path.rsplit_once('/').map_or(("", path), |(above, name)| (above, name));
-    for segment in above.split('/').filter(|segment| !segment.is_empty()) {
-        folder = match rustix::fs::openat(&folder, segment, folder_flags | OFlags::NOFOLLOW, Mode::empty()) {
-            Ok(next) => next,
-            Err(Errno::NOENT) => return Ok(false),
-            Err(Errno::LOOP | Errno::NOTDIR) => {
-                return Err(io::Error::other(format!("'{segment}' is a link or no folder: nothing behind it is deleted")));
-            }
-            Err(error) => return Err(error.into()),
-        };
-    }
-    match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
-        Ok(()) => Ok(true),
-        Err(Errno::NOENT) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn list_folder(folder: &Path, prefix: &str, after: Option<&str>, recursive: bool, found: &mut Vec<ObjectMeta>) -> io::Result<()> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if absent(&error) => return Ok(()),
-        Err(error) => return Err(error),
-    };
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name();
-        // A name that is not UTF-8 does not belong to a table, as paths in the log are text.
-        let Some(name) = name.to_str() else { continue };
-        if after.is_some_and(|after| name <= after) {
-            continue;
-        }
-        let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}/{name}") };
-        let kind = match entry.file_type() {
-            Err(error) if absent(&error) => continue, // deleted meanwhile
-            other => other?,
-        };
-        if kind.is_dir() {
-            if recursive {
-                list_folder(&entry.path(), &path, None, true, found)?;
-            }
-            continue;
-        }
-        let link = kind.is_symlink();
-        let described = if link { fs::metadata(entry.path()).or_else(|_| entry.metadata()) } else { entry.metadata() };
-        match described {
-            Ok(meta) if !meta.is_dir() || recursive => found.push(describe(path, &meta, link)),
-            Err(error) if !absent(&error) => return Err(error),
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 fn remove_empty(folder: &Path, removed: &mut u64) -> io::Result<bool> {
@@ -493,12 +476,6 @@ fn remove_empty(folder: &Path, removed: &mut u64) -> io::Result<bool> {
         }
     }
     Ok(empty)
-}
-
-fn describe(path: String, meta: &fs::Metadata, symlink: bool) -> ObjectMeta {
-    let modified_ms = meta.mtime().saturating_mul(1000).saturating_add(meta.mtime_nsec() / 1_000_000);
-    let identity = meta.ino().rotate_left(32) ^ meta.mtime_nsec().unsigned_abs();
-    ObjectMeta { path, size: meta.len(), modified_ms, symlink, identity }
 }
 
 fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>, failed: impl FnOnce(io::Error) -> Error) -> Result<Bytes> {
@@ -530,6 +507,7 @@ struct LocalWriter {
     path: String,
     written: u64,
     durable: bool,
+    system: &'static dyn System,
 }
 
 impl Write for LocalWriter {
@@ -552,7 +530,7 @@ impl LocalWriter {
         }
         drop(file);
         self.staged.rename(&self.target)?;
-        if durable { File::open(&self.staged.folder)?.sync_all() } else { Ok(()) }
+        if durable { self.system.sync_name(&self.target) } else { Ok(()) }
     }
 }
 

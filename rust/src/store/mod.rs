@@ -22,14 +22,13 @@ mod failure;
 mod http;
 mod keys;
 pub mod local;
-pub mod lookup;
 pub mod noted_writer;
 pub mod object;
 pub mod path;
 mod read_buffer;
+pub mod system;
 
 pub use cache::CacheSettings;
-pub use lookup::FoundFile;
 pub use path::{Place, canonical, resolve};
 pub use read_buffer::BufferedStore;
 
@@ -47,6 +46,15 @@ pub struct ObjectMeta {
     /// Changes if the object is replaced by another of the same size in the same millisecond, as far as the
     /// store can tell.
     pub identity: u64,
+}
+
+/// A file that was looked up by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundFile {
+    /// Size in bytes.
+    pub size: u64,
+    /// Last change, milliseconds since 1970.
+    pub modified_ms: i64,
 }
 
 /// The outcome of a put-if-absent.
@@ -216,6 +224,7 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     let scheme = path::scheme(location);
     match scheme {
         None | Some("file") => Ok(Arc::new(local::LocalStore::open(location, options)?)),
+        Some(drive) if system::native().is_drive(drive) => Ok(Arc::new(local::LocalStore::open(location, options)?)),
         Some("memory") => Ok(Arc::new(object::ObjectStoreAdapter::memory(location, options)?)),
         Some(scheme) if cloud::SCHEMES.contains(&scheme) => cloud::open(location, options),
         Some(other) => Err(Error::new(Kind::InvalidArgument, "no store for this kind of location")

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use percent_encoding::percent_decode_str;
 
-use super::Store;
+use super::{Store, system};
 use crate::error::{Error, Kind, Result};
 
 /// The place that a path in the log refers to.
@@ -72,6 +72,13 @@ pub fn locate(root: &str, decoded: &str) -> Result<Place> {
         None => return Ok(Place::Inside(relative(decoded, decoded)?)),
     };
     let root = if scheme(root) == Some("file") { local_part(root)? } else { root };
+    let spelled;
+    let absolute = if scheme(root).is_some_and(system::is_drive) {
+        spelled = system::spelled(absolute); // `/c:/data/t` of `file:///c:/data/t` becomes `C:/data/t`
+        spelled.as_str()
+    } else {
+        absolute
+    };
     if let Some(rest) = absolute.strip_prefix(root.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/')) {
         return Ok(Place::Inside(relative(rest, decoded)?));
     }
@@ -138,6 +145,16 @@ pub fn scheme(text: &str) -> Option<&str> {
     (named && rest.starts_with('/')).then_some(scheme)
 }
 
+/// Returns the path that a `file:` URL of this location has: `/C:/data` for `C:/data`. `None` for a URL of
+/// another kind.
+pub fn path_in_url(location: &str) -> Result<Option<Cow<'_, str>>> {
+    match scheme(location) {
+        None | Some("file") => local_part(location).map(|path| Some(Cow::Borrowed(path))),
+        Some(drive) if system::is_drive(drive) => Ok(Some(Cow::Owned(format!("/{location}")))),
+        Some(_) => Ok(None),
+    }
+}
+
 /// Returns the absolute path of a `file:` URL. A host is an error.
 pub fn local_part(url: &str) -> Result<&str> {
     let rest = url.strip_prefix("file:").unwrap_or(url);
@@ -161,5 +178,18 @@ mod tests {
             assert_eq!(locate_encoded("/data/table", text).unwrap(), Place::Outside(text.to_owned()));
         }
         assert!(locate_encoded("/data/table", "/other/a://b").unwrap_err().message().contains("empty segment"));
+    }
+
+    #[test]
+    fn a_root_on_a_drive_has_its_files_by_every_spelling() {
+        for text in ["a/b", "C:/data/table/a/b", "c:/data/table/a/b", "file:///C:/data/table/a/b", "file:/c:/data/table/a/b"] {
+            assert_eq!(locate_encoded("C:/data/table", text).unwrap(), Place::Inside("a/b".to_owned()), "{text}");
+        }
+        assert_eq!(locate_encoded("C:/data/table", "file:///c:/data/a").unwrap(), Place::Outside("C:/data/a".to_owned()));
+        assert_eq!(locate_encoded("C:/data/table", "D:/data/table/a").unwrap(), Place::Outside("D:/data/table/a".to_owned()));
+        assert_eq!(locate_encoded("//server/share/t", "//server/share/t/a").unwrap(), Place::Inside("a".to_owned()));
+        for text in ["C:/data/table/../a", r"C:/data/table\..\a", r"..\a", "C:%2Fdata%2Ftable%2Fa"] {
+            assert_eq!(locate_encoded("C:/data/table", text).unwrap_err().kind(), Kind::PathOutsideTable, "{text}");
+        }
     }
 }

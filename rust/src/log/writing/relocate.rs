@@ -13,6 +13,7 @@ use crate::deletion_vector::descriptor::{Descriptor, Location, StorageType};
 use crate::error::Result;
 use crate::log::schema::{self, ADD, long, text};
 use crate::store::path::{locate, locate_encoded, scheme};
+use crate::store::system::is_drive;
 use crate::store::{Place, canonical};
 use crate::z85;
 
@@ -170,8 +171,10 @@ fn with_places(
 /// Returns a location as the beginning of paths in a log: a URL, percent-encoded after its host.
 fn base_of(location: &str) -> String {
     let location = location.trim_end_matches('/');
-    if scheme(location).is_none() {
-        return format!("file://{}", encode(location));
+    match scheme(location) {
+        None => return format!("file://{}", encode(location)),
+        Some(drive) if is_drive(drive) => return format!("file:///{}", encode(location)),
+        Some(_) => {}
     }
     let host = location.find("://").map_or(0, |at| at + 3);
     let folder = location[host..].find('/').map_or(location.len(), |at| host + at);
@@ -206,6 +209,7 @@ mod tests {
         assert_eq!(base_of("/data/my table"), "file:///data/my%20table");
         assert_eq!(base_of("s3://bucket:9000/a b/t/"), "s3://bucket:9000/a%20b/t");
         assert_eq!(base_of("memory://name"), "memory://name");
+        assert_eq!(base_of("C:/data/my table"), "file:///C%3A/data/my%20table");
     }
 
     #[test]

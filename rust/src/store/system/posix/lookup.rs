@@ -7,21 +7,14 @@ use std::path::Path;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-/// A file that was looked up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FoundFile {
-    /// Size in bytes.
-    pub size: u64,
-    /// Last change, milliseconds since 1970.
-    pub modified_ms: i64,
-}
+use crate::store::FoundFile;
 
 /// Returns what the names are in `folder`, in their order; `None` for a missing file and for a folder. A
 /// missing folder is empty. Like a listing, it follows links, and a link that leads nowhere is a file.
 ///
 /// The folder is opened first: a client of NFS then asks its server for the folder's changes, and so does not
 /// answer from its cache that a new file is missing.
-pub fn look_up(folder: &Path, names: &[String]) -> io::Result<Vec<Option<FoundFile>>> {
+pub(super) fn look_up(folder: &Path, names: &[String]) -> io::Result<Vec<Option<FoundFile>>> {
     let folder = match rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
         Ok(folder) => folder,
         Err(Errno::NOENT | Errno::NOTDIR) => return Ok(vec![None; names.len()]),
