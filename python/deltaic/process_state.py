@@ -5,6 +5,13 @@ thread that the child does not have.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+
+
+def call_after_fork(function: Callable[[], None]) -> None:
+    """Makes every forked child call a function. Windows has no forks."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(after_in_child=function)
 
 
 class ProcessState:
@@ -13,8 +20,7 @@ class ProcessState:
 
     def __init__(self) -> None:
         self.reset()
-        if hasattr(os, "register_at_fork"):  # not on Windows
-            os.register_at_fork(after_in_child=self.reset)
+        call_after_fork(self.reset)
 
     def reset(self) -> None:
         """Sets all attributes to the values of a new object."""

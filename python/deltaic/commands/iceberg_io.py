@@ -10,6 +10,7 @@ from io import BytesIO
 
 from deltaic import _core
 from deltaic.errors import DeltaError, PathOutsideTableError, ProtocolError
+from deltaic.protocol.paths import local_path
 
 
 class Paths:
@@ -49,7 +50,7 @@ def reading(path: str) -> Iterator[None]:
 def _plain_location(path: str) -> str:
     """One spelling of a location: local paths without `file:`, `s3a://` and `s3n://` as `s3://`."""
     if path.startswith("file:"):
-        return "/" + path[len("file:") :].lstrip("/")
+        return local_path(path)
     return re.sub(r"^s3[an]://", "s3://", path)
 
 

@@ -32,7 +32,7 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.log import references
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store
-from deltaic.protocol.paths import decoded_path
+from deltaic.protocol.paths import decoded_path, url_path
 
 log = logging.getLogger("deltaic.commands")
 
@@ -89,7 +89,7 @@ def _parts(paths: pa.Array | pa.ChunkedArray) -> Iterator[pa.Array]:
 
 
 def _hashes(paths: pa.Array) -> Any:
-    return _core.evaluate_kernel([pa.array(["xxhash64"]), paths]).to_numpy()
+    return _core.evaluate_kernel([pa.array(["xxhash64"]), references.folded(paths)]).to_numpy()
 
 
 @dataclass
@@ -300,7 +300,7 @@ def _prefixes(location: str) -> list[str]:
     `file:///data/t/`."""
     place = location.rstrip("/")
     if "://" not in place:
-        return [f"{begin}{place}/" for begin in ("", "file:", "file://")]
+        return [f"{place}/", *(f"{begin}{url_path(place)}/" for begin in ("file:", "file://"))]
     scheme, _, rest = place.partition("://")
     schemes = ("s3", "s3a", "s3n") if scheme in ("s3", "s3a", "s3n") else (scheme,)
     return list(dict.fromkeys(f"{each}://{spelled}/" for each in schemes for spelled in (rest, decoded_path(rest))))
@@ -309,6 +309,8 @@ def _prefixes(location: str) -> list[str]:
 def _below(batch: pa.Table, location: str) -> pa.Table:
     """Returns the entries below the table with relative paths: path, size, isDir, modification_time. A null
     in one of them is an InvalidArgumentError."""
+    if os.sep != "/" and "://" not in location:  # Windows: C:\tables\orders\part-1.parquet
+        batch = batch.set_column(0, "path", pc.replace_substring(batch["path"], os.sep, "/"))
     parts = []
     for prefix in _prefixes(location):
         part = batch.filter(pc.starts_with(batch["path"], prefix))

@@ -14,6 +14,9 @@ from deltaic.log.store import locate, open_beside
 from deltaic.options import CommitOptions
 from deltaic.transaction.transaction import Transaction
 
+_FILE = "file:///" if os.name == "nt" else "file://"
+"""What stands before a local path in a URL: `/data/t` or `C:/data/t`."""
+
 
 def repair(snapshot: Snapshot, *, dry_run: bool = False, commit: CommitOptions | None = None) -> tuple[Snapshot, pa.Table]:
     """Removes missing files from the log. Returns the new snapshot and the removed files: path (decoded),
@@ -27,8 +30,9 @@ def repair(snapshot: Snapshot, *, dry_run: bool = False, commit: CommitOptions |
     names = references.data_files(adds, snapshot.location)
     vectors = references.vector_of_each(adds, snapshot.location)
     known = pa.concat_arrays([_listed(snapshot.store, ""), _known_outside(snapshot.store, pa.concat_arrays([names, vectors]))])
-    missing = pc.invert(pc.is_in(names, value_set=known))
-    unreadable = pc.and_(pc.is_valid(vectors), pc.invert(pc.is_in(vectors, value_set=known)))
+    known = references.folded(known)
+    missing = pc.invert(pc.is_in(references.folded(names), value_set=known))
+    unreadable = pc.and_(pc.is_valid(vectors), pc.invert(pc.is_in(references.folded(vectors), value_set=known)))
     gone = pc.or_(missing, unreadable)
     columns = {"path": names, "data_file_missing": missing, "deletion_vector": vectors, "deletion_vector_missing": unreadable}
     answer = pa.table(columns).filter(gone)
@@ -53,7 +57,7 @@ def _known_outside(store: _core.Store, paths: pa.Array) -> pa.Array:
     known = [paths.slice(0, 0)]
     roots = (_without_scheme(locate(root)).rstrip("/") for root in configuration.current().allowed_roots)
     for root in sorted(roots, key=len, reverse=True):  # the innermost root decides
-        places = pc.replace_substring_regex(paths, "^file://", "")
+        places = pc.replace_substring_regex(paths, f"^{_FILE}", "")
         is_here = pc.starts_with(places, f"{root}/")
         here, places, paths = paths.filter(is_here), places.filter(is_here), paths.filter(pc.invert(is_here))
         if len(here):
@@ -72,4 +76,4 @@ def _common_folder(places: pa.Array, root: str) -> str:
 
 def _without_scheme(location: str) -> str:
     """Returns a local path for its URL, and any other location as it is."""
-    return location.removeprefix("file://")
+    return location.removeprefix(_FILE)

@@ -115,7 +115,7 @@ def _vacuumed(
         doomed, folders = _not_linked(listed.files, snapshot.location), listed.folders
     if mode == "lite":
         named = pa.concat_arrays([_removed(snapshot, 0), _change_files(snapshot)])
-        doomed = doomed.filter(pc.is_in(doomed["path"], value_set=named))
+        doomed = doomed.filter(_named(doomed["path"], named))
     if dry_run or not doomed.num_rows:
         return snapshot, _answer(doomed)
     parameters: dict[str, object] = {
@@ -230,7 +230,12 @@ def _unprotected(candidates: pa.Table, snapshot: Snapshot, kept: Sequence[Snapsh
     # A checkpoint omits tombstones older than the table's retention. If `retention` is longer, they are read
     # from the commits.
     protected.append(_removed(snapshot, cutoff))
-    return candidates.filter(pc.invert(pc.is_in(candidates["path"], value_set=pa.concat_arrays(protected))))
+    return candidates.filter(pc.invert(_named(candidates["path"], pa.concat_arrays(protected))))
+
+
+def _named(paths: pa.ChunkedArray, named: pa.Array) -> pa.ChunkedArray:
+    """Returns a mask of the paths of a listing that the log names."""
+    return pc.is_in(references.folded(paths), value_set=references.folded(named))
 
 
 def _removed(snapshot: Snapshot, since: int) -> pa.Array:
@@ -269,7 +274,7 @@ def _not_linked(files: pa.Table, location: str) -> pa.Table:
     def is_plain(path: str) -> bool:
         folder, _, name = path.rpartition("/")
         if folder not in folders:
-            folders[folder] = os.path.realpath(os.path.join(root, folder)) == os.path.join(root, folder).rstrip("/")
+            folders[folder] = os.path.realpath(os.path.join(root, folder)) == os.path.normpath(os.path.join(root, folder))
         return folders[folder] and not os.path.islink(os.path.join(root, folder, name))
 
     plain = np.fromiter((is_plain(path.as_py()) for path in files["path"]), bool, files.num_rows)
@@ -292,7 +297,7 @@ def _remove_folders(location: str, folders: Sequence[str]) -> int:
     """Removes empty folders, the innermost first. Returns their number."""
     root, count = os.path.realpath(location), 0
     for folder in folders:
-        path = os.path.join(root, folder)
+        path = os.path.normpath(os.path.join(root, folder))
         if os.path.realpath(path) == path:  # the path contains no link
             with suppress(OSError):  # the folder is not empty, or does not exist
                 os.rmdir(path)

@@ -21,7 +21,7 @@ from deltaic.log import references
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import column_mapping_mode
-from deltaic.protocol.paths import NULL_FOLDER, escaped_in_folder
+from deltaic.protocol.paths import NULL_FOLDER, escaped_in_folder, url_path
 from deltaic.protocol.properties import TableProperties
 
 if TYPE_CHECKING:
@@ -141,6 +141,6 @@ def _manifest(columns: Sequence[str], values: Sequence[str | None]) -> str:
 def _locations(paths: pa.Array, location: str) -> pa.Array:
     """Converts paths to URLs for the readers of manifests. Relative paths follow the table's location, with
     `file:` on a local disk: `file:/data/orders/x.parquet`."""
-    root = location if "://" in location else f"file:{location}"
+    root = location if "://" in location else f"file:{url_path(location)}"
     inside = pc.is_in(paths, value_set=references.inside(paths))
     return pc.if_else(inside, pc.binary_join_element_wise(root.rstrip("/"), paths, "/"), paths)

@@ -3,15 +3,17 @@ Vectors)."""
 
 from __future__ import annotations
 
+import sys
 import uuid
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.protocol.paths import decoded_path, encoded_path
+from deltaic.protocol.paths import decoded_path, encoded_path, local_path
 
 _ABSOLUTE = r"^(?:[A-Za-z][A-Za-z0-9+.-]*:|/)"
+_IGNORES_CASE = sys.platform in ("win32", "darwin")
 
 
 def data_files(actions: pa.Table, location: str) -> pa.Array:
@@ -123,10 +125,15 @@ def _relative(paths: pa.Array, location: str) -> pa.Array:
 
 
 def _below(path: str, root: str) -> str:
-    plain = path
-    if plain.startswith("file:"):
-        plain = "/" + plain[len("file:") :].lstrip("/")
+    plain = local_path(path) if path.startswith("file:") else path
     return plain[len(root) :] if plain.startswith(root) else path
+
+
+def folded(paths: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Returns paths for a comparison with the paths of a listing: in lower case on systems whose file systems
+    ignore case. If the folder `p=A` exists there, a file that the log names `p=a/1.parquet` is listed as
+    `p=A/1.parquet`."""
+    return pc.utf8_lower(paths) if _IGNORES_CASE else paths
 
 
 def _flat(column: pa.ChunkedArray) -> pa.Array:

@@ -13,6 +13,7 @@ from typing import Protocol, runtime_checkable
 
 from deltaic import _core, configuration
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, PathOutsideTableError
+from deltaic.protocol.paths import local_path
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Storage options by location, of the last _MOST_OPENED locations that were opened with any.
@@ -81,7 +82,8 @@ class OneObject:
 
 def locate(path: str | os.PathLike[str]) -> str:
     """Converts a user's path to a location: an absolute local path, or the URL unchanged. `~` and variables
-    are not expanded. `file:/x`, as Hadoop writes local paths, becomes `/x`."""
+    are not expanded. `file:/x`, as Hadoop writes local paths, becomes `/x`, and on Windows `C:\\x` becomes
+    `C:/x`."""
     try:
         text = os.fspath(path)
     except TypeError:
@@ -94,7 +96,8 @@ def locate(path: str | os.PathLike[str]) -> str:
         raise InvalidArgumentError("the path of a table is empty")
     if _URL.match(text):
         return text
-    return os.path.abspath(text[5:] if text.startswith("file:/") else text)
+    path = os.path.abspath(local_path(text) if text.startswith("file:/") else text)
+    return path if os.sep == "/" else path.replace(os.sep, "/")
 
 
 Opener = Callable[[str, Mapping[str, str]], "_core.Store | None"]

@@ -6,6 +6,7 @@ encoding: where such a folder is part of a path in the log, it is encoded once m
 
 from __future__ import annotations
 
+import os
 import re
 from urllib.parse import quote, unquote
 
@@ -15,6 +16,20 @@ _OF_HIVE = frozenset("\"#%'*/:=?\\\x7f{[]^") | {chr(code) for code in range(32)}
 _ABSOLUTE = re.compile(r"/|[A-Za-z][A-Za-z0-9+.-]*:/")
 NULL_FOLDER = "__HIVE_DEFAULT_PARTITION__"
 """Hive's text of null in the name of a folder."""
+_IS_WINDOWS = os.name == "nt"
+_DRIVE = re.compile(r"/?[A-Za-z]:/")
+
+
+def local_path(url: str) -> str:
+    """Returns the path of a `file:` URL, which may have one slash or three: `/data/t`; on Windows `C:/data/t`
+    for `file:///C:/data/t`."""
+    path = "/" + url[len("file:") :].lstrip("/")
+    return path[1:] if _IS_WINDOWS and _DRIVE.match(path) else path
+
+
+def url_path(path: str) -> str:
+    """Returns the path that the `file:` URL of a local path has: `/C:/data/t` for `C:/data/t` on Windows."""
+    return f"/{path}" if _IS_WINDOWS and _DRIVE.match(path) else path
 
 
 def encoded_path(path: str) -> str:

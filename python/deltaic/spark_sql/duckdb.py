@@ -6,7 +6,6 @@ Source: Spark 4.3 in ANSI mode; tests/spark_sql/recorded holds its answers.
 
 from __future__ import annotations
 
-import os
 import re
 import threading
 from collections.abc import Mapping
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deltaic.errors import DeltaError, InvalidArgumentError
+from deltaic.process_state import call_after_fork
 from deltaic.protocol.schema import DataType, Schema
 from deltaic.spark_sql.casts import Zone
 from deltaic.spark_sql.macros import MACROS
@@ -114,7 +114,7 @@ def _after_fork() -> None:
     _installing = threading.Lock()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+call_after_fork(_after_fork)
 
 
 def prepare(connection: duckdb.DuckDBPyConnection) -> None:

@@ -8,12 +8,13 @@ Appends conflict with neither.
 
 from __future__ import annotations
 
-import os
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+from deltaic.process_state import call_after_fork
 
 if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
@@ -95,7 +96,7 @@ class _Tables:
     def __init__(self) -> None:
         self._tables: OrderedDict[tuple[str, str], _Commands] = OrderedDict()
         self._lock = threading.Lock()
-        os.register_at_fork(after_in_child=self._reset)
+        call_after_fork(self._reset)
 
     def _reset(self) -> None:
         self._lock = threading.Lock()

@@ -23,6 +23,7 @@ from deltaic import cancellation, configuration
 from deltaic.engine.duckdb.small_tables import SmallTables
 from deltaic.errors import CancelledError
 from deltaic.memory import Budget
+from deltaic.process_state import call_after_fork
 from deltaic.worker import Worker
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def _after_fork() -> None:
 
 
 atexit.register(_close_all)
-os.register_at_fork(after_in_child=_after_fork)
+call_after_fork(_after_fork)
 
 
 @dataclass(eq=False)

@@ -14,6 +14,7 @@ from typing import Any
 from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.log.log_stores.objects import Objects
 from deltaic.log.store import locate, public_options
+from deltaic.process_state import call_after_fork
 
 Lock = Callable[[str], AbstractContextManager[Any]]
 """(location of a table) -> a context manager that only one writer of this table can enter at a time."""
@@ -113,8 +114,7 @@ def _forget() -> None:
     _in_process.clear()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+call_after_fork(_forget)
 
 
 class LockedLogStores:
