@@ -63,9 +63,11 @@ class DictStore:
         return self.objects.pop(path, None) is not None
 
 
-@pytest.fixture(params=["local", "memory", "python"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> _core.Store:
-    if request.param == "local":
+@pytest.fixture(params=["local", "portable", "memory", "python"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> _core.Store:
+    if request.param == "portable":  # the local store with the calls that Windows uses
+        monkeypatch.setenv("DELTAIC_LOCAL_STORE", "portable")
+    if request.param in ("local", "portable"):
         return _core.Store(str(tmp_path / "table"))
     if request.param == "memory":
         return _core.Store(f"memory://{uuid.uuid4()}/table")

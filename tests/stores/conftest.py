@@ -34,10 +34,13 @@ def gcs() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(params=["local", "memory", "s3", "gcs", "azure"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+@pytest.fixture(params=["local", "portable", "memory", "s3", "gcs", "azure"])
+def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
     """A place for tables in each kind of store."""
     if request.param == "local":
+        return Place(str(tmp_path), {})
+    if request.param == "portable":  # the local store with the calls that Windows uses
+        monkeypatch.setenv("DELTAIC_LOCAL_STORE", "portable")
         return Place(str(tmp_path), {})
     if request.param == "memory":
         return Place(f"memory://{uuid.uuid4()}", {})
