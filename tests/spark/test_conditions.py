@@ -743,7 +743,6 @@ def test_parameters_of_a_condition(place: Place) -> None:
     assert narrowed.value.getMessageParameters() == {"fieldPath": "id", "oldField": "BIGINT", "newField": "STRING"}
 
 
-@pytest.mark.skipif(IS_REMOTE, reason="Spark Connect parses a predicate when the command runs")
 def test_parameters_of_a_predicate(place: Place) -> None:
     from pyspark.errors import AnalysisException
 
