@@ -110,19 +110,14 @@ def _java_time(value: Any, *, seconds: bool) -> str:
     return whole if seconds else f"{whole}.{f'{local.microsecond:06}'.rstrip('0') or '0'}"
 
 
-def _path(value: object) -> str:
-    """Writes the parts of a column's name in backticks."""
-    return ".".join(spark_name(str(part)) for part in (value if isinstance(value, tuple) else (value,)))
-
-
-def _names(value: object) -> str:
+def _names(value: object, between: str = ", ") -> str:
     """Writes a name, or several, in backticks."""
-    return ", ".join(spark_name(str(name)) for name in (value if isinstance(value, tuple) else (value,)))
+    return between.join(spark_name(str(name)) for name in (value if isinstance(value, tuple) else (value,)))
 
 
 _WRITTEN: dict[str, Callable[[Any], str]] = {
     "`": _names,
-    ".": _path,
+    ".": lambda value: _names(value, "."),
     "[": lambda value: f"[{_names(value)}]",
     "<": _sql_type,
     "@": lambda value: _java_time(value, seconds=False),
