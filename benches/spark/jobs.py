@@ -278,9 +278,9 @@ class Child:
                 self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
             elif self.system == "deltaic":
                 from deltaic.engine.spark.engine import engine_of
-                from deltaic.engine.spark.stores import LastSnapshot
+                from deltaic.engine.spark.stores import RecentSnapshots
 
-                engine_of(self.spark).last_snapshot = LastSnapshot()
+                engine_of(self.spark).recent_snapshots = RecentSnapshots()
 
         best, files = float("inf"), 0
         for number in range({"plan_first": 1, "plan_warm": 3, "plan_again": 4}[job]):

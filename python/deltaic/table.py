@@ -86,7 +86,7 @@ class DeltaTable(metaclass=ExplainedNames):
         else:
             from deltaic.engine.spark.engine import engine_of
 
-            self._snapshot = engine_of(spark).last_snapshot.open(spark, path, self._options, version, timestamp)
+            self._snapshot = engine_of(spark).recent_snapshots.open(spark, path, self._options, version, timestamp)
 
     @classmethod
     def _of(cls, snapshot: Snapshot, storage_options: Mapping[str, str], spark: Any = None) -> DeltaTable:

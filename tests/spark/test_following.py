@@ -117,18 +117,18 @@ def test_vectors_and_files_that_come_later(session: Any, tmp_path: Path) -> None
 
 def test_one_version_within_a_query(session: Any, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A commit that comes while a query is planned is seen by all of it or by none, subqueries included."""
-    from deltaic.engine.spark.stores import LastSnapshot
+    from deltaic.engine.spark.stores import RecentSnapshots
 
     frame = load(session, place)
     frame.createOrReplaceTempView("one_version")
-    opened = LastSnapshot.open
+    opened = RecentSnapshots.open
 
     def committed_after(self: Any, *args: Any, **named: Any) -> Any:
         found = opened(self, *args, **named)
         deltaic.write(place, [{"id": found.version + 1000}], mode="append")
         return found
 
-    monkeypatch.setattr(LastSnapshot, "open", committed_after)
+    monkeypatch.setattr(RecentSnapshots, "open", committed_after)
     joined = frame.alias("a").join(frame.alias("b"), "id").select("a.id")
     whole = session.sql(
         "SELECT (SELECT count(*) FROM one_version) AS a, (SELECT count(id) FROM one_version) AS b, count(*) AS c FROM one_version"

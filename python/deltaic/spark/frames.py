@@ -71,10 +71,10 @@ def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage
     path, version, _ = _pinned(spark, path, None, None, options)
     if version is not None:
         return read(spark, path, version=version, columns=columns, storage_options=options)
-    snapshot = engine.last_snapshot.open(spark, path, options)
+    snapshot = engine.recent_snapshots.open(spark, path, options)
 
     def newer(last: Snapshot) -> Snapshot:
-        return engine.last_snapshot.open(spark, path, options, known=last)
+        return engine.recent_snapshots.open(spark, path, options, known=last)
 
     # The location appears in query plans, so it has a hash of the store's options instead of their secrets.
     rights = hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""

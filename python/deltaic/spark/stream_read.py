@@ -31,11 +31,11 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     engine, options = engine_of(spark), read_options.stream
     if read_options.starting_timestamp is not None:
         options = replace(options, start=moment_of(spark, lit(read_options.starting_timestamp)))
-    snapshot = engine.last_snapshot.open(spark, read_options.path, dict(read_options.storage_options))
+    snapshot = engine.recent_snapshots.open(spark, read_options.path, dict(read_options.storage_options))
     with opening(spark):
         log = schema_log(read_options, snapshot.metadata.id)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
-        snapshot = engine.last_snapshot.open(spark, read_options.path, dict(read_options.storage_options), log.current.version)
+        snapshot = engine.recent_snapshots.open(spark, read_options.path, dict(read_options.storage_options), log.current.version)
     stream = TableStream(snapshot, options, log)
     schema = change_feed.with_changes(snapshot.schema) if options.changes else snapshot.schema
 

@@ -29,6 +29,7 @@ from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema, with_columns
 from deltaic.engine.spark.native.session import spark_context
+from deltaic.engine.spark.native.tables import RecentTables
 from deltaic.engine.spark.on_driver import (
     SOURCE_BYTES,
     are_grouped,
@@ -45,7 +46,7 @@ from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
 from deltaic.engine.spark.sources import conformed, frame_of
-from deltaic.engine.spark.stores import LastSnapshot, travels
+from deltaic.engine.spark.stores import RecentSnapshots, travels
 from deltaic.engine.spark.types import bare, described, shown_to_spark
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.expression import Expression, Pieces, composed
@@ -58,7 +59,6 @@ from deltaic.protocol.schema import DataType, Schema
 
 if TYPE_CHECKING:
     from deltaic.engine.spark.expressions import Analyser
-    from deltaic.engine.spark.native.tables import TableRelation
     from deltaic.log.snapshot import Snapshot
     from deltaic.log.stream import StreamFiles, TableStream
 
@@ -82,8 +82,8 @@ class SparkEngine:
         self.spark = spark
         self.read_path = ReadPath(spark, native)
         self.session = EngineSession(spark, self.read_path)
-        self.last_snapshot = LastSnapshot()
-        self._last_table: TableRelation | None = None
+        self.recent_snapshots = RecentSnapshots()
+        self._recent_tables = RecentTables()
         self._queries: Callable[[str], str] | None = None
 
     def with_queries(self, prepared: Callable[[str], str]) -> SparkEngine:
@@ -197,15 +197,8 @@ class SparkEngine:
         """A DataFrame that follows the table: each query over it sees the version that is the newest when it
         is planned. `newest`: opens it, and is given the one that was seen last. `place`: the same for the
         same table with the same rights. By public interfaces alone the DataFrame stays at `snapshot`."""
-
-        def made() -> Any:
-            return self._table(snapshot, columns, newest, place)
-
         with named_errors():
-            last = self._last_table
-            if last is None or not last.shows(snapshot, columns, place):
-                return made()
-            return self.read_path.planned("a table in a plan", last.frame, made)
+            return self._table(snapshot, columns, newest, place)
 
     def stream(self, stream: TableStream, schema: Schema, frame_of: Callable[[StreamFiles], Any]) -> Any:
         """A streaming DataFrame. `schema`: its columns. `frame_of`: the rows of a batch.
@@ -238,7 +231,17 @@ class SparkEngine:
 
     def _table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
         """All rows of a version, or of each newest one, by a leaf that is resolved when a query is planned. A
-        scan of few files is made at once, so that what is wrong with them is raised here."""
+        leaf of this session that shows the same rows is used again: the JVM has their files already."""
+
+        def made() -> Any:
+            return self._new_table(snapshot, columns, newest, place)
+
+        known = self._recent_tables.showing(snapshot, columns, place, follows=newest is not None)
+        return made() if known is None else self.read_path.planned("a table in a plan", known.frame, made)
+
+    def _new_table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
+        """Like `_table`, by a new leaf. A scan of few files is made at once, so that what is wrong with them
+        is raised here."""
         frame = None
         if not self.session.plans_tables or snapshot.core.file_count <= MOST_FILES_AT_ONCE:
             frame = self._frame(ScanPlan(snapshot), columns, as_stored=True)  # Spark pads the columns of the leaf itself
@@ -255,8 +258,7 @@ class SparkEngine:
 
             rows = TableRows(snapshot, tuple(columns), newest, place, frame_of)
             table = table_relation(self.jvm, rows, self._output(snapshot, columns), frame)
-            if newest is not None:
-                self._last_table = table
+            self._recent_tables.add(table)
             return table.frame()
 
         def public() -> Any:

@@ -4,10 +4,11 @@ driver's Hadoop file system."""
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from deltaic import _core, configuration
@@ -17,6 +18,12 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_own, open_store, opened_by
 
 Setting = Callable[[str], "str | None"]
+_Opening: TypeAlias = "tuple[str, Mapping[str, str], configuration.Configuration]"
+MOST_SNAPSHOTS = 8
+"""Maximum number of tables whose snapshot a session keeps; above it, the one that was opened
+least recently is dropped."""
+MOST_FILES = 10_000
+"""Maximum number of files of a snapshot that is kept beside others, as its file actions stay in memory."""
 _OWN = frozenset({"file", "memory", "http", "https"})
 _S3 = frozenset({"s3", "s3a", "s3n"})
 _AZURE = frozenset({"abfs", "abfss", "az", "azure", "adl", "wasb", "wasbs"})
@@ -60,12 +67,14 @@ def opening(spark: Any) -> AbstractContextManager[None]:
     return opened_by(lambda location, options: store_of(spark, location, options))
 
 
-class LastSnapshot:
-    """The snapshot that a session opened last. The next query often reads the same table: then only commits
-    that are newer than this snapshot are read."""
+class RecentSnapshots:
+    """The snapshots that a session opened last, at most MOST_SNAPSHOTS. The next query often reads the same
+    tables: then only commits that are newer than these snapshots are read. A snapshot of more than MOST_FILES
+    files is kept until another table is opened."""
 
     def __init__(self) -> None:
-        self._last: tuple[tuple[str, Mapping[str, str], configuration.Configuration], Snapshot] | None = None
+        self._lock = threading.Lock()
+        self._known: list[tuple[_Opening, Snapshot]] = []
 
     def open(
         self,
@@ -84,12 +93,20 @@ class LastSnapshot:
         if _is_set_by_session(spark, store.location, options):
             # Not kept, as the session's settings may have other credentials by now.
             return Snapshot.load(store, version=version, timestamp=timestamp)
-        key, last = (store.location, options, configuration.current()), self._last
-        if known is None and last is not None and last[0] == key:
-            known = last[1]
+        key = (store.location, options, configuration.current())
+        if known is None:
+            with self._lock:
+                known = next((each for opening, each in self._known if opening == key), None)
         snapshot = Snapshot.load(store, version=version, timestamp=timestamp, known=known)
-        self._last = key, snapshot
+        with self._lock:
+            others = [(opening, each) for opening, each in self._known if opening != key and _is_small(each)]
+            self._known = [*others[1 - MOST_SNAPSHOTS :], (key, snapshot)]
         return snapshot
+
+
+def _is_small(snapshot: Snapshot) -> bool:
+    count = snapshot.file_count_if_read
+    return count is None or count <= MOST_FILES
 
 
 def _is_set_by_session(spark: Any, location: str, options: Mapping[str, str]) -> bool:

@@ -30,6 +30,9 @@ created."""
 PLANNINGS = 32
 """Maximum number of snapshots that are kept for queries that are being planned; above it, the oldest is
 dropped. Each holds a list of files."""
+MOST_TABLES = 8
+"""Maximum number of leaves that a session keeps for the next queries; above it, the least recently used one
+is dropped."""
 
 
 @dataclass(frozen=True)
@@ -146,10 +149,37 @@ class TableRelation:
         with another DataFrame of the same relation."""
         return relation_frame(self.jvm, self.java)
 
-    def shows(self, snapshot: Snapshot, columns: Sequence[str], place: str) -> bool:
-        """True if a DataFrame that follows the table from this snapshot would have an equal leaf."""
-        rows = self.rows
-        return rows.newest is not None and rows.snapshot is snapshot and rows.place == place and rows.columns == tuple(columns)
+
+@dataclass(eq=False)
+class RecentTables:
+    """The leaves that a session used last, so that reading a table again does not send its files and deletion
+    vectors to the JVM again. At most MOST_TABLES; their deletion vectors have at most `most_set_bytes` in all, not
+    counting those of the newest leaf. A table that is read at another version replaces its leaf."""
+
+    _known: OrderedDict[tuple[str, tuple[str, ...], bool], TableRelation] = field(default_factory=OrderedDict)
+    _lock: Any = field(default_factory=threading.Lock)
+
+    def showing(self, snapshot: Snapshot, columns: Sequence[str], place: str, *, follows: bool) -> TableRelation | None:
+        """The leaf of these columns of the snapshot; None if it is not known. `follows`: True for a leaf that
+        follows the table from this snapshot on."""
+        key = (place, tuple(columns), follows)
+        with self._lock:
+            table = self._known.get(key)
+            if table is None or table.rows.snapshot is not snapshot:
+                return None
+            self._known.move_to_end(key)
+            return table
+
+    def add(self, table: TableRelation) -> None:
+        rows = table.rows
+        key = (rows.place, rows.columns, rows.newest is not None)
+        with self._lock:
+            self._known.pop(key, None)
+            self._known[key] = table
+            sizes = [each.rows.snapshot.core.with_vectors[2] for each in self._known.values()]
+            while len(sizes) > 1 and (len(sizes) > MOST_TABLES or sum(sizes[:-1]) > table.jvm.most_set_bytes):
+                self._known.popitem(last=False)
+                del sizes[0]
 
 
 def table_relation(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) -> TableRelation:
