@@ -7,7 +7,8 @@ beside paths.
 
 `--rows`: of the table that statements change, ten rows each; `--large`: of the table into which a stream
 merges 20 batches of 1,000 rows by foreachBatch, half of them new; `--commits`: of the table that a stream
-of AvailableNow reads, two in each of its batches, and copies into another table. One session at a time,
+of AvailableNow reads, two in each of its batches, and copies into another table. `micro_batch` is the
+time from such a commit of 100 rows until a running stream has copied it. One session at a time,
 the systems take turns, the minimum of each counts. DELTA_SPARK_JARS and DELTA_SPARK_PYTHON as for jobs.py.
 Rows that the systems leave behind are compared: a difference ends the bench.
 """
@@ -18,6 +19,7 @@ import argparse
 import json
 import os
 import shutil
+import statistics
 import sys
 import tempfile
 import time
@@ -44,12 +46,14 @@ BATCHES, BATCH_ROWS = 20, 1_000
 VECTORS = {"delta.enableDeletionVectors": True}
 QUERY = "SELECT count(*) AS n FROM {table} WHERE id < {first}"
 WARM, TIMED = 4, 8
+WARM_BATCHES, TIMED_BATCHES = 20, 40
 NAMED = 1.1
 """Queries by name may take so many times as long as those by path."""
 JOBS = (
     *(Job(name=name, limits=jobs.against_delta(0.25)) for name in STATEMENTS),
     Job(name="merge_batches", limits=jobs.against_delta(0.5)),
     Job(name="stream", limits=jobs.against_delta(0.5)),
+    Job(name="micro_batch", limits=jobs.against_delta(0.5)),
     Job(name="queries_by_path", limits={}),
     Job(name="queries_by_name", limits=jobs.against_delta(0.5)),
 )
@@ -89,6 +93,8 @@ def work(system: str, spark: Any, job: str, root: Path) -> dict[str, Any]:
         return streamed(spark, root, place)
     if job == "merge_batches":
         return merged(spark, root, place)
+    if job == "micro_batch":
+        return followed(spark, root, place)
     jobs.copied(root / "changed", place)
     table = f"delta.`{place}`"
     if job == "queries_by_name":
@@ -160,6 +166,29 @@ def streamed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
         writer.start(str(into)).awaitTermination()
         seconds = time.perf_counter() - start
     return {"seconds": seconds, "place": str(into)}
+
+
+def followed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
+    """-> the median seconds of a batch of a stream that follows a table, after some batches for the JVM's
+    compiler. Each commit of the table is linked into its log when the stream has copied the one before."""
+    source, checkpoint = place.with_name(f"{place.name}-source"), place.with_name(f"{place.name}-checkpoint")
+    for left in (source, checkpoint, place):  # of the pair before
+        shutil.rmtree(left, ignore_errors=True)
+    shutil.copytree(root / "commits", source, copy_function=os.link, ignore=shutil.ignore_patterns("_delta_log"))
+    commits = sorted((root / "commits" / "_delta_log").glob("0*.json"))[: WARM_BATCHES + TIMED_BATCHES]
+    (source / "_delta_log").mkdir()
+    query, seconds = None, []
+    for commit in commits:
+        start = time.perf_counter()
+        os.link(commit, source / "_delta_log" / commit.name)
+        if query is None:
+            frame = spark.readStream.format("delta").load(str(source))
+            query = frame.writeStream.format("delta").option("checkpointLocation", str(checkpoint)).start(str(place))
+        query.processAllAvailable()
+        seconds.append(time.perf_counter() - start)
+    assert query is not None
+    query.stop()
+    return {"seconds": statistics.median(seconds[WARM_BATCHES:]), "place": str(place)}
 
 
 def child(system: str, names: list[str], root: Path) -> None:

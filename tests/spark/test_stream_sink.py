@@ -172,6 +172,7 @@ writer.trigger(availableNow=True).start(sink).awaitTermination()
 """
 
 
+@pytest.mark.timeout(300 + 120 * KILLS)
 def test_each_row_once_though_the_driver_is_killed(session: Any, tmp_path: Path) -> None:
     """kill -9 of the driver at random moments after its first commit; the last run is left alone."""
     chance = random.Random(3)

@@ -36,12 +36,14 @@ def in_row_indexes(jvm: Jvm, names: Sequence[str]) -> Any:
 
 
 def _in_bits(jvm: Jvm) -> Any:
-    """`bits[row_index]`, False behind the end. `BitSetMethods.isSet` reads memory without a check, so the
-    comparison with the length must come before it."""
+    """`bits[row_index]`, False behind the end, for a row whose file has bits. `BitSetMethods.isSet` reads
+    memory without a check, so the comparison with the length must come before it. `KnownNotNull` keeps
+    checks for null out of the generated code."""
     from pyspark.sql import functions as F
 
+    bits, row_index = (_tagged(jvm, "KnownNotNull", F.col(name)) for name in (BITS, ROW_INDEX))
     offset = F.lit(jvm.get("org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET).cast("long")
-    arguments = [expression_of(jvm, column) for column in (F.col(BITS), offset, F.col(ROW_INDEX).cast("int"))]
+    arguments = [expression_of(jvm, column) for column in (bits, offset, row_index.cast("int"))]
     integers = jvm.primitive("Long"), jvm.primitive("Integer")
     methods = jvm.having("org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", jvm.type_of("java.lang.Object"), *integers)
     call = jvm.get(EXPRESSIONS + "objects.StaticInvoke")(
@@ -55,7 +57,7 @@ def _in_bits(jvm: Jvm) -> Any:
         True,
         jvm.none,
     )
-    return (F.col(ROW_INDEX) < F.octet_length(BITS).cast("long") * 8) & column_of(jvm, call)
+    return (F.shiftright(row_index, 3) < F.octet_length(bits).cast("long")) & column_of(jvm, call)
 
 
 def _in_roaring(jvm: Jvm) -> Any:
@@ -94,7 +96,11 @@ def _in_roaring(jvm: Jvm) -> Any:
 
 def opaque(jvm: Jvm, column: Any) -> Any:
     """The column behind an expression without cost that Spark pushes no condition through."""
-    return column_of(jvm, jvm.get(EXPRESSIONS + "KnownNullable")(expression_of(jvm, column)))
+    return _tagged(jvm, "KnownNullable", column)
+
+
+def _tagged(jvm: Jvm, tag: str, column: Any) -> Any:
+    return column_of(jvm, jvm.get(EXPRESSIONS + tag)(expression_of(jvm, column)))
 
 
 def expression_of(jvm: Jvm, column: Any) -> Any:
