@@ -1,6 +1,6 @@
-"""Methods of `spark.catalog` for delta.`path` and for Delta tables of the session catalog: createTable,
-tableExists, getTable, listColumns, cacheTable, isCached, uncacheTable, refreshTable. Names of anything else
-go to Spark's own methods."""
+"""Replaces methods of `spark.catalog` in an enabled session, for delta.`path` and for Delta tables of the
+session catalog: createTable, tableExists, getTable, listColumns, cacheTable, isCached, uncacheTable,
+refreshTable. Spark's own methods handle all other names."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from deltaic.spark_sql.values import type_text
 from deltaic.table import DeltaTable
 
 _WRAPPED = "_deltaic_catalog"
+"""Attribute of a method: True for a replacement."""
 
 
 def _exists(spark: Any, path: str) -> bool:
@@ -87,8 +88,10 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "listColumns": _columns,
     "refreshTable": _refresh,
 }
+# Methods that work for a name of the session catalog, and not only by the path of its table.
 _BY_NAME: dict[str, Callable[[Any, NamedTable], Any]] = {"tableExists": lambda spark, entry: True, "getTable": _table_named}
 _REFUSED = {"getTable": "DESCRIBE DETAIL delta.`path`"}
+"""Method that raises UnsupportedFeatureError for a table by path -> the statement to use instead."""
 
 
 def _create(
@@ -99,15 +102,15 @@ def _create(
     description: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Creates a table and returns its DataFrame. Without `schema`, an existing table at `path` gets the
-    name."""
+    """Creates a table and returns its DataFrame. Without `schema`, the name of an existing table at `path` is
+    added to the catalog."""
     from deltaic.spark.statements import sql
     from deltaic.spark.tables import DeltaTable as TableOnSpark
 
-    left = {key.lower(): value for key, value in (options or {}).items()}
-    location = left.pop("path", path)
-    if left:
-        raise UnsupportedFeatureError("options of a Delta table in the catalog", found=", ".join(left), expected="path alone")
+    others = {key.lower(): value for key, value in (options or {}).items()}
+    location = others.pop("path", path)
+    if others:
+        raise UnsupportedFeatureError("options of a Delta table in the catalog", found=", ".join(others), expected="path alone")
     if schema is None:
         texts = [f"LOCATION {lit(location)}"] if location is not None else []
         texts += [f"COMMENT {lit(description)}"] if description is not None else []
@@ -146,7 +149,7 @@ def _wrap_create(catalogs: Any) -> None:
 
 
 def wrap(catalogs: Any) -> None:
-    """Replaces the methods of a session's catalog class, `catalogs`. A second call changes nothing."""
+    """Replaces the methods of a session's class of catalogs. A second call changes nothing."""
     _wrap_create(catalogs)
     for name, call in _CALLS.items():
         _wrap(catalogs, name, call)

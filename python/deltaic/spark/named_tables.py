@@ -1,8 +1,9 @@
 """Delta tables and views in Spark's session catalog (in memory, or a Hive metastore): finds, adds, renames
 and removes entries.
 
-An entry has the provider `delta` and a location, but no columns, as delta-spark writes it; the table's log
-has the rest. So deltaic finds tables that a Delta jar has added, and a Delta jar finds those of deltaic.
+An entry has the provider `delta` and a location, but no columns: those are in the table's log. delta-spark
+writes the same entries, so deltaic finds tables that a Delta jar has added, and a Delta jar finds those of
+deltaic.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ SESSION_CATALOG = "spark_catalog"
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A Delta table in the session catalog. `path`: its location, as `DeltaTable` takes it. `managed`: DROP
-    TABLE deletes its files."""
+    """A Delta table in the session catalog. `parts`: schema and name. `path`: the location, as `DeltaTable`
+    takes it. `managed`: True if DROP TABLE deletes the files."""
 
     parts: tuple[str, str]
     path: str
@@ -39,7 +40,7 @@ class NamedTable:
 
 
 def parsed(identifier: Any) -> Name | None:
-    """Parses a table name; None for anything else."""
+    """Parses a table name. Returns None for anything else."""
     if not isinstance(identifier, str):
         return None
     try:
@@ -54,9 +55,9 @@ def parsed(identifier: Any) -> Name | None:
 def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
     """Returns the Delta table with this name; None for a temporary view, a table of another format, and an
     unknown name."""
-    if (located := _located(spark, parts)) is None:
+    if (name_and_entry := _located(spark, parts)) is None:
         return None
-    place, entry = located
+    place, entry = name_and_entry
     if isinstance(entry, names.Entry):
         is_table = (entry.provider or "").lower() in FORMATS and entry.location is not None
         return NamedTable(place, path_at(str(entry.location)), entry.kind == "MANAGED") if is_table else None
@@ -86,9 +87,9 @@ class ViewQuery:
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     """Returns the persistent view with this name; None for a temporary view, a table, and an unknown
     name."""
-    if (located := _located(spark, parts)) is None:
+    if (name_and_entry := _located(spark, parts)) is None:
         return None
-    place, entry = located
+    place, entry = name_and_entry
     if isinstance(entry, names.Entry):
         if entry.view is None:
             return None
@@ -105,9 +106,9 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
 
 
 def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
-    """Finds a table or persistent view of the session catalog: returns its schema and name, and its entry (a
-    CatalogTable of the JVM; on Connect, a `names.Entry`). None for a temporary view, which hides tables of
-    its name, for a name of another catalog, and for an unknown name."""
+    """Finds a table or persistent view of the session catalog. Returns the pair (schema, name) and the entry
+    (a CatalogTable of the JVM; on Connect, a `names.Entry`). Returns None for a temporary view, which hides
+    tables of its name, for a name of another catalog, and for an unknown name."""
     ours = _in_session_catalog(parts)
     if ours is None:
         return None
@@ -123,8 +124,8 @@ def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | 
 
 @dataclass(frozen=True)
 class NewTable:
-    """A name that a statement gives to a table at `path`. `enters`: the name is not in the catalog yet.
-    `managed`: the path is a folder of the warehouse."""
+    """The name and location of a table that a statement writes. `parts`: schema and name. `enters`: True if
+    the name is not in the catalog yet. `managed`: True if `path` is a folder of the warehouse."""
 
     parts: tuple[str, str]
     path: str
@@ -133,10 +134,12 @@ class NewTable:
 
 
 def place_of(spark: Any, name: Name, location: str | None, existing: Existing = "use") -> NewTable:
-    """Returns the location of a named table, existing or new: `location`, else a folder of the warehouse.
-    Raises TableAlreadyExistsError if a view or a table of another format has the name. `existing`: what the
-    call does with a Delta table of the name; "use" raises InvalidArgumentError if that is at another
-    place."""
+    """Returns name and location of an existing or a new table. A new table is at `location`, or else in a
+    folder of the warehouse. `existing`: what the caller does with an existing table: "error", "ignore" or
+    "use".
+
+    Raises TableAlreadyExistsError if a view or a table of another format has the name, or if `existing` is
+    "error" and the table is not at `location`; InvalidArgumentError for another location with "use"."""
     ours = _in_session_catalog(name.parts)
     if ours is None:
         raise UnsupportedFeatureError("tables by name outside of the session catalog", found=str(name), expected="delta.`path`")
@@ -164,15 +167,16 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
 
 
 def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
-    """Returns the forms of a table's name that messages of Spark have, as values of an error. Of the table
-    `t` these are:
+    """Returns the forms of a table's name that Spark's messages use, as values of an error. For the table `t`
+    they are:
 
     - `table`: spark_catalog.default.t, or delta.`path`
     - `quoted_table`: `spark_catalog`.`default`.`t`
     - `relation`: `default`.`t`
     - `schema`: `spark_catalog`.`default`
-    - `relation_path`: [`spark_catalog`.`default`], the schemas in which Spark has looked for the name
-    - `search_path`: those of a name without a schema, which may be one of a temporary view
+    - `relation_path`: [`spark_catalog`.`default`], the schemas in which Spark looks for a name with a schema
+    - `search_path`: [`system`.`session`, `spark_catalog`.`default`], those for a name without a schema, which
+      may be the name of a temporary view
     """
     is_path = len(parts) == 2 and parts[0].lower() in FORMATS
     ours = tuple(parts) if is_path else _in_session_catalog(parts)
@@ -191,8 +195,8 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
-    """Adds the name of a table to the catalog if the body, which creates the table, succeeds. Errors of the
-    body get the table's name."""
+    """Adds the name of a table to the catalog after the body, which creates the table. If the body raises a
+    DeltaError, the name is not added, and the error gets the forms of the name. `new` None: does nothing."""
     try:
         with making_managed(new is not None and new.managed), _entering(spark, new):
             yield
@@ -229,8 +233,9 @@ def enter_view(
     *,
     replaces: bool,
 ) -> None:
-    """Adds a view to the catalog. `query_columns`: the names of the query's columns. `schema`: the view's
-    columns, a pyspark StructType. `tables`: name and path of each table that the query reads."""
+    """Adds a persistent view to the catalog. `text`: the view's query. `query_columns`: names of the query's
+    columns. `schema`: the view's columns, a pyspark StructType. `tables`: name and path of each table that
+    the query reads."""
     ours = _in_session_catalog(name.parts)
     if ours is None:
         raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
@@ -250,7 +255,8 @@ def enter_view(
 
 
 def drop(spark: Any, name: Name, *, purges: bool) -> None:
-    """Removes a table from the catalog, and deletes its files if it is managed."""
+    """Removes a table from the catalog, and deletes its files if it is managed. `purges`: True for DROP TABLE
+    … PURGE."""
     known = named_table(spark, name.parts)
     assert known is not None
     if not has_jvm(spark):
@@ -262,8 +268,8 @@ def drop(spark: Any, name: Name, *, purges: bool) -> None:
 
 
 def rename(spark: Any, name: Name, new: Name) -> None:
-    """Renames a table; the files of a managed one move with it. Raises TableAlreadyExistsError if the new
-    name is taken."""
+    """Renames a table. The files of a managed table move to the folder of the new name. Raises
+    TableAlreadyExistsError if a table or view has the new name."""
     known = named_table(spark, name.parts)
     assert known is not None
     ours = _in_session_catalog(new.parts)
@@ -280,8 +286,8 @@ def rename(spark: Any, name: Name, new: Name) -> None:
 
 
 def relocate(spark: Any, name: Name, path: str) -> None:
-    """Lets a name stand for the table at another path. On Spark Connect, UnsupportedFeatureError for a
-    managed table: only DROP takes its name away there, and its files too."""
+    """Changes the location of a catalog entry to `path`. No file moves. On Spark Connect a managed table
+    raises UnsupportedFeatureError: the entry would have to be dropped, and DROP deletes its files."""
     known = named_table(spark, name.parts)
     assert known is not None
     if has_jvm(spark):
@@ -303,7 +309,8 @@ def _default_path(spark: Any, place: tuple[str, str]) -> str:
 
 
 def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
-    """Returns the parts of a name without the session catalog's; None for a name of another catalog."""
+    """Returns the parts of a name without the part of the session catalog; None for a name of another
+    catalog."""
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return tuple(parts[1:])
     return tuple(parts) if len(parts) in (1, 2) else None
