@@ -1,8 +1,8 @@
-"""A Catalyst expression that tells whether a row's index is in the deletion vector of its file, or in the
-file's selected row indexes.
+"""A Catalyst expression that is true if a row's index is in the deletion vector of its file, or in the file's
+selected row indexes.
 
 The row indexes are a constant of the file, so each task gets those of its own files. Nothing is joined or
-broadcast: the look-up is part of the generated code of the scan's stage.
+broadcast: the generated code of the scan's stage looks up each row's index.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ most one of them is not null."""
 
 
 def in_row_indexes(jvm: Jvm, names: Sequence[str]) -> Any:
-    """Column: True if the row's index is in the row indexes of its file. `names`: those of INDEX_COLUMNS
-    that the frame has."""
+    """Returns a column that is true if the row's index is in the row indexes of its file. `names`: those of
+    INDEX_COLUMNS that the frame has."""
     from pyspark.sql import functions as F
 
     condition = None
@@ -36,8 +36,8 @@ def in_row_indexes(jvm: Jvm, names: Sequence[str]) -> Any:
 
 
 def _in_bits(jvm: Jvm) -> Any:
-    """`bits[row_index]`, False behind the end. `BitSetMethods.isSet` reads memory without a check, so the
-    comparison with the length must come before it."""
+    """Returns the column `bits[row_index]`, false behind the end. `BitSetMethods.isSet` reads memory without
+    a check, so the comparison with the length must come first."""
     from pyspark.sql import functions as F
 
     offset = F.lit(jvm.get("org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET).cast("long")
@@ -93,7 +93,7 @@ def _in_roaring(jvm: Jvm) -> Any:
 
 
 def opaque(jvm: Jvm, column: Any) -> Any:
-    """The column behind an expression without cost that Spark pushes no condition through."""
+    """Wraps a column in an expression without cost, through which Spark pushes no condition."""
     return column_of(jvm, jvm.get(EXPRESSIONS + "KnownNullable")(expression_of(jvm, column)))
 
 

@@ -1,4 +1,4 @@
-"""A table as a leaf of an analysed plan. An optimizer rule (`PlanTables` of `driver_classes`) replaces the
+"""Makes a table a leaf of an analysed plan. An optimizer rule (`PlanTables` of `driver_classes`) replaces the
 leaf by the scan of one version when Spark plans a query.
 
 So a DataFrame can follow a table: each query sees the version that is the newest when the query is planned.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from deltaic.engine.spark.errors import said_to_java
+from deltaic.engine.spark.errors import java_error_text
 from deltaic.engine.spark.native.file_index import java_relation, relation_frame
 from deltaic.engine.spark.native.filters import partition_predicate
 from deltaic.engine.spark.native.jvm import Jvm
@@ -28,8 +28,8 @@ SCHEMA_CHANGED = "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS KD007"
 """Condition and SQLSTATE of the error for a table whose columns have changed since the DataFrame was
 created."""
 PLANNINGS = 32
-"""Maximum number of snapshots that are kept for queries that are being planned; above it, the oldest is
-dropped. Each holds a list of files."""
+"""Maximum number of snapshots that are cached for queries that are being planned; above it, the oldest one is
+dropped. Each snapshot has a list of files."""
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ class TableRows:
 
 @dataclass(eq=False)
 class QuerySnapshots:
-    """The version of each table that a query sees, so that all leaves of a table in one query read the same
-    one. `_known`: by the query's planning text (of `PlanTables`) and the leaf's `place`."""
+    """The snapshots that queries read, so that all leaves of a table in one query read the same version.
+    `_known`: (text of the query's planning, from `PlanTables`; `place` of the leaf) -> snapshot."""
 
     _known: OrderedDict[tuple[str, str], Snapshot] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=threading.Lock)
@@ -76,7 +76,7 @@ _plannings = QuerySnapshots()
 
 class TableLeaf:
     """The Python side of `TableFiles` of `driver_classes`. `frame`: the DataFrame of `rows.snapshot`, or
-    None. Its plan is kept, and used for queries that see the same version."""
+    None. The last plan is cached, and used by queries that read the same version."""
 
     def __init__(self, jvm: Jvm, rows: TableRows, frame: Any) -> None:
         self._jvm, self._rows = jvm, rows
@@ -85,18 +85,18 @@ class TableLeaf:
         self._used_by: str | None = None
 
     def plan(self, planning: str, metadata: str | None) -> Any:
-        """The analysed plan of the rows of the version that the query sees, or the text `CONDITION SQLSTATE
-        message` of an error. `planning`: the same text within one query. `metadata`: the type of `_metadata`
-        as JSON, or None."""
+        """Returns the analysed plan of the rows of the version that the query reads, or the text `CONDITION
+        SQLSTATE message` of an error. `planning`: text that is the same within one query. `metadata`: the
+        type of `_metadata` as JSON, or None."""
         try:
             return self._plan(planning, metadata)
         except DeltaError as error:
-            return said_to_java(error, f"{type(error).__module__}.{type(error).__name__}: {error}")
+            return java_error_text(error, f"{type(error).__module__}.{type(error).__name__}: {error}")
 
     def totals(self, planning: str, aggregates: str, conditions: Any) -> Any:
-        """Values of aggregates over the rows for which all conditions are true, as a Java List of text; None
-        if the log does not have them. `aggregates`: one on each line, as `totals.totals` takes them.
-        `conditions`: a Seq of Catalyst expressions."""
+        """Returns the values of aggregates over the rows for which all conditions are true, as a Java List of
+        text; None if the log does not have them. `aggregates`: one on each line, as `totals.totals` takes
+        them. `conditions`: a Seq of Catalyst expressions."""
         try:
             with self._lock:
                 last = self._built[0]
@@ -118,8 +118,8 @@ class TableLeaf:
             last, built = self._built
         snapshot = _plannings.version_for(planning, self._rows, last)
         with self._lock:
-            # The kept plan is used once in a query: if a query names the table twice, the second scan needs
-            # expression ids of its own.
+            # The cached plan is used once in a query: if the query names the table twice, the second scan
+            # needs expression ids of its own.
             if metadata is None and built is not None and snapshot is last and self._used_by != planning:
                 self._used_by = planning
                 return built
@@ -135,27 +135,27 @@ class TableLeaf:
 
 @dataclass(frozen=True, eq=False)
 class TableRelation:
-    """The leaf of a table as a Java HadoopFsRelation, of which DataFrames are made by one call."""
+    """The leaf of a table as a Java HadoopFsRelation, of which one call makes a DataFrame."""
 
     jvm: Jvm
     rows: TableRows
     java: Any
 
     def frame(self) -> Any:
-        """A DataFrame of the table. Its columns have expression ids of their own, so that it can be joined
-        with another DataFrame of the same relation."""
+        """Returns a new DataFrame of the table. Its columns have expression ids of their own, so that it can
+        be joined with another DataFrame of the same relation."""
         return relation_frame(self.jvm, self.java)
 
     def shows(self, snapshot: Snapshot, columns: Sequence[str], place: str) -> bool:
-        """True if a DataFrame that follows the table from this snapshot would have an equal leaf."""
+        """True if this relation is the leaf of a DataFrame that follows the table from this snapshot."""
         rows = self.rows
         return rows.newest is not None and rows.snapshot is snapshot and rows.place == place and rows.columns == tuple(columns)
 
 
 def table_relation(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) -> TableRelation:
-    """The leaf of a table with the columns of `schema` (a pyspark StructType). `frame`: the DataFrame of
-    `rows.snapshot` if it exists already, else None. TypeError if Spark does not run the optimizer rule that
-    replaces the leaf."""
+    """Creates the leaf of a table with the columns of `schema` (a pyspark StructType). `frame`: the DataFrame
+    of `rows.snapshot` if it exists already, else None. Raises TypeError if Spark does not run the optimizer
+    rule that replaces the leaf."""
     leaf = TableLeaf(jvm, rows, frame)
     size = rows.snapshot.core.size_in_bytes
     root = "" if rows.newest is None else rows.snapshot.location
@@ -167,7 +167,7 @@ def table_relation(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) ->
 
 
 def _rehearse(jvm: Jvm, table: TableRelation) -> None:
-    """Installs the optimizer rule and checks, once per session, that Spark runs it: TypeError if the
+    """Installs the optimizer rule and checks, once per session, that Spark runs it. Raises TypeError if the
     optimized plan still has the leaf."""
     if jvm.plans_tables:
         return
@@ -185,16 +185,16 @@ def _no_columns() -> Any:
 
 
 def _key(rows: TableRows) -> str:
-    """The key of the leaf's file index. Spark takes leaves with equal keys for equal plans, and finds cached
-    rows by them."""
+    """Returns the key of the leaf's file index. Spark considers leaves with equal keys as equal plans, and so
+    finds cached rows."""
     snapshot = rows.snapshot
     version = "newest" if rows.newest is not None else f"{snapshot.metadata.id} {snapshot.version}"
     return f"deltaic table {rows.place} {version} {' '.join(rows.columns)}"
 
 
 def _changes(rows: TableRows, now: Snapshot) -> list[str]:
-    """The reasons why the columns of a plan cannot be read from the version `now`. Columns that were added
-    since are no reason."""
+    """Returns the reasons why the columns of a plan cannot be read from the version `now`. Columns that were
+    added later are no reason."""
     then = rows.snapshot
     if (
         then.metadata.schema_string == now.metadata.schema_string
