@@ -123,12 +123,12 @@ def _create(
 
 
 def _wrap_create(catalogs: Any) -> None:
-    own = catalogs.createTable
-    if hasattr(own, _WRAPPED):
+    original = catalogs.createTable
+    if hasattr(original, _WRAPPED):
         return
 
     @raises_as_spark()
-    @functools.wraps(own)
+    @functools.wraps(original)
     def wrapped(
         self: Any,
         tableName: str,
@@ -141,7 +141,7 @@ def _wrap_create(catalogs: Any) -> None:
         spark = self._sparkSession
         format = source or spark.conf.get("spark.sql.sources.default", "parquet")
         if enabled_as(spark) is None or str(format).lower() not in FORMATS:
-            return own(self, tableName, path, source, schema, description, **options)
+            return original(self, tableName, path, source, schema, description, **options)
         return _create(spark, tableName, path, schema, description, options)
 
     wrapped.__dict__[_WRAPPED] = True
@@ -162,15 +162,15 @@ def _refuse(name: str, instead: str, spark: Any, path: str) -> None:
 
 
 def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
-    own = getattr(catalogs, name, None)
-    if own is None or hasattr(own, _WRAPPED):
+    original = getattr(catalogs, name, None)
+    if original is None or hasattr(original, _WRAPPED):
         return
 
     @raises_as_spark()
-    @functools.wraps(own)
+    @functools.wraps(original)
     def wrapped(self: Any, tableName: str, *args: Any, **named: Any) -> Any:
         if enabled_as(self._sparkSession) is None:
-            return own(self, tableName, *args, **named)
+            return original(self, tableName, *args, **named)
         database = args[0] if args and isinstance(args[0], str) else named.get("dbName")
         path = path_named(tableName) if database is None else None
         if path is None:
@@ -184,7 +184,7 @@ def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
             path = None if entry is None else entry.path
             args, named = (args[1:] if args and isinstance(args[0], str) else args), {k: v for k, v in named.items() if k != "dbName"}
         if path is None:
-            return own(self, tableName, *args, **named) if database is None else own(self, tableName, database)
+            return original(self, tableName, *args, **named) if database is None else original(self, tableName, database)
         return call(self._sparkSession, path, *args, **named)
 
     wrapped.__dict__[_WRAPPED] = True

@@ -32,9 +32,9 @@ def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
     if not is_classic_column(value):
         if is_of_connect(value):
             return connect_text(value, what)
-        found = f"{type(value).__name__} {value!r}"[:80]
+        description = f"{type(value).__name__} {value!r}"[:80]
         raise InvalidTypeError(
-            f"{what} is of the wrong type", found=found, expected="a Spark SQL Column or a string: an expression in SQL syntax"
+            f"{what} is of the wrong type", found=description, expected="a Spark SQL Column or a string: an expression in SQL syntax"
         )
     return infix(text_of(value, what, origins or Origins()))
 

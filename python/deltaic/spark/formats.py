@@ -145,8 +145,8 @@ def _read(spark: Any, read_options: ReadOptions) -> Any:
     version = read_options.version
     if read_options.timestamp is not None:
         version = version_at(spark, read_options.path, timestamp_of(spark, lit(read_options.timestamp)), options)
-    opened = DeltaTable(read_options.path, version=version, storage_options=options, spark=spark)
-    return opened.scan(read_options.columns).to_spark()
+    table = DeltaTable(read_options.path, version=version, storage_options=options, spark=spark)
+    return table.scan(read_options.columns).to_spark()
 
 
 def _read_changes(spark: Any, read_options: ReadOptions, changes: ChangeOptions) -> Any:

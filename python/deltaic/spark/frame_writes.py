@@ -79,12 +79,12 @@ def write_frame(
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession
-    completed = _with_settings(spark, state, save_mode)
+    complete_state = _with_settings(spark, state, save_mode)
     for name, columns in (("partitionBy", state.partition_by), ("clusterBy", state.cluster_by)):
         if columns:
-            completed.put({name: ",".join(map(col, columns))})
-    optimize = _taken_flag(completed.options, "optimizeWrite")
-    write_options = WriteOptions.of(completed.options, save_mode)
+            complete_state.put({name: ",".join(map(col, columns))})
+    optimize = _taken_flag(complete_state.options, "optimizeWrite")
+    write_options = WriteOptions.of(complete_state.options, save_mode)
     if write_options.by_partition:
         write_options = write_options.into(_metadata(spark, write_options))
     job = replace(
@@ -107,18 +107,18 @@ def write_frame(
 
 def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
     """Returns the writer's options, with the session's settings in place of options that are not set."""
-    completed = BuilderState()
-    completed.put(state.options)
-    if mode == "overwrite" and not completed.has("replaceWhere") and not completed.has("partitionOverwriteMode"):
-        is_dynamic = settings.overwrites_partitions(spark) and not _is_true(completed, "overwriteSchema")
-        completed.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
-    if merges_schema(spark, completed):
-        completed.put({"mergeSchema": "true"})
-    if not completed.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
-        completed.put({"optimizeWrite": "true"})
-    if not completed.has("maxRecordsPerFile"):
-        completed.put({"maxRecordsPerFile": settings.setting_text(spark, settings.RECORDS)})
-    return completed
+    complete_state = BuilderState()
+    complete_state.put(state.options)
+    if mode == "overwrite" and not complete_state.has("replaceWhere") and not complete_state.has("partitionOverwriteMode"):
+        is_dynamic = settings.overwrites_partitions(spark) and not _is_true(complete_state, "overwriteSchema")
+        complete_state.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
+    if merges_schema(spark, complete_state):
+        complete_state.put({"mergeSchema": "true"})
+    if not complete_state.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
+        complete_state.put({"optimizeWrite": "true"})
+    if not complete_state.has("maxRecordsPerFile"):
+        complete_state.put({"maxRecordsPerFile": settings.setting_text(spark, settings.RECORDS)})
+    return complete_state
 
 
 def merges_schema(spark: Any, state: BuilderState) -> bool:

@@ -58,10 +58,10 @@ def read(
     1
     """
     path, version, timestamp = _pinned(spark, path, version, timestamp, storage_options or {})
-    opened = table.DeltaTable(path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark)
-    frame = opened.scan(columns, where).to_spark()
+    delta_table = table.DeltaTable(path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark)
+    frame = delta_table.scan(columns, where).to_spark()
     whole = version is None and timestamp is None and columns is None and where is None
-    return with_view_names(spark, frame, opened.location) if whole else frame
+    return with_view_names(spark, frame, delta_table.location) if whole else frame
 
 
 def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage_options: Mapping[str, str] | None = None) -> Any:

@@ -161,7 +161,7 @@ def _interleaved(*values: pa.Array) -> pa.Array:
 
 
 def _deleted(vectors: pa.Array, rows: pa.Array) -> pa.Array:
-    return _core.rows_deleted(vectors, rows.cast(pa.int64()))  # pandas has whole numbers with nulls as floats
+    return _core.rows_deleted(vectors, rows.cast(pa.int64()))  # pandas stores integers with nulls as floats
 
 
 def _ids_in_rows(values: pa.Array, bounds: pa.Array) -> pa.Array:
@@ -169,7 +169,7 @@ def _ids_in_rows(values: pa.Array, bounds: pa.Array) -> pa.Array:
 
 
 def _range_ids(values: pa.Array, limits: Sequence[Any]) -> pa.Array:
-    if pa.types.is_null(values.type):  # pandas without a single value has no type
+    if pa.types.is_null(values.type):  # a pandas column of nulls alone has no type
         return pa.repeat(pa.scalar(0, pa.int32()), len(values))
     return _core.range_ids(values, pa.array(limits, values.type))
 

@@ -40,8 +40,8 @@ class DeltaMergeBuilder:
     whenNotMatchedBySource.... For each row, the first clause of its kind whose condition is true applies.
 
     `condition`: text in Spark's SQL dialect or a Column; None is always true. `set`, `values`: a dict from
-    column name to value (SQL text or a Column). A clause raises InvalidArgumentError without its dict,
-    InvalidTypeError for another type; `execute` raises the errors of names and types.
+    column name to value (SQL text or a Column). A clause raises InvalidArgumentError without its dict, and
+    InvalidTypeError for an argument of another type; `execute` raises errors in conditions and values.
 
     >>> merge = table.alias("t").merge(news, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
     >>> merge.execute().first().asDict()

@@ -24,15 +24,15 @@ _TARGET = "__deltaic_t"
 
 def wrap(frames: Any) -> None:
     """Replaces `mergeInto` of the session's DataFrame class, `frames`. A second call changes nothing."""
-    own = getattr(frames, "mergeInto", None)
-    if own is None or hasattr(own, _WRAPPED):
+    original = getattr(frames, "mergeInto", None)
+    if original is None or hasattr(original, _WRAPPED):
         return
 
     @raises_as_spark()
-    @functools.wraps(own)
+    @functools.wraps(original)
     def merged_into(self: Any, table: str, condition: Any) -> Any:
         path = path_or_named(self.sparkSession, table) if enabled_as(self.sparkSession) is not None else None
-        return own(self, table, condition) if path is None else PathMerge(self, path, condition)
+        return original(self, table, condition) if path is None else PathMerge(self, path, condition)
 
     merged_into.__dict__[_WRAPPED] = True
     patches.replace(frames, "mergeInto", merged_into)

@@ -109,15 +109,15 @@ def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | 
     """Finds a table or persistent view of the session catalog. Returns the pair (schema, name) and the entry
     (a CatalogTable of the JVM; on Connect, a `names.Entry`). Returns None for a temporary view, which hides
     tables of its name, for a name of another catalog, and for an unknown name."""
-    ours = _in_session_catalog(parts)
-    if ours is None:
+    local_parts = _in_session_catalog(parts)
+    if local_parts is None:
         return None
     if not has_jvm(spark):
-        known = names.entry_of(spark, ours)
-        return None if known is None else ((known.schema, ours[-1]), known)
-    if len(ours) == 1 and has_temporary_view(spark, ours[0]):
+        connect_entry = names.entry_of(spark, local_parts)
+        return None if connect_entry is None else ((connect_entry.schema, local_parts[-1]), connect_entry)
+    if len(local_parts) == 1 and has_temporary_view(spark, local_parts[0]):
         return None
-    place = _qualified(spark, ours)
+    place = _qualified(spark, local_parts)
     entry = catalog.entry_of(spark, place)
     return None if entry is None else (place, entry)
 
@@ -140,22 +140,22 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
 
     Raises TableAlreadyExistsError if a view or a table of another format has the name, or if `existing` is
     "error" and the table is not at `location`; InvalidArgumentError for another location with "use"."""
-    ours = _in_session_catalog(name.parts)
-    if ours is None:
+    local_parts = _in_session_catalog(name.parts)
+    if local_parts is None:
         raise UnsupportedFeatureError("tables by name outside of the session catalog", found=str(name), expected="delta.`path`")
-    if (known := named_table(spark, ours)) is not None:
-        if location is not None and path_at(location).rstrip("/") != known.path.rstrip("/"):
+    if (existing_table := named_table(spark, local_parts)) is not None:
+        if location is not None and path_at(location).rstrip("/") != existing_table.path.rstrip("/"):
             if existing == "error":
-                error = TableAlreadyExistsError("the name is that of a table at another place", where=str(name), found=known.path)
-                raise error.with_values(**naming(spark, known.parts))
-            if existing == "ignore" and DeltaTable.exists(known.path):
-                return NewTable(known.parts, known.path, False, known.managed)
+                error = TableAlreadyExistsError("the name is that of a table at another place", where=str(name), found=existing_table.path)
+                raise error.with_values(**naming(spark, existing_table.parts))
+            if existing == "ignore" and DeltaTable.exists(existing_table.path):
+                return NewTable(existing_table.parts, existing_table.path, False, existing_table.managed)
             mismatch = InvalidArgumentError(
-                "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place", found=location, expected=known.path
+                "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place", found=location, expected=existing_table.path
             )
-            raise mismatch.with_values(**naming(spark, known.parts))
-        return NewTable(known.parts, known.path, False, known.managed)
-    place = _qualified(spark, ours)
+            raise mismatch.with_values(**naming(spark, existing_table.parts))
+        return NewTable(existing_table.parts, existing_table.path, False, existing_table.managed)
+    place = _qualified(spark, local_parts)
     if not spark.catalog.databaseExists(place[0]):
         raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0]).with_values(**naming(spark, place))
     if _is_taken(spark, place):
@@ -179,13 +179,13 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
       may be the name of a temporary view
     """
     is_path = len(parts) == 2 and parts[0].lower() in FORMATS
-    ours = tuple(parts) if is_path else _in_session_catalog(parts)
-    place = tuple(parts[-2:]) if ours is None else _qualified(spark, ours)
-    known = SESSION_CATALOG if ours is not None else parts[0]
-    relation, schema = ".".join(map(spark_name, place)), ".".join(map(spark_name, (known, *place[:-1])))
+    local_parts = tuple(parts) if is_path else _in_session_catalog(parts)
+    place = tuple(parts[-2:]) if local_parts is None else _qualified(spark, local_parts)
+    catalog_name = SESSION_CATALOG if local_parts is not None else parts[0]
+    relation, schema = ".".join(map(spark_name, place)), ".".join(map(spark_name, (catalog_name, *place[:-1])))
     return {
-        "table": f"delta.{spark_name(place[1])}" if is_path else ".".join((known, *place)),
-        "quoted_table": f"{spark_name(known)}.{relation}",
+        "table": f"delta.{spark_name(place[1])}" if is_path else ".".join((catalog_name, *place)),
+        "quoted_table": f"{spark_name(catalog_name)}.{relation}",
         "relation": relation,
         "schema": schema,
         "relation_path": f"[{schema}]",
@@ -236,13 +236,13 @@ def enter_view(
     """Adds a persistent view to the catalog. `text`: the view's query. `query_columns`: names of the query's
     columns. `schema`: the view's columns, a pyspark StructType. `tables`: name and path of each table that
     the query reads."""
-    ours = _in_session_catalog(name.parts)
-    if ours is None:
+    local_parts = _in_session_catalog(name.parts)
+    if local_parts is None:
         raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
     if not has_jvm(spark):
         for table in tables:
             names.set_columns(spark, *table)
-        names.enter_view(spark, ours, text, schema.names, comment, replaces=replaces)
+        names.enter_view(spark, local_parts, text, schema.names, comment, replaces=replaces)
         return
     properties = {
         "view.catalogAndNamespace.numParts": "2",
@@ -251,52 +251,52 @@ def enter_view(
         "view.query.out.numCols": str(len(query_columns)),
         **{f"view.query.out.col.{at}": column for at, column in enumerate(query_columns)},
     }
-    catalog.enter_view(spark, _qualified(spark, ours), text, schema.json(), comment, properties, replaces=replaces)
+    catalog.enter_view(spark, _qualified(spark, local_parts), text, schema.json(), comment, properties, replaces=replaces)
 
 
 def drop(spark: Any, name: Name, *, purges: bool) -> None:
     """Removes a table from the catalog, and deletes its files if it is managed. `purges`: True for DROP TABLE
     … PURGE."""
-    known = named_table(spark, name.parts)
-    assert known is not None
+    existing_table = named_table(spark, name.parts)
+    assert existing_table is not None
     if not has_jvm(spark):
-        names.drop(spark, known.parts, purges=purges)
+        names.drop(spark, existing_table.parts, purges=purges)
         return
-    catalog.remove(spark, known.parts, purges=purges)
-    if known.managed:  # an in-memory catalog does not delete the files of a format that it does not know
-        delete_folder(spark, known.path)
+    catalog.remove(spark, existing_table.parts, purges=purges)
+    if existing_table.managed:  # an in-memory catalog does not delete the files of a format that it does not know
+        delete_folder(spark, existing_table.path)
 
 
 def rename(spark: Any, name: Name, new: Name) -> None:
     """Renames a table. The files of a managed table move to the folder of the new name. Raises
     TableAlreadyExistsError if a table or view has the new name."""
-    known = named_table(spark, name.parts)
-    assert known is not None
-    ours = _in_session_catalog(new.parts)
-    if ours is None:
+    existing_table = named_table(spark, name.parts)
+    assert existing_table is not None
+    local_parts = _in_session_catalog(new.parts)
+    if local_parts is None:
         raise UnsupportedFeatureError("names outside of the session catalog", found=str(new))
-    parts = ours if len(ours) == 2 else (known.parts[0], ours[0])
+    parts = local_parts if len(local_parts) == 2 else (existing_table.parts[0], local_parts[0])
     if _is_taken(spark, (parts[0], parts[1])):
         error = TableAlreadyExistsError("the name is that of another table or view", where=str(new))
         raise error.with_values(**naming(spark, parts))
     if has_jvm(spark):
-        catalog.rename(spark, known.parts, (parts[0], parts[1]))
+        catalog.rename(spark, existing_table.parts, (parts[0], parts[1]))
     else:
-        names.rename(spark, known.parts, parts)
+        names.rename(spark, existing_table.parts, parts)
 
 
 def relocate(spark: Any, name: Name, path: str) -> None:
     """Changes the location of a catalog entry to `path`. No file moves. On Spark Connect a managed table
     raises UnsupportedFeatureError: the entry would have to be dropped, and DROP deletes its files."""
-    known = named_table(spark, name.parts)
-    assert known is not None
+    existing_table = named_table(spark, name.parts)
+    assert existing_table is not None
     if has_jvm(spark):
-        catalog.relocate(spark, known.parts, path)
-    elif known.managed:
+        catalog.relocate(spark, existing_table.parts, path)
+    elif existing_table.managed:
         raise UnsupportedFeatureError("SET LOCATION of a managed table on Spark Connect", found=str(name), expected="an external table")
     else:
-        names.drop(spark, known.parts, purges=False)
-        names.enter(spark, known.parts, path)
+        names.drop(spark, existing_table.parts, purges=False)
+        names.enter(spark, existing_table.parts, path)
 
 
 def _is_taken(spark: Any, place: tuple[str, str]) -> bool:

@@ -103,8 +103,9 @@ class ChangeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """Options of a batch reader. `timestamp`: text in the session's time zone. `columns`: names, with dots
-    for nested columns; None is all. `partitions`: number of tasks; None: the size of the files sets it."""
+    """Options of a batch reader. `timestamp`: text in the session's time zone, or in UTC for the Python data
+    source. `columns`: names, with dots for nested columns; None is all. `partitions`: number of tasks, None
+    to derive it from the size of the files."""
 
     path: str
     version: int | None = None
@@ -151,7 +152,8 @@ class ReadOptions:
 class StreamReadOptions:
     """Options of a streaming reader.
 
-    `starting_timestamp`: text in the session's time zone; replaces `stream.start`.
+    `starting_timestamp`: text in the session's time zone, or in UTC for the Python data source; replaces
+    `stream.start`.
     `schema_location`: folder of schema logs (option schemaTrackingLocation).
     `tracking_id`: distinguishes the schema logs of a query that reads one table several times.
     `allowed_changes`: options by which the stream continues after a change of columns, such as

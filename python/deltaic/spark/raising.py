@@ -145,11 +145,11 @@ class _PySparkMethods:
         return cast(_ErrorDescription, self.__dict__.get(_DESCRIBED, _ErrorDescription()))
 
     def __str__(self) -> str:
-        text, known = str(cast(DeltaError, self).args[0]), self._described
-        if known.condition is None:
+        text, description = str(cast(DeltaError, self).args[0]), self._described
+        if description.condition is None:
             return text
-        tagged = text if f"[{known.condition}]" in text else f"[{known.condition}] {text}"
-        return tagged if known.sql_state is None else f"{tagged} SQLSTATE: {known.sql_state}"
+        tagged = text if f"[{description.condition}]" in text else f"[{description.condition}] {text}"
+        return tagged if description.sql_state is None else f"{tagged} SQLSTATE: {description.sql_state}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self._plain, cast(DeltaError, self).args, dict(self.__dict__))
@@ -170,8 +170,8 @@ _classes: dict[tuple[type[DeltaError], str], type[DeltaError]] = {}
 def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
     """Returns the class that derives from `plain` and from the class `kind` of `pyspark.errors`. Each pair
     has one class."""
-    if (known := _classes.get((plain, kind))) is not None:
-        return known
+    if (existing := _classes.get((plain, kind))) is not None:
+        return existing
     from pyspark import errors
 
     body = {"_plain": plain, "__module__": plain.__module__, "__qualname__": plain.__qualname__, "__doc__": plain.__doc__}
@@ -186,24 +186,24 @@ def _described(
     this order, the one in the error's message, the first of CONDITIONS that fits, the condition of Spark's
     exception that caused the error, or one of REST."""
     name = tag_of(error)
-    known = condition_named(name or preferred or "") or fitting(error, CONDITIONS)
+    condition = condition_named(name or preferred or "") or fitting(error, CONDITIONS)
     cause: Any = error.__cause__
-    if known is None and (kind := _spark_class(cause)) is not None:
-        condition = cause.getCondition()
-        if (of_predicate := condition_named(of_predicates.get(condition or "", ""))) is not None:
+    if condition is None and (kind := _spark_class(cause)) is not None:
+        spark_condition = cause.getCondition()
+        if (of_predicate := condition_named(of_predicates.get(spark_condition or "", ""))) is not None:
             name = (cause.getMessageParameters() or {}).get("objectName")
             error.with_values(column=None if name is None else name.strip("`"))
             return _ErrorDescription(of_predicate.name, of_predicate.sql_state, dict(parameters_of(error, of_predicate))), of_predicate.kind
-        if condition is not None and condition != _RAISED_IN_QUERY:
+        if spark_condition is not None and spark_condition != _RAISED_IN_QUERY:
             parameters = {name: without_aliases(str(text)) for name, text in (cause.getMessageParameters() or {}).items()}
-            return _ErrorDescription(condition, cause.getSqlState(), parameters), kind
-    if known is None and name is not None:  # a task raised the error for a row
+            return _ErrorDescription(spark_condition, cause.getSqlState(), parameters), kind
+    if condition is None and name is not None:  # a task raised the error for a row
         state = re.search(rf"\[{re.escape(name)}\].*?SQLSTATE: (\w{{5}})", str(cause), re.DOTALL)
         return _ErrorDescription(name, state[1] if state else None), RUNTIME if state else kind_of(error)
-    if known is None and (known := fitting(error, REST)) is None:
+    if condition is None and (condition := fitting(error, REST)) is None:
         return _ErrorDescription(), kind_of(error)
-    known = condition_named(instead.get(known.name, "")) or known
-    return _ErrorDescription(known.name, known.sql_state, dict(parameters_of(error, known))), known.kind
+    condition = condition_named(instead.get(condition.name, "")) or condition
+    return _ErrorDescription(condition.name, condition.sql_state, dict(parameters_of(error, condition))), condition.kind
 
 
 def _condition(error: DeltaError) -> tuple[str | None, str | None]:

@@ -88,13 +88,13 @@ class Reference:
 def references(reader: Reader, spark: Any) -> list[Reference]:
     """Returns the references of a whole text, in their order. The cursor does not move."""
     whole = Reader(reader.text)
-    clauses, defined = _Clauses(), _defined(whole)
+    clauses, with_names = _Clauses(), _defined(whole)
     result: list[Reference] = []
     while not whole.done:
         before = whole.tokens[whole.position - 1] if whole.position else None
         may_be_table = clauses.may_name_table(before)
         clauses.update(whole)
-        if may_be_table and (reference := _reference(whole, spark, defined)) is not None:
+        if may_be_table and (reference := _reference(whole, spark, with_names)) is not None:
             result.append(replace(reference, is_sampled=whole.at("TABLESAMPLE")))
         else:
             whole.position += 1
@@ -120,13 +120,13 @@ def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tupl
     """Yields start, end and replacement of each qualifier that is a path. If several references have the
     path, the qualifier is ambiguous and stays, so that Spark raises its error."""
     paths = [reference.path for reference in names if reference.by_path]
-    known = {reference.path: name for reference, name in names.items() if reference.by_path and paths.count(reference.path) == 1}
+    name_by_path = {reference.path: name for reference, name in names.items() if reference.by_path and paths.count(reference.path) == 1}
     inside = [(reference.start, reference.end) for reference in names]
     tokens = reader.tokens
     for index, token in enumerate(tokens[:-2]):
         if token.kind != "quoted" or tokens[index + 1].text != "." or any(start <= token.start < end for start, end in inside):
             continue
-        name = known.get(token.name)
+        name = name_by_path.get(token.name)
         if name is None:
             continue
         whole = index > 1 and tokens[index - 1].text == "." and tokens[index - 2].text.lower() in _FORMATS
@@ -196,7 +196,7 @@ def _defined(reader: Reader) -> frozenset[str]:
     )
 
 
-def _reference(reader: Reader, spark: Any, defined: Container[str]) -> Reference | None:
+def _reference(reader: Reader, spark: Any, with_names: Container[str]) -> Reference | None:
     """Reads a reference at the cursor, and moves the cursor behind it. Returns None, and does not move the
     cursor, if the table is not a Delta table. `defined`: names that WITH defines, in lower case."""
     first = reader.position
@@ -206,7 +206,7 @@ def _reference(reader: Reader, spark: Any, defined: Container[str]) -> Reference
     qualifies = first == 0 or reader.tokens[first - 1].keyword != "TABLE"
     by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _BEFORE_TABLE_QUERY  # False for DROP TABLE name
     parts = reader.dotted()
-    by_name = by_name and not (len(parts) == 1 and parts[0].lower() in defined)
+    by_name = by_name and not (len(parts) == 1 and parts[0].lower() in with_names)
     if parts[-1].lower() in _CHANGES and len(parts) == 1 and reader.at("("):
         return _changes(reader, spark, token.start, by_path=parts[-1].lower() != _CHANGES[0])
     by_path = len(parts) == 2 and parts[0].lower() in _FORMATS

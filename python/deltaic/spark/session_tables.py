@@ -195,19 +195,19 @@ class SparkTables(Tables):
         return new.path, new.enters
 
     def entry(self, name: Name) -> CatalogEntry | None:
-        known = None if name.path is not None else named_table(self._spark, name.parts)
-        return None if known is None else CatalogEntry(SESSION_CATALOG, *known.parts, known.managed)
+        table = None if name.path is not None else named_table(self._spark, name.parts)
+        return None if table is None else CatalogEntry(SESSION_CATALOG, *table.parts, table.managed)
 
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
-        known = None if name.path is not None else named_table(self._spark, name.parts)
-        if known is None:
+        named = None if name.path is not None else named_table(self._spark, name.parts)
+        if named is None:
             return super().created_as(name, table)
-        return ".".join(map(quote_name, (SESSION_CATALOG, *known.parts))), None if known.managed else table.location
+        return ".".join(map(quote_name, (SESSION_CATALOG, *named.parts))), None if named.managed else table.location
 
     def _lookup(self, name: Name) -> Any:
         path = path_of(self._spark, name)
         if path is None and not is_known(self._spark, name):
-            raise no_such_table(name).with_values(search_path="not available")  # as Spark says of names that it does not resolve itself
+            raise no_such_table(name).with_values(search_path="not available")  # as in Spark's own message
         if path is None:
             expected = "delta.`path`, parquet.`path`, iceberg.`path`, the name of a Delta table, or a temporary view of one"
             error = InvalidArgumentError("[DELTA_CLONE_UNSUPPORTED_SOURCE] no source of a clone", found=str(name), expected=expected)

@@ -203,7 +203,7 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
     ):
         return frame_of(spark, nothing())
     definitions = read_definitions(reader, _CHANGES)
-    named = target = target_of(reader)
+    original_target = target = target_of(reader)
     if target is not None and reader.tokens[reader.position].keyword in ("DELETE", "UPDATE"):
         reader, target = _through_projection(spark, reader, target)
     if target is not None and _is_of_delta(spark, reader, target):
@@ -223,8 +223,8 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
                 else _runs
             )
             result = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
-        if reader.tokens[reader.position].keyword in _CHANGES and named is not None and named.path is None:
-            _update_view(spark, named)
+        if reader.tokens[reader.position].keyword in _CHANGES and original_target is not None and original_target.path is None:
+            _update_view(spark, original_target)
         return result
     if definitions is not None:
         reader.position = 0
@@ -300,9 +300,9 @@ def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[N
                 raise no_such_table(target).with_values(**naming(spark, target.parts)) from error
             expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
             condition = _condition_of_no_delta_table(spark, first, target)
-            refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
+            delta_error = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
             words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
-            raise refused.with_values(operation=" ".join(words), **naming(spark, target.parts)) from error
+            raise delta_error.with_values(operation=" ".join(words), **naming(spark, target.parts)) from error
         if first in _CHANGES and _NO_TABLE.search(str(error)):
             raise UnsupportedFeatureError(
                 f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
@@ -360,17 +360,17 @@ def _through_projection(spark: Any, reader: Reader, target: Name) -> tuple[Reade
     path = path_of_projection(spark, target)
     if path is None:
         return reader, target
-    named = Reader(reader.text)
-    named.position = reader.position
-    passes_head(named)
-    start = named.tokens[named.position].start
-    read_name(named)
-    end = named.tokens[named.position - 1].end
-    has_alias = not named.done and (named.at("AS") or not (named.at("SET") or named.at("WHERE")))
+    cursor = Reader(reader.text)
+    cursor.position = reader.position
+    passes_head(cursor)
+    start = cursor.tokens[cursor.position].start
+    read_name(cursor)
+    end = cursor.tokens[cursor.position - 1].end
+    has_alias = not cursor.done and (cursor.at("AS") or not (cursor.at("SET") or cursor.at("WHERE")))
     table = f"delta.{col(path)}{'' if has_alias else f' AS {target}'}"
-    changed = Reader(f"{reader.text[:start]}{table}{reader.text[end:]}")
-    changed.position = reader.position
-    return changed, Name(("delta", path))
+    statement = Reader(f"{reader.text[:start]}{table}{reader.text[end:]}")
+    statement.position = reader.position
+    return statement, Name(("delta", path))
 
 
 def _is_of_delta(spark: Any, reader: Reader, target: Name) -> bool:

@@ -413,10 +413,10 @@ class SparkEngine:
 
         from deltaic.engine.spark.native.session import in_own_session
 
-        marked = frame.where(F.lit(uuid.uuid4().hex).isNotNull())
-        cloned = self.read_path.planned("a session of our own", lambda: in_own_session(self.spark, marked, _UNCOMPRESSED), lambda: None)
-        (marked if cloned is None else cloned).persist()
-        return marked
+        own_frame = frame.where(F.lit(uuid.uuid4().hex).isNotNull())
+        clone = self.read_path.planned("a session of our own", lambda: in_own_session(self.spark, own_frame, _UNCOMPRESSED), lambda: None)
+        (own_frame if clone is None else clone).persist()
+        return own_frame
 
     def _few_rows(self, relation: SparkRelation) -> SparkRelation | None:
         session = self.session
@@ -544,8 +544,8 @@ def enabled_as(spark: Any) -> Native | None:
     """Returns the argument `native` with which a session was enabled; None if the session is not enabled. A
     session that was neither enabled nor disabled is as the session of its application that was enabled last,
     because Spark creates sessions by `newSession()` and for each batch of `foreachBatch`."""
-    own = getattr(spark, SETTING, None) or getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
-    return None if own is None or own == _OFF else cast(Native, own)
+    native = getattr(spark, SETTING, None) or getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
+    return None if native is None or native == _OFF else cast(Native, native)
 
 
 def application_of(spark: Any) -> Any:
@@ -557,8 +557,11 @@ def application_of(spark: Any) -> Any:
 def session_of(maker: Any) -> Any:
     """Returns the session of a reader or writer of DataFrames or streams. The attribute has no public name,
     and other names on Spark Connect."""
-    known = vars(maker)
-    return next((known[name] for name in ("_spark", "_session", "_client") if known.get(name) is not None), None) or maker._df.sparkSession
+    attributes = vars(maker)
+    return (
+        next((attributes[name] for name in ("_spark", "_session", "_client") if attributes.get(name) is not None), None)
+        or maker._df.sparkSession
+    )
 
 
 def engine_of(spark: Any, native: Native | None = None) -> SparkEngine:

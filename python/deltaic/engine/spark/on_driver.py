@@ -118,7 +118,8 @@ def _bytes_of_shapes(value: Any, data_type: DataType) -> Any:
 
 
 def _with_nullable_fields(frame: Any) -> Any:
-    """The frame with nullable struct fields: pyarrow refuses a null struct whose fields are not nullable."""
+    """Returns the frame with nullable struct fields, because pyarrow does not accept a null struct whose
+    fields are not nullable."""
     from pyspark.sql import functions as F
 
     def column(field: Any) -> Any:
@@ -143,8 +144,8 @@ def _nullable_type(data_type: Any) -> Any:
 
 
 def gathered(session: EngineSession, frame: Any) -> pa.Table | None:
-    """All rows of a frame; None if they are more than `session.max_driver_rows` or LOCAL_BYTES. At most one
-    row more than `session.max_driver_rows` is collected to find out."""
+    """Collects all rows of a frame. Returns None if there are more than `session.max_driver_rows`, or more
+    bytes than LOCAL_BYTES; then at most `session.max_driver_rows` + 1 rows have been collected."""
     most = session.max_driver_rows
     if not most:
         return None

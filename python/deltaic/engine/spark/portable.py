@@ -94,7 +94,7 @@ def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> 
     rows = _parquet(spark, spark_files["__deltaic_place"].to_pylist(), data, columns.reader_options)
     paths = _spark_paths(spark_files, lambda place: _parquet(spark, [place], data, columns.reader_options))
     data_columns = [F.col(spark_name(name)) for name in data.names]
-    # `metadataColumn`, as a column of the table may be called _metadata.
+    # `metadataColumn`, because a column of the table may have the name _metadata.
     file_metadata = rows.metadataColumn("_metadata")
     rows = rows.select(*data_columns, file_metadata["file_path"].alias(PATH), file_metadata["row_index"].alias(INDEX))
     rows = rows.join(F.broadcast(_constants(spark, columns, files, spark_files.append_column(PATH, paths), apart)), PATH, "inner")
@@ -125,13 +125,13 @@ def _spark_paths(spark_files: pa.Table, rows_of: Callable[[str], Any]) -> pa.Chu
     """Returns the files' paths as in Spark's column `_metadata.file_path`. Hadoop adds the host to a location
     without one (`hdfs:///t` becomes `hdfs://namenode:8020/t`), so one file of each root is listed by Spark to
     find the host. `rows_of`: returns a DataFrame of the file at a path."""
-    places, shown = spark_files["__deltaic_place"], spark_files["__deltaic_shown"]
+    places, shown_paths = spark_files["__deltaic_place"], spark_files["__deltaic_shown"]
     roots = pc.struct_field(pc.extract_regex(places, "^(?P<root>[^:/]+://[^/]*)"), "root")
     for root in pc.unique(roots).to_pylist():
         if root == "file://":
             continue
         first = pc.index(roots, root).as_py()
-        rest = shown[first].as_py()[len(root) :]
+        rest = shown_paths[first].as_py()[len(root) :]
         (spark_path,) = rows_of(places[first].as_py()).inputFiles()
         if not spark_path.endswith(rest):
             raise UnsupportedFeatureError(
@@ -142,9 +142,9 @@ def _spark_paths(spark_files: pa.Table, rows_of: Callable[[str], Any]) -> pa.Chu
             )
         # `inputFiles` shows an empty host (`hdfs:///t`), `_metadata.file_path` does not (`hdfs:/t`).
         completed = spark_path[: len(spark_path) - len(rest)].removesuffix("//")
-        completed_paths = pc.binary_join_element_wise(completed, pc.utf8_slice_codeunits(shown, len(root)), "")
-        shown = pc.if_else(pc.equal(roots, root), completed_paths, shown)
-    return shown
+        completed_paths = pc.binary_join_element_wise(completed, pc.utf8_slice_codeunits(shown_paths, len(root)), "")
+        shown_paths = pc.if_else(pc.equal(roots, root), completed_paths, shown_paths)
+    return shown_paths
 
 
 def _constants(spark: Any, columns: ScanColumns, files: pa.Table, spark_files: pa.Table, apart: bool) -> Any:

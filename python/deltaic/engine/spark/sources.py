@@ -18,7 +18,8 @@ from deltaic.protocol.ddl import format_type
 from deltaic.protocol.evolution import is_number, nullable_everywhere
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name
 
-# Type -> types to which its values are converted without loss; and such pairs of types of times.
+# Number type -> types to which its values are cast without loss; and pairs of date and time types that are
+# cast.
 _LOSSLESS = {
     "byte": {"short", "integer", "long", "float", "double"},
     "short": {"integer", "long", "float", "double"},
@@ -97,9 +98,9 @@ def conformed(frame: Any, source: Schema, target: Schema) -> Any:
 
 def _refuse_unknown(source: Any, target: Any, place: str) -> None:
     """Raises SchemaMismatchError for a field of `source` that `target` does not have."""
-    known = {item.name.lower() for item in target}
+    names = {item.name.lower() for item in target}
     for item in source:
-        if item.name.lower() not in known:
+        if item.name.lower() not in names:
             raise SchemaMismatchError(
                 "the table has no such column",
                 where=f"column {place}{item.name}",

@@ -135,5 +135,5 @@ def _any_inside(data_type: DataType, test: Callable[[Field], bool]) -> bool:
 
 
 def _each(field: Field, change: Any) -> Field:
-    changed: Field = change(field)
-    return changed if isinstance(changed.type, str) else changed.with_(type=map_fields(changed.type, change))
+    new_field: Field = change(field)
+    return new_field if isinstance(new_field.type, str) else new_field.with_(type=map_fields(new_field.type, change))

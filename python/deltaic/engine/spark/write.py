@@ -73,7 +73,7 @@ def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) 
     deleted; files of `write_directly` are left to VACUUM."""
     # The hidden columns of row tracking are not in the schema's JSON.
     ids: list[dict[str, Any]] = [{ID: number} for number in target.hidden_ids] or [{}, {}]
-    tracked = (Field(name, "long", metadata=own) for name, own in zip(target.row_tracking or (), ids, strict=False))
+    tracked = (Field(name, "long", metadata=metadata) for name, metadata in zip(target.row_tracking or (), ids, strict=False))
     table = Schema([*Schema.from_json(target.schema.json), *tracked])
     refuse_shapes(table)
     # Called for its error: an option that Spark's writer does not support is an error for few rows, too.
@@ -189,9 +189,9 @@ def _folder_value(field: Field) -> Any:
 def _own_settings(session: EngineSession, frame: Any) -> Iterator[Any]:
     """Yields the frame in a clone of the user's session that has the settings _SESSION, on which the format
     of files depends. On the public path the user's session itself has these settings until the body ends."""
-    cloned = session.read_path.planned("a session of our own", lambda: in_own_session(session.spark, frame, _SESSION), lambda: None)
-    if cloned is not None:
-        yield cloned
+    clone = session.read_path.planned("a session of our own", lambda: in_own_session(session.spark, frame, _SESSION), lambda: None)
+    if clone is not None:
+        yield clone
         return
     with _one_at_a_time, _settings(session.spark.conf):
         yield frame

@@ -50,14 +50,14 @@ class Origins:
 
     def _columns(self) -> dict[int, set[tuple[str, ...]]]:
         """Returns expression id -> qualified names of the DataFrames' columns."""
-        known: dict[int, set[tuple[str, ...]]] = {}
+        columns: dict[int, set[tuple[str, ...]]] = {}
         for frame, alias in self._frames():
             output = analyzed_plan(frame).output()
             for index in range(output.size()):
                 column = output.apply(index)
                 parts = (str(column.name()),) if alias is None else (alias, str(column.name()))
-                known.setdefault(int(column.exprId().id()), set()).add(parts)
-        return known
+                columns.setdefault(int(column.exprId().id()), set()).add(parts)
+        return columns
 
 
 def text_of(column: Any, what: str, origins: Origins) -> str:
@@ -179,16 +179,16 @@ class ColumnText:
     def _registered(self, node: Any) -> str:
         """Returns the name of a temporary function of the session for a Python function. Equal functions get
         the same name."""
-        known: list[tuple[Any, str]] = self._session.__dict__.setdefault(_FUNCTIONS, [])
+        functions: list[tuple[Any, str]] = self._session.__dict__.setdefault(_FUNCTIONS, [])
         function, kind = node.func(), node.evalType()
-        for other, name in known:
+        for other, name in functions:
             if other.func().equals(function) and other.evalType() == kind and other.dataType().equals(node.dataType()):
                 return name
-        name = f"{_VARIABLE}function{len(known)}"
+        name = f"{_VARIABLE}function{len(functions)}"
         maker = self._session._jvm.org.apache.spark.sql.execution.python.UserDefinedPythonFunction
         java_function = maker(name, function, node.dataType(), kind, node.udfDeterministic(), *([] for _ in range(self._list_arguments)))
         self._session._jsparkSession.udf().registerPython(name, java_function)
-        known.append((node, name))
+        functions.append((node, name))
         return name
 
     @property

@@ -55,13 +55,13 @@ class FileIndex:
         """Returns a predicate that prunes files by Spark's filters; None if no filter can be converted. Spark
         evaluates all filters anyway."""
         try:
-            converted = [skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()]
+            all_predicates = [skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()]
         except Exception as error:
             if not is_unexpected(error):
                 raise
             log.debug("Spark's filters cannot be translated, no file is skipped", exc_info=error)
             return None
-        predicates = [each for each in converted if each is not None]
+        predicates = [each for each in all_predicates if each is not None]
         return reduce(lambda all, other: all & other, predicates) if predicates else None
 
     def one(self, predicate: Any) -> Any:

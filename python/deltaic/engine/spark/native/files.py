@@ -136,10 +136,10 @@ class SelectedFiles:
             return self._last[1]
         adds = self._later.files(hint)
         has_vector = adds["deletionVector"].is_valid()
-        converted = self._of(*self._describe(adds.filter(has_vector if self._marked else pc.invert(has_vector))))
-        if converted.count <= MANY_FILES:
-            self._last = key, converted
-        return converted
+        files = self._of(*self._describe(adds.filter(has_vector if self._marked else pc.invert(has_vector))))
+        if files.count <= MANY_FILES:
+            self._last = key, files
+        return files
 
     def _of(self, constants: pa.Table, statuses: Any) -> JvmFiles:
         return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)

@@ -42,15 +42,17 @@ def exact_predicate(jvm: Jvm, filters: Any, schema: Any, files: int) -> Any | No
     for index in range(1, count):
         whole = jvm.get(EXPRESSIONS + "And")(whole, filters.apply(index))
     places = {name.lower(): index for index, name in enumerate(attributes)}
-    known = jvm.companion("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(schema)
+    columns = jvm.companion("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(schema)
     references = whole.references().toSeq()
     for index in range(references.size()):
         attribute = references.apply(index)
-        known = known.updated(places[attribute.name().lower()], attribute)
+        columns = columns.updated(places[attribute.name().lower()], attribute)
     predicates = jvm.companion(EXPRESSIONS + "Predicate")
     if files > INTERPRETED_FILES:
-        return predicates.create(whole, known)
-    bound = jvm.companion(EXPRESSIONS + "BindReferences").bindReference(whole, jvm.get(EXPRESSIONS + "package$AttributeSeq")(known), False)
+        return predicates.create(whole, columns)
+    bound = jvm.companion(EXPRESSIONS + "BindReferences").bindReference(
+        whole, jvm.get(EXPRESSIONS + "package$AttributeSeq")(columns), False
+    )
     return predicates.createInterpreted(bound)
 
 

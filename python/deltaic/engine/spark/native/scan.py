@@ -170,10 +170,10 @@ class _Part:
     def _constants(self, schema: Schema, files: pa.Table, spark_files: pa.Table) -> pa.Table:
         """Returns the columns of `schema`, with a row for each file. A column that neither table has is
         null."""
-        own = {field.name for field in self.columns.constants}
+        scan_constants = {field.name for field in self.columns.constants}
 
         def values(name: str) -> Any:
-            if name in own:
+            if name in scan_constants:
                 return files[name]
             return spark_files[name] if name in spark_files.column_names else pa.nulls(files.num_rows, pa.int32())
 

@@ -67,9 +67,9 @@ def expression_of(spark: Any, java_column: Any) -> Any:
 def session_catalog(spark: Any) -> Any:
     """Returns the session's catalog of tables, views and functions (a Catalyst SessionCatalog), which is the
     same object in each call."""
-    if (known := spark.__dict__.get(_CATALOG)) is None:
-        known = spark.__dict__[_CATALOG] = spark._jsparkSession.sessionState().catalog()
-    return known
+    if (catalog := spark.__dict__.get(_CATALOG)) is None:
+        catalog = spark.__dict__[_CATALOG] = spark._jsparkSession.sessionState().catalog()
+    return catalog
 
 
 def java_class(spark: Any, name: str) -> Any:

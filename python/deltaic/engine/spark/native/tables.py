@@ -115,17 +115,17 @@ class TableLeaf:
 
     def _plan(self, planning: str, metadata: str | None) -> Any:
         with self._lock:
-            last, built = self._built
+            last, last_plan = self._built
         snapshot = _plannings.version_for(planning, self._rows, last)
         with self._lock:
             # The cached plan is used once in a query: if the query names the table twice, the second scan
             # needs expression ids of its own.
-            if metadata is None and built is not None and snapshot is last and self._used_by != planning:
+            if metadata is None and last_plan is not None and snapshot is last and self._used_by != planning:
                 self._used_by = planning
-                return built
+                return last_plan
         if snapshot is not self._rows.snapshot and (changes := _changes(self._rows, snapshot)):
-            listed = "; ".join(changes)
-            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} have changed: {listed}. Load it again"
+            text = "; ".join(changes)
+            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} have changed: {text}. Load it again"
         plan = self._rows.frame_of(snapshot, metadata)._jdf.queryExecution().analyzed()
         if metadata is None:
             with self._lock:

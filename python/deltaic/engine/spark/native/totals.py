@@ -59,8 +59,8 @@ def _count(adds: pa.Table) -> int | None:
     statistics = _parsed(adds["stats"], pa.schema([("numRecords", pa.int64())]))
     if statistics is None or statistics["numRecords"].null_count:
         return None
-    deleted = pc.sum(pc.struct_field(adds["deletionVector"], "cardinality")).as_py() or 0
-    return int(pc.sum(statistics["numRecords"]).as_py()) - int(deleted)
+    deleted_rows = pc.sum(pc.struct_field(adds["deletionVector"], "cardinality")).as_py() or 0
+    return int(pc.sum(statistics["numRecords"]).as_py()) - int(deleted_rows)
 
 
 def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array, pa.Array] | None:
@@ -84,8 +84,8 @@ def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array,
         return None
     low, high, nulls = (pc.struct_field(statistics[part], name) for part in parts)
     only_nulls = pc.fill_null(pc.equal(nulls, statistics["numRecords"]), False)
-    known = pc.or_(only_nulls, pc.and_(low.is_valid(), high.is_valid()))
-    if not pc.all(known).as_py():
+    has_bounds = pc.or_(only_nulls, pc.and_(low.is_valid(), high.is_valid()))
+    if not pc.all(has_bounds).as_py():
         return None
     if field.type == "date":
         # Dates are compared as text here, which is correct only if all have ten characters, as 2024-01-31
