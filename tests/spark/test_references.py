@@ -1,5 +1,5 @@
-"""Where Spark's statements name Delta tables, which statements are ours, and their parameters: no session is
-needed to tell."""
+"""The Delta tables that Spark's statements name, the statements that deltaic runs, and their parameters,
+without a session."""
 
 from __future__ import annotations
 
@@ -24,12 +24,11 @@ NO_VIEWS: Any = type("Session", (), {"sql": lambda *_, **__: NO_NAMES})()
 
 
 def replaced(text: str) -> str:
-    found = references(Reader(text), NO_VIEWS)
-    shown = {}
-    for reference in found:
-        moment = reference.version if reference.moment is None else reference.moment
-        shown[reference] = f"<{reference.path}{'' if moment is None else f'@{moment}'}>"
-    return spliced(text, shown)
+    names = {}
+    for reference in references(Reader(text), NO_VIEWS):
+        travel = reference.version if reference.timestamp is None else reference.timestamp
+        names[reference] = f"<{reference.path}{'' if travel is None else f'@{travel}'}>"
+    return spliced(text, names)
 
 
 @pytest.mark.parametrize(

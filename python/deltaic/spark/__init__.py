@@ -1,6 +1,6 @@
 """Delta tables on a Spark cluster, by plain PySpark and without a jar.
 
-`enable` gives a session the formats "delta" and "deltaic" and SQL on delta.`path`; `disable` undoes it.
+`enable` adds the formats "delta" and "deltaic" and SQL on delta.`path` to a session; `disable` undoes it.
 `read`, `write`, `sql`, `tables` and `functions` also work in a session that is not enabled.
 """
 

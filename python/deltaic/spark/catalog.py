@@ -1,6 +1,6 @@
-"""Methods of `spark.catalog` for delta.`path` and for Delta tables of the session catalog: createTable,
-tableExists, getTable, listColumns, cacheTable, isCached, uncacheTable, refreshTable. Names of anything else
-go to Spark's own methods."""
+"""Replaces methods of `spark.catalog` in an enabled session, for delta.`path` and for Delta tables of the
+session catalog: createTable, tableExists, getTable, listColumns, cacheTable, isCached, uncacheTable,
+refreshTable. Spark's own methods handle all other names."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from deltaic.spark_sql.values import type_text
 from deltaic.table import DeltaTable
 
 _WRAPPED = "_deltaic_catalog"
+"""Attribute of a method: True for a replacement."""
 
 
 def _exists(spark: Any, path: str) -> bool:
@@ -87,8 +88,10 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "listColumns": _columns,
     "refreshTable": _refresh,
 }
+# Methods that work for a name of the session catalog, and not only by the path of its table.
 _BY_NAME: dict[str, Callable[[Any, NamedTable], Any]] = {"tableExists": lambda spark, entry: True, "getTable": _table_named}
 _REFUSED = {"getTable": "DESCRIBE DETAIL delta.`path`"}
+"""Method that raises UnsupportedFeatureError for a table by path -> the statement to use instead."""
 
 
 def _create(
@@ -99,15 +102,15 @@ def _create(
     description: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Creates a table and returns its DataFrame. Without `schema`, an existing table at `path` gets the
-    name."""
+    """Creates a table and returns its DataFrame. Without `schema`, the name of an existing table at `path` is
+    added to the catalog."""
     from deltaic.spark.statements import sql
     from deltaic.spark.tables import DeltaTable as TableOnSpark
 
-    left = {key.lower(): value for key, value in (options or {}).items()}
-    location = left.pop("path", path)
-    if left:
-        raise UnsupportedFeatureError("options of a Delta table in the catalog", found=", ".join(left), expected="path alone")
+    others = {key.lower(): value for key, value in (options or {}).items()}
+    location = others.pop("path", path)
+    if others:
+        raise UnsupportedFeatureError("options of a Delta table in the catalog", found=", ".join(others), expected="path alone")
     if schema is None:
         texts = [f"LOCATION {lit(location)}"] if location is not None else []
         texts += [f"COMMENT {lit(description)}"] if description is not None else []
@@ -120,12 +123,12 @@ def _create(
 
 
 def _wrap_create(catalogs: Any) -> None:
-    own = catalogs.createTable
-    if hasattr(own, _WRAPPED):
+    original = catalogs.createTable
+    if hasattr(original, _WRAPPED):
         return
 
     @raises_as_spark()
-    @functools.wraps(own)
+    @functools.wraps(original)
     def wrapped(
         self: Any,
         tableName: str,
@@ -138,7 +141,7 @@ def _wrap_create(catalogs: Any) -> None:
         spark = self._sparkSession
         format = source or spark.conf.get("spark.sql.sources.default", "parquet")
         if enabled_as(spark) is None or str(format).lower() not in FORMATS:
-            return own(self, tableName, path, source, schema, description, **options)
+            return original(self, tableName, path, source, schema, description, **options)
         return _create(spark, tableName, path, schema, description, options)
 
     wrapped.__dict__[_WRAPPED] = True
@@ -146,7 +149,7 @@ def _wrap_create(catalogs: Any) -> None:
 
 
 def wrap(catalogs: Any) -> None:
-    """Replaces the methods of a session's catalog class, `catalogs`. A second call changes nothing."""
+    """Replaces the methods of a session's class of catalogs. A second call changes nothing."""
     _wrap_create(catalogs)
     for name, call in _CALLS.items():
         _wrap(catalogs, name, call)
@@ -159,15 +162,15 @@ def _refuse(name: str, instead: str, spark: Any, path: str) -> None:
 
 
 def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
-    own = getattr(catalogs, name, None)
-    if own is None or hasattr(own, _WRAPPED):
+    original = getattr(catalogs, name, None)
+    if original is None or hasattr(original, _WRAPPED):
         return
 
     @raises_as_spark()
-    @functools.wraps(own)
+    @functools.wraps(original)
     def wrapped(self: Any, tableName: str, *args: Any, **named: Any) -> Any:
         if enabled_as(self._sparkSession) is None:
-            return own(self, tableName, *args, **named)
+            return original(self, tableName, *args, **named)
         database = args[0] if args and isinstance(args[0], str) else named.get("dbName")
         path = path_named(tableName) if database is None else None
         if path is None:
@@ -181,7 +184,7 @@ def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
             path = None if entry is None else entry.path
             args, named = (args[1:] if args and isinstance(args[0], str) else args), {k: v for k, v in named.items() if k != "dbName"}
         if path is None:
-            return own(self, tableName, *args, **named) if database is None else own(self, tableName, database)
+            return original(self, tableName, *args, **named) if database is None else original(self, tableName, database)
         return call(self._sparkSession, path, *args, **named)
 
     wrapped.__dict__[_WRAPPED] = True

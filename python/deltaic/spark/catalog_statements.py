@@ -1,5 +1,5 @@
-"""Statements about Delta tables by name for which Spark would load the table's data source, such as DROP
-TABLE and RENAME, and persistent views over Delta tables."""
+"""Runs the statements about Delta tables by name for which Spark would load the table's data source, such as
+DROP TABLE and RENAME, and statements about persistent views over Delta tables."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from deltaic.table import DeltaTable
 
 
 def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
-    """Runs a statement of the list below and returns True; returns False, and runs nothing, for any other
-    statement. `query`: a function that returns the DataFrame of a query.
+    """Runs a statement of the list below and returns True. For any other statement it runs nothing and
+    returns False. `query`: a function that returns the DataFrame of a query.
 
     DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name | SET LOCATION 'path' · REFRESH
     TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name
@@ -69,8 +69,8 @@ def _alter(spark: Any, name: Name, reader: Reader) -> bool:
 
 
 def _check_location(spark: Any, path: str, location: str) -> None:
-    """Raises InvalidArgumentError if there is no table at a location, or one with another schema or other
-    partition columns than the table at `path` has."""
+    """Raises InvalidArgumentError if there is no table at `location`, or if its schema or partition columns
+    differ from those of the table at `path`."""
     if not DeltaTable.exists(location):
         raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=location, expected="the location of a table")
     old, new = DeltaTable(path, spark=spark), DeltaTable(location, spark=spark)
@@ -158,8 +158,8 @@ def _enter(
 
 
 def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool:
-    """Runs ALTER VIEW name AS query for a temporary or persistent view. Spark runs all other ALTER VIEW
-    statements."""
+    """Runs ALTER VIEW name AS query, if the query reads Delta tables. Returns False for other ALTER VIEW
+    statements, which Spark runs."""
     name = read_name(reader)
     if not reader.accept("AS"):
         return False
@@ -204,7 +204,7 @@ def _makes_table_like(spark: Any, reader: Reader) -> bool:
 
 
 def _plain(field: Field) -> Field:
-    """Returns a column without what only a Delta table keeps: NOT NULL, default, generated and identity
-    values."""
+    """Returns a column without properties that only Delta tables have: NOT NULL, default, generated and
+    identity values."""
     metadata = {key: field.metadata[key] for key in ("comment", CHAR_TYPES) if key in field.metadata}
     return field.with_(nullable=True, metadata=metadata)

@@ -21,15 +21,16 @@ ARITHMETIC, NUMBER, TIME = "ArithmeticException", "NumberFormatException", "Date
 class Condition:
     """An error condition of delta-spark or Spark.
 
-    `kind`: the class of `pyspark.errors`.
-    `error`, `pattern`: an error of this class gets the condition if the pattern is found in its message. An
-    empty pattern is found in every message. With None, only a message that begins with `[name]` counts.
-    `details`: a second pattern, for the whole text of the error ("message; found …; expected …").
-    Its groups are values of parameters, too.
-    `parameters`: maps each message parameter to where the error has the value: a group of `pattern` or
-    `details`, a key of `values`, or an attribute. Quotes around it say how the value is written:
+    `kind`: name of the class of `pyspark.errors`.
+    `error`, `pattern`: an error of this class gets the condition if its message matches the pattern. An empty
+    pattern matches every message. If the pattern is None, only an error whose message begins with `[name]`
+    gets the condition.
+    `details`: a second pattern, which the whole text of the error must match ("message; found …; expected
+    …"). Its groups are values of parameters, too.
+    `parameters`: message parameter -> the source of its value: a group of `pattern` or `details`, a key of
+    the error's `values`, or an attribute of the error. Signs around the source set how the value is written:
 
-    | source | value | parameter |
+    | source | the error's value | the parameter's value |
     |---|---|---|
     | `found` | 5 | 5 |
     | "`columns`" | names, one or several | `id`, `part` |

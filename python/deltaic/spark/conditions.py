@@ -21,9 +21,9 @@ CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_schemas.CONDITIONS,
     *conditions_of_statements.CONDITIONS,
 )
-"""All conditions, the more specific ones first: the first that fits an error is its condition."""
+"""All conditions, the more specific ones first: an error gets the first condition that fits."""
 
-# Conditions for errors that fit none of CONDITIONS, and whose cause is no error of Spark with a condition.
+# Conditions for errors that fit none of CONDITIONS and are not caused by an error of Spark with a condition.
 REST: tuple[Condition, ...] = (
     Condition("DELTA_OPERATION_NOT_ALLOWED", "0AKDC", ANALYSIS, e.UnsupportedFeatureError, "", {"operation": "message"}),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, e.SchemaMismatchError, ""),
@@ -33,13 +33,14 @@ KINDS: tuple[tuple[type[e.DeltaError], str], ...] = (
     (e.InvalidArgumentError, ANALYSIS),
     (e.DeltaError, RUNTIME),
 )
-"""The class of `pyspark.errors` for errors without a condition."""
+"""Class of errors without a condition -> name of their class of `pyspark.errors`. The first entry that fits
+counts."""
 
 PLAIN: tuple[tuple[str, str], ...] = (
     (r"^property delta\.columnMapping\.mode: not a valid value", OPERATION),
     (r"^property delta\.\w+: not a|^no such protocol version|^a Delta table is one path; found [Nn]one", ARGUMENT),
 )
-"""Patterns of errors for which delta-spark has a class of its own and no condition, and that class of
+"""Pattern of the text of errors that have a class and no condition in delta-spark -> name of their class of
 `pyspark.errors`."""
 
 _TYPE = re.compile(r"\b\w+\b(?!:)")
@@ -56,19 +57,19 @@ def condition_named(name: str) -> Condition | None:
 
 
 def tag_of(error: e.DeltaError) -> str | None:
-    """Returns the condition named at the start of an error's message: `[NAME] text` has NAME."""
-    found = _TAG.match(error.message)
-    return None if found is None else found[1]
+    """Returns the condition at the start of an error's message: NAME of `[NAME] text`, else None."""
+    tag = _TAG.match(error.message)
+    return None if tag is None else tag[1]
 
 
 def kind_of(error: e.DeltaError) -> str:
-    """Returns the class of `pyspark.errors` for an error without a condition."""
+    """Returns the name of the class of `pyspark.errors` for an error without a condition."""
     plain = (kind for pattern, kind in PLAIN if re.search(pattern, str(error.args[0])))
     return next(plain, None) or next(name for kind, name in KINDS if isinstance(error, kind))
 
 
 def fitting(error: e.DeltaError, conditions: tuple[Condition, ...]) -> Condition | None:
-    """Returns the first of the conditions that fits an error, or None."""
+    """Returns the first condition that fits an error, or None."""
     return next((each for each in conditions if _fits(error, each)), None)
 
 
@@ -84,9 +85,9 @@ def _sql_type(name: object) -> str:
 
 
 def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[str, str]]:
-    """Yields name and value of those message parameters of the condition whose values the error has."""
-    searched = re.search(condition.pattern or "", error.message), re.search(condition.details, str(error.args[0]))
-    named = {name: text for groups in searched if groups is not None for name, text in groups.groupdict().items()}
+    """Yields name and value of the condition's message parameters whose values the error has."""
+    matches = re.search(condition.pattern or "", error.message), re.search(condition.details, str(error.args[0]))
+    named = {name: text for match in matches if match is not None for name, text in match.groupdict().items()}
     for name, source in condition.parameters.items():
         if source.startswith("="):
             yield name, source[1:]
@@ -126,5 +127,4 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "(": lambda value: f'"{value}"',
     "'": lambda value: f"'{value}'",
 }
-"""Writes a value of an error as its condition's source of the parameter says, by the first character of
-that."""
+"""First character of a parameter's source -> the function that writes the value (see `Condition`)."""

@@ -1,5 +1,5 @@
 """Conditions of conflicting commits, of rows that violate a constraint, and of values that do not fit their
-columns. The first that fits an error is its condition."""
+columns. An error gets the first one that fits."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "DELTA_REPLACE_WHERE_MISMATCH", "44000", ANALYSIS, _ROW, "where=|overwrite", {"replaceWhere": "expected", "message": "found"}
     ),
     Condition("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME, _ROW, "", {"values": "found"}),
-    # Defaults of columns
+    # Default values of columns
     *(
         Condition(
             f"INVALID_DEFAULT_VALUE.{kind}",

@@ -1,5 +1,5 @@
-"""Conditions about columns: of data, of table definitions, and of changes to these. The first that fits an
-error is its condition."""
+"""Conditions about columns: of data, of table definitions, and of changes to definitions. An error gets the
+first one that fits."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _UP_CAST = (
     r"|(byte|short|integer|long|decimal.*) to float|(byte|short|integer|long|decimal.*|float) to double|date to timestamp\w*"
     r"|timestamp\w* to timestamp\w*|[^<]+ to string)(;|$)"
 )
-"""The change of a type by a cast that Spark takes for one without loss (`Cast.canUpCast`), which it leaves to
-the table's format."""
+"""Matches a change of a column's type that Spark considers lossless (`Cast.canUpCast`), so that the table's
+format decides about it."""
 
 CONDITIONS: tuple[Condition, ...] = (
     # Schemas
@@ -246,7 +246,7 @@ CONDITIONS: tuple[Condition, ...] = (
         {"fieldPath": "where", "oldField": "<before>", "newField": "<after>"},
         details=_UP_CAST,
     ),
-    Condition(  # Spark's own, which it raises for a type that it does not cast to without loss
+    Condition(  # Spark's own, for a change of a type that may lose values
         "NOT_SUPPORTED_CHANGE_COLUMN",
         "0A000",
         ANALYSIS,

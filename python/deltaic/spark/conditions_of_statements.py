@@ -1,5 +1,5 @@
 """Conditions of statements, options and streams, and Spark's own conditions for statements that deltaic
-parses. The first that fits an error is its condition."""
+parses. An error gets the first one that fits."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Conditions about tables and versions, protocols and properties. The first that fits an error is its
-condition."""
+"""Conditions about tables and versions, protocols and properties. An error gets the first one that fits."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""The exception classes of delta-spark's `delta.exceptions`, under the same names. They are the classes of
-`deltaic.errors`: a job replaces `from delta.exceptions import …` by `from deltaic.spark.exceptions import
-…`."""
+"""The exceptions of concurrent commits under the names of delta-spark's `delta.exceptions`. They are the
+classes of `deltaic.errors`.
+
+A job replaces `from delta.exceptions import …` by `from deltaic.spark.exceptions import …`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Converts PySpark Columns to the SQL text that commands take; delta-spark's API accepts both.
+"""Converts PySpark Columns to SQL text, because commands take text and delta-spark's API takes both.
 
-Spark writes the text and parses it again. If that does not give the same expression (Python functions,
-lambdas, columns of a DataFrame), `column_text` finds a text that does, or raises UnsupportedFeatureError.
-Spark writes operators as function calls; `infix` puts them between their operands, so `=(a, 1)` becomes `(a
-= 1)`.
+Spark writes a Column as text. If Spark does not parse the text to the same expression (Python functions,
+lambdas, columns of a DataFrame), `column_text` builds another text or raises UnsupportedFeatureError. Spark
+writes operators as function calls; `infix` puts them between their operands, so that `=(a, 1)` becomes `(a =
+1)`.
 """
 
 from __future__ import annotations
@@ -17,23 +17,24 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark.portable.connect_columns import connect_text, is_of_connect
 from deltaic.sql.tokens import Reader
 
+# Operators that Spark writes as functions: those between two operands, before one, and behind one.
 _BETWEEN = frozenset(["=", ">", ">=", "<", "<=", "<=>", "+", "-", "*", "/", "%", "&", "|", "^", "and", "or", "like", "rlike"])
 _BEFORE = {"!": "NOT", "negative": "-", "~": "~"}
 _AFTER = {"isNull": "IS NULL", "isNotNull": "IS NOT NULL"}
 
 
 def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
-    """Returns a string as it is, and a Column as SQL text. `origins`: the DataFrames whose columns the
-    Column may refer to. Raises InvalidTypeError for anything else, and UnsupportedFeatureError for a Column
-    without SQL text."""
+    """Returns the SQL text of a Column; a string is returned unchanged. `what`: name of the argument in
+    errors. `origins`: the DataFrames whose columns the Column may use. Raises InvalidTypeError for another
+    type, and UnsupportedFeatureError for a Column without SQL text."""
     if isinstance(value, str):
         return value
     if not is_classic_column(value):
         if is_of_connect(value):
             return connect_text(value, what)
-        found = f"{type(value).__name__} {value!r}"[:80]
+        description = f"{type(value).__name__} {value!r}"[:80]
         raise InvalidTypeError(
-            f"{what} is of the wrong type", found=found, expected="a Spark SQL Column or a string: an expression in SQL syntax"
+            f"{what} is of the wrong type", found=description, expected="a Spark SQL Column or a string: an expression in SQL syntax"
         )
     return infix(text_of(value, what, origins or Origins()))
 
@@ -45,8 +46,8 @@ def condition_text(value: Any, what: str = "condition", origins: Origins | None 
 
 def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[str, str]:
     """Returns a dict from column to expression with each expression as SQL text. Raises InvalidArgumentError
-    (a ValueError) for None, and InvalidTypeError (a TypeError) for anything but a dict from string to string
-    or Column."""
+    (a ValueError) for None, and InvalidTypeError (a TypeError) if `values` is not a dict from string to
+    string or Column."""
     if values is None:
         raise InvalidArgumentError(f"{what} cannot be None", expected="a dictionary of columns to expressions")
     if not isinstance(values, Mapping):
@@ -58,7 +59,7 @@ def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[
 
 
 def infix(text: str) -> str:
-    """Puts operators that are written as functions between their operands: "`=`(a, 1)" becomes "(a = 1)"."""
+    """Replaces operators that are written as functions by infix operators: "`=`(a, 1)" becomes "(a = 1)"."""
     if "`" not in text and "(" not in text:
         return text
     reader = Reader(text)
@@ -66,7 +67,8 @@ def infix(text: str) -> str:
 
 
 def _rewritten(reader: Reader) -> str:
-    """Returns the text up to the next closing bracket of this level, or to the end, with infix operators."""
+    """Returns the text from the cursor to the closing bracket of this level, or to the end, with infix
+    operators."""
     pieces: list[str] = []
     copied = reader.tokens[reader.position].start
     while not reader.done and not reader.at(")"):
@@ -89,8 +91,8 @@ def _rewritten(reader: Reader) -> str:
 
 
 def _function_name(reader: Reader) -> str | None:
-    """Returns the function that is called at the cursor, if its name is quoted or an operator's; else
-    None."""
+    """Returns the name of the function that is called at the cursor, if the name is quoted or is an operator;
+    else None."""
     token = reader.tokens[reader.position]
     behind = reader.tokens[reader.position + 1 : reader.position + 2]
     before = reader.tokens[reader.position - 1].text if reader.position else ""

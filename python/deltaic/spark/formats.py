@@ -1,8 +1,7 @@
-"""`spark.read.format("delta")` and `df.write.format("delta")` in an enabled session.
+"""Implements `spark.read.format("delta")` and `df.write.format("delta")` in an enabled session.
 
-`enable` replaces methods of PySpark's reader and writer classes. In the sessions of an application that has
-enabled one, they read and write the formats "delta" and "deltaic" with deltaic. Other formats get Spark's
-own methods.
+`enable` replaces methods of PySpark's reader and writer classes. In enabled sessions, the replacements read
+and write the formats "delta" and "deltaic" with deltaic, and call Spark's own methods for other formats.
 """
 
 from __future__ import annotations
@@ -24,20 +23,22 @@ from deltaic.spark.named_tables import naming, parsed, path_in_catalog
 from deltaic.spark.options import ChangeOptions, ReadOptions
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.raising import UNPARSED, raises_as_spark
-from deltaic.spark.session_tables import moment_of
+from deltaic.spark.session_tables import timestamp_of
 from deltaic.spark.views import path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
 from deltaic.table import DeltaTable
 
 _STATE = "_deltaic_state"
+"""Attribute of a reader or writer: its `BuilderState`. Attribute of a method: True for a replacement."""
 _OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 _FRAME = "_deltaic_frame"
 """Attribute of a writer: the DataFrame that it writes."""
 
 
 def enable(spark: Any, native: Literal["auto", "never"]) -> None:
-    """Replaces the reader, writer, catalog and stream methods of the session's PySpark classes, which all
-    sessions of a process share (Spark Connect has classes of its own). A second call changes nothing."""
+    """Replaces the reader, writer, catalog and stream methods of the session's PySpark classes. All classic
+    sessions of a process share these classes, and all sessions of Spark Connect share others. A second call
+    changes nothing."""
     note_enabled(spark, native)
     frame = spark.range(1)
     _wrap_reader(type(spark.read))
@@ -48,20 +49,24 @@ def enable(spark: Any, native: Literal["auto", "never"]) -> None:
     streams.wrap(type(frame), type(spark.readStream))
 
 
-def _state_of(of: Any) -> BuilderState:
-    state: BuilderState = of.__dict__.setdefault(_STATE, BuilderState())
+def _state_of(builder: Any) -> BuilderState:
+    """Returns what was set on a reader or writer."""
+    state: BuilderState = builder.__dict__.setdefault(_STATE, BuilderState())
     return state
 
 
-def _is_ours(of: Any, format: str | None) -> bool:
-    spark = session_of(of)
+def _is_delta(builder: Any, format: str | None) -> bool:
+    """True if the format of a reader or writer of an enabled session is one of FORMATS."""
+    spark = session_of(builder)
     if enabled_as(spark) is None:
         return False
-    name = format or _state_of(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
+    name = format or _state_of(builder).format or spark.conf.get("spark.sql.sources.default", "parquet")
     return str(name).lower() in FORMATS
 
 
 def _noting(method: Callable[..., Any], note: Callable[..., None]) -> Callable[..., Any]:
+    """Returns a replacement of a method that also calls `note` with the builder's state and the arguments."""
+
     @functools.wraps(method)
     def call(self: Any, *args: Any, **named: Any) -> Any:
         note(_state_of(self), *args, **named)
@@ -97,7 +102,7 @@ def _wrap_reader(readers: Any) -> None:
     @raises_as_spark()
     @functools.wraps(load)
     def loaded(self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
-        if not _is_ours(self, format):
+        if not _is_delta(self, format):
             return load(self, path, format, schema, **options)
         state = _state_of(self)
         state.put({**options, **({} if path is None else {"path": _path(path)})})
@@ -139,20 +144,22 @@ def _read(spark: Any, read_options: ReadOptions) -> Any:
         )
     version = read_options.version
     if read_options.timestamp is not None:
-        version = version_at(spark, read_options.path, moment_of(spark, lit(read_options.timestamp)), options)
-    opened = DeltaTable(read_options.path, version=version, storage_options=options, spark=spark)
-    return opened.scan(read_options.columns).to_spark()
+        version = version_at(spark, read_options.path, timestamp_of(spark, lit(read_options.timestamp)), options)
+    table = DeltaTable(read_options.path, version=version, storage_options=options, spark=spark)
+    return table.scan(read_options.columns).to_spark()
 
 
 def _read_changes(spark: Any, read_options: ReadOptions, changes: ChangeOptions) -> Any:
-    """Reads a change feed. As in delta-spark, a range that ends after the newest version ends with the
-    newest version."""
+    """Returns the rows of a change feed. As in delta-spark, a range that ends after the newest version ends
+    with the newest version."""
     table = DeltaTable(read_options.path, storage_options=dict(read_options.storage_options), spark=spark)
-    start, end = (None if text is None else moment_of(spark, lit(text)) for text in (changes.starting_timestamp, changes.ending_timestamp))
+    start, end = (
+        None if text is None else timestamp_of(spark, lit(text)) for text in (changes.starting_timestamp, changes.ending_timestamp)
+    )
     last = None if changes.ending_version is None else min(changes.ending_version, table.version)
     allowed = str(spark.conf.get(_OUT_OF_RANGE, "false")).lower() == "true"
     if last is not None and changes.starting_version is not None and changes.starting_version > table.version:
-        last = None  # so that the error is about the start
+        last = None  # so that the error names the start and not the end
     rows = table.changes(
         changes.starting_version,
         last,
@@ -178,9 +185,9 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
     write = frames.write
 
     def writer(self: Any) -> Any:
-        made = write.fget(self)
-        made.__dict__[_FRAME] = self
-        return made
+        frame_writer = write.fget(self)
+        frame_writer.__dict__[_FRAME] = self
+        return frame_writer
 
     patches.replace(frames, "write", property(writer, doc=write.__doc__))
 
@@ -218,7 +225,7 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
     def saved(
         self: Any, path: str | None = None, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any
     ) -> None:
-        if not _is_ours(self, format):
+        if not _is_delta(self, format):
             save(self, path, format, mode, partitionBy, **options)
             return
         state = _state_of(self)
@@ -251,7 +258,7 @@ def _wrap_named_writes(frames: Any, writers: Any) -> None:
             if target.path is not None:
                 self.save(target.path, format_name, mode, partitionBy, **options)
                 return
-            if _is_ours(self, format) or path_in_catalog(spark, target.parts) is not None:
+            if _is_delta(self, format) or path_in_catalog(spark, target.parts) is not None:
                 state = _state_of(self)
                 state.put(options)
                 if partitionBy is not None:
@@ -301,6 +308,7 @@ def _wrap_write_to(frames: Any) -> None:
 
 
 def _names(columns: tuple[Any, ...]) -> tuple[str, ...]:
+    """Returns the names of an argument list, which may be one list of names."""
     if len(columns) == 1 and isinstance(columns[0], (list, tuple)):
         return tuple(columns[0])
     return tuple(columns)

@@ -1,4 +1,4 @@
-"""Writes a DataFrame with the format, mode and options that were set on one of Spark's writers."""
+"""Writes a DataFrame with the format, mode and options that were set on a writer of Spark."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from deltaic.spark.options import WriteOptions
 from deltaic.table import DeltaTable, run_write
 
 FORMATS = frozenset({"delta", "deltaic"})
+"""Names of the format, in lower case."""
 _MODES: dict[str, Mode] = {
     "append": "append",
     "overwrite": "overwrite",
@@ -27,7 +28,11 @@ _MODES: dict[str, Mode] = {
 
 class BuilderState:
     """The format, options, mode and columns that were set on a DataFrame reader or writer before `load` or
-    `save`."""
+    `save`.
+
+    `properties`: table properties of DataFrameWriterV2. `refused`: the name of a call that a Delta table does
+    not support, such as bucketBy. `streaming`: what `commitInfo` says of the query whose batch is written.
+    """
 
     def __init__(self) -> None:
         self.format: str | None = None
@@ -59,9 +64,9 @@ def write_frame(
     """Writes a DataFrame.
 
     `defines`: the write creates or replaces the table, like CREATE TABLE AS SELECT.
-    `casts`: values are cast to the table's types by the rules of store assignment.
-    `by_name`: columns and fields match by name, like INSERT BY NAME; those that the DataFrame lacks become
-    null, partition columns too.
+    `casts`: values are cast to the table's types by store assignment.
+    `by_name`: columns and fields match by name, like INSERT BY NAME. Columns that the DataFrame lacks become
+    null, also partition columns.
     """
     save_mode = _MODES.get((mode or "error").lower())
     if save_mode is None:
@@ -74,12 +79,12 @@ def write_frame(
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession
-    settled = _with_settings(spark, state, save_mode)
+    complete_state = _with_settings(spark, state, save_mode)
     for name, columns in (("partitionBy", state.partition_by), ("clusterBy", state.cluster_by)):
         if columns:
-            settled.put({name: ",".join(map(col, columns))})
-    optimize = _taken_flag(settled.options, "optimizeWrite")
-    write_options = WriteOptions.of(settled.options, save_mode)
+            complete_state.put({name: ",".join(map(col, columns))})
+    optimize = _taken_flag(complete_state.options, "optimizeWrite")
+    write_options = WriteOptions.of(complete_state.options, save_mode)
     if write_options.by_partition:
         write_options = write_options.into(_metadata(spark, write_options))
     job = replace(
@@ -101,30 +106,30 @@ def write_frame(
 
 
 def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
-    """Returns the options, completed with the session's settings for options that are not set."""
-    settled = BuilderState()
-    settled.put(state.options)
-    if mode == "overwrite" and not settled.has("replaceWhere") and not settled.has("partitionOverwriteMode"):
-        is_dynamic = settings.overwrites_partitions(spark) and not _says_true(settled, "overwriteSchema")
-        settled.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
-    if merges_schema(spark, settled):
-        settled.put({"mergeSchema": "true"})
-    if not settled.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
-        settled.put({"optimizeWrite": "true"})
-    if not settled.has("maxRecordsPerFile"):
-        settled.put({"maxRecordsPerFile": settings.said(spark, settings.RECORDS)})
-    return settled
+    """Returns the writer's options, with the session's settings in place of options that are not set."""
+    complete_state = BuilderState()
+    complete_state.put(state.options)
+    if mode == "overwrite" and not complete_state.has("replaceWhere") and not complete_state.has("partitionOverwriteMode"):
+        is_dynamic = settings.overwrites_partitions(spark) and not _is_true(complete_state, "overwriteSchema")
+        complete_state.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
+    if merges_schema(spark, complete_state):
+        complete_state.put({"mergeSchema": "true"})
+    if not complete_state.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
+        complete_state.put({"optimizeWrite": "true"})
+    if not complete_state.has("maxRecordsPerFile"):
+        complete_state.put({"maxRecordsPerFile": settings.setting_text(spark, settings.RECORDS)})
+    return complete_state
 
 
 def merges_schema(spark: Any, state: BuilderState) -> bool:
-    """True if a write adds new columns to the table: by the option mergeSchema, or by the session's setting
-    if neither mergeSchema is set nor overwriteSchema is true."""
+    """True if a write adds new columns to the table: the option mergeSchema is true, or it is not set,
+    overwriteSchema is not true, and the session's setting MERGE_SCHEMA is true."""
     if state.has("mergeSchema"):
-        return _says_true(state, "mergeSchema")
-    return not _says_true(state, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA)
+        return _is_true(state, "mergeSchema")
+    return not _is_true(state, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA)
 
 
-def _says_true(state: BuilderState, name: str) -> bool:
+def _is_true(state: BuilderState, name: str) -> bool:
     return any(each.lower() == name.lower() and str(value).lower() == "true" for each, value in state.options.items())
 
 

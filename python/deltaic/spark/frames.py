@@ -1,4 +1,5 @@
-"""`deltaic.spark.read` and `deltaic.spark.write`: DataFrames of tables, and writes of DataFrames."""
+"""`deltaic.spark.read` and `deltaic.spark.write`, and the DataFrames that other modules of `deltaic.spark`
+make of a table (`newest`)."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from deltaic.plan.literal import lit
 from deltaic.planning.columns import resolve_columns
 from deltaic.spark.options import travelled
 from deltaic.spark.raising import raises_as_spark
-from deltaic.spark.session_tables import moment_of
+from deltaic.spark.session_tables import timestamp_of
 from deltaic.spark.views import with_view_names
 
 Path = str | os.PathLike[str]
@@ -36,30 +37,31 @@ def read(
     where: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> Any:
-    """Returns a lazy DataFrame of one version of a table; later commits do not change it.
+    """Returns a lazy DataFrame of one version of a table. Later commits do not change its rows.
 
-    `path`: path or URL; it may name a version or time, as `path@v3` or `path@yyyyMMddHHmmssSSS` (in the time
-    zone of the session).
-    `version`, `timestamp`: the version to read, or the time at which it was the newest; by default the
-    newest version.
+    `path` (str or PathLike): path or URL. `path@v3` is version 3, and `path@yyyyMMddHHmmssSSS` the version
+    at a time in the session's time zone.
+    `version` (int), `timestamp` (datetime or text): the version to read, or a time at which it was the
+    newest; by default the newest version.
     `columns`: names, with dots for nested columns; None is all.
-    `where`: a condition in Spark's SQL dialect, as text. It also selects files before Spark plans the query.
-    `storage_options`: options of the object store.
+    `where`: a condition as text in Spark's SQL dialect. Files that hold no matching row are left out before
+    Spark plans the query.
+    `storage_options`: options of the object store, such as `aws_region`.
 
-    A temporary view of the DataFrame of a whole table at its newest version stands for the table: `INSERT
-    INTO view` and other statements change the table.
+    After `read(spark, path).createOrReplaceTempView("v")`, without other arguments, `INSERT INTO v` and other
+    statements change the table.
 
-    Raises TableNotFoundError, VersionNotFoundError and InvalidArgumentError, like `deltaic.DeltaTable` and
-    `scan`.
+    Raises TableNotFoundError, VersionNotFoundError, and InvalidArgumentError for an unknown column, a
+    condition that does not parse, or both a version and a time.
 
     >>> deltaic.spark.read(spark, "/data/flights", columns=["id"], where="delay > 60").count()
     1
     """
     path, version, timestamp = _pinned(spark, path, version, timestamp, storage_options or {})
-    opened = table.DeltaTable(path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark)
-    frame = opened.scan(columns, where).to_spark()
+    delta_table = table.DeltaTable(path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark)
+    frame = delta_table.scan(columns, where).to_spark()
     whole = version is None and timestamp is None and columns is None and where is None
-    return with_view_names(spark, frame, opened.location) if whole else frame
+    return with_view_names(spark, frame, delta_table.location) if whole else frame
 
 
 def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage_options: Mapping[str, str] | None = None) -> Any:
@@ -77,8 +79,8 @@ def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage
         return engine.recent_snapshots.open(spark, path, options, known=last)
 
     # The location appears in query plans, so it has a hash of the store's options instead of their secrets.
-    rights = hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""
-    place = f"{snapshot.location} {rights}".rstrip()
+    options_hash = hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""
+    place = f"{snapshot.location} {options_hash}".rstrip()
     frame = engine.following(snapshot, resolve_columns(snapshot.schema, columns), newer, place)
     return with_view_names(spark, frame, snapshot.location) if columns is None else frame
 
@@ -98,22 +100,22 @@ def _pinned(
         raise InvalidArgumentError("time travel is given both in the path and as an argument", found=text, expected="one of them")
     if its_time is None:
         return inner, its_version, None
-    return inner, version_at(spark, inner, moment_of(spark, lit(its_time)), storage_options), None
+    return inner, version_at(spark, inner, timestamp_of(spark, lit(its_time)), storage_options), None
 
 
-def version_at(spark: Any, path: Path, moment: datetime, storage_options: Mapping[str, str] | None = None) -> int:
+def version_at(spark: Any, path: Path, time: datetime, storage_options: Mapping[str, str] | None = None) -> int:
     """Returns the version for `timestampAsOf`, TIMESTAMP AS OF and `path@yyyyMMddHHmmssSSS`. Raises
     VersionNotFoundError for a time after the last version, as delta-spark does: a commit before that time
     would change the answer."""
     with opening(spark):
-        return history.version_at(open_store(path, storage_options), moment, after_last=False)
+        return history.version_at(open_store(path, storage_options), time, after_last=False)
 
 
-def check_restorable(spark: Any, path: Path, moment: datetime) -> None:
+def check_restorable(spark: Any, path: Path, time: datetime) -> None:
     """Raises VersionNotFoundError, with RESTORE's conditions, for a time before the first or after the last
     version."""
     try:
-        version_at(spark, path, moment)
+        version_at(spark, path, time)
     except VersionNotFoundError as error:
         condition = f"DELTA_CANNOT_RESTORE_TIMESTAMP_{'GREATER' if error.message.startswith(history.AFTER_LAST) else 'EARLIER'}"
         of_restore = VersionNotFoundError(f"[{condition}] {error.message}", where=error.where, found=error.found, expected=error.expected)
@@ -122,12 +124,14 @@ def check_restorable(spark: Any, path: Path, moment: datetime) -> None:
 
 @raises_as_spark()
 def write(df: Any, path: Path | table.DeltaTable, **options: Any) -> None:
-    """Writes a DataFrame to a table in one commit, with Spark tasks.
+    """Writes a DataFrame to a table in one commit. Spark's tasks write the data files.
 
-    `path`: path or URL, or an open DeltaTable. `options`: arguments of `deltaic.write`, such as `mode`,
-    `partition_by` and `where`.
+    `path`: path or URL, or an open `deltaic.DeltaTable`. `options`: the other arguments of `deltaic.write`,
+    such as `mode` ("error" by default), `partition_by` and `where`.
 
-    Raises InvalidTypeError if `df` is no Spark DataFrame, and the errors of `deltaic.write`.
+    Raises InvalidTypeError if `df` is no DataFrame of Spark, TableAlreadyExistsError (mode "error"),
+    SchemaMismatchError for columns or values that do not fit the table, and the other errors of
+    `deltaic.write`.
 
     >>> deltaic.spark.write(spark.range(3), "/data/numbers", mode="overwrite")
     """

@@ -1,8 +1,9 @@
 """Functions over Spark columns: keys of space-filling curves, Z85 text, and lookups in deletion vectors.
 
-`_core` computes each function a batch at a time, in an Arrow UDF or, with `form="pandas"`, in a vectorised
-pandas UDF. `register` makes the functions known to the session's SQL under the same names. Executors need
-the deltaic wheel.
+Each function is an Arrow UDF (`form="arrow"`, the default) or a vectorised pandas UDF (`form="pandas"`); both
+have the same results. Another `form` raises InvalidArgumentError. A column is a Column or a name. `register`,
+and `deltaic.spark.enable`, add the functions to the session's SQL under the same names. Executors need the
+deltaic wheel.
 """
 
 from __future__ import annotations
@@ -31,9 +32,15 @@ __all__ = [
 
 
 def range_partition_id(column: ColumnOrName, bounds: Sequence[Any], *, form: Form = "arrow") -> Any:
-    """Returns the number of the value's range as an int column: how many of the ascending `bounds` are less
-    than the value. With bounds [10, 20], 10 is in range 0 and 15 in range 1; null is in range 0. In SQL the
-    bounds are a constant array: `range_partition_id(x, array(10, 20))`."""
+    """Returns an int column with the number of `bounds` that are less than the value: with bounds [10, 20],
+    10 is in range 0 and 15 in range 1. Null is in range 0.
+
+    `bounds`: values of the column's type, ascending. In SQL they are a constant array:
+    `range_partition_id(x, array(10, 20))`.
+
+    >>> spark.range(15, 16).select(functions.range_partition_id("id", [10, 20])).first()[0]
+    1
+    """
     limits = list(bounds)
 
     def ids(values: pa.Array) -> pa.Array:
@@ -43,14 +50,25 @@ def range_partition_id(column: ColumnOrName, bounds: Sequence[Any], *, form: For
 
 
 def interleave_bits(*columns: ColumnOrName, form: Form = "arrow") -> Any:
-    """Returns the Z-order key of int columns as a binary column of 4 bytes for each: their bits in turn,
-    most significant first. Null counts as 0."""
+    """Returns a binary column with the Z-order key of int columns, 4 bytes for each: their bits by turns, the
+    most significant first. Null counts as 0. Raises InvalidArgumentError without columns.
+
+    >>> point = spark.sql("SELECT 1 AS x, 0 AS y")
+    >>> point.select(functions.interleave_bits("x", "y")).first()[0].hex()
+    '0000000000000002'
+    """
     return _udf(_interleaved, "binary", form)(*_some(columns))
 
 
 def hilbert_index(bits: int, *columns: ColumnOrName, form: Form = "arrow") -> Any:
-    """Returns the position along the Hilbert curve of the point with int columns as coordinates, as a binary
-    column that sorts along the curve. `bits`: bits of each coordinate, 1 to 32."""
+    """Returns a binary column with the position of a point on the Hilbert curve; the position sorts as the
+    curve runs. `columns`: the point's coordinates, int columns. `bits`: bits of each coordinate, 1 to 32.
+    Raises InvalidArgumentError without columns.
+
+    >>> point = spark.sql("SELECT 1 AS x, 1 AS y")
+    >>> point.select(functions.hilbert_index(8, "x", "y")).first()[0].hex()
+    '0002'
+    """
 
     def index(*values: pa.Array) -> pa.Array:
         return _core.hilbert_index([value.cast(pa.int32()) for value in values], bits)
@@ -59,23 +77,46 @@ def hilbert_index(bits: int, *columns: ColumnOrName, form: Form = "arrow") -> An
 
 
 def z85_encode(column: ColumnOrName, *, form: Form = "arrow") -> Any:
-    """Returns a binary column as Z85 text, padded with zero bytes to a multiple of 4."""
+    """Returns a string column with a binary column as Z85 text. Bytes are padded with zeros to a multiple of
+    4.
+
+    >>> spark.sql("SELECT X'864FD26FB559F75B' AS b").select(functions.z85_encode("b")).first()[0]
+    'HelloWorld'
+    """
     return _udf(_core_function("z85_encode_values"), "string", form)(column)
 
 
 def z85_decode(column: ColumnOrName, *, form: Form = "arrow") -> Any:
-    """Returns the bytes of a column of Z85 text."""
+    """Returns a binary column with the bytes of a string column of Z85 text. A query fails on text that is
+    not Z85.
+
+    >>> spark.sql("SELECT 'HelloWorld' AS t").select(functions.z85_decode("t")).first()[0].hex()
+    '864fd26fb559f75b'
+    """
     return _udf(_core_function("z85_decode_values"), "binary", form)(column)
 
 
 def row_is_deleted(vector: ColumnOrName, row_index: ColumnOrName, *, form: Form = "arrow") -> Any:
-    """Returns a boolean column: True if a deletion vector (binary, in PROTOCOL.md's portable format) has the
-    row index (an integer). A null vector has no rows; the result is null for a null index."""
+    """Returns a boolean column: True if a deletion vector contains a row index. A null vector contains none;
+    the result for a null index is null.
+
+    `vector`: a binary column of vectors in PROTOCOL.md's portable format. `row_index`: an integer column.
+
+    >>> vector = deltaic.DeletionVector.from_rows([1]).to_bytes()
+    >>> rows = spark.createDataFrame([(vector, 0), (vector, 1)], "vector BINARY, row BIGINT")
+    >>> [row[0] for row in rows.select(functions.row_is_deleted("vector", "row")).collect()]
+    [False, True]
+    """
     return _udf(_deleted, "boolean", form)(vector, row_index)
 
 
 def register(spark: Any, *, form: Form = "arrow") -> None:
-    """Makes all functions of this module known to the session's SQL."""
+    """Adds all functions of this module to the session's SQL.
+
+    >>> functions.register(spark)
+    >>> spark.sql("SELECT range_partition_id(15, array(10, 20))").first()[0]
+    1
+    """
     for name, (function, kind) in _in_sql().items():
         spark.udf.register(name, _udf(function, kind, form))
 
@@ -106,8 +147,8 @@ def _some(columns: tuple[ColumnOrName, ...]) -> tuple[ColumnOrName, ...]:
 
 
 def _core_function(name: str) -> Callable[..., pa.Array]:
-    """Returns a function that looks `_core`'s up by name when it is called: functions of a compiled module
-    cannot be pickled."""
+    """Returns a Python function that calls a function of `_core` by name, because functions of a compiled
+    module cannot be pickled."""
 
     def call(*values: pa.Array) -> pa.Array:
         return getattr(_core, name)(*values)
@@ -120,7 +161,7 @@ def _interleaved(*values: pa.Array) -> pa.Array:
 
 
 def _deleted(vectors: pa.Array, rows: pa.Array) -> pa.Array:
-    return _core.rows_deleted(vectors, rows.cast(pa.int64()))  # pandas has whole numbers with nulls as floats
+    return _core.rows_deleted(vectors, rows.cast(pa.int64()))  # pandas stores integers with nulls as floats
 
 
 def _ids_in_rows(values: pa.Array, bounds: pa.Array) -> pa.Array:
@@ -128,7 +169,7 @@ def _ids_in_rows(values: pa.Array, bounds: pa.Array) -> pa.Array:
 
 
 def _range_ids(values: pa.Array, limits: Sequence[Any]) -> pa.Array:
-    if pa.types.is_null(values.type):  # pandas without a single value has no type
+    if pa.types.is_null(values.type):  # a pandas column of nulls alone has no type
         return pa.repeat(pa.scalar(0, pa.int32()), len(values))
     return _core.range_ids(values, pa.array(limits, values.type))
 
@@ -138,8 +179,8 @@ def _index_in_rows(bits: pa.Array, *values: pa.Array) -> pa.Array:
 
 
 def _constant(values: pa.Array, what: str) -> Any:
-    """Returns the one value of a constant column, None for a batch without rows. Raises InvalidArgumentError
-    if the values differ."""
+    """Returns the value of a constant column; None for a batch without rows. Raises InvalidArgumentError if
+    the values differ."""
     if not len(values):
         return None
     first = values[0]
@@ -151,8 +192,7 @@ def _constant(values: pa.Array, what: str) -> Any:
 
 
 def _udf(function: Callable[..., pa.Array], kind: str, form: Form) -> Any:
-    """Makes a deterministic UDF of a function over Arrow arrays. `kind`: Spark's name of the result's
-    type."""
+    """Returns a UDF of a function over Arrow arrays. `kind`: Spark's name of the result's type."""
     if form == "arrow":
         from pyspark.sql.functions import arrow_udf
 

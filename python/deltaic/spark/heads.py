@@ -1,4 +1,4 @@
-"""The head of a statement: its first words, and the table that it is about."""
+"""Parses the head of a statement: its first words, and the table that it is about."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from deltaic.sql_text import spark_name
 
 _EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
 _INTO = (("INTO", "TABLE"), ("OVERWRITE", "TABLE"), ("INTO",), ("OVERWRITE",))
-# Words before the name of the table that a statement is about, the longer ones first.
+# Words before the name of the table that a statement is about. Longer sequences stand before their own
+# beginnings.
 _HEADS: tuple[tuple[str, ...], ...] = (
     ("DELETE", "FROM"),
     ("UPDATE",),
@@ -42,12 +43,12 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("COMMENT", "ON", "TABLE"),
 )
 BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
-"""Statements that take a path in quotes as well."""
+"""First words of statements that also take a path in quotes: VACUUM '/path'."""
 
 
 def passes_head(reader: Reader) -> bool:
-    """Passes the words before the name of the statement's table. GENERATE has its mode among them, which may
-    be any."""
+    """Moves the cursor to the name of the statement's table. Returns False if the statement has none there.
+    GENERATE has its mode before the name, which may be any word."""
     if reader.accept("GENERATE"):
         reader.name()
         return reader.accept("FOR", "TABLE")
@@ -55,8 +56,8 @@ def passes_head(reader: Reader) -> bool:
 
 
 def target_of(reader: Reader) -> Name | None:
-    """The table that a statement of ours is about; None for a query, and for what has no table there. Leaves
-    the cursor where it was."""
+    """Returns the table that a statement is about; None for a query and for other statements. The cursor does
+    not move."""
     start = reader.position
     try:
         if passes_head(reader):
@@ -71,7 +72,7 @@ def target_of(reader: Reader) -> Name | None:
 
 
 def provider_of(reader: Reader) -> str | None:
-    """Returns the provider after USING in a CREATE TABLE; "delta" for a clone."""
+    """Returns the provider after USING in a CREATE TABLE, "delta" for a clone, else None."""
     depth = 0
     for token, after in zip(reader.tokens, reader.tokens[1:], strict=False):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
@@ -85,7 +86,7 @@ def provider_of(reader: Reader) -> str | None:
 
 
 def by_name(text: str) -> str:
-    """VACUUM '/path' -> VACUUM delta.`/path`."""
+    """Replaces a path in quotes by a name: VACUUM '/path' becomes VACUUM delta.`/path`."""
     reader = Reader(text)
     if reader.tokens[0].keyword not in BY_PATH:
         return text

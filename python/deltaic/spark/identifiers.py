@@ -1,5 +1,5 @@
-"""IDENTIFIER(text) in place of a table name, and EXECUTE IMMEDIATE: statements whose table is known only
-when parameters are filled in."""
+"""Resolves IDENTIFIER(text) in place of a table name, and EXECUTE IMMEDIATE: the table of such a statement is
+known only after its parameters are filled in."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BY_PATH = re.compile(r"\bdelta(ic)?\s*\.\s*`", re.IGNORECASE)
 
 def is_script(text: str, names_table: Callable[[str], bool]) -> bool:
     """True for a script (BEGIN … END) over Delta tables; Spark itself runs any other script. `names_table`: a
-    function that is True for a statement about a Delta table by name."""
+    function that returns True for a statement about a Delta table."""
     if _SCRIPT.match(text) is None:
         return False
     statements = (piece for piece in _BETWEEN_STATEMENTS.split(text) if piece.strip())
@@ -32,11 +32,11 @@ def is_script(text: str, names_table: Callable[[str], bool]) -> bool:
 
 
 def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
-    """Replaces each IDENTIFIER(…) that names a Delta table by that name; returns the text and the args that
-    still have to be filled in. Other identifiers are left to Spark, also those that depend on columns."""
+    """Replaces each IDENTIFIER(…) that names a Delta table by that name. Returns the text and the args that
+    are still to be filled in. Any other IDENTIFIER(…) stays in the text for Spark."""
     if IDENTIFIER.search(text) is None:
         return text, args
-    if args is not None and not isinstance(args, Mapping):  # positional: an IDENTIFIER that goes would shift the others
+    if args is not None and not isinstance(args, Mapping):  # without an IDENTIFIER, the markers behind it would get other values of a list
         text, args = with_arguments(text, args), None
     reader = Reader(text)
     edits: list[tuple[int, int, str]] = []
@@ -53,10 +53,10 @@ def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
 
 
 def _constant(spark: Any, text: str, args: Any) -> str | None:
-    """Evaluates a constant expression; None if it is not constant, or no string."""
+    """Evaluates a constant expression. Returns None if the expression is not constant, or no string."""
     try:
         value = spark_sql(spark, f"SELECT {with_arguments(text, args)}").collect()[0][0]
-    except Exception:  # Spark gets the statement, and reports the error
+    except Exception:  # Spark then gets the whole statement, and reports the error
         return None
     return value if isinstance(value, str) else None
 
@@ -71,9 +71,9 @@ class ExecuteImmediate:
 
 
 def immediate(spark: Any, text: str, args: Any, names_table: Callable[[str], bool]) -> ExecuteImmediate | None:
-    """Parses EXECUTE IMMEDIATE text [INTO variable, …] [USING value [AS name], …]; None for other
-    statements, and for one about no Delta table. `INTO v` with `SELECT …` becomes `SET VAR (v) = (SELECT
-    …)`. `names_table`: as for `refuse_script`."""
+    """Parses EXECUTE IMMEDIATE text [INTO variable, …] [USING value [AS name], …]. Returns None for other
+    statements, and if the text is about no Delta table. `INTO v` with `SELECT …` becomes `SET VAR (v) =
+    (SELECT …)`. `names_table`: as for `is_script`."""
     if re.match(r"\s*EXECUTE\s+IMMEDIATE\b", text, re.IGNORECASE) is None:
         return None
     reader = Reader(with_arguments(text, args))
@@ -92,6 +92,8 @@ def immediate(spark: Any, text: str, args: Any, names_table: Callable[[str], boo
 
 
 def _using(reader: Reader) -> Any:
+    """Reads USING value [AS name], … and returns a list of the values, or a dict from name to value; None
+    without USING."""
     from pyspark.sql import functions as F
 
     if not reader.accept("USING"):

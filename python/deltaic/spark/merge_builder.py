@@ -1,4 +1,5 @@
-"""`DeltaMergeBuilder` of delta-spark's Python API."""
+"""`DeltaMergeBuilder`, which builds and runs a MERGE, as in delta-spark's Python API. `deltaic.spark.tables`
+has it."""
 
 from __future__ import annotations
 
@@ -21,8 +22,9 @@ Clause = Callable[[Merge], Merge]
 
 @dataclass(frozen=True)
 class MergeStart:
-    """The start of a MERGE and its clauses so far. `begin` makes the merge, with schema evolution if its
-    argument is True. `origins`: the DataFrames whose columns conditions and values may refer to."""
+    """The start of a MERGE and its clauses so far. `begin`: a function that creates the merge, with schema
+    evolution if its argument is True. `origins`: the DataFrames whose columns conditions and values may
+    use."""
 
     spark: Any
     begin: Callable[[bool], Merge]
@@ -33,9 +35,13 @@ class MergeStart:
 
 @methods_raise_as_spark
 class DeltaMergeBuilder:
-    """Builds the clauses of a MERGE; each method returns a new builder, and `execute` runs it. For each row,
-    the first clause of its kind whose condition is true applies. Conditions and values are text in Spark's
-    SQL dialect or Columns; None as condition is always true.
+    """A MERGE with its clauses. Each method returns a new builder with one clause more, and `execute` runs
+    the MERGE. There are three kinds of clauses: whenMatched..., whenNotMatched... and
+    whenNotMatchedBySource.... For each row, the first clause of its kind whose condition is true applies.
+
+    `condition`: text in Spark's SQL dialect or a Column; None is always true. `set`, `values`: a dict from
+    column name to value (SQL text or a Column). A clause raises InvalidArgumentError without its dict, and
+    InvalidTypeError for an argument of another type; `execute` raises errors in conditions and values.
 
     >>> merge = table.alias("t").merge(news, "t.id = s.id").whenMatchedUpdateAll().whenNotMatchedInsertAll()
     >>> merge.execute().first().asDict()
@@ -46,76 +52,80 @@ class DeltaMergeBuilder:
         self._start = start
 
     def whenMatchedUpdate(self, condition: Any = None, set: Any = None) -> DeltaMergeBuilder:
-        """Updates a matched row of the table. `set`: a dict from column to its value, which may use both
-        rows.
+        """Updates a row of the table that a source row matches. Values may use the columns of both rows.
 
-        >>> done = merge.whenMatchedUpdate("s.delay > t.delay", {"delay": "s.delay"}).execute()
+        >>> metrics = merge.whenMatchedUpdate("s.delay > t.delay", {"delay": "s.delay"}).execute()
         """
         values, where = assignments(set, "'set' in whenMatchedUpdate", self._start.origins), self._condition(condition)
         return self._with(lambda merge: merge.when_matched_update(values, where))
 
     def whenMatchedUpdateAll(self, condition: Any = None) -> DeltaMergeBuilder:
-        """Updates a matched row of the table: every column gets the source's value of the same name.
+        """Updates a row of the table that a source row matches: each column gets the value of the source's
+        column of the same name.
 
-        >>> done = merge.whenMatchedUpdateAll().execute()
+        >>> metrics = merge.whenMatchedUpdateAll().execute()
         """
         where = self._condition(condition)
         return self._with(lambda merge: merge.when_matched_update_all(where))
 
     def whenMatchedDelete(self, condition: Any = None) -> DeltaMergeBuilder:
-        """Deletes a matched row of the table.
+        """Deletes a row of the table that a source row matches.
 
-        >>> done = merge.whenMatchedDelete("s.delay IS NULL").execute()
+        >>> metrics = merge.whenMatchedDelete("s.delay IS NULL").execute()
         """
         where = self._condition(condition)
         return self._with(lambda merge: merge.when_matched_delete(where))
 
     def whenNotMatchedInsert(self, condition: Any = None, values: Any = None) -> DeltaMergeBuilder:
-        """Inserts a row for a source row without a match. `values`: a dict from column to its value, which
-        may use the source row; other columns get their default, or null.
+        """Inserts a row for a source row that matches no row of the table. Values may use the source's
+        columns. Columns that `values` does not name get their default, or null.
 
-        >>> done = merge.whenNotMatchedInsert(values={"id": "s.id", "origin": "'JFK'"}).execute()
+        >>> metrics = merge.whenNotMatchedInsert(values={"id": "s.id", "origin": "'JFK'"}).execute()
         """
         columns, where = assignments(values, "'values' in whenNotMatchedInsert", self._start.origins), self._condition(condition)
         return self._with(lambda merge: merge.when_not_matched_insert(columns, where))
 
     def whenNotMatchedInsertAll(self, condition: Any = None) -> DeltaMergeBuilder:
-        """Inserts a source row without a match: every column gets the value of the same name.
+        """Inserts a source row that matches no row of the table: each column gets the value of the source's
+        column of the same name.
 
-        >>> done = merge.whenNotMatchedInsertAll().execute()
+        >>> metrics = merge.whenNotMatchedInsertAll().execute()
         """
         where = self._condition(condition)
         return self._with(lambda merge: merge.when_not_matched_insert_all(where))
 
     def whenNotMatchedBySourceUpdate(self, condition: Any = None, set: Any = None) -> DeltaMergeBuilder:
-        """Updates a row of the table that no source row matches. Condition and values use that row alone.
+        """Updates a row of the table that no source row matches. Condition and values may use the table's
+        columns.
 
-        >>> done = merge.whenNotMatchedBySourceUpdate(set={"delay": "0"}).execute()
+        >>> metrics = merge.whenNotMatchedBySourceUpdate(set={"delay": "0"}).execute()
         """
         values, where = assignments(set, "'set' in whenNotMatchedBySourceUpdate", self._start.origins), self._condition(condition)
         return self._with(lambda merge: merge.when_not_matched_by_source_update(values, where))
 
     def whenNotMatchedBySourceDelete(self, condition: Any = None) -> DeltaMergeBuilder:
-        """Deletes a row of the table that no source row matches.
+        """Deletes a row of the table that no source row matches. The condition may use the table's columns.
 
-        >>> done = merge.whenNotMatchedBySourceDelete("delay IS NULL").execute()
+        >>> metrics = merge.whenNotMatchedBySourceDelete("delay IS NULL").execute()
         """
         where = self._condition(condition)
         return self._with(lambda merge: merge.when_not_matched_by_source_delete(where))
 
     def withSchemaEvolution(self) -> DeltaMergeBuilder:
-        """Adds the columns to the table that only the source has, if a clause of all columns writes them.
+        """Turns schema evolution on: columns that only the source has are added to the table, if a clause
+        of all columns (`...All`) writes them.
 
-        >>> done = merge.withSchemaEvolution().whenMatchedUpdateAll().execute()
+        >>> metrics = merge.withSchemaEvolution().whenMatchedUpdateAll().execute()
         """
         return DeltaMergeBuilder(replace(self._start, evolution=True))
 
     def execute(self) -> DataFrame:
-        """Runs the MERGE as one commit, and returns one row: num_affected_rows, num_updated_rows,
-        num_deleted_rows, num_inserted_rows.
+        """Runs the MERGE as one commit. Returns a DataFrame with one row: num_affected_rows,
+        num_updated_rows, num_deleted_rows, num_inserted_rows.
 
-        Raises MergeCardinalityError if two source rows match one row of the table, and the errors of
-        concurrent commits.
+        Raises MergeCardinalityError if two source rows match one row of the table, InvalidArgumentError for
+        an unknown column or a MERGE without a clause, SchemaMismatchError for a value that does not fit its
+        column, and the errors of concurrent commits.
 
         >>> merge.whenMatchedDelete().execute().first().num_deleted_rows
         1

@@ -1,5 +1,5 @@
-"""`df.mergeInto(table, condition)` for Delta tables: PySpark's MERGE API for DataFrames, with the method
-names of `MergeIntoWriter`."""
+"""Runs `df.mergeInto(table, condition)` of an enabled session for Delta tables. The methods are those of
+PySpark's `MergeIntoWriter`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _TARGET = "__deltaic_t"
 
 def wrap(frames: Any) -> None:
     """Replaces `mergeInto` of the session's DataFrame class, `frames`. A second call changes nothing."""
-    own = getattr(frames, "mergeInto", None)
-    if own is None or hasattr(own, _WRAPPED):
+    original = getattr(frames, "mergeInto", None)
+    if original is None or hasattr(original, _WRAPPED):
         return
 
     @raises_as_spark()
-    @functools.wraps(own)
+    @functools.wraps(original)
     def merged_into(self: Any, table: str, condition: Any) -> Any:
         path = path_or_named(self.sparkSession, table) if enabled_as(self.sparkSession) is not None else None
-        return own(self, table, condition) if path is None else PathMerge(self, path, condition)
+        return original(self, table, condition) if path is None else PathMerge(self, path, condition)
 
     merged_into.__dict__[_WRAPPED] = True
     patches.replace(frames, "mergeInto", merged_into)
@@ -40,8 +40,16 @@ def wrap(frames: Any) -> None:
 
 @methods_raise_as_spark
 class PathMerge:
-    """Builds a MERGE into a Delta table; each action returns this object. Columns of the table may be
-    qualified by its path: delta.`path`.x or `path`.x."""
+    """A MERGE of a DataFrame into a Delta table, which `df.mergeInto` returns. `merge` runs it. Columns of
+    the table may be qualified by its path: delta.`path`.x or `path`.x. Conditions and values are SQL text or
+    Columns; a condition None is always true.
+
+    >>> deltaic.spark.enable(spark)
+    >>> merge = news.mergeInto("delta.`/data/flights`", "s.id = delta.`/data/flights`.id")
+    >>> merge.whenMatched().updateAll().whenNotMatched().insertAll().merge()
+    >>> table.toDF().count()
+    5
+    """
 
     def __init__(self, frame: Any, path: str, condition: Any) -> None:
         self._names = dict.fromkeys((("delta", path), ("deltaic", path), (path,)), f"{_TARGET}.")
@@ -56,15 +64,16 @@ class PathMerge:
         condition = condition_text(condition, origins=self._origins)
         return None if condition is None else requalified(condition, self._names)
 
-    def values(self, given: Any, what: str) -> dict[str, str]:
-        """Returns assignments as text, with paths replaced as by `text`."""
-        if not isinstance(given, Mapping) or not given:
-            raise InvalidArgumentError(f"{what} needs columns and their values", found=repr(given)[:80])
-        texts = assignments(given, what, self._origins)
+    def values(self, columns: Any, what: str) -> dict[str, str]:
+        """Returns a dict from column to value as text, with paths replaced as by `text`."""
+        if not isinstance(columns, Mapping) or not columns:
+            raise InvalidArgumentError(f"{what} needs columns and their values", found=repr(columns)[:80])
+        texts = assignments(columns, what, self._origins)
         return {requalified(name, self._names): requalified(text, self._names) for name, text in texts.items()}
 
     def add(self, clause: str, *arguments: Any) -> PathMerge:
-        """Adds a clause: `clause` is a method of `DeltaMergeBuilder`, called with `arguments`."""
+        """Adds a clause. `clause`: name of the method of `DeltaMergeBuilder` that is called with
+        `arguments`."""
         self._builder = getattr(self._builder, clause)(*arguments)
         return self
 
@@ -81,15 +90,19 @@ class PathMerge:
         return WhenNotMatchedBySource(self, self.text(condition))
 
     def withSchemaEvolution(self) -> PathMerge:
-        """Adds the DataFrame's new columns to the table."""
+        """Turns schema evolution on: columns that only the DataFrame has are added to the table."""
         return self.add("withSchemaEvolution")
 
     def merge(self) -> None:
-        """Runs the MERGE as one commit."""
+        """Runs the MERGE as one commit. Raises MergeCardinalityError if two rows of the DataFrame match one
+        row of the table, and the errors of concurrent commits."""
         self._builder.execute()
 
 
 class _Actions:
+    """A WHEN of a MERGE without its action. Each action of a subclass adds the clause, and returns the
+    merge."""
+
     def __init__(self, merge: PathMerge, condition: str | None) -> None:
         self._merge, self._condition = merge, condition
 
@@ -103,7 +116,7 @@ class WhenMatched(_Actions):
         return self._merge.add("whenMatchedUpdateAll", self._condition)
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Sets columns: a dict from column to its new value."""
+        """Sets columns of the row. `assignments`: a dict from column to value."""
         return self._merge.add("whenMatchedUpdate", self._condition, self._merge.values(assignments, "update"))
 
     def delete(self) -> PathMerge:
@@ -116,11 +129,11 @@ class WhenNotMatched(_Actions):
     """Actions for a row of the DataFrame that matches no row of the table."""
 
     def insertAll(self) -> PathMerge:
-        """Inserts the row."""
+        """Inserts the row: each column gets the DataFrame's value of the same name."""
         return self._merge.add("whenNotMatchedInsertAll", self._condition)
 
     def insert(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Inserts a row: a dict from column to its value."""
+        """Inserts a row. `assignments`: a dict from column to value."""
         return self._merge.add("whenNotMatchedInsert", self._condition, self._merge.values(assignments, "insert"))
 
 
@@ -133,7 +146,7 @@ class WhenNotMatchedBySource(_Actions):
         raise UnsupportedFeatureError("whenNotMatchedBySource().updateAll()", expected="update() with values")
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
-        """Sets columns: a dict from column to its new value."""
+        """Sets columns of the row. `assignments`: a dict from column to value."""
         return self._merge.add("whenNotMatchedBySourceUpdate", self._condition, self._merge.values(assignments, "update"))
 
     def delete(self) -> PathMerge:

@@ -1,8 +1,9 @@
 """Delta tables and views in Spark's session catalog (in memory, or a Hive metastore): finds, adds, renames
 and removes entries.
 
-An entry has the provider `delta` and a location, but no columns, as delta-spark writes it; the table's log
-has the rest. So deltaic finds tables that a Delta jar has added, and a Delta jar finds those of deltaic.
+An entry has the provider `delta` and a location, but no columns: those are in the table's log. delta-spark
+writes the same entries, so deltaic finds tables that a Delta jar has added, and a Delta jar finds those of
+deltaic.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ SESSION_CATALOG = "spark_catalog"
 
 @dataclass(frozen=True)
 class NamedTable:
-    """A Delta table in the session catalog. `path`: its location, as `DeltaTable` takes it. `managed`: DROP
-    TABLE deletes its files."""
+    """A Delta table in the session catalog. `parts`: schema and name. `path`: the location, as `DeltaTable`
+    takes it. `managed`: True if DROP TABLE deletes the files."""
 
     parts: tuple[str, str]
     path: str
@@ -39,7 +40,7 @@ class NamedTable:
 
 
 def parsed(identifier: Any) -> Name | None:
-    """Parses a table name; None for anything else."""
+    """Parses a table name. Returns None for anything else."""
     if not isinstance(identifier, str):
         return None
     try:
@@ -54,9 +55,9 @@ def parsed(identifier: Any) -> Name | None:
 def named_table(spark: Any, parts: Sequence[str]) -> NamedTable | None:
     """Returns the Delta table with this name; None for a temporary view, a table of another format, and an
     unknown name."""
-    if (located := _located(spark, parts)) is None:
+    if (name_and_entry := _located(spark, parts)) is None:
         return None
-    place, entry = located
+    place, entry = name_and_entry
     if isinstance(entry, names.Entry):
         is_table = (entry.provider or "").lower() in FORMATS and entry.location is not None
         return NamedTable(place, path_at(str(entry.location)), entry.kind == "MANAGED") if is_table else None
@@ -86,9 +87,9 @@ class ViewQuery:
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     """Returns the persistent view with this name; None for a temporary view, a table, and an unknown
     name."""
-    if (located := _located(spark, parts)) is None:
+    if (name_and_entry := _located(spark, parts)) is None:
         return None
-    place, entry = located
+    place, entry = name_and_entry
     if isinstance(entry, names.Entry):
         if entry.view is None:
             return None
@@ -105,26 +106,26 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
 
 
 def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
-    """Finds a table or persistent view of the session catalog: returns its schema and name, and its entry (a
-    CatalogTable of the JVM; on Connect, a `names.Entry`). None for a temporary view, which hides tables of
-    its name, for a name of another catalog, and for an unknown name."""
-    ours = _in_session_catalog(parts)
-    if ours is None:
+    """Finds a table or persistent view of the session catalog. Returns the pair (schema, name) and the entry
+    (a CatalogTable of the JVM; on Connect, a `names.Entry`). Returns None for a temporary view, which hides
+    tables of its name, for a name of another catalog, and for an unknown name."""
+    local_parts = _in_session_catalog(parts)
+    if local_parts is None:
         return None
     if not has_jvm(spark):
-        known = names.entry_of(spark, ours)
-        return None if known is None else ((known.schema, ours[-1]), known)
-    if len(ours) == 1 and has_temporary_view(spark, ours[0]):
+        connect_entry = names.entry_of(spark, local_parts)
+        return None if connect_entry is None else ((connect_entry.schema, local_parts[-1]), connect_entry)
+    if len(local_parts) == 1 and has_temporary_view(spark, local_parts[0]):
         return None
-    place = _qualified(spark, ours)
+    place = _qualified(spark, local_parts)
     entry = catalog.entry_of(spark, place)
     return None if entry is None else (place, entry)
 
 
 @dataclass(frozen=True)
 class NewTable:
-    """A name that a statement gives to a table at `path`. `enters`: the name is not in the catalog yet.
-    `managed`: the path is a folder of the warehouse."""
+    """The name and location of a table that a statement writes. `parts`: schema and name. `enters`: True if
+    the name is not in the catalog yet. `managed`: True if `path` is a folder of the warehouse."""
 
     parts: tuple[str, str]
     path: str
@@ -133,26 +134,28 @@ class NewTable:
 
 
 def place_of(spark: Any, name: Name, location: str | None, existing: Existing = "use") -> NewTable:
-    """Returns the location of a named table, existing or new: `location`, else a folder of the warehouse.
-    Raises TableAlreadyExistsError if a view or a table of another format has the name. `existing`: what the
-    call does with a Delta table of the name; "use" raises InvalidArgumentError if that is at another
-    place."""
-    ours = _in_session_catalog(name.parts)
-    if ours is None:
+    """Returns name and location of an existing or a new table. A new table is at `location`, or else in a
+    folder of the warehouse. `existing`: what the caller does with an existing table: "error", "ignore" or
+    "use".
+
+    Raises TableAlreadyExistsError if a view or a table of another format has the name, or if `existing` is
+    "error" and the table is not at `location`; InvalidArgumentError for another location with "use"."""
+    local_parts = _in_session_catalog(name.parts)
+    if local_parts is None:
         raise UnsupportedFeatureError("tables by name outside of the session catalog", found=str(name), expected="delta.`path`")
-    if (known := named_table(spark, ours)) is not None:
-        if location is not None and path_at(location).rstrip("/") != known.path.rstrip("/"):
+    if (existing_table := named_table(spark, local_parts)) is not None:
+        if location is not None and path_at(location).rstrip("/") != existing_table.path.rstrip("/"):
             if existing == "error":
-                error = TableAlreadyExistsError("the name is that of a table at another place", where=str(name), found=known.path)
-                raise error.with_values(**naming(spark, known.parts))
-            if existing == "ignore" and DeltaTable.exists(known.path):
-                return NewTable(known.parts, known.path, False, known.managed)
+                error = TableAlreadyExistsError("the name is that of a table at another place", where=str(name), found=existing_table.path)
+                raise error.with_values(**naming(spark, existing_table.parts))
+            if existing == "ignore" and DeltaTable.exists(existing_table.path):
+                return NewTable(existing_table.parts, existing_table.path, False, existing_table.managed)
             mismatch = InvalidArgumentError(
-                "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place", found=location, expected=known.path
+                "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place", found=location, expected=existing_table.path
             )
-            raise mismatch.with_values(**naming(spark, known.parts))
-        return NewTable(known.parts, known.path, False, known.managed)
-    place = _qualified(spark, ours)
+            raise mismatch.with_values(**naming(spark, existing_table.parts))
+        return NewTable(existing_table.parts, existing_table.path, False, existing_table.managed)
+    place = _qualified(spark, local_parts)
     if not spark.catalog.databaseExists(place[0]):
         raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0]).with_values(**naming(spark, place))
     if _is_taken(spark, place):
@@ -164,24 +167,25 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
 
 
 def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
-    """Returns the forms of a table's name that messages of Spark have, as values of an error. Of the table
-    `t` these are:
+    """Returns the forms of a table's name that Spark's messages use, as values of an error. For the table `t`
+    they are:
 
     - `table`: spark_catalog.default.t, or delta.`path`
     - `quoted_table`: `spark_catalog`.`default`.`t`
     - `relation`: `default`.`t`
     - `schema`: `spark_catalog`.`default`
-    - `relation_path`: [`spark_catalog`.`default`], the schemas in which Spark has looked for the name
-    - `search_path`: those of a name without a schema, which may be one of a temporary view
+    - `relation_path`: [`spark_catalog`.`default`], the schemas in which Spark looks for a name with a schema
+    - `search_path`: [`system`.`session`, `spark_catalog`.`default`], those for a name without a schema, which
+      may be the name of a temporary view
     """
     is_path = len(parts) == 2 and parts[0].lower() in FORMATS
-    ours = tuple(parts) if is_path else _in_session_catalog(parts)
-    place = tuple(parts[-2:]) if ours is None else _qualified(spark, ours)
-    known = SESSION_CATALOG if ours is not None else parts[0]
-    relation, schema = ".".join(map(spark_name, place)), ".".join(map(spark_name, (known, *place[:-1])))
+    local_parts = tuple(parts) if is_path else _in_session_catalog(parts)
+    place = tuple(parts[-2:]) if local_parts is None else _qualified(spark, local_parts)
+    catalog_name = SESSION_CATALOG if local_parts is not None else parts[0]
+    relation, schema = ".".join(map(spark_name, place)), ".".join(map(spark_name, (catalog_name, *place[:-1])))
     return {
-        "table": f"delta.{spark_name(place[1])}" if is_path else ".".join((known, *place)),
-        "quoted_table": f"{spark_name(known)}.{relation}",
+        "table": f"delta.{spark_name(place[1])}" if is_path else ".".join((catalog_name, *place)),
+        "quoted_table": f"{spark_name(catalog_name)}.{relation}",
         "relation": relation,
         "schema": schema,
         "relation_path": f"[{schema}]",
@@ -191,8 +195,8 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
-    """Adds the name of a table to the catalog if the body, which creates the table, succeeds. Errors of the
-    body get the table's name."""
+    """Adds the name of a table to the catalog after the body, which creates the table. If the body raises a
+    DeltaError, the name is not added, and the error gets the forms of the name. `new` None: does nothing."""
     try:
         with making_managed(new is not None and new.managed), _entering(spark, new):
             yield
@@ -229,15 +233,16 @@ def enter_view(
     *,
     replaces: bool,
 ) -> None:
-    """Adds a view to the catalog. `query_columns`: the names of the query's columns. `schema`: the view's
-    columns, a pyspark StructType. `tables`: name and path of each table that the query reads."""
-    ours = _in_session_catalog(name.parts)
-    if ours is None:
+    """Adds a persistent view to the catalog. `text`: the view's query. `query_columns`: names of the query's
+    columns. `schema`: the view's columns, a pyspark StructType. `tables`: name and path of each table that
+    the query reads."""
+    local_parts = _in_session_catalog(name.parts)
+    if local_parts is None:
         raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
     if not has_jvm(spark):
         for table in tables:
             names.set_columns(spark, *table)
-        names.enter_view(spark, ours, text, schema.names, comment, replaces=replaces)
+        names.enter_view(spark, local_parts, text, schema.names, comment, replaces=replaces)
         return
     properties = {
         "view.catalogAndNamespace.numParts": "2",
@@ -246,51 +251,52 @@ def enter_view(
         "view.query.out.numCols": str(len(query_columns)),
         **{f"view.query.out.col.{at}": column for at, column in enumerate(query_columns)},
     }
-    catalog.enter_view(spark, _qualified(spark, ours), text, schema.json(), comment, properties, replaces=replaces)
+    catalog.enter_view(spark, _qualified(spark, local_parts), text, schema.json(), comment, properties, replaces=replaces)
 
 
 def drop(spark: Any, name: Name, *, purges: bool) -> None:
-    """Removes a table from the catalog, and deletes its files if it is managed."""
-    known = named_table(spark, name.parts)
-    assert known is not None
+    """Removes a table from the catalog, and deletes its files if it is managed. `purges`: True for DROP TABLE
+    … PURGE."""
+    existing_table = named_table(spark, name.parts)
+    assert existing_table is not None
     if not has_jvm(spark):
-        names.drop(spark, known.parts, purges=purges)
+        names.drop(spark, existing_table.parts, purges=purges)
         return
-    catalog.remove(spark, known.parts, purges=purges)
-    if known.managed:  # an in-memory catalog does not delete the files of a format that it does not know
-        delete_folder(spark, known.path)
+    catalog.remove(spark, existing_table.parts, purges=purges)
+    if existing_table.managed:  # an in-memory catalog does not delete the files of a format that it does not know
+        delete_folder(spark, existing_table.path)
 
 
 def rename(spark: Any, name: Name, new: Name) -> None:
-    """Renames a table; the files of a managed one move with it. Raises TableAlreadyExistsError if the new
-    name is taken."""
-    known = named_table(spark, name.parts)
-    assert known is not None
-    ours = _in_session_catalog(new.parts)
-    if ours is None:
+    """Renames a table. The files of a managed table move to the folder of the new name. Raises
+    TableAlreadyExistsError if a table or view has the new name."""
+    existing_table = named_table(spark, name.parts)
+    assert existing_table is not None
+    local_parts = _in_session_catalog(new.parts)
+    if local_parts is None:
         raise UnsupportedFeatureError("names outside of the session catalog", found=str(new))
-    parts = ours if len(ours) == 2 else (known.parts[0], ours[0])
+    parts = local_parts if len(local_parts) == 2 else (existing_table.parts[0], local_parts[0])
     if _is_taken(spark, (parts[0], parts[1])):
         error = TableAlreadyExistsError("the name is that of another table or view", where=str(new))
         raise error.with_values(**naming(spark, parts))
     if has_jvm(spark):
-        catalog.rename(spark, known.parts, (parts[0], parts[1]))
+        catalog.rename(spark, existing_table.parts, (parts[0], parts[1]))
     else:
-        names.rename(spark, known.parts, parts)
+        names.rename(spark, existing_table.parts, parts)
 
 
 def relocate(spark: Any, name: Name, path: str) -> None:
-    """Lets a name stand for the table at another path. On Spark Connect, UnsupportedFeatureError for a
-    managed table: only DROP takes its name away there, and its files too."""
-    known = named_table(spark, name.parts)
-    assert known is not None
+    """Changes the location of a catalog entry to `path`. No file moves. On Spark Connect a managed table
+    raises UnsupportedFeatureError: the entry would have to be dropped, and DROP deletes its files."""
+    existing_table = named_table(spark, name.parts)
+    assert existing_table is not None
     if has_jvm(spark):
-        catalog.relocate(spark, known.parts, path)
-    elif known.managed:
+        catalog.relocate(spark, existing_table.parts, path)
+    elif existing_table.managed:
         raise UnsupportedFeatureError("SET LOCATION of a managed table on Spark Connect", found=str(name), expected="an external table")
     else:
-        names.drop(spark, known.parts, purges=False)
-        names.enter(spark, known.parts, path)
+        names.drop(spark, existing_table.parts, purges=False)
+        names.enter(spark, existing_table.parts, path)
 
 
 def _is_taken(spark: Any, place: tuple[str, str]) -> bool:
@@ -303,7 +309,8 @@ def _default_path(spark: Any, place: tuple[str, str]) -> str:
 
 
 def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
-    """Returns the parts of a name without the session catalog's; None for a name of another catalog."""
+    """Returns the parts of a name without the part of the session catalog; None for a name of another
+    catalog."""
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return tuple(parts[1:])
     return tuple(parts) if len(parts) in (1, 2) else None

@@ -1,8 +1,8 @@
-"""Parses the options of Spark's DataFrameReader and DataFrameWriter, under delta-spark's names, into
-arguments of deltaic's own calls.
+"""Parses the options of Spark's readers and writers, which have delta-spark's names, into arguments of
+deltaic's calls.
 
-Spark passes options as text; names are case-insensitive. An unknown option has no effect, as in delta-spark,
-but a warning is logged. A wrong value of a known option is an error.
+Spark passes options as text. Their names are case-insensitive. An unknown option has no effect, as in
+delta-spark, but a warning is logged. A wrong value of a known option raises InvalidArgumentError.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from deltaic.sql.tokens import Reader
 from deltaic.sql_text import name_of
 from deltaic.table import DeltaTable
 
+# Matches the names of options that go to the table's store.
 _STORE_OPTION = re.compile(r"(aws|azure|google|gcs|s3)_\w+|allow_http|allow_invalid_certificates|(connect_)?timeout|proxy_\w+|user_agent")
 _STREAM_OPTIONS = (
     "checkpointlocation",
@@ -48,31 +49,35 @@ _STREAM_OPTIONS = (
     "witheventtimeorder",
 )
 """Options of streams. They have no effect on a batch read or write."""
+# Options that raise UnsupportedFeatureError, in lower case, and their names in the message.
 _UNSUPPORTED = {
     "replaceon": "replaceOn",
     "replaceusing": "replaceUsing",
     "writepartitioncolumns": "writePartitionColumns",
 }
+# Options that raise UnsupportedFeatureError if they are true.
 _UNSUPPORTED_FLAGS = {
     "ignorecorruptfiles": "ignoreCorruptFiles: reading less than the rows of a table",
     "ignoremissingfiles": "ignoreMissingFiles: reading less than the rows of a table",
 }
 _SCHEMA_LOCATIONS = ("schemaTrackingLocation", "schemaLocation")
+# Argument of `StreamOptions` -> option of delta-spark.
 _STREAM_FLAGS = {"ignore_deletes": "ignoreDeletes", "ignore_changes": "ignoreChanges", "skip_change_commits": "skipChangeCommits"}
 _IGNORED_STREAM_OPTIONS = ("withEventTimeOrder",)
-"""Options of streams that are accepted and ignored, as in the open source delta-spark."""
+"""Options of streams that are accepted and have no effect, as in the open-source delta-spark."""
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
 log = logging.getLogger("deltaic.spark")
 _WRITER_OPTIONS = ("mergeSchema", "overwriteSchema")
 """Options of writers that jobs also set on readers. They have no effect on reads, as in delta-spark."""
 _NAME = re.compile(r"\s*(?:(`(?:[^`]|``)+`)\s*(?:,|$)|([^,]+)(?:,|$))")
-_TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<moment>\d{17}))")
+_TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<time>\d{17}))")
+"""Matches `path@v3` and `path@yyyyMMddHHmmssSSS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangeOptions:
-    """The range of versions of a change feed (readChangeFeed). Times are text, in the session's time
-    zone."""
+    """The range of versions of a change feed (option readChangeFeed). Timestamps are text in the session's
+    time zone."""
 
     starting_version: int | None = None
     starting_timestamp: str | None = None
@@ -81,8 +86,8 @@ class ChangeOptions:
 
     @staticmethod
     def of(reader: _OptionReader) -> ChangeOptions | None:
-        """Reads the options of a change feed. Returns None if neither readChangeFeed nor readChangeData is
-        true; the range's options are ignored then."""
+        """Reads the options of a change feed. If neither readChangeFeed nor readChangeData is true, the
+        options of the range have no effect, and None is returned."""
         flags = [reader.flag(name) for name in ("readChangeFeed", "readChangeData")]
         if not any(flags):
             for name in ("startingVersion", "startingTimestamp", "endingVersion", "endingTimestamp"):
@@ -98,8 +103,9 @@ class ChangeOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadOptions:
-    """Options of a batch reader. `columns`: names, with dots for nested columns; None is all. `partitions`:
-    number of tasks; None lets the size of the files decide."""
+    """Options of a batch reader. `timestamp`: text in the session's time zone, or in UTC for the Python data
+    source. `columns`: names, with dots for nested columns; None is all. `partitions`: number of tasks, None
+    to derive it from the size of the files."""
 
     path: str
     version: int | None = None
@@ -146,11 +152,12 @@ class ReadOptions:
 class StreamReadOptions:
     """Options of a streaming reader.
 
-    `starting_timestamp`: text in the session's time zone; replaces `stream.start`.
-    `schema_location`: folder of schema logs (schemaTrackingLocation).
-    `tracking_id`: name of this source's schema log, if one table is a source of the stream several times.
-    `allowed_changes`: the options that let the stream go on after a change of columns, such as
-    allowSourceColumnDrop.
+    `starting_timestamp`: text in the session's time zone, or in UTC for the Python data source; replaces
+    `stream.start`.
+    `schema_location`: folder of schema logs (option schemaTrackingLocation).
+    `tracking_id`: distinguishes the schema logs of a query that reads one table several times.
+    `allowed_changes`: options by which the stream continues after a change of columns, such as
+    allowSourceColumnDrop, with their values.
     """
 
     path: str
@@ -206,7 +213,7 @@ class StreamReadOptions:
 
 
 def schema_log(options: StreamReadOptions, table_id: str) -> SchemaLog | None:
-    """Opens the schema log of a streaming source; None without schemaTrackingLocation."""
+    """Opens the schema log of a streaming source. Returns None without the option schemaTrackingLocation."""
     if options.schema_location is None:
         return None
     folder = f"_schema_log_{table_id}" + ("" if options.tracking_id is None else f"_{options.tracking_id}")
@@ -217,7 +224,7 @@ def schema_log(options: StreamReadOptions, table_id: str) -> SchemaLog | None:
 
 
 def is_of_stream(options: Mapping[str, Any]) -> bool:
-    """True if the options ask for a change feed or a schema log, which the Python data source has for
+    """True if the options name a change feed or a schema log, which the Python data source supports for
     streams only."""
     reader = _OptionReader(options)
     flags = [reader.flag(name) for name in ("readChangeFeed", "readChangeData")]
@@ -237,8 +244,8 @@ def _start(reader: _OptionReader) -> Literal["latest"] | int | None:
 
 @dataclass(frozen=True, kw_only=True)
 class WriteOptions:
-    """Target and command of a DataFrame writer. `more`: further arguments of `_core.write`. `by_partition`:
-    an overwrite replaces only the partitions that get new rows, if the table has partitions."""
+    """Target and command of a DataFrame writer. `by_partition`: True if an overwrite replaces only the
+    partitions that get new rows. `more`: further arguments of `_core.write`."""
 
     path: str
     job: Write
@@ -294,26 +301,26 @@ class WriteOptions:
 
 
 def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int | None, str | None]:
-    """Splits `path@v3` or `path@yyyyMMddHHmmssSSS` into path, version and timestamp. A path at which there
-    is a table is not split."""
+    """Splits `path@v3` or `path@yyyyMMddHHmmssSSS` into path, version and timestamp. If there is a table at
+    the whole path, it is not split."""
     match = _TRAVEL.fullmatch(path)
     if match is None or DeltaTable.exists(path, storage_options=storage_options):
         return path, None, None
     if match["version"] is not None:
         return match["path"], int(match["version"]), None
-    digits = match["moment"]
+    digits = match["time"]
     day, time = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}", f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:]}"
     return match["path"], None, f"{day}T{time}"
 
 
 def _codec(name: str) -> str:
-    """Returns deltaic's name of one of Spark's codecs."""
+    """Returns deltaic's name of a codec of Spark: `none` is `uncompressed`."""
     return {"none": "uncompressed", "lz4raw": "lz4_raw", "lz4": "lz4_raw"}.get(name.lower(), name.lower())
 
 
 class _OptionReader:
-    """Reads the options of a DataFrame reader or writer by name. `rest` returns a store's options, and logs
-    a warning for others that nothing has read."""
+    """Reads the options of a reader or writer by name, each once. At the end, `rest` returns the options of
+    the store, and logs a warning for each other option that was not read."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._unread = {name.lower(): str(value) for name, value in options.items()}
@@ -353,7 +360,7 @@ class _OptionReader:
         return None if match is None else int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
 
     def most(self, name: str) -> int | None:
-        """Reads a maximum: a whole number, or None (no limit) if it is not above 0."""
+        """Reads a maximum: a whole number. Returns None (no limit) for 0 and less."""
         value = self.text(name)
         try:
             return None if value is None or int(value) < 1 else int(value)
@@ -361,7 +368,8 @@ class _OptionReader:
             raise InvalidArgumentError(f"the option {name}", found=repr(value), expected="a whole number") from None
 
     def names(self, name: str) -> tuple[str, ...] | None:
-        """Reads column names, separated by commas; dots name nested columns, backticks quote a name."""
+        """Reads column names, separated by commas. A nested column has dots in its name, and backticks quote
+        a name."""
         value = self.text(name)
         if value is None:
             return None
@@ -371,8 +379,7 @@ class _OptionReader:
         return tuple(path[0] if len(path) == 1 and path[0].isidentifier() else path_text(path) for path in paths)
 
     def top_level(self, name: str) -> tuple[str, ...] | None:
-        """Reads names of top-level columns, separated by commas. Only a name with a comma needs
-        backticks."""
+        """Reads names of top-level columns, separated by commas. A name with a comma needs backticks."""
         value = self.text(name)
         if value is None:
             return None
@@ -386,8 +393,8 @@ class _OptionReader:
         return "overwrite" if overwrite else "merge" if merge else None
 
     def properties(self) -> dict[str, str] | None:
-        """Reads the options that begin with `delta.`: properties of a table that the write creates, in the
-        spelling of the registry."""
+        """Reads the options that begin with `delta.`, which are properties of the table that the write
+        creates. Their names are spelled as in the registry."""
         known = {name.lower(): name for name in REGISTRY}
         names = [name for name in self._unread if name.startswith("delta.")]
         return {known.get(name, name): self._unread.pop(name) for name in names} or None
@@ -400,8 +407,9 @@ class _OptionReader:
         return CommitOptions(user_metadata=self.text("userMetadata"), transactions=transactions)
 
     def rest(self) -> dict[str, str]:
-        """Returns the options of the store. Logs a warning for each unread option, which has no effect.
-        Raises UnsupportedFeatureError for options that would change the rows, and for Hadoop's."""
+        """Returns the options of the store. Logs a warning for each other option that was not read. Raises
+        UnsupportedFeatureError for the options of _UNSUPPORTED and _UNSUPPORTED_FLAGS, and for settings of
+        Hadoop."""
         for name, what in _UNSUPPORTED_FLAGS.items():
             if self.flag(name):
                 raise UnsupportedFeatureError(what, found=f"the option {name}")

@@ -21,9 +21,9 @@ Formatted = Callable[[str, Mapping[str, Any]], Any]
 
 
 def with_values(spark: Any, text: str, values: Mapping[str, Any], function: Formatted) -> Any:
-    """Fills in `{name}` as PySpark does, strings as literals, and calls `function` with the text and with
-    the DataFrames by their names in it. With a JVM, the DataFrames are temporary views during the call, and
-    the second argument is empty."""
+    """Fills in `{name}` as PySpark does, strings as literals. Calls `function` with the text and with a dict
+    of the DataFrames by their names in the text, and returns its result. With a JVM, the DataFrames are
+    temporary views during the call, and the dict is empty."""
     if not has_jvm(spark):
         frames: dict[str, Any] = {}
         return function(_Formatter(frames).format(text, **values), frames)
@@ -48,9 +48,9 @@ class _Formatter(string.Formatter):
 
     def get_field(self, field_name: str, args: Any, kwargs: Any) -> Any:
         value, first = super().get_field(field_name, args, kwargs)
-        return self._filled(value), first
+        return self._replacement(value), first
 
-    def _filled(self, value: Any) -> Any:
+    def _replacement(self, value: Any) -> Any:
         if hasattr(value, "sparkSession"):
             known = [name for name, frame in self._frames.items() if frame is value]
             name = known[0] if known else f"__deltaic_frame_{next(_numbers)}__"
@@ -60,7 +60,7 @@ class _Formatter(string.Formatter):
 
 
 def over_frames(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> Any:
-    """Runs Spark's own `sql` on a text that names `frames`, without making temporary views in the
+    """Runs Spark's own `sql` on a text with names of `frames`, without creating temporary views in the
     session."""
     if not frames:
         return spark_sql(spark, text, args)
@@ -71,19 +71,19 @@ def over_frames(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
 
 
 def with_arguments(text: str, args: Any) -> str:
-    """Replaces the parameter markers of a text by literals. Raises InvalidArgumentError for a marker without
-    a value."""
+    """Replaces the parameter markers of a text (`:name` or `?`) by literals. Raises InvalidArgumentError for
+    a marker without a value, or a value without a marker."""
     if args is None or (isinstance(args, (Mapping, Sequence)) and not args):
         return text
     if isinstance(args, Mapping):
         return _marked(text, lambda name: _named(args, name), None)
     if isinstance(args, (str, bytes)) or not isinstance(args, Sequence):
         raise InvalidTypeError("args are a dictionary or a list", found=type(args).__name__)
-    left = iter(args)
-    filled = _marked(text, None, lambda: _next(left))
-    if rest := list(left):
+    values = iter(args)
+    result = _marked(text, None, lambda: _next(values))
+    if rest := list(values):
         raise InvalidArgumentError("more args than markers", found=f"{len(rest)} left")
-    return filled
+    return result
 
 
 def _named(args: Mapping[str, Any], name: str) -> Any:

@@ -1,5 +1,5 @@
-"""Paths of partitions: reading `sales/day=2026-01-01` returns that partition of the table `sales`, as in
-delta-spark."""
+"""Parses paths of partitions: a read of `sales/day=2026-01-01` returns that partition of the table `sales`,
+as in delta-spark."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from deltaic.table import DeltaTable
 
 def partition_of(spark: Any, path: str, storage_options: Mapping[str, str] | None = None) -> tuple[str, str | None]:
     """Splits the path of a partition into the table's path and a condition: `sales/p=1/q=a` becomes `sales`
-    and `p = 1 AND q = 'a'`, with the values cast to the columns' types. Any other path is returned with
-    None.
+    and `p = 1 AND q = 'a'`, with the values cast to the columns' types. For any other path it returns the
+    path and None.
 
-    Raises InvalidArgumentError for a column that is no partition column, TableNotFoundError if the partition
-    has no files.
+    Raises InvalidArgumentError for a column that is no partition column, TableNotFoundError if no file is in
+    the partition.
     """
     root = path.rstrip("/")
     while "=" in root.rpartition("/")[2] and "/" in root:

@@ -1,4 +1,4 @@
-"""Methods of PySpark's classes that `enable` replaces, and the originals that `disable` puts back."""
+"""Replaces methods of PySpark's classes for `enable`, and restores the originals for `disable`."""
 
 from __future__ import annotations
 
@@ -6,28 +6,27 @@ import threading
 from typing import Any
 
 ORIGINAL = "_deltaic_original"
-"""Attribute of a replacement: Spark's own method."""
+"""Attribute of a replacement: the method of Spark that it replaces."""
 _MISSING = object()
 _lock = threading.Lock()
 _originals: dict[tuple[Any, str], Any] = {}
-"""Maps (class, attribute name) to the attribute before it was replaced; _MISSING if the class inherited
-it."""
+"""(class, attribute name) -> the attribute before it was replaced; _MISSING if the class inherited it."""
 
 
 def replace(owner: Any, name: str, value: Any) -> None:
-    """Sets an attribute of a class, and remembers the original for `restore`."""
+    """Sets an attribute of a class, and stores the original attribute for `restore`."""
     with _lock:
         _originals.setdefault((owner, name), vars(owner).get(name, _MISSING))
         setattr(owner, name, value)
 
 
 def original(method: Any) -> Any:
-    """Returns Spark's own method for a replacement, and any other method as it is."""
+    """Returns the method that a replacement replaces. Any other method is returned unchanged."""
     return getattr(method, ORIGINAL, method)
 
 
 def spark_sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Any:
-    """Runs Spark's own `sql`, also in a session whose class has a replacement."""
+    """Runs Spark's own `sql`, even if `enable` has replaced the method."""
     return original(type(spark).sql)(spark, statement, args, **parameters)
 
 

@@ -1,5 +1,5 @@
-"""Temporary table functions for DataFrames. In `FROM name()` the column `_metadata` is visible; a temporary
-view would hide it."""
+"""Creates temporary table functions that return DataFrames. In `FROM name()` the column `_metadata` is
+visible; a temporary view would hide it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def mentions_metadata(text: str) -> bool:
 
 
 def make(spark: Any, name: str, frame: Any) -> bool:
-    """Makes a table function that returns a DataFrame, whose columns can be qualified as `name`.x. Returns
-    False on the public path, which can make only views."""
+    """Creates a table function that returns a DataFrame, whose columns can be qualified as `name`.x. Returns
+    True; False on the public path, which has no such functions."""
     engine = engine_of(spark)
 
     def native() -> bool:

@@ -1,5 +1,5 @@
-"""Makes errors that jobs for delta-spark can catch: an error of a public function on Spark is an instance of
-a class of `deltaic.errors` and of one of `pyspark.errors`."""
+"""Converts errors so that programs written for delta-spark can catch them: an error of a public function on
+Spark is an instance of a class of `deltaic.errors` and of a class of `pyspark.errors`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,13 @@ _C = TypeVar("_C", bound=type)
 _BASES = "pyspark.errors.exceptions.base"
 _DESCRIBED = "_deltaic_on_spark"
 UNPARSED = MappingProxyType({"PARSE_SYNTAX_ERROR": "DELTA_FAILED_RECOGNIZE_PREDICATE"})
-"""`of_predicates` of a function whose only expression is a predicate."""
+"""`of_predicates` of functions whose only expression is a predicate: Spark's condition for an expression that
+does not parse -> delta-spark's."""
 OF_PARTITIONS = MappingProxyType(
     {**UNPARSED, "UNRESOLVED_COLUMN.WITH_SUGGESTION": "DELTA_NON_PARTITION_COLUMN_REFERENCE"},
 )
-"""`of_predicates` of OPTIMIZE, which takes a predicate on partition columns."""
-_OF_ROWS_OF_OURS = "USER_RAISED_EXCEPTION"
+"""`of_predicates` of OPTIMIZE, whose predicate may use partition columns only."""
+_RAISED_IN_QUERY = "USER_RAISED_EXCEPTION"
 """Spark's condition for `raise_error`, which deltaic's checks of rows call in a query."""
 
 
@@ -35,11 +36,13 @@ def raises_as_spark(
     instead: Mapping[str, str] | None = None,
     of_predicates: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[_F], _F]:
-    """Returns a decorator for public functions on Spark: it makes each DeltaError an error of
-    `pyspark.errors` too, with delta-spark's condition. `preferred`: conditions that this function has for
-    errors of a class. `instead`: conditions of delta-spark -> the conditions of Spark itself for the same
-    mistakes, if Spark sees the statement before delta-spark. `of_predicates`: conditions of Spark, for an
-    expression that it cannot resolve -> those that delta-spark has instead for the predicate of this
+    """Returns a decorator for public functions on Spark. It makes each DeltaError an instance of a class of
+    `pyspark.errors` too, with a condition of delta-spark.
+
+    `preferred`: class of errors -> the condition that they get from this function.
+    `instead`: condition of delta-spark -> Spark's condition for the same mistake, for statements that Spark
+    checks before delta-spark does.
+    `of_predicates`: Spark's condition for an expression -> delta-spark's condition for the predicate of this
     function."""
 
     def decorated(function: _F) -> _F:
@@ -58,8 +61,8 @@ def raises_as_spark(
 
 
 def methods_raise_as_spark(kind: _C) -> _C:
-    """Decorates the public methods of a class with `raises_as_spark`. A method with its own decorator keeps
-    the conditions of that."""
+    """Decorates the public methods of a class with `raises_as_spark`. If a method is decorated already, the
+    conditions of that decorator count."""
     wrapped = raises_as_spark()
     for name, value in list(vars(kind).items()):
         if name.startswith("_"):
@@ -73,8 +76,8 @@ def methods_raise_as_spark(kind: _C) -> _C:
 
 @dataclass(frozen=True)
 class _ErrorDescription:
-    """Condition, SQL state and message parameters of an error of deltaic, as PySpark's methods return
-    them."""
+    """The condition, SQLSTATE and message parameters of an error of deltaic, which PySpark's methods
+    return."""
 
     condition: str | None = None
     sql_state: str | None = None
@@ -88,12 +91,12 @@ def make_of_spark(
     of_predicates: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Changes the class of an error to one that also derives from a class of `pyspark.errors`. The object,
-    its traceback and its attributes stay. `preferred`: the name of its condition. `instead`,
-    `of_predicates`: as for `raises_as_spark`."""
+    its traceback and its attributes stay. `preferred`: name of the condition that the error gets, None to
+    find it. `instead`, `of_predicates`: as for `raises_as_spark`."""
     if hasattr(error, "getCondition"):
         return
-    described, kind = _described(error, preferred, instead, of_predicates)
-    error.__dict__[_DESCRIBED] = described
+    description, kind = _described(error, preferred, instead, of_predicates)
+    error.__dict__[_DESCRIBED] = description
     error.__class__ = _class_of(type(error), kind)
 
 
@@ -112,19 +115,19 @@ class _PySparkMethods:
         return self.getCondition()
 
     def getSqlState(self) -> str | None:
-        """Returns the SQL state of five characters, or None for an error without a condition."""
+        """Returns the SQLSTATE (five characters), or None for an error without a condition."""
         return self._described.sql_state
 
     def getMessageParameters(self) -> dict[str, str]:
-        """Returns those message parameters of delta-spark whose values the error knows."""
+        """Returns the message parameters of the condition whose values the error has."""
         return dict(self._described.parameters)
 
     def getQueryContext(self) -> list[Any]:
-        """Returns an empty list: the message has the place."""
+        """Returns an empty list, because the message names the place."""
         return []
 
     def getBreakingChangeInfo(self) -> None:
-        """Returns None: no error is about a breaking change of Spark."""
+        """Returns None, because no error is about a breaking change of Spark."""
         return None
 
     def getMessage(self) -> str:
@@ -142,75 +145,76 @@ class _PySparkMethods:
         return cast(_ErrorDescription, self.__dict__.get(_DESCRIBED, _ErrorDescription()))
 
     def __str__(self) -> str:
-        text, known = str(cast(DeltaError, self).args[0]), self._described
-        if known.condition is None:
+        text, description = str(cast(DeltaError, self).args[0]), self._described
+        if description.condition is None:
             return text
-        tagged = text if f"[{known.condition}]" in text else f"[{known.condition}] {text}"
-        return tagged if known.sql_state is None else f"{tagged} SQLSTATE: {known.sql_state}"
+        tagged = text if f"[{description.condition}]" in text else f"[{description.condition}] {text}"
+        return tagged if description.sql_state is None else f"{tagged} SQLSTATE: {description.sql_state}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _unpickled, (self._plain, cast(DeltaError, self).args, dict(self.__dict__))
 
 
 def _unpickled(kind: type[DeltaError], arguments: tuple[Any, ...], attributes: dict[str, Any]) -> DeltaError:
-    """Unpickles the plain error of deltaic: the other process may have no PySpark."""
-    made = kind.__new__(kind, *arguments)
-    made.args = arguments
-    made.__dict__.update({name: value for name, value in attributes.items() if name != _DESCRIBED})
-    return made
+    """Unpickles an error as an instance of its class in `deltaic.errors` alone, because the other process may
+    have no PySpark."""
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    error.__dict__.update({name: value for name, value in attributes.items() if name != _DESCRIBED})
+    return error
 
 
 _classes: dict[tuple[type[DeltaError], str], type[DeltaError]] = {}
 
 
 def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
-    """Returns the class that derives from `plain` and from `kind` of `pyspark.errors`; one class for each
-    pair."""
-    if (known := _classes.get((plain, kind))) is not None:
-        return known
+    """Returns the class that derives from `plain` and from the class `kind` of `pyspark.errors`. Each pair
+    has one class."""
+    if (existing := _classes.get((plain, kind))) is not None:
+        return existing
     from pyspark import errors
 
     body = {"_plain": plain, "__module__": plain.__module__, "__qualname__": plain.__qualname__, "__doc__": plain.__doc__}
-    made = type(plain.__name__, (_PySparkMethods, plain, getattr(errors, kind, errors.PySparkException)), body)
-    return _classes.setdefault((plain, kind), cast("type[DeltaError]", made))
+    both = type(plain.__name__, (_PySparkMethods, plain, getattr(errors, kind, errors.PySparkException)), body)
+    return _classes.setdefault((plain, kind), cast("type[DeltaError]", both))
 
 
 def _described(
     error: DeltaError, preferred: str | None, instead: Mapping[str, str], of_predicates: Mapping[str, str] = MappingProxyType({})
 ) -> tuple[_ErrorDescription, str]:
-    """Returns the error's condition and the name of its class in `pyspark.errors`. They come from the
-    condition in its message, from the table of conditions, from Spark's own exception, or from its class, in
-    this order."""
+    """Returns the error's description and the name of its class in `pyspark.errors`. The condition is, in
+    this order, the one in the error's message, the first of CONDITIONS that fits, the condition of Spark's
+    exception that caused the error, or one of REST."""
     name = tag_of(error)
-    known = condition_named(name or preferred or "") or fitting(error, CONDITIONS)
+    condition = condition_named(name or preferred or "") or fitting(error, CONDITIONS)
     cause: Any = error.__cause__
-    if known is None and (kind := _spark_class(cause)) is not None:
-        condition = cause.getCondition()
-        if (of_predicate := condition_named(of_predicates.get(condition or "", ""))) is not None:
+    if condition is None and (kind := _spark_class(cause)) is not None:
+        spark_condition = cause.getCondition()
+        if (of_predicate := condition_named(of_predicates.get(spark_condition or "", ""))) is not None:
             name = (cause.getMessageParameters() or {}).get("objectName")
             error.with_values(column=None if name is None else name.strip("`"))
             return _ErrorDescription(of_predicate.name, of_predicate.sql_state, dict(parameters_of(error, of_predicate))), of_predicate.kind
-        if condition is not None and condition != _OF_ROWS_OF_OURS:
+        if spark_condition is not None and spark_condition != _RAISED_IN_QUERY:
             parameters = {name: without_aliases(str(text)) for name, text in (cause.getMessageParameters() or {}).items()}
-            return _ErrorDescription(condition, cause.getSqlState(), parameters), kind
-    if known is None and name is not None:  # raised for a row in a task
+            return _ErrorDescription(spark_condition, cause.getSqlState(), parameters), kind
+    if condition is None and name is not None:  # a task raised the error for a row
         state = re.search(rf"\[{re.escape(name)}\].*?SQLSTATE: (\w{{5}})", str(cause), re.DOTALL)
         return _ErrorDescription(name, state[1] if state else None), RUNTIME if state else kind_of(error)
-    if known is None and (known := fitting(error, REST)) is None:
+    if condition is None and (condition := fitting(error, REST)) is None:
         return _ErrorDescription(), kind_of(error)
-    known = condition_named(instead.get(known.name, "")) or known
-    return _ErrorDescription(known.name, known.sql_state, dict(parameters_of(error, known))), known.kind
+    condition = condition_named(instead.get(condition.name, "")) or condition
+    return _ErrorDescription(condition.name, condition.sql_state, dict(parameters_of(error, condition))), condition.kind
 
 
 def _condition(error: DeltaError) -> tuple[str | None, str | None]:
-    described, _ = _described(error, None, {})
-    return described.condition, described.sql_state
+    description, _ = _described(error, None, {})
+    return description.condition, description.sql_state
 
 
 describe_by(_condition)
 
 
 def _spark_class(error: BaseException | None) -> str | None:
-    """Returns the name of an exception's class in `pyspark.errors`, or None if it is no exception of
+    """Returns the name of an exception's class in `pyspark.errors`, or None if the exception is not one of
     PySpark."""
     return next((each.__name__ for each in type(error).__mro__ if each.__module__ == _BASES), None)

@@ -16,6 +16,7 @@ from deltaic.sql.tokens import Reader
 from deltaic.sql_text import Token, edited
 
 _CHANGES = ("table_changes", "table_changes_by_path")
+"""Table functions whose first argument names a Delta table: by name, and by path."""
 _FORMATS = ("delta", "deltaic")
 _QUERY = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
 _BEFORE_A_TABLE = frozenset({"FROM", "JOIN", ",", "(", "USING"})
@@ -46,33 +47,35 @@ _NO_ALIAS = _ENDS_FROM | {
     *("TABLESAMPLE", "USING", "WHEN"),
 }
 """Words after a table that cannot be its alias."""
-_QUERIES_A_TABLE = _QUERY | {"(", "AS", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "INSERT", ")"}
-"""Words before `TABLE name` if that is a query (`INSERT INTO t TABLE s`) and not part of a statement (`DROP
+_BEFORE_TABLE_QUERY = _QUERY | {"(", "AS", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "INSERT", ")"}
+"""Words after which `TABLE name` is a query (`INSERT INTO t TABLE s`) and not part of a statement (`DROP
 TABLE s`)."""
 _OPERATORS = ("+", "-", "*", "/", "%", "DIV", "||")
 _UNITS = frozenset(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND"])
-_KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "moment", "SYSTEM_TIME": "moment"}
+_KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "timestamp", "SYSTEM_TIME": "timestamp"}
+"""First word of time travel (`VERSION AS OF 3`) -> what the value is."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A part of a text, from `start` to `end`, that names a Delta table.
+    """The part of a text, from `start` to `end`, that names a Delta table.
 
-    `version`, `moment`: its time travel; `moment` is a time as SQL. Without them, the newest version.
-    `is_marked`: the version or moment has parameter markers, so it is known only when these are filled in.
-    `by_path`: the text names the table as delta.`path`.
+    `version`, `timestamp`: the time travel; `timestamp` is SQL. With neither, the newest version is read.
+    `is_marked`: True if the version or timestamp has parameter markers, so that it is known only after they
+    are filled in.
+    `by_path`: True if the text names the table as delta.`path`.
     `view`: a persistent view over Delta tables; `path` is empty then.
-    `alias`: the name by which the rest of the query qualifies the table's columns, if no alias follows.
+    `alias`: if the text gives the table no alias, the name by which the query may qualify its columns.
     `parts`: the parts of the table's name.
-    `changes`: arguments of table_changes after the table.
-    `is_sampled`: TABLESAMPLE follows.
+    `changes`: the arguments of table_changes after the table's name.
+    `is_sampled`: True if TABLESAMPLE follows.
     """
 
     start: int
     end: int
     path: str
     version: int | None = None
-    moment: str | None = None
+    timestamp: str | None = None
     is_marked: bool = False
     by_path: bool = True
     view: ViewQuery | None = None
@@ -83,47 +86,47 @@ class Reference:
 
 
 def references(reader: Reader, spark: Any) -> list[Reference]:
-    """Returns all references of a text, in order. Does not move the cursor."""
-    places = Reader(reader.text)
-    clauses, defined = _Clauses(), _defined(places)
+    """Returns the references of a whole text, in their order. The cursor does not move."""
+    whole = Reader(reader.text)
+    clauses, with_names = _Clauses(), _defined(whole)
     result: list[Reference] = []
-    while not places.done:
-        before = places.tokens[places.position - 1] if places.position else None
-        table = clauses.holds_table(before)
-        clauses.pass_by(places)
-        if table and (reference := _reference(places, spark, defined)) is not None:
-            result.append(replace(reference, is_sampled=places.at("TABLESAMPLE")))
+    while not whole.done:
+        before = whole.tokens[whole.position - 1] if whole.position else None
+        may_be_table = clauses.may_name_table(before)
+        clauses.update(whole)
+        if may_be_table and (reference := _reference(whole, spark, with_names)) is not None:
+            result.append(replace(reference, is_sampled=whole.at("TABLESAMPLE")))
         else:
-            places.position += 1
+            whole.position += 1
     return result
 
 
 def spliced(text: str, names: Mapping[Reference, str], functions: Container[str] = ()) -> str:
-    """Replaces each reference in the text by a name, and each qualifier of a column that is a path:
-    delta.`path`.x and `path`.x become name.x. `functions`: names that are table functions, which get
-    `()`."""
-    edits = {each.start: (each.start, each.end, _placed(name, each, name in functions)) for each, name in names.items()}
-    for found in (_qualifiers(Reader(text), names), _long_qualifiers(Reader(text), names)):
-        edits |= {edit[0]: edit for edit in found}
+    """Replaces each reference in the text by a name, and each column qualifier that is a path by the same
+    name: delta.`path`.x and `path`.x become name.x. `functions`: names of table functions, which are called
+    (`name()`)."""
+    edits = {each.start: (each.start, each.end, _replacement(name, each, name in functions)) for each, name in names.items()}
+    for qualifiers in (_qualifiers(Reader(text), names), _long_qualifiers(Reader(text), names)):
+        edits |= {edit[0]: edit for edit in qualifiers}
     return edited(text, edits.values())
 
 
-def _placed(name: str, reference: Reference, is_function: bool) -> str:
-    placed = f"{name}{'()' if is_function else ''}{'' if reference.alias is None else f' AS {col(reference.alias)}'}"
-    return f"({placed})" if reference.is_sampled and placed != name else placed  # TABLESAMPLE takes a name or an expression in brackets
+def _replacement(name: str, reference: Reference, is_function: bool) -> str:
+    text = f"{name}{'()' if is_function else ''}{'' if reference.alias is None else f' AS {col(reference.alias)}'}"
+    return f"({text})" if reference.is_sampled and text != name else text  # TABLESAMPLE takes a name or an expression in brackets
 
 
 def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
-    """Yields start, end and replacement of each qualifier that is a path. A path that several references
-    have is ambiguous, and left to Spark."""
+    """Yields start, end and replacement of each qualifier that is a path. If several references have the
+    path, the qualifier is ambiguous and stays, so that Spark raises its error."""
     paths = [reference.path for reference in names if reference.by_path]
-    known = {reference.path: name for reference, name in names.items() if reference.by_path and paths.count(reference.path) == 1}
+    name_by_path = {reference.path: name for reference, name in names.items() if reference.by_path and paths.count(reference.path) == 1}
     inside = [(reference.start, reference.end) for reference in names]
     tokens = reader.tokens
     for index, token in enumerate(tokens[:-2]):
         if token.kind != "quoted" or tokens[index + 1].text != "." or any(start <= token.start < end for start, end in inside):
             continue
-        name = known.get(token.name)
+        name = name_by_path.get(token.name)
         if name is None:
             continue
         whole = index > 1 and tokens[index - 1].text == "." and tokens[index - 2].text.lower() in _FORMATS
@@ -157,15 +160,15 @@ class _Clauses:
         self._in_from = [False]
         self._is_query = [True]
 
-    def holds_table(self, before: Token | None) -> bool:
-        """True if the next token may begin a table's name."""
+    def may_name_table(self, before: Token | None) -> bool:
+        """True if a table's name may follow the token `before`."""
         if before is None:
             return False
         word = before.keyword
         return word == "TABLE" or (self._in_from[-1] and word in _BEFORE_A_TABLE)
 
-    def pass_by(self, reader: Reader) -> None:
-        """Updates the state with the token at the cursor."""
+    def update(self, reader: Reader) -> None:
+        """Updates the clause and the level with the token at the cursor."""
         token = reader.tokens[reader.position]
         before = reader.tokens[reader.position - 1].keyword if reader.position else ""
         after = reader.tokens[reader.position + 1].keyword if reader.position + 1 < len(reader.tokens) else ""
@@ -193,40 +196,40 @@ def _defined(reader: Reader) -> frozenset[str]:
     )
 
 
-def _reference(reader: Reader, spark: Any, defined: Container[str]) -> Reference | None:
-    """Reads a reference at the cursor, and moves the cursor behind it; None, without moving, if the table is
-    not a Delta table. `defined`: names that WITH defines."""
+def _reference(reader: Reader, spark: Any, with_names: Container[str]) -> Reference | None:
+    """Reads a reference at the cursor, and moves the cursor behind it. Returns None, and does not move the
+    cursor, if the table is not a Delta table. `defined`: names that WITH defines, in lower case."""
     first = reader.position
     token = reader.tokens[first]
     if token.kind not in ("word", "quoted"):
         return None
     qualifies = first == 0 or reader.tokens[first - 1].keyword != "TABLE"
-    by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _QUERIES_A_TABLE  # and not DROP TABLE name
+    by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _BEFORE_TABLE_QUERY  # False for DROP TABLE name
     parts = reader.dotted()
-    by_name = by_name and not (len(parts) == 1 and parts[0].lower() in defined)
+    by_name = by_name and not (len(parts) == 1 and parts[0].lower() in with_names)
     if parts[-1].lower() in _CHANGES and len(parts) == 1 and reader.at("("):
         return _changes(reader, spark, token.start, by_path=parts[-1].lower() != _CHANGES[0])
     by_path = len(parts) == 2 and parts[0].lower() in _FORMATS
     end = reader.tokens[reader.position - 1].end
-    moment = _moment(reader)
-    if by_path or moment is not None:
+    travel = _time_travel(reader)
+    if by_path or travel is not None:
         path = path_of(spark, Name(("delta", parts[1]) if by_path else parts))
-    else:  # a temporary view is Spark's own
+    else:  # not `path_of`: Spark reads temporary views itself
         path = path_in_catalog(spark, parts) if by_name and not reader.at("(") else None
     alias = None if by_path or not qualifies or _alias_follows(reader) else parts[-1]
     if path is None:
-        view = query_of_view(spark, parts) if by_name and moment is None and not reader.at("(") else None
+        view = query_of_view(spark, parts) if by_name and travel is None and not reader.at("(") else None
         if view is not None and references(Reader(view.text), spark):
             return Reference(token.start, end, "", by_path=False, view=view, alias=alias, parts=parts)
         reader.position = first
         return None
-    if moment is None:
+    if travel is None:
         return Reference(token.start, end, path, by_path=by_path, alias=alias, parts=parts)
-    kind, text = moment
+    kind, text = travel
     end = reader.tokens[reader.position - 1].end
     is_marked = any(each.text in (":", "?") for each in Reader(text).tokens)
-    if kind == "moment" or is_marked:
-        return Reference(token.start, end, path, moment=text, is_marked=is_marked, by_path=by_path, alias=alias, parts=parts)
+    if kind == "timestamp" or is_marked:
+        return Reference(token.start, end, path, timestamp=text, is_marked=is_marked, by_path=by_path, alias=alias, parts=parts)
     digits = text.strip("'\"")
     if not digits.isdecimal():
         raise InvalidArgumentError("not a version of a table", found=text, expected="a whole number")
@@ -234,8 +237,8 @@ def _reference(reader: Reader, spark: Any, defined: Container[str]) -> Reference
 
 
 def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Reference | None:
-    """Reads table_changes('name', first[, last]) or table_changes_by_path('path', first[, last]) from the
-    opening bracket."""
+    """Reads the arguments of table_changes('name', first[, last]) or table_changes_by_path('path', first[,
+    last]), from the opening bracket on."""
     inner = Reader(reader.inside("the table and the range of its changes"))
     end = reader.tokens[reader.position - 1].end
     text = inner.string()
@@ -264,8 +267,9 @@ def _alias_follows(reader: Reader) -> bool:
     return token.kind == "quoted" or (token.kind == "word" and token.keyword not in _NO_ALIAS)
 
 
-def _moment(reader: Reader) -> tuple[str, str] | None:
-    """Reads [FOR] VERSION | TIMESTAMP AS OF value after a table's name; None if there is none."""
+def _time_travel(reader: Reader) -> tuple[str, str] | None:
+    """Reads [FOR] VERSION | TIMESTAMP AS OF value after a table's name. Returns "version" or "timestamp", and
+    the value; None if the table's name has no time travel."""
     start = reader.position
     reader.accept("FOR")
     for word, kind in _KINDS.items():
@@ -293,7 +297,7 @@ def _operand(reader: Reader) -> None:
         _interval(reader)
         return
     reader.accept("TIMESTAMP") or reader.accept("TIMESTAMP_LTZ") or reader.accept("TIMESTAMP_NTZ") or reader.accept("DATE")
-    reader.accept(":")  # of a marker
+    reader.accept(":")  # begins the marker `:name`
     if reader.done:
         reader.fail("a version or a time")
     token = reader.tokens[reader.position]

@@ -1,4 +1,4 @@
-"""Makes a DataFrame of a command's result, which is a few rows on the driver."""
+"""Converts the result of a command, a few rows on the driver, to a DataFrame."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 def frame_of(spark: Any, rows: Rows) -> DataFrame:
-    """Returns the rows as a DataFrame of the same columns and types. A command without a result has no
-    columns and no rows."""
+    """Returns the rows as a DataFrame with the same columns and types. The result of a command that returns
+    nothing has neither columns nor rows."""
     from deltaic.spark.portable.arrow_values import spark_schema
 
     table = rows.to_arrow()

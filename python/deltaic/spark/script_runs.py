@@ -1,8 +1,9 @@
-"""Runs SQL scripts (`BEGIN … END`) that name Delta tables, statement by statement, as Spark runs its own.
+"""Runs SQL scripts (`BEGIN … END`) that name Delta tables, statement by statement, as Spark runs other
+scripts.
 
-The variables of a script are session variables while their block runs, so that Spark resolves their names; a
-session variable of the same name has its value back afterwards. A query's rows are collected when it runs,
-and those of the last one are the script's result.
+The variables of a script are session variables while their block runs, so that Spark resolves their names. A
+session variable of the same name gets its value back afterwards. The rows of a query are collected when it
+runs; the rows of the last query are the script's result.
 """
 
 from __future__ import annotations
@@ -26,35 +27,37 @@ _numbers = itertools.count()
 
 
 def run_script(spark: Any, text: str, run: Callable[[str], DataFrame]) -> DataFrame:
-    """Runs a script. Returns the rows of its last query, or an empty DataFrame without columns. `run`: runs
-    one statement."""
-    script = _Run(spark, run)
+    """Runs a script. Returns the rows of its last query, or an empty DataFrame without columns. `run`: a
+    function that runs one statement."""
+    script = _ScriptRun(spark, run)
     script.do(parse_script(text))
-    return script.answer if script.answer is not None else spark.createDataFrame([], "")
+    return script.result if script.result is not None else spark.createDataFrame([], "")
 
 
-class _Left(Exception):
-    """A LEAVE or ITERATE on the way to its label, or an EXIT handler on the way to the end of its block."""
+class _JumpSignal(Exception):
+    """Raised by LEAVE and ITERATE, and caught by the block or loop of their label. An EXIT handler raises it
+    with its block as `label`. `again`: True for ITERATE."""
 
     def __init__(self, label: str | Block, *, again: bool = False) -> None:
         super().__init__(f"no such label: {label if isinstance(label, str) else 'of a handler'}")
         self.label, self.again = label, again
 
 
-class _Run:
-    """`answer`: the rows of the last query. `_blocks`: those that are running, the innermost one last, each
-    with what its end undoes."""
+class _ScriptRun:
+    """One run of a script. `result`: the rows of the last query. `_blocks`: the blocks that are running, the
+    innermost one last, each with an ExitStack that restores session variables at the block's end."""
 
     def __init__(self, spark: Any, run: Callable[[str], DataFrame]) -> None:
         self._spark, self._run = spark, run
         self._blocks: list[tuple[Block, ExitStack]] = []
-        self.answer: DataFrame | None = None
+        self.result: DataFrame | None = None
 
     def do(self, node: Node) -> None:
-        """Runs one statement. An error goes to the handler of the innermost block that has one for it."""
+        """Runs one statement. If it raises an error, the innermost block that has a handler for the error
+        runs the handler."""
         try:
             self._do(node)
-        except _Left:
+        except _JumpSignal:
             raise
         except Exception as error:
             depth, handler = self._handler_of(error)
@@ -66,7 +69,7 @@ class _Run:
             finally:
                 self._blocks = [*self._blocks, *inner]
             if handler.exits:
-                raise _Left(self._blocks[depth][0]) from None
+                raise _JumpSignal(self._blocks[depth][0]) from None
 
     def _do(self, node: Node) -> None:
         if isinstance(node, Sql):
@@ -83,20 +86,20 @@ class _Run:
         elif isinstance(node, ForLoop):
             self._for(node)
         else:
-            raise _Left(node.label, again=node.again)
+            raise _JumpSignal(node.label, again=node.again)
 
     def _statement(self, text: str) -> None:
         frame = self._run(text)
         if frame.columns and Reader(text).tokens[0].keyword in QUERY_STARTS | {"("}:
-            self.answer = self._spark.createDataFrame(frame.collect(), frame.schema)
+            self.result = self._spark.createDataFrame(frame.collect(), frame.schema)
 
     def _block(self, block: Block) -> None:
         with ExitStack() as scope:
             self._blocks.append((block, scope))
             try:
                 self._all(block.body)
-            except _Left as left:
-                if left.label not in (block, block.label) or left.again:
+            except _JumpSignal as jump:
+                if jump.label not in (block, block.label) or jump.again:
                     raise
             finally:
                 self._blocks.pop()
@@ -120,13 +123,13 @@ class _Run:
                 return
 
     def _turn(self, loop: Loop | ForLoop) -> bool:
-        """Runs the body of a loop once; False if the body left the loop."""
+        """Runs the body of a loop once. Returns False if the body ended the loop by LEAVE."""
         try:
             self._all(loop.body)
-        except _Left as left:
-            if loop.label is None or left.label != loop.label:
+        except _JumpSignal as jump:
+            if loop.label is None or jump.label != loop.label:
                 raise
-            return left.again
+            return jump.again
         return True
 
     def _for(self, loop: ForLoop) -> None:
@@ -149,42 +152,44 @@ class _Run:
 
     def _declare(self, scope: ExitStack, name: str, definition: str) -> None:
         """Declares a variable until the end of `scope`."""
-        scope.enter_context(self._kept(quote_name(name)))
+        scope.enter_context(self._restoring(quote_name(name)))
         self._run(f"DECLARE OR REPLACE VARIABLE {quote_name(name)} {definition}")
 
     @contextmanager
-    def _kept(self, name: str) -> Iterator[None]:
-        """A session variable of this name, or none, is as before afterwards."""
-        kept = f"__deltaic_variable_{next(_numbers)}"
+    def _restoring(self, name: str) -> Iterator[None]:
+        """Restores the session variable `name` after the body: its value, or its absence."""
+        copy = f"__deltaic_variable_{next(_numbers)}"
         try:
-            spark_sql(self._spark, f"DECLARE VARIABLE {kept} = system.session.{name}")
+            spark_sql(self._spark, f"DECLARE VARIABLE {copy} = system.session.{name}")
         except Exception:  # there is no such variable
-            kept = ""
+            copy = ""
         try:
             yield
         finally:
-            if kept:
-                spark_sql(self._spark, f"DECLARE OR REPLACE VARIABLE {name} = {kept}")
-            spark_sql(self._spark, f"DROP TEMPORARY VARIABLE IF EXISTS {kept or name}")
+            if copy:
+                spark_sql(self._spark, f"DECLARE OR REPLACE VARIABLE {name} = {copy}")
+            spark_sql(self._spark, f"DROP TEMPORARY VARIABLE IF EXISTS {copy or name}")
 
     def _handler_of(self, error: Exception) -> tuple[int, Handler | None]:
-        """The handler of an error, with the number of blocks outside of its block."""
-        condition, state = (_told(error, method) for method in ("getCondition", "getSqlState"))
+        """Returns the handler of an error, or None, and the index in `_blocks` of the handler's block."""
+        condition, state = (_result_of(error, method) for method in ("getCondition", "getSqlState"))
         for depth in range(len(self._blocks) - 1, -1, -1):
             block = self._blocks[depth][0]
             for handler in block.handlers:
-                states = {block.states.get(name, name) for name in handler.conditions}
+                names = {block.states.get(name, name) for name in handler.conditions}
                 broad = "SQLEXCEPTION" if state[:2] not in ("02", "01") else "NOT FOUND"
-                if {condition, condition.partition(".")[0], state, broad} - {""} & states:
+                if {condition, condition.partition(".")[0], state, broad} - {""} & names:
                     return depth, handler
         return 0, None
 
 
-def _told(error: Exception, method: str) -> str:
+def _result_of(error: Exception, method: str) -> str:
+    """Calls a method of an error of PySpark, and returns the result in upper case; "" for other errors."""
     return str(getattr(error, method, lambda: None)() or "").upper()
 
 
 def _column(value: Any) -> Any:
+    """Returns the literal of a value, and a struct of literals for a Row."""
     from pyspark.sql import Row
     from pyspark.sql import functions as F
 

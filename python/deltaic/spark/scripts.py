@@ -12,14 +12,14 @@ from deltaic.sql.tokens import Reader
 
 @dataclass(frozen=True)
 class Sql:
-    """A statement that is no control flow."""
+    """A statement that `spark.sql` runs as a whole."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """DECLARE [VARIABLE] name, … [type] [DEFAULT expression]. `definition`: type and default."""
+    """DECLARE [VARIABLE] name, … [type] [DEFAULT expression]. `definition`: the text of type and default."""
 
     names: tuple[str, ...]
     definition: str
@@ -27,8 +27,8 @@ class Declaration:
 
 @dataclass(frozen=True)
 class Handler:
-    """DECLARE EXIT | CONTINUE HANDLER FOR condition, … `conditions`: names of conditions, SQLSTATEs,
-    SQLEXCEPTION and NOT FOUND, in upper case."""
+    """DECLARE EXIT | CONTINUE HANDLER FOR condition, … `exits`: True for EXIT. `conditions`: names of
+    conditions, SQLSTATEs, SQLEXCEPTION and NOT FOUND, in upper case."""
 
     exits: bool
     conditions: frozenset[str]
@@ -37,7 +37,7 @@ class Handler:
 
 @dataclass(frozen=True)
 class Block:
-    """BEGIN … END. `states`: SQLSTATE of each condition that the block declares."""
+    """BEGIN … END. `states`: condition that the block declares -> its SQLSTATE."""
 
     body: tuple[Node, ...]
     label: str | None = None
@@ -47,7 +47,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Choice:
-    """IF and CASE: the first branch whose condition is true, else `otherwise`."""
+    """IF or CASE: the first branch whose condition is true is run, else `otherwise`. None is a CASE without
+    ELSE, which is an error."""
 
     branches: tuple[tuple[str, tuple[Node, ...]], ...]
     otherwise: tuple[Node, ...] | None
@@ -55,7 +56,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Loop:
-    """WHILE (`before`), REPEAT (`until`, after the body) and LOOP (neither)."""
+    """WHILE (condition `before` the body), REPEAT (condition `until` after the body) or LOOP (neither)."""
 
     body: tuple[Node, ...]
     label: str | None
@@ -65,7 +66,7 @@ class Loop:
 
 @dataclass(frozen=True)
 class ForLoop:
-    """FOR [variable AS] query DO … END FOR: the body for each row of the query."""
+    """FOR [variable AS] query DO … END FOR: the body runs for each row of the query."""
 
     body: tuple[Node, ...]
     label: str | None
@@ -75,7 +76,7 @@ class ForLoop:
 
 @dataclass(frozen=True)
 class Jump:
-    """LEAVE label, or ITERATE label (`again`)."""
+    """LEAVE label, or ITERATE label (`again` is True)."""
 
     label: str
     again: bool
@@ -83,12 +84,12 @@ class Jump:
 
 Node: TypeAlias = "Sql | Declaration | Block | Choice | Loop | ForLoop | Jump"
 _REFUSED = ("SIGNAL", "RESIGNAL", "GET", "OPEN", "FETCH", "CLOSE")
-"""First words of statements of a script that are not run here."""
+"""First words of statements that a script over Delta tables does not support."""
 
 
 def parse_script(text: str) -> Block:
-    """The tree of a script. InvalidArgumentError where it does not parse, UnsupportedFeatureError for
-    statements that are not run here."""
+    """Returns the tree of a script. Raises InvalidArgumentError if the script does not parse, and
+    UnsupportedFeatureError for the statements of _REFUSED."""
     reader = Reader(text, several=True)
     block = _block(reader, None)
     reader.end()
@@ -121,6 +122,7 @@ def _handler(reader: Reader) -> Handler | None:
 
 
 def _handled(reader: Reader) -> str:
+    """Reads one condition of a handler: NOT FOUND, SQLSTATE [VALUE] 'state', or a name."""
     if reader.accept("NOT", "FOUND"):
         return "NOT FOUND"
     if reader.accept("SQLSTATE"):
@@ -130,8 +132,8 @@ def _handled(reader: Reader) -> str:
 
 
 def _condition(reader: Reader, states: dict[str, str]) -> bool | None:
-    """DECLARE name CONDITION [FOR SQLSTATE [VALUE] 'state'], put into `states`; None for another
-    statement."""
+    """Reads DECLARE name CONDITION [FOR SQLSTATE [VALUE] 'state'], adds it to `states` and returns True.
+    Returns None for another statement."""
     start = reader.position
     if reader.accept("DECLARE") and not reader.done and reader.tokens[reader.position].kind in ("word", "quoted"):
         name = reader.name().upper()
@@ -187,7 +189,7 @@ def _statement(reader: Reader) -> str:
 
 
 def _assignment(text: str) -> str:
-    """SET in a script sets variables: `SET x = 1` becomes `SET VAR x = 1`."""
+    """Converts SET, which sets variables in a script: `SET x = 1` becomes `SET VAR x = 1`."""
     reader = Reader(text)
     if not reader.accept("SET") or reader.at("VAR") or reader.at("VARIABLE"):
         return text
@@ -203,7 +205,7 @@ def _declaration(reader: Reader) -> Declaration:
 
 
 def _body(reader: Reader, *ends: str) -> tuple[Node, ...]:
-    """Statements, each with a semicolon, until one of these words."""
+    """Reads statements, each with a semicolon, up to one of the words `ends`."""
     body: list[Node] = []
     while not any(map(reader.at, ends)):
         body.append(_node(reader))
@@ -212,7 +214,7 @@ def _body(reader: Reader, *ends: str) -> tuple[Node, ...]:
 
 
 def _ends(reader: Reader, words: tuple[str, ...], label: str | None) -> None:
-    """END word [label]"""
+    """Reads END words [label]."""
     reader.expect("END", *words)
     if label is not None and not reader.done and not reader.at(";") and reader.name().lower() != label:
         reader.fail(f"the label {label}")

@@ -1,4 +1,5 @@
-"""`enable`, `disable` and `session`: Spark sessions with the formats "delta" and "deltaic"."""
+"""`enable`, `disable` and `session`, which add the formats "delta" and "deltaic" to a Spark session, and
+remove them."""
 
 from __future__ import annotations
 
@@ -16,15 +17,15 @@ _PUSHDOWN_BEFORE = "_deltaic_pushdown_before"
 
 
 def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "auto") -> None:
-    """Gives a Spark session the formats "delta" and "deltaic": `spark.read`, `df.write`, `readStream` and
-    `writeStream`, `df.writeTo`, `df.mergeInto`, `spark.catalog`, and the functions of
-    `deltaic.spark.functions` in SQL. No jar is needed. A second call changes the arguments.
+    """Adds the formats "delta" and "deltaic" to a Spark session, without a jar: to `spark.read`, `df.write`,
+    `readStream`, `writeStream`, `df.writeTo`, `df.mergeInto` and `spark.catalog`. The functions of
+    `deltaic.spark.functions` are added to SQL. A second call replaces the arguments of the first.
 
-    `sql`: True replaces `spark.sql` by `deltaic.spark.sql`, which also runs statements on delta.`path` and
-    on Delta tables by name.
-    `native`: "auto" reads through Spark's internal Parquet reader if the session has a JVM of a supported
-    version, else through public interfaces of PySpark. "never" always uses the public interfaces, for which
-    executors need the deltaic wheel.
+    `sql`: True (the default) replaces `spark.sql` by `deltaic.spark.sql`, which also runs statements on
+    delta.`path` and on Delta tables by name.
+    `native`: "auto" (the default) reads through Spark's internal Parquet reader if the session has a JVM of
+    a supported version, else through public interfaces of PySpark. "never" always uses the public
+    interfaces, for which executors need the deltaic wheel.
 
     Raises InvalidTypeError if `spark` is no SparkSession, InvalidArgumentError for another value of
     `native`.
@@ -48,14 +49,13 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
 
 
 def disable(spark: Any) -> None:
-    """Undoes `enable`: the session is again as plain PySpark makes it.
+    """Undoes `enable`. A session that is not enabled is not changed.
 
-    The formats "delta" and "deltaic" become those of Spark's data sources, `spark.sql` no longer knows
+    The formats "delta" and "deltaic" are then those of the Python data source, `spark.sql` does not know
     delta.`path`, the functions of `deltaic.spark.functions` are removed from SQL, and the setting
-    `spark.sql.python.filterPushdown.enabled` gets its former value. PySpark's classes, which all sessions of
-    a process share, get their own methods back when no enabled session is left. Existing DataFrames stay
-    readable. `deltaic.spark.read`, `write`, `sql` and `deltaic.spark.tables` still work. A session that is
-    not enabled stays as it is.
+    `spark.sql.python.filterPushdown.enabled` gets its former value. When no enabled session is left in the
+    process, PySpark's classes get their own methods back. Existing DataFrames stay readable.
+    `deltaic.spark.read`, `write`, `sql` and `deltaic.spark.tables` still work.
 
     Raises InvalidTypeError if `spark` is no SparkSession.
 
@@ -89,10 +89,10 @@ def enable_clone(spark: Any, native: Literal["auto", "never"], *, sql: bool) -> 
 
 
 def session(**conf: Any) -> Any:
-    """Starts (or returns) a local SparkSession and enables it. By default it has one thread for each
-    processor and no web interface.
+    """Starts a local SparkSession, or takes the running one, enables it and returns it. A new session has one
+    thread for each processor and no web interface.
 
-    `conf`: settings of Spark, with underscores for dots (`spark_master="local[2]"`) or as
+    `conf`: settings of Spark, with underscores in place of dots (`spark_master="local[2]"`), or with dots as
     `**{"spark.sql.shuffle.partitions": 2}`.
 
     >>> spark = deltaic.spark.session(spark_sql_shuffle_partitions=2)
@@ -103,9 +103,9 @@ def session(**conf: Any) -> Any:
     settings = {"spark.master": "local[*]", "spark.ui.enabled": "false", **{_setting(name): value for name, value in conf.items()}}
     for name, value in settings.items():
         builder = builder.config(name, value)
-    made = builder.getOrCreate()
-    enable(made)
-    return made
+    spark = builder.getOrCreate()
+    enable(spark)
+    return spark
 
 
 def _setting(name: str) -> str:

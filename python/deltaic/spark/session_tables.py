@@ -1,4 +1,4 @@
-"""`SparkTables`: finds tables, runs queries and reads times for statements of `deltaic.sql` in a Spark
+"""`SparkTables`, by which statements of `deltaic.sql` find tables, run queries and read times in a Spark
 session."""
 
 from __future__ import annotations
@@ -34,8 +34,9 @@ _numbers = itertools.count()
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def moment_of(spark: Any, text: str) -> datetime:
-    """Evaluates SQL of a time, or of its text, in the session's time zone, and returns the time in UTC."""
+def timestamp_of(spark: Any, text: str) -> datetime:
+    """Evaluates an SQL expression of a timestamp, or of its text, in the session's time zone, and returns the
+    timestamp in UTC."""
     with named_errors():
         micros = spark_sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP))").collect()[0][0]
     if micros is None:
@@ -44,12 +45,13 @@ def moment_of(spark: Any, text: str) -> datetime:
 
 
 class SparkTables(Tables):
-    """The tables of a Spark session: delta.`path`, names of the session catalog, and temporary views. Rows
-    of statements are DataFrames.
+    """The tables of a Spark session for one statement: delta.`path`, names of the session catalog, and
+    temporary views. Rows are DataFrames. At the end of the `with` block the names of new tables are added to
+    the catalog, and temporary views of this class are dropped.
 
     `definitions`: the text of WITH before the statement.
-    `defined`: the names that it defines, in lower case.
-    `frames`: DataFrames by their names in the statement, which the session does not know.
+    `defined`: the names that WITH defines, in lower case.
+    `frames`: DataFrames by their names in the statement, if the session has no tables of these names.
     `target`: the table that the statement is about, for errors.
     """
 
@@ -63,7 +65,7 @@ class SparkTables(Tables):
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """Adds the name of a table that the statement has created to the catalog, and drops temporary
+        """Adds the names of new tables to the catalog, unless there was an error, and drops temporary
         views."""
         self._entering.__exit__(*error)
 
@@ -78,15 +80,15 @@ class SparkTables(Tables):
         if timestamp is not None and version is None:
             from deltaic.spark.frames import version_at
 
-            moment = moment_of(self._spark, lit(timestamp)) if isinstance(timestamp, str) else timestamp
-            version = version_at(self._spark, path, moment)
+            time = timestamp_of(self._spark, lit(timestamp)) if isinstance(timestamp, str) else timestamp
+            version = version_at(self._spark, path, time)
         return DeltaTable(path, version=version, spark=self._spark)
 
     def moment(self, text: str) -> Any:
-        return moment_of(self._spark, lit(text))
+        return timestamp_of(self._spark, lit(text))
 
     def _rows(self, name: Name) -> Any:
-        """Returns the DataFrame of a name: one of `frames`, a Delta table, or any other table of the
+        """Returns the DataFrame for a name, which is a key of `frames` or the name of a table in the
         session."""
         if len(name.parts) == 1 and name.parts[0] in self._frames:
             return self._frames[name.parts[0]]
@@ -112,19 +114,19 @@ class SparkTables(Tables):
         return engine.with_queries(self._with_views)
 
     def _with_views(self, text: str) -> str:
-        """Replaces the Delta tables in the subqueries of a condition or value by temporary views, which
-        exist until the statement ends."""
+        """Replaces the Delta tables in the subqueries of a condition or value by temporary views, which are
+        dropped when the statement ends."""
         from deltaic.spark.frames import read
         from deltaic.spark.statements import referred
 
         if not hold_queries([text]):
             return text
-        # In brackets, so that the FROM of IS DISTINCT FROM does not begin a clause.
+        # The text is put in brackets, so that the FROM of IS DISTINCT FROM does not begin a clause.
         whole = f"SELECT ({defined(text, self.definitions, self.defined)}\n)"
         views = {}
         for reference in references(Reader(whole), self._spark):
-            pinned = reference.path and not reference.changes and reference.version is None and reference.moment is None
-            views[reference] = self._viewed(read(self._spark, reference.path) if pinned else referred(self._spark, reference))
+            is_newest = reference.path and not reference.changes and reference.version is None and reference.timestamp is None
+            views[reference] = self._viewed(read(self._spark, reference.path) if is_newest else referred(self._spark, reference))
         whole = spliced(whole, views)
         for name, frame in self._frames.items():
             if name in whole:
@@ -132,7 +134,7 @@ class SparkTables(Tables):
         return whole[len("SELECT (") : -len("\n)")]
 
     def _viewed(self, frame: Any) -> str:
-        """Makes a temporary view of a DataFrame, and returns its name."""
+        """Creates a temporary view of a DataFrame, and returns the view's name."""
         name = f"__deltaic_rows_{next(_numbers)}"
         frame.createOrReplaceTempView(name)
         self._entering.callback(self._spark.catalog.dropTempView, name)
@@ -147,13 +149,13 @@ class SparkTables(Tables):
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
 
     def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
-        """Restores a version or time. Raises VersionNotFoundError for a time after the last version, like
-        other time travel on Spark."""
+        """Restores a table to the version or timestamp of `moment`. Raises VersionNotFoundError for a time
+        after the last version, like other time travel on Spark."""
         if moment.timestamp is None:
             return raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})(super().restore)(table, moment)
         from deltaic.spark.frames import check_restorable
 
-        time = moment_of(self._spark, lit(moment.timestamp))
+        time = timestamp_of(self._spark, lit(moment.timestamp))
         check_restorable(self._spark, table.location, time)
         return table.restore(timestamp=time)
 
@@ -193,19 +195,19 @@ class SparkTables(Tables):
         return new.path, new.enters
 
     def entry(self, name: Name) -> CatalogEntry | None:
-        known = None if name.path is not None else named_table(self._spark, name.parts)
-        return None if known is None else CatalogEntry(SESSION_CATALOG, *known.parts, known.managed)
+        table = None if name.path is not None else named_table(self._spark, name.parts)
+        return None if table is None else CatalogEntry(SESSION_CATALOG, *table.parts, table.managed)
 
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
-        known = None if name.path is not None else named_table(self._spark, name.parts)
-        if known is None:
+        named = None if name.path is not None else named_table(self._spark, name.parts)
+        if named is None:
             return super().created_as(name, table)
-        return ".".join(map(quote_name, (SESSION_CATALOG, *known.parts))), None if known.managed else table.location
+        return ".".join(map(quote_name, (SESSION_CATALOG, *named.parts))), None if named.managed else table.location
 
     def _lookup(self, name: Name) -> Any:
         path = path_of(self._spark, name)
         if path is None and not is_known(self._spark, name):
-            raise no_such_table(name).with_values(search_path="not available")  # as Spark says of names that it does not resolve itself
+            raise no_such_table(name).with_values(search_path="not available")  # as in Spark's own message
         if path is None:
             expected = "delta.`path`, parquet.`path`, iceberg.`path`, the name of a Delta table, or a temporary view of one"
             error = InvalidArgumentError("[DELTA_CLONE_UNSUPPORTED_SOURCE] no source of a clone", found=str(name), expected=expected)

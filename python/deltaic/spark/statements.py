@@ -1,8 +1,8 @@
 """`deltaic.spark.sql`, and `spark.sql` after `deltaic.spark.enable`: SQL on Delta tables in a Spark session.
 
-The first words of a statement and the table that it names decide who runs it. `deltaic.sql` runs statements
-that change or describe a Delta table, on the cluster. Spark runs queries; their Delta tables are replaced by
-temporary views. Everything else goes to Spark unchanged.
+The first words of a statement and the table that it names decide which part runs it. `deltaic.sql` runs
+statements that change or describe a Delta table, on the cluster. Spark runs queries, after their Delta tables
+are replaced by temporary views. All other statements go to Spark unchanged.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from deltaic.spark.raising import OF_PARTITIONS, raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
-from deltaic.spark.session_tables import SparkTables, moment_of
+from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
     is_converted,
@@ -61,37 +61,40 @@ if TYPE_CHECKING:
 
 __all__ = ["install", "sql", "uninstall"]
 
-_MAY_BE_OURS = re.compile(
+_MAY_NAME_DELTA = re.compile(
     r"\bdelta(ic)?\s*\.\s*`|\bIDENTIFIER\s*\(|\bEXECUTE\s+IMMEDIATE\b|\bUSING\s+`?delta|\bAS\s+OF\b|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT|GENERATE|FSCK)\b",
     re.IGNORECASE,
 )
-"""A text that matches neither this nor _NAMES_A_TABLE goes to Spark without being parsed."""
+"""A text that matches neither this pattern nor _NAMES_A_TABLE goes to Spark without being parsed."""
 _NAMES_A_TABLE = re.compile(r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE)
 
-_OF_THE_CATALOG = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
+_CATALOG_WORDS = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
+"""First words of the statements that `run_in_catalog` may run."""
 _CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE", "ALTER"}
-_ONLY_OURS = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
+"""First words of statements that change a table."""
+_DELTA_ONLY = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
 """First words of statements that Spark does not have."""
 
 
 @raises_as_spark()
 def sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> DataFrame:
-    """Runs one statement in a Spark session, and returns a DataFrame with delta-spark's columns.
+    """Runs one SQL statement in a Spark session, and returns a DataFrame with delta-spark's columns.
 
-    `statement`: any statement of Spark. On delta.`path`, on Delta tables of the session catalog and on
-    temporary views of Delta tables also SELECT with VERSION or TIMESTAMP AS OF, INSERT (INTO, OVERWRITE,
-    REPLACE WHERE), DELETE, UPDATE, MERGE, CREATE, CTAS, CLONE, ALTER, TRUNCATE, OPTIMIZE, REORG, VACUUM,
-    RESTORE, FSCK, GENERATE, CONVERT, DESCRIBE, SHOW COLUMNS, PARTITIONS and TBLPROPERTIES, COMMENT ON TABLE.
-    `args`: values of the markers `:name` (a dict) or `?` (a list).
-    `parameters`: values of `{name}`, which may be DataFrames; both as in `SparkSession.sql`.
+    `statement`: any statement of Spark. The following also work on Delta tables, named as delta.`path`, by a
+    name of the session catalog or by a temporary view: SELECT with VERSION or TIMESTAMP AS OF, INSERT (INTO,
+    OVERWRITE, REPLACE WHERE), DELETE, UPDATE, MERGE, CREATE, CTAS, CLONE, ALTER, TRUNCATE, OPTIMIZE, REORG,
+    VACUUM, RESTORE, FSCK, GENERATE, CONVERT, DESCRIBE, SHOW COLUMNS, PARTITIONS and TBLPROPERTIES, COMMENT ON
+    TABLE.
+    `args`: values of the markers `:name` (a dict) or `?` (a list), as in `SparkSession.sql`.
+    `parameters`: values of `{name}` in the text, which may be DataFrames, as in `SparkSession.sql`.
 
-    Raises InvalidArgumentError for a statement that does not parse, the errors of the command that it runs,
-    and Spark's own.
+    Raises InvalidArgumentError for a statement that does not parse, the errors of the command, and the
+    errors of Spark for statements that it runs.
 
     >>> deltaic.spark.sql(spark, "SELECT count(*) FROM delta.`/data/flights` VERSION AS OF :v", {"v": 0}).first()[0]
     3
     """
-    if not isinstance(statement, str) or not _may_be_ours(spark, statement):
+    if not isinstance(statement, str) or not _may_name_delta(statement):
         return spark_sql(spark, statement, args, **parameters)
     if parameters:
         return with_values(spark, statement, parameters, lambda text, frames: _dispatched(spark, text, args, frames))
@@ -100,20 +103,20 @@ def sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Data
 
 def queried(spark: Any, text: str, frames: Mapping[str, Any]) -> DataFrame:
     """Runs a query that is part of a statement, or a statement of a script. `frames`: DataFrames by their
-    names in the text, which the session does not know."""
-    return _dispatched(spark, text, None, frames) if frames or _may_be_ours(spark, text) else spark_sql(spark, text)
+    names in the text, if the session has no tables of these names."""
+    return _dispatched(spark, text, None, frames) if frames or _may_name_delta(text) else spark_sql(spark, text)
 
 
-def _may_be_ours(spark: Any, text: str) -> bool:
-    return _MAY_BE_OURS.search(text) is not None or _NAMES_A_TABLE.search(text) is not None
+def _may_name_delta(text: str) -> bool:
+    return _MAY_NAME_DELTA.search(text) is not None or _NAMES_A_TABLE.search(text) is not None
 
 
 _SQL = "_deltaic_sql"
 
 
 def install(spark: Any) -> None:
-    """Replaces `spark.sql` by `sql`, and `spark.table` by one that knows delta.`path`, in this session and
-    the other enabled ones of its application. A second call changes nothing."""
+    """Replaces `spark.sql` by `sql`, and `spark.table` by a function that also takes delta.`path`, in this
+    session and the other enabled sessions of its application. A second call changes nothing."""
     _wrap(type(spark))
     setattr(application_of(spark), _SQL, True)
 
@@ -137,7 +140,8 @@ def uninstall(spark: Any) -> None:
 
 
 def forget(spark: Any) -> None:
-    """Removes the `sql` and `table` of this session alone; other sessions of its application keep theirs."""
+    """Removes the replacements of `sql` and `table` from this session. Other sessions of its application keep
+    them."""
     for name in ("sql", "table"):
         spark.__dict__.pop(name, None)
 
@@ -150,18 +154,18 @@ def is_installed(spark: Any) -> bool:
 def _wrap(sessions: Any) -> None:
     if hasattr(sessions.sql, ORIGINAL):
         return
-    own = sessions.sql, sessions.table
+    original_sql, original_table = sessions.sql, sessions.table
 
-    @functools.wraps(own[0])
+    @functools.wraps(original_sql)
     def enabled_sql(self: Any, sqlQuery: str, args: Any = None, **kwargs: Any) -> DataFrame:
-        return (sql if is_installed(self) else own[0])(self, sqlQuery, args, **kwargs)
+        return (sql if is_installed(self) else original_sql)(self, sqlQuery, args, **kwargs)
 
-    @functools.wraps(own[1])
+    @functools.wraps(original_table)
     def enabled_table(self: Any, tableName: str) -> DataFrame:
-        return _table(self, tableName) if is_installed(self) else own[1](self, tableName)
+        return _table(self, tableName) if is_installed(self) else original_table(self, tableName)
 
-    for placed, before in zip((enabled_sql, enabled_table), own, strict=True):
-        setattr(placed, ORIGINAL, before)
+    for replacement, method in ((enabled_sql, original_sql), (enabled_table, original_table)):
+        setattr(replacement, ORIGINAL, method)
     patches.replace(sessions, "sql", enabled_sql)
     patches.replace(sessions, "table", enabled_table)
 
@@ -177,8 +181,8 @@ def _table(spark: Any, name: str) -> DataFrame:
 
 
 def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> DataFrame:
-    """Decides who runs a statement, and runs it. `frames`: DataFrames by their names in the text, which the
-    session does not know."""
+    """Runs a statement by `deltaic.sql` if it changes or describes a Delta table, else by Spark. `frames`:
+    DataFrames by their names in the text, if the session has no tables of these names."""
     names_table = functools.partial(_names_table, spark)
     if is_script(text, names_table):
         return run_script(spark, with_arguments(text, args), raises_as_spark()(functools.partial(queried, spark, frames=frames)))
@@ -186,23 +190,23 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         inner = immediate(spark, text, args, names_table)
         text, args = identified(spark, text, args)
         reader = Reader(text)
-    except InvalidArgumentError:  # several statements, or what only Spark can read
+    except InvalidArgumentError:  # several statements, or a text that only Spark can parse
         return over_frames(spark, text, args, frames)
     if inner is not None:
         return sql(spark, inner.text, inner.args)
     if reader.at("FROM"):
         inserting = Reader(insert_first(text))
-        if (target := target_of(inserting)) is not None and _is_ours(spark, inserting, target):
+        if (target := target_of(inserting)) is not None and _is_of_delta(spark, inserting, target):
             return _dispatched(spark, inserting.text, args, frames)
-    if reader.tokens[0].keyword in _OF_THE_CATALOG and run_in_catalog(
+    if reader.tokens[0].keyword in _CATALOG_WORDS and run_in_catalog(
         spark, with_arguments(text, args), lambda query: _dispatched(spark, query, None, frames)
     ):
         return frame_of(spark, nothing())
     definitions = read_definitions(reader, _CHANGES)
-    named = target = target_of(reader)
+    original_target = target = target_of(reader)
     if target is not None and reader.tokens[reader.position].keyword in ("DELETE", "UPDATE"):
         reader, target = _through_projection(spark, reader, target)
-    if target is not None and _is_ours(spark, reader, target):
+    if target is not None and _is_of_delta(spark, reader, target):
         whole = with_arguments(reader.text, args)
         reader = Reader(whole)
         before, names = read_definitions(reader, _CHANGES) or ("", [])
@@ -218,10 +222,10 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
                 if creates
                 else _runs
             )
-            done = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
-        if reader.tokens[reader.position].keyword in _CHANGES and named is not None and named.path is None:
-            _show_again(spark, named)
-        return done
+            result = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
+        if reader.tokens[reader.position].keyword in _CHANGES and original_target is not None and original_target.path is None:
+            _update_view(spark, original_target)
+        return result
     if definitions is not None:
         reader.position = 0
     if reader.at("CONVERT", "TO", "DELTA"):
@@ -234,7 +238,7 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
 
 
 def _run(text: str, tables: SparkTables) -> Rows:
-    """Like `run`; errors get the name of the statement's table."""
+    """Like `run`, but adds the name of the statement's table to errors."""
     try:
         return run(text, tables)
     except DeltaError as error:
@@ -243,24 +247,25 @@ def _run(text: str, tables: SparkTables) -> Rows:
 
 
 _MISSING: Mapping[type[DeltaError], str] = {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"}
-_OF_SPARK: Mapping[str, str] = {
+_SPARK_CONDITIONS: Mapping[str, str] = {
     "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
     "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
 }
-_runs = raises_as_spark(_MISSING, _OF_SPARK)(_run)
-"""Like `_run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. For statements that change
-rows Spark looks the path up itself, and has another condition."""
+"""Conditions of delta-spark -> Spark's conditions for the same mistakes, which Spark raises first."""
+_runs = raises_as_spark(_MISSING, _SPARK_CONDITIONS)(_run)
+"""Like `_run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. Statements that change rows
+use `_run`: there Spark looks the path up itself, and raises another condition."""
 
 
 _creates = raises_as_spark(
     _MISSING,
-    {**_OF_SPARK, "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED"},
+    {**_SPARK_CONDITIONS, "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED"},
 )(_run)
 """Like `_runs`, for CREATE TABLE and REPLACE TABLE, whose clustering columns Spark looks up itself."""
 
 
 _optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(_run)
-"""Like `_runs`, for OPTIMIZE, whose condition is one on partition columns."""
+"""Like `_runs`, for OPTIMIZE, whose WHERE is a condition on partition columns."""
 
 
 def _names_table(spark: Any, text: str) -> bool:
@@ -268,7 +273,7 @@ def _names_table(spark: Any, text: str) -> bool:
     try:
         reader = Reader(text)
         target = target_of(reader)
-        return (target is not None and _is_ours(spark, reader, target)) or bool(references(reader, spark))
+        return (target is not None and _is_of_delta(spark, reader, target)) or bool(references(reader, spark))
     except InvalidArgumentError:
         return False
 
@@ -276,28 +281,28 @@ def _names_table(spark: Any, text: str) -> bool:
 _NO_TABLE = re.compile(
     r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+: delta(ic)?\b"
 )
-"""Messages of Spark for a statement that changes a view or a table of a Python data source."""
+"""Matches Spark's messages for a statement that changes a view or a table of a Python data source."""
 
 
 @contextmanager
 def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[None]:
-    """Replaces Spark's error for a statement that needs a Delta table, if its table is unknown, of another
-    format, or a view of a query."""
+    """Replaces the error that Spark raises in the body for a statement that needs a Delta table, if the
+    statement's table is unknown, has another format, or is a view of a query."""
     try:
         yield
     except Exception as error:
         first = reader.tokens[0].keyword
-        only_ours = first in _ONLY_OURS or (
+        is_delta_only = first in _DELTA_ONLY or (
             len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in BY_PATH
         )
-        if target is not None and only_ours and type(error).__name__ in ("ParseException", "AnalysisException"):
+        if target is not None and is_delta_only and type(error).__name__ in ("ParseException", "AnalysisException"):
             if not is_known(spark, target):
                 raise no_such_table(target).with_values(**naming(spark, target.parts)) from error
             expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
             condition = _condition_of_no_delta_table(spark, first, target)
-            refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
+            delta_error = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
             words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
-            raise refused.with_values(operation=" ".join(words), **naming(spark, target.parts)) from error
+            raise delta_error.with_values(operation=" ".join(words), **naming(spark, target.parts)) from error
         if first in _CHANGES and _NO_TABLE.search(str(error)):
             raise UnsupportedFeatureError(
                 f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
@@ -306,8 +311,8 @@ def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[N
 
 
 def _condition_of_no_delta_table(spark: Any, first: str, name: Name) -> str:
-    """The condition of delta-spark for a statement that begins with the word `first`, about a view or a table
-    of another format."""
+    """Returns delta-spark's condition for a statement about a view or a table of another format. `first`: the
+    statement's first word."""
     if first in ("DESCRIBE", "DESC"):
         is_view = query_of_view(spark, name.parts) is not None or _is_temporary(spark, name)
         return "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE" if is_view else "DELTA_ONLY_OPERATION"
@@ -330,9 +335,9 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
         default = str(spark.conf.get("spark.sql.sources.default", "parquet"))
         replaces = reader.at("REPLACE") or reader.at("CREATE", "OR", "REPLACE")
         provider = "delta" if replaces and path_in_catalog(spark, target.parts) is not None else default
-    ours = provider.lower() in FORMATS
-    here = len(target.parts) < 3 or (len(target.parts) == 3 and target.parts[0].lower() == SESSION_CATALOG)
-    return ours and here and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
+    is_delta = provider.lower() in FORMATS
+    in_session_catalog = len(target.parts) < 3 or (len(target.parts) == 3 and target.parts[0].lower() == SESSION_CATALOG)
+    return is_delta and in_session_catalog and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
 
 
 def _like(reader: Reader) -> Name | None:
@@ -350,27 +355,27 @@ def _like(reader: Reader) -> Name | None:
 
 
 def _through_projection(spark: Any, reader: Reader, target: Name) -> tuple[Reader, Name]:
-    """Replaces a view of some columns by its table, under the view's name as alias. Returns the changed
-    statement and its table, or both unchanged if the target is no such view."""
+    """Replaces a target that is a view of some columns of a table by this table, with the view's name as
+    alias. Returns the changed statement and the table, or both arguments for any other target."""
     path = path_of_projection(spark, target)
     if path is None:
         return reader, target
-    named = Reader(reader.text)
-    named.position = reader.position
-    passes_head(named)
-    start = named.tokens[named.position].start
-    read_name(named)
-    end = named.tokens[named.position - 1].end
-    has_alias = not named.done and (named.at("AS") or not (named.at("SET") or named.at("WHERE")))
+    cursor = Reader(reader.text)
+    cursor.position = reader.position
+    passes_head(cursor)
+    start = cursor.tokens[cursor.position].start
+    read_name(cursor)
+    end = cursor.tokens[cursor.position - 1].end
+    has_alias = not cursor.done and (cursor.at("AS") or not (cursor.at("SET") or cursor.at("WHERE")))
     table = f"delta.{col(path)}{'' if has_alias else f' AS {target}'}"
-    changed = Reader(f"{reader.text[:start]}{table}{reader.text[end:]}")
-    changed.position = reader.position
-    return changed, Name(("delta", path))
+    statement = Reader(f"{reader.text[:start]}{table}{reader.text[end:]}")
+    statement.position = reader.position
+    return statement, Name(("delta", path))
 
 
-def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
-    """True if the statement is about a Delta table. For statements that Spark has too (DESCRIBE TABLE, SHOW,
-    COMMENT), a temporary view of a table does not count."""
+def _is_of_delta(spark: Any, reader: Reader, target: Name) -> bool:
+    """True if the statement is about a Delta table, or a temporary view of a whole one. A temporary view does
+    not count in statements that Spark runs for it (DESCRIBE TABLE, SHOW, COMMENT)."""
     word = reader.tokens[reader.position].keyword
     if target.path is not None:
         return True
@@ -388,17 +393,16 @@ def _is_ours(spark: Any, reader: Reader, target: Name) -> bool:
 
 
 def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -> DataFrame:
-    """Runs Spark's own `sql` on a text whose Delta tables are replaced by views."""
+    """Runs a query by Spark's own `sql`, with temporary views in place of the Delta tables."""
     occurrences = references(reader, spark)
     if not occurrences:
         return over_frames(spark, reader.text, args, frames)
-    if args and any(
-        each.is_marked for each in occurrences
-    ):  # the text that Spark gets has no time travel, so its parameters are filled in here
+    if args and any(each.is_marked for each in occurrences):
+        # Spark gets a text without time travel, so the parameters of the time travel are filled in here.
         return _queried(spark, Reader(with_arguments(reader.text, args)), None, frames)
     if (view := view_statement(reader.text)) is not None:
-        shown = None if view.columns else projection(spark, view.query)
-        view.make(_dispatched(spark, view.query, args, frames) if shown is None else _shown(spark, shown))
+        columns = None if view.columns else projection(spark, view.query)
+        view.make(_dispatched(spark, view.query, args, frames) if columns is None else _projected(spark, columns))
         if view.cached is None:
             return frame_of(spark, nothing())
         return spark_sql(spark, f"{view.cached} {spark_name(view.name)}")
@@ -406,31 +410,32 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
         raise UnsupportedFeatureError("a persistent view of a table by path", expected="CREATE TEMPORARY VIEW")
     if has_jvm(spark):
         return _with_views(spark, reader.text, occurrences, lambda text: spark_sql(spark, text, args))
-    named = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in occurrences}
-    more = {name: referred(spark, reference) for reference, name in named.items()}
-    return over_frames(spark, spliced(reader.text, named), args, {**frames, **more})
+    names = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in occurrences}
+    tables = {name: referred(spark, reference) for reference, name in names.items()}
+    return over_frames(spark, spliced(reader.text, names), args, {**frames, **tables})
 
 
-def _show_again(spark: Any, view: Name) -> None:
-    """Creates a temporary view of a changed table again: on the public path a view shows one version."""
+def _update_view(spark: Any, view: Name) -> None:
+    """Replaces the temporary view of a changed table by one of the newest version: on the public path a view
+    shows one version."""
     if (path := path_of_view(spark, view)) is not None:
-        _shown(spark, Projection(path, None)).createOrReplaceTempView(view.parts[0])
+        _projected(spark, Projection(path, None)).createOrReplaceTempView(view.parts[0])
     elif (path := path_of_projection(spark, view)) is not None:
-        _shown(spark, Projection(path, tuple(spark.table(str(view)).columns))).createOrReplaceTempView(view.parts[0])
+        _projected(spark, Projection(path, tuple(spark.table(str(view)).columns))).createOrReplaceTempView(view.parts[0])
 
 
-def _shown(spark: Any, shown: Projection) -> DataFrame:
-    frame = newest(spark, shown.path)
-    return frame if shown.columns is None else projected(spark, frame.select(*map(quote_name, shown.columns)), shown.path)
+def _projected(spark: Any, columns: Projection) -> DataFrame:
+    frame = newest(spark, columns.path)
+    return frame if columns.columns is None else projected(spark, frame.select(*map(quote_name, columns.columns)), columns.path)
 
 
 _numbers = itertools.count()
 
 
 def _with_views(spark: Any, text: str, occurrences: list[Reference], function: Callable[[str], DataFrame]) -> DataFrame:
-    """Runs `function` on the text in which each reference is a temporary view, or a table function if the
-    text may read `_metadata`. They are dropped at once: the result's plan is analysed already and no longer
-    needs them."""
+    """Runs `function` on the text with a temporary view in place of each reference, or a table function if
+    the text may read `_metadata`. Views and functions are dropped afterwards: the plan of the result is
+    analysed and does not need them any more."""
     names: dict[Reference, str] = {}
     functions: set[str] = set()
     shows_metadata = plan_functions.mentions_metadata(text)
@@ -447,7 +452,7 @@ def _with_views(spark: Any, text: str, occurrences: list[Reference], function: C
     finally:
         catalog = session_catalog(spark)
         for name in names.values():
-            # `spark.catalog.dropTempView` would also drop what the user has cached of the same table.
+            # `spark.catalog.dropTempView` would also drop rows that the user has cached of the same table.
             if name in functions:
                 plan_functions.drop(spark, name)
             else:
@@ -462,8 +467,8 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
     if reference.view is not None:
         return _view_rows(spark, reference.view)
     path, partition = partition_of(spark, reference.path)
-    if reference.moment is not None:
-        version = version_at(spark, path, _time_of(spark, reference.moment))
+    if reference.timestamp is not None:
+        version = version_at(spark, path, _time_of(spark, reference.timestamp))
     frame = newest(spark, path) if version is None else read(spark, path, version=version)
     if not frame.columns:
         check_has_columns(Schema(()), path)
@@ -471,9 +476,9 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
 
 
 def _time_of(spark: Any, text: str) -> datetime:
-    """Evaluates the time of TIMESTAMP AS OF."""
+    """Like `timestamp_of`, but errors have the condition of TIMESTAMP AS OF."""
     try:
-        return moment_of(spark, text)
+        return timestamp_of(spark, text)
     except InvalidArgumentError as error:
         condition = "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT"
         raise InvalidArgumentError(f"[{condition}] {error.message}", found=text, expected=error.expected) from None
@@ -504,7 +509,7 @@ def _view_rows(spark: Any, view: ViewQuery) -> DataFrame:
 
 
 def _columns_of(view: ViewQuery, rows: DataFrame) -> DataFrame:
-    """Selects the columns that the view's query had when the view was made: `SELECT *` may return more
-    since."""
-    chosen = rows if list(view.query_columns) == rows.columns else rows.select(*map(quote_name, view.query_columns))
-    return chosen.toDF(*view.columns)
+    """Selects the columns that the view's query had when the view was created: `SELECT *` may return more
+    columns now."""
+    columns = rows if list(view.query_columns) == rows.columns else rows.select(*map(quote_name, view.query_columns))
+    return columns.toDF(*view.columns)

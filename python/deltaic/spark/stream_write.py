@@ -1,6 +1,6 @@
-"""`df.writeStream.format("delta")`: each batch of a query is one commit. The commit has the query's id and
-the batch's number as an application transaction, so a batch that runs again after a crash is not written
-twice."""
+"""Implements `df.writeStream.format("delta")`: each batch of a query is one commit. The commit has the
+query's id and the batch's number as an application transaction, so a batch that runs again after a crash is
+not written twice."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ _METADATA_BYTES = 1 << 16
 error."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _MODES = {"append": "append", "complete": "overwrite"}
+"""Output mode of a query -> save mode of the writes of its batches."""
 
 
 def batch_writer(spark: Any, state: BuilderState, name: str | None) -> tuple[Callable[[Any, int], None], dict[str, str]]:
-    """The function that writes a batch, and the options of the query's own. `name`: of the query.
-    InvalidArgumentError for an output mode, or options, that a table does not take, and for a query without
-    a checkpoint."""
+    """Returns the function that writes a batch, and the option of the query's checkpoint. `name`: the query's
+    name, or None.
+
+    Raises InvalidArgumentError for an output mode other than append and complete, and for a query without a
+    checkpoint or a path."""
     output = (state.mode or "append").lower()
     if output not in _MODES:
         raise InvalidArgumentError("the output mode of a stream into a Delta table", found=state.mode, expected="append or complete")
@@ -59,9 +62,9 @@ def batch_writer(spark: Any, state: BuilderState, name: str | None) -> tuple[Cal
 
 @dataclass(frozen=True)
 class BatchWriter:
-    """Writes batches of one query. `output`: append or complete. `checkpoint`: the query's, which has its
-    id, where the thread that runs a batch does not know it: Spark Connect runs the function in a process of
-    its own."""
+    """Writes the batches of one query. `output`: append or complete. `checkpoint`: location of the query's
+    checkpoint, from which the query's id is read on Spark Connect; None if the thread's local property has
+    the id."""
 
     state: BuilderState
     output: str
@@ -80,6 +83,7 @@ class BatchWriter:
         write_frame(batch, job, _MODES[self.output])
 
     def _query(self, batch: Any) -> str:
+        """Returns the query's id."""
         if self.checkpoint is None:
             return str(batch.sparkSession.sparkContext.getLocalProperty(_QUERY_ID))
         with opening(batch.sparkSession):
@@ -88,8 +92,8 @@ class BatchWriter:
 
 
 def named_place(df: Any, name: Name, location: str | None, partition_by: tuple[str, ...]) -> str:
-    """Returns the path of a named table. Creates the table, with the columns of the stream, if it does not
-    exist."""
+    """Returns the path of a named table. If there is no table, it is created with the columns of the
+    stream."""
     spark = df.sparkSession
     new = place_of(spark, name, location)
     with opening(spark), entering(spark, new):

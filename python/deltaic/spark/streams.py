@@ -1,6 +1,6 @@
-"""Structured streaming in an enabled session: replaces the methods of PySpark's stream readers and writers
-that start streams of the formats "delta" and "deltaic". On Spark Connect, the function of `foreachBatch`
-gets an enabled session in the server's process."""
+"""Implements structured streaming in an enabled session: replaces the methods of PySpark's stream readers and
+writers, for streams of the formats "delta" and "deltaic". On Spark Connect, the function of `foreachBatch`
+runs in the server's process; there its session is enabled, too."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ arguments), to be repeated on the writer that starts the query."""
 
 
 def wrap(frames: Any, readers: Any) -> None:
-    """Replaces the methods. A second call changes nothing. `frames`, `readers`: the session's classes of
-    DataFrames and of stream readers."""
+    """Replaces the methods of the session's classes. `frames`, `readers`: the classes of DataFrames and of
+    stream readers. A second call changes nothing."""
     writers = vars(sys.modules[readers.__module__])["DataStreamWriter"]
     _note(readers, "format", "option", "options", "schema")
     _note(writers, "format", "option", "options", "outputMode", "partitionBy", "clusterBy", "foreach")
@@ -47,24 +47,25 @@ def wrap(frames: Any, readers: Any) -> None:
 
 
 def _note_frames(frames: Any) -> None:
-    """Gives each stream writer its DataFrame as an attribute: a writer of Spark Connect has only the
-    plan."""
+    """Sets the DataFrame of each stream writer as its attribute _FRAME, because a writer of Spark Connect has
+    only the plan."""
     write = frames.writeStream
     if _WRAPPED in write.fget.__dict__:
         return
 
     @functools.wraps(write.fget)
     def noting(self: Any) -> Any:
-        made = write.fget(self)
-        made.__dict__[_FRAME] = self
-        return made
+        writer = write.fget(self)
+        writer.__dict__[_FRAME] = self
+        return writer
 
     noting.__dict__[_WRAPPED] = True
     patches.replace(frames, "writeStream", property(noting, doc=write.__doc__))
 
 
-def _state_of(of: Any) -> BuilderState:
-    state: BuilderState = of.__dict__.setdefault(_STATE, BuilderState())
+def _state_of(builder: Any) -> BuilderState:
+    """Returns what was set on a stream reader or writer."""
+    state: BuilderState = builder.__dict__.setdefault(_STATE, BuilderState())
     return state
 
 
@@ -89,7 +90,8 @@ def _format(state: BuilderState, source: str) -> None:
 
 
 def _function(state: BuilderState, f: Any) -> None:
-    """Notes that the user's function writes the rows, even if the session's default format is delta."""
+    """Sets a format that is not Delta's, because the user's function writes the rows, even if the session's
+    default format is delta."""
     state.format = "foreach"
 
 
@@ -163,33 +165,34 @@ def _replace(kind: Any, name: str, call: Any) -> None:
     patches.replace(kind, name, called)
 
 
-def _is_ours(of: Any, format: str | None) -> bool:
-    spark = session_of(of)
-    name = format or _state_of(of).format or spark.conf.get("spark.sql.sources.default", "parquet")
+def _is_delta(builder: Any, format: str | None) -> bool:
+    spark = session_of(builder)
+    name = format or _state_of(builder).format or spark.conf.get("spark.sql.sources.default", "parquet")
     return enabled_as(spark) is not None and str(name).lower() in FORMATS
 
 
 def _load(load: Any, self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
-    if not _is_ours(self, format):
+    if not _is_delta(self, format):
         return load(self, path, format, schema, **options)
     state = _state_of(self)
     state.put({**options, **({} if path is None else {"path": os.fspath(path)})})
     state.put(allowed := allowed_by_settings(session_of(self)))
     if not engine_of(session_of(self)).is_native:
-        StreamReadOptions.of(state.options)  # raises errors of options here, not on the server
+        StreamReadOptions.of(state.options)  # called for its errors, which the server would raise later
         return load(self, path, format, schema, **options, **allowed)
     frame = _read(session_of(self), state)
     _check_schema(frame, state.schema if schema is None else schema)
     return frame
 
 
-def _check_schema(frame: Any, given: Any) -> None:
-    """Raises InvalidArgumentError if a reader's schema() differs from the table's, nullability aside."""
-    if given is None:
+def _check_schema(frame: Any, reader_schema: Any) -> None:
+    """Raises InvalidArgumentError if the schema that was set on a reader differs from the table's in more
+    than nullability."""
+    if reader_schema is None:
         return
     from pyspark.sql.types import StructType
 
-    schema = StructType.fromDDL(given) if isinstance(given, str) else given
+    schema = StructType.fromDDL(reader_schema) if isinstance(reader_schema, str) else reader_schema
     if schema.simpleString().lower() != frame.schema.simpleString().lower():
         raise InvalidArgumentError(
             "[DELTA_READ_SOURCE_SCHEMA_CONFLICT] a Delta table has its own schema",
@@ -199,7 +202,7 @@ def _check_schema(frame: Any, given: Any) -> None:
 
 
 def _table(table: Any, self: Any, tableName: str) -> Any:
-    path = path_or_named(session_of(self), tableName) if _is_ours(self, "delta") else None
+    path = path_or_named(session_of(self), tableName) if _is_delta(self, "delta") else None
     if path is None:
         return table(self, tableName)
     if not engine_of(session_of(self)).is_native:
@@ -223,7 +226,7 @@ def _start(
     queryName: str | None = None,
     **options: Any,
 ) -> Any:
-    if not _is_ours(self, format):
+    if not _is_delta(self, format):
         return start(self, path, format, outputMode, partitionBy, queryName, **options)
     state = _state_of(self)
     state.put({**options, **({} if path is None else {"path": os.fspath(path)})})
@@ -246,9 +249,9 @@ def _to_table(
     queryName: str | None = None,
     **options: Any,
 ) -> Any:
-    name = parsed(tableName) if _is_ours(self, "delta") else None
+    name = parsed(tableName) if _is_delta(self, "delta") else None
     path = None if name is None else name.path
-    if name is not None and path is None and (_is_ours(self, format) or path_in_catalog(session_of(self), name.parts) is not None):
+    if name is not None and path is None and (_is_delta(self, format) or path_in_catalog(session_of(self), name.parts) is not None):
         from deltaic.spark.stream_write import named_place
 
         columns = (partitionBy,) if isinstance(partitionBy, str) else tuple(partitionBy or ()) or _state_of(self).partition_by
@@ -259,22 +262,22 @@ def _to_table(
 
 
 def _write(start: Any, writer: Any, state: BuilderState) -> Any:
-    """Starts a query that writes each batch by `foreachBatch`. A new writer gets the calls that are for
-    Spark; Spark would refuse partition columns beside foreachBatch."""
+    """Starts a query that writes each batch by `foreachBatch`. The calls of _CALLS are repeated on a new
+    writer, because Spark refuses foreachBatch on a writer with partition columns."""
     from deltaic.spark.stream_write import batch_writer
 
     calls = writer.__dict__.get(_CALLS, ())
     name = next((args[0] if args else named.get("queryName") for call, args, named in calls if call == "queryName"), None)
     write_batch, checkpoint = batch_writer(session_of(writer), state, name)
-    fresh = writer.__dict__[_FRAME].writeStream.options(**checkpoint)
+    new_writer = writer.__dict__[_FRAME].writeStream.options(**checkpoint)
     for call, args, named in calls:
-        fresh = getattr(fresh, call)(*args, **named)
-    return start(fresh.foreachBatch(write_batch))
+        new_writer = getattr(new_writer, call)(*args, **named)
+    return start(new_writer.foreachBatch(write_batch))
 
 
 def _enable_batches(writers: Any) -> None:
-    """Replaces `foreachBatch`: on Spark Connect it enables the session in which the function runs, a clone
-    in a Python process of the server."""
+    """Replaces `foreachBatch`. On Spark Connect the replacement enables the session in which the user's
+    function runs: a clone of the session, in a Python process of the server."""
     method = writers.foreachBatch
     if _WRAPPED in method.__dict__:
         return
@@ -295,8 +298,8 @@ def _enable_batches(writers: Any) -> None:
 
 
 def _run_batch(function: Any, native: Native, sql: bool, batch: Any, number: int) -> Any:
-    """Enables the session of a batch and calls the user's function. It is pickled by value and runs on the
-    server, perhaps without deltaic, so it must not use other names of this module."""
+    """Enables the session of a batch and calls the user's function. This function is pickled by value and
+    runs on the server, which may not have deltaic, so it must not use other names of this module."""
     try:
         from deltaic.spark.session import enable_clone
     except ModuleNotFoundError as error:

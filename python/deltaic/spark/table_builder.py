@@ -1,4 +1,5 @@
-"""`DeltaTableBuilder` and `IdentityGenerator` of delta-spark's Python API."""
+"""`DeltaTableBuilder`, which defines and creates a table, and `IdentityGenerator`, as in delta-spark's Python
+API. `deltaic.spark.tables` has both."""
 
 from __future__ import annotations
 
@@ -21,13 +22,14 @@ from deltaic.sql.names import Existing, Name
 if TYPE_CHECKING:
     from deltaic.spark.tables import DeltaTable
 
-Way = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
-_EXISTING: dict[Way, Existing] = {"create": "error", "createIfNotExists": "ignore", "replace": "use", "createOrReplace": "use"}
+CreateMode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
+_EXISTING: dict[CreateMode, Existing] = {"create": "error", "createIfNotExists": "ignore", "replace": "use", "createOrReplace": "use"}
 
 
 @dataclass
 class IdentityGenerator:
-    """Numbers of an identity column: `start`, `start + step`, `start + 2 * step`, ... `step` is not 0.
+    """The numbers of an identity column: `start`, `start + step`, `start + 2 * step`, ... `step` must not be
+    0.
 
     >>> builder = builder.addColumn("n", "BIGINT", generatedAlwaysAs=IdentityGenerator(start=100, step=10))
     """
@@ -38,7 +40,7 @@ class IdentityGenerator:
 
 @methods_raise_as_spark
 class DeltaTableBuilder:
-    """Definition of a new table: each method changes the builder and returns it, `execute` creates the
+    """The definition of a new table. Each method changes the builder and returns it; `execute` creates the
     table.
 
     >>> builder = DeltaTable.create(spark).location("/data/trips").addColumn("km", "DOUBLE").addColumn("day", "DATE").partitionedBy("day")
@@ -46,8 +48,8 @@ class DeltaTableBuilder:
     0
     """
 
-    def __init__(self, spark: Any, way: Way, opened: Callable[[str], DeltaTable]) -> None:
-        self._spark, self._way, self._opened = spark, way, opened
+    def __init__(self, spark: Any, mode: CreateMode, open_table: Callable[[str], DeltaTable]) -> None:
+        self._spark, self._mode, self._open_table = spark, mode, open_table
         self._path: str | None = None
         self._name: Name | None = None
         self._comment: str | None = None
@@ -57,8 +59,11 @@ class DeltaTableBuilder:
         self._properties: dict[str, str] = {}
 
     def tableName(self, identifier: str) -> DeltaTableBuilder:
-        """Sets the name: delta.`path`, a name of the session catalog, or a temporary view of a table. A name
-        of the catalog without `location` gets a folder of the warehouse.
+        """Sets the table by name: delta.`path`, a name of the session catalog, or a temporary view of a
+        table. The files of a table with a name of the catalog and without `location` are in a folder of the
+        warehouse.
+
+        Raises InvalidArgumentError for text that is no table name, or another place than `location` has set.
 
         >>> builder = builder.tableName("delta.`/data/trips`")
         """
@@ -72,7 +77,7 @@ class DeltaTableBuilder:
         return self
 
     def location(self, location: str) -> DeltaTableBuilder:
-        """Sets the path or URL.
+        """Sets the table's path or URL. Raises InvalidArgumentError if `tableName` has set another path.
 
         >>> builder = builder.location("/data/trips")
         """
@@ -97,13 +102,15 @@ class DeltaTableBuilder:
         generatedByDefaultAs: IdentityGenerator | None = None,
         comment: str | None = None,
     ) -> DeltaTableBuilder:
-        """Adds a column. `dataType`: Spark's DDL text or a DataType. `generatedAlwaysAs`: SQL that computes
-        the value from other columns, or an IdentityGenerator whose numbers nobody may give.
-        `generatedByDefaultAs`: an IdentityGenerator for rows that give no number. `comment`: description of
-        the column.
+        """Adds a column.
 
-        Raises InvalidTypeError for an argument of another type, InvalidArgumentError for both kinds of
-        generation at once.
+        `dataType`: DDL text of Spark (`BIGINT`) or a DataType. `nullable`: False makes the column NOT NULL.
+        `generatedAlwaysAs`: SQL that computes the value from other columns, or an IdentityGenerator that
+        numbers every row. `generatedByDefaultAs`: an IdentityGenerator that numbers rows which are inserted
+        without a number. `comment`: description of the column.
+
+        Raises InvalidTypeError for an argument of another type, InvalidArgumentError if both
+        `generatedAlwaysAs` and `generatedByDefaultAs` are set, or the step of an IdentityGenerator is 0.
 
         >>> builder = builder.addColumn("year", "INT", generatedAlwaysAs="year(day)")
         """
@@ -119,7 +126,8 @@ class DeltaTableBuilder:
         return self
 
     def addColumns(self, cols: Any) -> DeltaTableBuilder:
-        """Adds the columns of a StructType, or of a list of StructField.
+        """Adds the columns of a StructType, or of a list of StructField. Raises InvalidTypeError for anything
+        else.
 
         >>> builder = builder.addColumns(table.toDF().schema)
         """
@@ -133,7 +141,7 @@ class DeltaTableBuilder:
         return self
 
     def partitionedBy(self, *cols: Any) -> DeltaTableBuilder:
-        """Sets the partition columns, by name, one by one or as a list.
+        """Sets the partition columns: names as arguments, or one list of names.
 
         >>> builder = builder.partitionedBy("day")
         """
@@ -141,8 +149,8 @@ class DeltaTableBuilder:
         return self
 
     def clusterBy(self, *cols: Any) -> DeltaTableBuilder:
-        """Sets the clustering columns, by name, one by one or as a list: OPTIMIZE sorts along them. Excludes
-        `partitionedBy`.
+        """Sets the clustering columns, by which OPTIMIZE sorts: names as arguments, or one list of names. A
+        table has either clustering or partition columns.
 
         >>> builder = builder.clusterBy("origin", "delay")
         """
@@ -150,7 +158,7 @@ class DeltaTableBuilder:
         return self
 
     def property(self, key: str, value: str) -> DeltaTableBuilder:
-        """Sets a table property; key and value are text.
+        """Sets a table property. Raises InvalidTypeError if `key` or `value` is no string.
 
         >>> builder = builder.property("delta.appendOnly", "true")
         """
@@ -163,29 +171,30 @@ class DeltaTableBuilder:
     def execute(self) -> DeltaTable:
         """Creates the table in one commit, and returns it.
 
-        Raises TableAlreadyExistsError (`create`, and there is a table), TableNotFoundError (`replace`, and
-        there is none), InvalidArgumentError (no location, an unknown column or property).
+        Raises TableAlreadyExistsError (builder of `create`, and the table exists), TableNotFoundError
+        (builder of `replace`, and there is no table), InvalidArgumentError (neither name nor location, an
+        unknown column or property).
 
         >>> DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT").execute().toDF().columns
         ['id']
         """
-        new = None if self._name is None else place_of(self._spark, self._name, self._path, _EXISTING[self._way])
+        new = None if self._name is None else place_of(self._spark, self._name, self._path, _EXISTING[self._mode])
         path = self._path if new is None else new.path
         if path is None:
             raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName(name)")
         with opening(self._spark), entering(self._spark, new):
             self._make(path, is_new_name=new is not None and new.enters)
-        return self._opened(path)
+        return self._open_table(path)
 
     def _make(self, path: str, *, is_new_name: bool) -> None:
         exists = deltaic.DeltaTable.exists(path)
-        if is_new_name and exists and not self._fields and self._way in ("create", "createIfNotExists"):
-            return  # only the name is new: the existing table gets it
-        if self._way == "replace" and (not exists or is_new_name):
+        if is_new_name and exists and not self._fields and self._mode in ("create", "createIfNotExists"):
+            return  # `entering` then adds the new name of the existing table to the catalog
+        if self._mode == "replace" and (not exists or is_new_name):
             raise TableNotFoundError("there is no table to replace", where=path, expected="createOrReplace()")
         mode: Literal["error", "ignore", "overwrite"] = "error"
-        if self._way != "create":
-            mode = "ignore" if self._way == "createIfNotExists" else "overwrite"
+        if self._mode != "create":
+            mode = "ignore" if self._mode == "createIfNotExists" else "overwrite"
         deltaic.DeltaTable.create(
             path,
             Schema(self._fields),
@@ -210,8 +219,8 @@ def _check(value: Any, kind: type, message: str) -> None:
 
 
 def _names(cols: tuple[Any, ...], message: str) -> tuple[str, ...]:
-    """Takes names as arguments or as one list. Raises InvalidTypeError with `message` for one that is no
-    string."""
+    """Returns the names of an argument list, which may be one list of names. Raises InvalidTypeError with
+    `message` for a name that is no string."""
     names = tuple(cols[0]) if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else cols
     for name in names:
         _check(name, str, message)

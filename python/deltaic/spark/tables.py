@@ -27,8 +27,8 @@ from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
 from deltaic.spark.named_tables import parsed
 from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.results import frame_of
-from deltaic.spark.session_tables import SparkTables, moment_of
-from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator, Way
+from deltaic.spark.session_tables import SparkTables, timestamp_of
+from deltaic.spark.table_builder import CreateMode, DeltaTableBuilder, IdentityGenerator
 from deltaic.spark.views import is_converted, named_path
 from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
@@ -54,12 +54,11 @@ newest ones."""
 
 @methods_raise_as_spark
 class DeltaTable:
-    """One Delta table on Spark, with delta-spark's methods: `forPath` and `forName` give it, reads and
-    commands always see the newest version. Conditions and values are text in Spark's SQL dialect or Columns.
-    `alias`: the name that qualifies its columns.
+    """One Delta table on Spark, with delta-spark's methods. `forPath` and `forName` return one. Reads and
+    commands see the newest version. Conditions and values are text in Spark's SQL dialect or Columns.
 
-    Errors are those of `deltaic.errors` and of `pyspark.errors` at once, with delta-spark's condition
-    (`getCondition()`).
+    Each error is an instance of a class of `deltaic.errors` and of a class of `pyspark.errors`;
+    `getCondition()` returns delta-spark's condition.
 
     >>> table = DeltaTable.forPath(spark, "/data/flights")
     >>> table.delete("delay IS NULL")
@@ -82,8 +81,8 @@ class DeltaTable:
     @classmethod
     @raises_as_spark({TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"})
     def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: dict[str, str] = dict()) -> DeltaTable:  # noqa: B006, C408
-        """Returns the table at a path or URL. `hadoopConf` must be empty: set such keys on the Spark
-        session.
+        """Returns the table at a path or URL. `hadoopConf` must be empty: keys of Hadoop's configuration
+        are set on the Spark session.
 
         Raises TableNotFoundError (DELTA_MISSING_DELTA_TABLE) if there is no table, UnsupportedFeatureError
         for `hadoopConf`.
@@ -101,7 +100,8 @@ class DeltaTable:
         """Returns a table by name: delta.`path`, a table of the session catalog, or a temporary view of one
         table.
 
-        Raises TableNotFoundError if there is no such table.
+        Raises TableNotFoundError if there is no table at the path, InvalidArgumentError if the name is not
+        the name of a Delta table.
 
         >>> DeltaTable.forName(spark, "delta.`/data/flights`").toDF().count()
         4
@@ -112,7 +112,7 @@ class DeltaTable:
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:
-        """True if there is a table at a path.
+        """Returns True if there is a Delta table at `identifier`, a path or URL.
 
         >>> DeltaTable.isDeltaTable(spark, "/data/nothing")
         False
@@ -122,12 +122,15 @@ class DeltaTable:
 
     @classmethod
     def convertToDelta(cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None) -> DeltaTable:
-        """Writes a Delta log beside Parquet files or an Iceberg table, and returns the table. No data file
-        is touched.
+        """Writes a Delta log beside Parquet files or an Iceberg table, and returns the table. Data files are
+        neither moved nor written again.
 
-        `identifier`: parquet.`path` or iceberg.`path`. `partitionSchema`: partition columns of Parquet
-        files, DDL text or a StructType; None if there are none. A Delta table, also one by name, stays as it
-        is. Raises InvalidArgumentError if there are no files or the folders do not fit `partitionSchema`.
+        `identifier`: parquet.`path` or iceberg.`path`. A Delta table (delta.`path`, or a name) is returned
+        unchanged. `partitionSchema`: partition columns of Parquet files, as DDL text or a StructType; None
+        if there are none.
+
+        Raises InvalidArgumentError if there are no files or the folders do not fit `partitionSchema`,
+        UnsupportedFeatureError for the name of a table of another format.
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/data/events`", "day DATE").toDF().count()
         1
@@ -145,52 +148,55 @@ class DeltaTable:
 
     @classmethod
     def create(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Builds a new table; `execute` raises TableAlreadyExistsError if there is one.
+        """Returns a builder of a new table, whose `execute` raises TableAlreadyExistsError if the table
+        exists. `sparkSession`: None is the active session.
 
-        `sparkSession`: None is the active one. Raises InvalidArgumentError if no session is active.
+        Raises InvalidArgumentError if no session is active.
 
-        >>> made = DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT").execute()
+        >>> trips = DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT").execute()
         """
         return cls._builder(sparkSession, "create")
 
     @classmethod
     def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Builds a new table; `execute` returns an existing table unchanged.
+        """Like `create`, but the builder's `execute` returns an existing table unchanged.
 
-        >>> made = DeltaTable.createIfNotExists(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
+        >>> flights = DeltaTable.createIfNotExists(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
         """
         return cls._builder(sparkSession, "createIfNotExists")
 
     @classmethod
     def replace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Builds a table that replaces an existing one, rows and definition; `execute` raises
-        TableNotFoundError if there is none.
+        """Like `create`, but the builder's `execute` replaces the rows and the definition of an existing
+        table, and raises TableNotFoundError if there is none.
 
-        >>> made = DeltaTable.replace(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
+        >>> flights = DeltaTable.replace(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
         """
         return cls._builder(sparkSession, "replace")
 
     @classmethod
     def createOrReplace(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
-        """Builds a table that replaces an existing one, if there is one.
+        """Like `create`, but the builder's `execute` replaces the rows and the definition of a table that
+        exists.
 
-        >>> made = DeltaTable.createOrReplace(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
+        >>> flights = DeltaTable.createOrReplace(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
         """
         return cls._builder(sparkSession, "createOrReplace")
 
     @classmethod
-    def _builder(cls, session: SparkSession | None, way: Way) -> DeltaTableBuilder:
+    def _builder(cls, session: SparkSession | None, mode: CreateMode) -> DeltaTableBuilder:
         from pyspark.sql import SparkSession
 
         spark = session or SparkSession.getActiveSession()
         if spark is None:
             raise InvalidArgumentError("no Spark session is active", expected="a SparkSession")
-        return DeltaTableBuilder(spark, way, lambda path: cls.forPath(spark, path))
+        return DeltaTableBuilder(spark, mode, lambda path: cls.forPath(spark, path))
 
     # --- reading
 
     def toDF(self) -> DataFrame:
-        """Returns the rows of the newest version as a DataFrame, under the table's alias if it has one.
+        """Returns the table's rows as a DataFrame, under the table's alias if it has one. Each query over it
+        reads the newest version.
 
         >>> table.toDF().where("delay > 60").count()
         1
@@ -206,14 +212,14 @@ class DeltaTable:
 
         >>> table.alias("t").delete("t.delay > 60")
         """
-        made = DeltaTable(self._spark, self._path, aliasName)
-        made._frames, made._name = self._frames, self._name
-        return made
+        table = DeltaTable(self._spark, self._path, aliasName)
+        table._frames, table._name = self._frames, self._name
+        return table
 
     def history(self, limit: int | None = None) -> DataFrame:
-        """Returns a row for each commit, newest first: version, timestamp, operation, operationParameters,
-        operationMetrics and the other columns of DESCRIBE HISTORY. `limit`: maximum number of rows; None is
-        all.
+        """Returns a DataFrame with a row for each commit, newest first: version, timestamp, operation,
+        operationParameters, operationMetrics and the other columns of DESCRIBE HISTORY. `limit`: maximum
+        number of rows; None is all.
 
         >>> table.history(1).select("version", "operation").first().asDict()
         {'version': 1, 'operation': 'WRITE'}
@@ -221,8 +227,8 @@ class DeltaTable:
         return self._frame(history_rows(self._table(), limit))
 
     def detail(self) -> DataFrame:
-        """Returns one row: format, id, name, location, partitionColumns, clusteringColumns, numFiles,
-        sizeInBytes, properties and the other columns of DESCRIBE DETAIL.
+        """Returns a DataFrame with one row: format, id, name, location, partitionColumns, clusteringColumns,
+        numFiles, sizeInBytes (bytes), properties and the other columns of DESCRIBE DETAIL.
 
         >>> table.detail().first().numFiles
         2
@@ -233,10 +239,11 @@ class DeltaTable:
     # --- changing rows
 
     def delete(self, condition: Any = None) -> None:
-        """Deletes the rows for which `condition` is true; None deletes all rows. With deletion vectors no
-        file is written again.
+        """Deletes the rows for which `condition` is true; None deletes all rows. A table with deletion
+        vectors keeps its data files.
 
-        Raises InvalidArgumentError for a condition that is no boolean, and the errors of concurrent commits
+        `condition`: SQL text or a Column, of type boolean. Raises InvalidArgumentError for an unknown
+        column, SchemaMismatchError for a condition of another type, and the errors of concurrent commits
         (DELTA_CONCURRENT_APPEND and others).
 
         >>> table.delete("delay > 60")
@@ -249,11 +256,12 @@ class DeltaTable:
             delete_rows(self._table(), text, Name((self._alias or "t",)), tables)
 
     def update(self, condition: Any = None, set: Any = None) -> None:
-        """Sets columns in the rows for which `condition` is true; None updates all rows. `set`: a dict from
-        column to its value. Every value sees the old row.
+        """Sets columns in the rows for which `condition` is true; None updates all rows.
 
-        Raises InvalidArgumentError for an unknown column, SchemaMismatchError for a value that does not fit,
-        and the errors of concurrent commits.
+        `condition`: SQL text or a Column, of type boolean. `set`: a dict from column name to value (SQL text
+        or a Column), computed from the row before the update. Raises InvalidArgumentError for an unknown
+        column or without `set`, SchemaMismatchError for a value that does not fit its column, and the errors
+        of concurrent commits.
 
         >>> table.update("delay IS NULL", set={"delay": "0"})
         """
@@ -267,14 +275,16 @@ class DeltaTable:
             update_rows(self._table(), values, text, Name((self._alias or "t",)), tables)
 
     def merge(self, source: DataFrame, condition: Any) -> DeltaMergeBuilder:
-        """Begins a MERGE of the DataFrame `source` into this table; clauses and `execute()` follow.
+        """Returns a builder of a MERGE of the DataFrame `source` into this table: add clauses, then call
+        `execute()`.
 
-        `condition`: matches rows of both, as text or a Column. Qualify columns by the aliases of table and
-        DataFrame; names that only one side has need none. Raises InvalidArgumentError without `source` or
-        `condition`; `execute()` raises MergeCardinalityError if two source rows match one row of the table.
+        `condition`: SQL text or a Column, true for a source row and a row of the table that match. Columns
+        are qualified by the aliases of table and DataFrame, unless only one of the two has the name. Raises
+        InvalidArgumentError without `source` or `condition`, InvalidTypeError if `source` is no DataFrame;
+        `execute()` raises MergeCardinalityError if two source rows match one row of the table.
 
         >>> source = spark.createDataFrame([(1, 7)], "id BIGINT, delay BIGINT").alias("s")
-        >>> done = table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"delay": "s.delay"}).execute()
+        >>> metrics = table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"delay": "s.delay"}).execute()
         """
         if source is None or condition is None:
             raise InvalidArgumentError(f"'{'source' if source is None else 'condition'}' in merge cannot be None")
@@ -291,13 +301,13 @@ class DeltaTable:
         return DeltaMergeBuilder(MergeStart(self._spark, begin, origins=origins))
 
     def _origins(self, alias: str | None, *others: tuple[DataFrame, str]) -> Origins:
-        """Origins of columns: those of DataFrames from `toDF`, which the command names by `alias`, and those
-        of the `others`."""
+        """Returns the DataFrames whose columns a condition or value may use: those of `toDF`, which the
+        command names by `alias`, and `others`, each with its alias."""
         return Origins(lambda: [*((frame, alias) for frame in self._frames), *others], self._spark)
 
     def _own(self, text: Any) -> Any:
-        """Removes the table's alias before column names: delete and update evaluate conditions without an
-        alias."""
+        """Removes the table's alias before column names (`t.id` becomes `id`), because delete and update
+        evaluate conditions without an alias."""
         from deltaic.sql.tokens import without_qualifiers
 
         return text if text is None or self._alias is None else without_qualifiers(text, ((self._alias,),))
@@ -307,11 +317,12 @@ class DeltaTable:
     def vacuum(self, retentionHours: float | None = None) -> DataFrame:
         """Deletes files that no version within the retention needs, and returns an empty DataFrame.
 
-        `retentionHours`: None is the table's `delta.deletedFileRetentionDuration`, 168 hours by default.
-        Raises InvalidArgumentError for less than that, unless
+        `retentionHours`: the retention in hours; None is the table's `delta.deletedFileRetentionDuration`,
+        168 hours by default. Raises InvalidArgumentError for less than that, unless the setting
         `spark.databricks.delta.retentionDurationCheck.enabled` is false.
 
-        >>> deleted = table.vacuum()
+        >>> table.vacuum().count()
+        0
         """
         retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
         checked = str(self._spark.conf.get(RETENTION_CHECK, "true")).lower() != "false"
@@ -319,7 +330,7 @@ class DeltaTable:
         return self._frame(nothing())
 
     def optimize(self) -> DeltaOptimizeBuilder:
-        """Begins an OPTIMIZE: compaction, or sorting along a Z-order curve.
+        """Returns a builder of an OPTIMIZE: compaction, or sorting along a Z-order curve.
 
         >>> metrics = table.optimize().executeCompaction()
         """
@@ -330,8 +341,8 @@ class DeltaTable:
         """Commits a new version with the rows and the definition of an older one.
 
         Returns one row: table_size_after_restore, num_of_files_after_restore, num_removed_files,
-        num_restored_files, removed_files_size, restored_files_size. Raises VersionNotFoundError
-        (DELTA_CANNOT_RESTORE_TABLE_VERSION).
+        num_restored_files, removed_files_size, restored_files_size (sizes in bytes). Raises
+        VersionNotFoundError (DELTA_CANNOT_RESTORE_TABLE_VERSION), InvalidTypeError if `version` is no int.
 
         >>> table.restoreToVersion(0).first().num_of_files_after_restore
         1
@@ -340,32 +351,40 @@ class DeltaTable:
         return self._frame(restored_rows(self._table().restore(version)))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
-        """Commits a new version with the rows of the version that was the newest at a time: `2026-01-31` or
-        `2026-01-31 12:00:00`, in the session's time zone. Returns the same row as `restoreToVersion`.
+        """Commits a new version with the rows and the definition of the version that was the newest at a
+        time. Returns the row of `restoreToVersion`.
+
+        `timestamp`: `2026-01-31` or `2026-01-31 12:00:00`, in the session's time zone. Raises
+        VersionNotFoundError for a time before the first or after the last version, InvalidArgumentError for
+        text that is no timestamp.
 
         >>> metrics = table.restoreToTimestamp(str(table.history().first().timestamp))
         """
         _check(timestamp, str, "timestamp", "a string")
-        moment = moment_of(self._spark, lit(timestamp))
-        check_restorable(self._spark, self._path, moment)
-        return self._frame(restored_rows(self._table().restore(timestamp=moment)))
+        time = timestamp_of(self._spark, lit(timestamp))
+        check_restorable(self._spark, self._path, time)
+        return self._frame(restored_rows(self._table().restore(timestamp=time)))
 
     def generate(self, mode: str) -> None:
-        """Writes manifests of the table's files for readers without Delta, below
-        `_symlink_format_manifest/`. `mode`: "symlink_format_manifest". Raises UnsupportedFeatureError if
-        files have deletion vectors.
+        """Writes text files with the paths of the table's data files (manifests) below
+        `_symlink_format_manifest/`, for readers that do not know Delta.
+
+        `mode`: "symlink_format_manifest". Raises InvalidArgumentError for another mode,
+        UnsupportedFeatureError if files have deletion vectors.
 
         >>> plain.generate("symlink_format_manifest")
         """
         self._table().generate(mode)
 
     def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None) -> DeltaTable:
-        """Makes another table with the rows and the definition of the newest version, and returns it.
+        """Creates another table with the rows and the definition of the newest version, and returns it.
 
-        `target`: path of the new table. `isShallow`: refers to this table's files instead of copying them;
-        reading such a clone needs `deltaic.configure(allowed_roots=[...])` with this table's location.
-        `replace`: replaces a table at `target`; otherwise an existing one is a TableAlreadyExistsError.
-        `properties`: table properties that differ.
+        `target`: path or URL of the new table. `isShallow`: True refers to this table's files instead of
+        copying them; reading such a clone needs `deltaic.configure(allowed_roots=[...])` with this table's
+        location. `replace`: True replaces a table at `target`. `properties`: table properties that replace
+        those of this table.
+
+        Raises TableAlreadyExistsError if there is a table at `target` and `replace` is False.
 
         >>> table.clone("/data/copy").toDF().count()
         4
@@ -375,7 +394,8 @@ class DeltaTable:
     def cloneAtVersion(
         self, version: int, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
     ) -> DeltaTable:
-        """Makes another table of a version; see `clone`. Raises VersionNotFoundError.
+        """Like `clone`, but with the rows and the definition of an older version. Raises
+        VersionNotFoundError if the version does not exist.
 
         >>> table.cloneAtVersion(0, "/data/copy").toDF().count()
         3
@@ -386,12 +406,13 @@ class DeltaTable:
     def cloneAtTimestamp(
         self, timestamp: str, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
     ) -> DeltaTable:
-        """Makes another table of the version at a time (as for `restoreToTimestamp`); see `clone`.
+        """Like `clone`, but with the version that was the newest at a time. `timestamp`: as for
+        `restoreToTimestamp`.
 
         >>> copy = table.cloneAtTimestamp(str(table.history().first().timestamp), "/data/copy")
         """
         _check(timestamp, str, "timestamp", "a string")
-        table = self._table().at(timestamp=moment_of(self._spark, lit(timestamp)))
+        table = self._table().at(timestamp=timestamp_of(self._spark, lit(timestamp)))
         return self._cloned(table, target, isShallow, replace, properties)
 
     def _cloned(self, table: deltaic.DeltaTable, target: str, shallow: bool, replace: bool, properties: Any) -> DeltaTable:
@@ -406,7 +427,8 @@ class DeltaTable:
     # --- protocol
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Raises the protocol's reader and writer versions to at least these. They are never lowered.
+        """Raises the reader and writer versions of the table's protocol to at least these (ints). A version
+        is never lowered.
 
         >>> table.upgradeTableProtocol(1, 4)
         """
@@ -415,8 +437,8 @@ class DeltaTable:
         self._table().alter.set_properties({"delta.minReaderVersion": readerVersion, "delta.minWriterVersion": writerVersion})
 
     def addFeatureSupport(self, featureName: str) -> None:
-        """Adds a table feature to the protocol, with the versions that it needs. Raises
-        UnsupportedFeatureError for an unknown feature.
+        """Adds a table feature to the protocol, and raises the protocol's versions as the feature needs.
+        Raises UnsupportedFeatureError for an unknown feature.
 
         >>> table.addFeatureSupport("v2Checkpoint")
         """
@@ -424,9 +446,13 @@ class DeltaTable:
         self._table().alter.add_features(featureName)
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
-        """Removes every trace of a feature from the newest version, then the feature from the protocol.
-        `truncateHistory`: True deletes versions of the log that still use the feature, once they are old
-        enough.
+        """Removes a table feature: first its use from the newest version, then the feature from the
+        protocol.
+
+        `truncateHistory`: True deletes versions that use the feature from the log, once they are older than
+        `delta.dropFeatureTruncateHistory.retentionDuration` (24 hours by default). Raises
+        InvalidArgumentError if the table does not have the feature, or if such versions are left;
+        UnsupportedFeatureError if the feature cannot be removed.
 
         >>> table.dropFeatureSupport("deletionVectors")
         """
@@ -438,7 +464,7 @@ class DeltaTable:
 
 @methods_raise_as_spark
 class DeltaOptimizeBuilder:
-    """OPTIMIZE of a table: `where` limits it to partitions, `executeCompaction` or `executeZOrderBy` runs
+    """An OPTIMIZE of a table. `where` limits it to partitions; `executeCompaction` or `executeZOrderBy` runs
     it."""
 
     def __init__(self, spark: SparkSession, table: deltaic.DeltaTable) -> None:
@@ -446,8 +472,8 @@ class DeltaOptimizeBuilder:
         self._filters: list[str] = []
 
     def where(self, partitionFilter: str) -> DeltaOptimizeBuilder:
-        """Limits OPTIMIZE to partitions for which the condition is true; several conditions must all be
-        true.
+        """Limits OPTIMIZE to partitions for which `partitionFilter` (SQL text) is true. After several calls
+        all conditions must be true.
 
         >>> metrics = by_day.optimize().where("day = DATE'2026-01-01'").executeCompaction()
         """
@@ -458,7 +484,9 @@ class DeltaOptimizeBuilder:
     def executeCompaction(self) -> DataFrame:
         """Rewrites small files, and files with many deleted rows, into files of `delta.targetFileSize`.
 
-        Returns one row: path, and metrics (numFilesAdded, numFilesRemoved, filesAdded, filesRemoved, ...).
+        Returns one row: path, and the struct metrics (numFilesAdded, numFilesRemoved, filesAdded,
+        filesRemoved, ...). Raises InvalidArgumentError for a condition of `where` that uses other columns
+        than partition columns.
 
         >>> table.optimize().executeCompaction().first().metrics.numFilesRemoved
         2
@@ -467,11 +495,11 @@ class DeltaOptimizeBuilder:
 
     @raises_as_spark(of_predicates=OF_PARTITIONS)
     def executeZOrderBy(self, *cols: Any) -> DataFrame:
-        """Rewrites all files with their rows sorted along a Z-order curve over `cols`, so that conditions on
-        any of them skip files.
+        """Rewrites all files with their rows sorted along a Z-order curve over the columns `cols` (names), so
+        that conditions on each of these columns skip files.
 
-        Returns one row: path, and metrics. Raises InvalidArgumentError for an unknown column or a partition
-        column.
+        Returns one row as `executeCompaction` does. Raises InvalidArgumentError for an unknown column or a
+        partition column.
 
         >>> metrics = table.optimize().executeZOrderBy("origin", "delay")
         """
@@ -509,8 +537,8 @@ _SAME_COLUMNS = frozenset(
 `df.alias("s").dropDuplicates(["id"])` has `s.id`."""
 
 
-def _check(value: Any, kind: type, name: str, wanted: str) -> None:
+def _check(value: Any, kind: type, name: str, expected: str) -> None:
     """Raises InvalidTypeError (a ValueError, as in delta-spark, and a TypeError) with delta-spark's message
     for an argument of the wrong type."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InvalidTypeError(f"{name} needs to be {wanted} but got '{type(value)}'.")
+        raise InvalidTypeError(f"{name} needs to be {expected} but got '{type(value)}'.")

@@ -1,4 +1,5 @@
-"""CREATE TEMPORARY VIEW and CACHE TABLE over Delta tables by path."""
+"""Parses CREATE TEMPORARY VIEW and CACHE TABLE over Delta tables, and queries that select columns of one
+table."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from deltaic.sql.tokens import Reader
 
 @dataclass(frozen=True)
 class ViewStatement:
-    """CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`; with `cached`, CACHE
-    TABLE or CACHE LAZY TABLE `name` AS `query`."""
+    """The parts of CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`, or of CACHE
+    [LAZY] TABLE `name` AS `query`. `cached`: "CACHE TABLE" or "CACHE LAZY TABLE", None for a view."""
 
     name: str
     query: str
@@ -23,7 +24,7 @@ class ViewStatement:
     cached: str | None = None
 
     def make(self, frame: Any) -> None:
-        """Makes the temporary view of a DataFrame, which is the query's result."""
+        """Creates the temporary view. `frame`: the DataFrame of the query."""
         if self.columns:
             frame = frame.toDF(*self.columns)
         maker = f"create{'OrReplace' if self.replaces or self.cached else ''}{'Global' if self.is_global else ''}TempView"
@@ -31,8 +32,8 @@ class ViewStatement:
 
 
 def view_statement(text: str) -> ViewStatement | None:
-    """Parses CREATE TEMPORARY VIEW or CACHE TABLE; None for another statement, or one with clauses that
-    Spark runs itself."""
+    """Parses CREATE TEMPORARY VIEW or CACHE TABLE. Returns None for another statement, or if the statement
+    has clauses that only Spark runs."""
     reader = Reader(text)
     if reader.accept("CACHE"):
         cached = "CACHE LAZY TABLE" if reader.accept("LAZY") else "CACHE TABLE"
@@ -73,6 +74,6 @@ def projection(spark: Any, query: str) -> Projection | None:
         return None
     if not reader.accept("FROM") or reader.done:
         return None
-    found = references(Reader(query), spark)
-    is_all = len(found) == 1 and found[0].end == reader.tokens[-1].end and found[0].start == reader.tokens[reader.position].start
-    return Projection(found[0].path, columns) if is_all and found[0].version is None and found[0].moment is None else None
+    tables = references(Reader(query), spark)
+    is_all = len(tables) == 1 and tables[0].end == reader.tokens[-1].end and tables[0].start == reader.tokens[reader.position].start
+    return Projection(tables[0].path, columns) if is_all and tables[0].version is None and tables[0].timestamp is None else None

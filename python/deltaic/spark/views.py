@@ -18,8 +18,7 @@ _MAKERS = ("createTempView", "createOrReplaceTempView")
 
 
 def named_path(spark: Any, identifier: str) -> str:
-    """Returns the path of the Delta table with a name. Raises InvalidArgumentError if the name is of no
-    Delta table."""
+    """Returns the path of a named Delta table. Raises InvalidArgumentError if no Delta table has the name."""
     reader = Reader(identifier)
     name = read_name(reader)
     reader.end()
@@ -39,12 +38,13 @@ def is_known(spark: Any, name: Name) -> bool:
 
 
 def no_such_table(name: Name, expected: str = "delta.`path`, or a name") -> InvalidArgumentError:
+    """Returns the error for an unknown name."""
     return InvalidArgumentError("no such table or view", found=str(name), expected=expected)
 
 
 def is_converted(spark: Any, source: Reader) -> bool:
-    """True if the source of CONVERT TO DELTA is a Delta table, which stays as it is; False for parquet.`path`
-    and iceberg.`path`. Raises InvalidArgumentError for an unknown name, and
+    """True if the source of CONVERT TO DELTA is a Delta table, so that nothing is to be converted; False for
+    parquet.`path` and iceberg.`path`. Raises InvalidArgumentError for an unknown name, and
     UnsupportedFeatureError for the name of a table of another format."""
     name = read_name(source)
     if len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "iceberg"):
@@ -57,44 +57,44 @@ def is_converted(spark: Any, source: Reader) -> bool:
 
 
 def path_named(identifier: Any) -> str | None:
-    """Returns the path in the text delta.`path`, None for any other text."""
+    """Returns the path in the text delta.`path`; None for any other text."""
     name = parsed(identifier) if isinstance(identifier, str) and "." in identifier else None
     return None if name is None else name.path
 
 
 def path_or_named(spark: Any, identifier: Any) -> str | None:
-    """Returns the path in the text delta.`path`, or that of a Delta table of the session catalog; None for
-    any other text."""
+    """Returns the path in the text delta.`path`, or the path of the Delta table of the session catalog with
+    this name; None for any other text."""
     name = parsed(identifier)
     return None if name is None else name.path or path_in_catalog(spark, name.parts)
 
 
 def path_of(spark: Any, name: Name) -> str | None:
-    """Returns the path in delta.`path`, the path of the table that a temporary view selects as a whole, or
-    that of a Delta table of the session catalog; None for any other name."""
+    """Returns the path of the Delta table for a name: delta.`path`, a temporary view of a whole table, or a
+    table of the session catalog. Returns None for any other name."""
     return name.path or path_of_view(spark, name) or path_in_catalog(spark, name.parts)
 
 
 def path_of_view(spark: Any, name: Name) -> str | None:
-    """Returns the path of the table that a temporary view selects as a whole, at its newest version; else
-    None."""
+    """Returns the path of the table if the name is of a temporary view of a whole table at its newest
+    version, else None."""
     return _path_of_view(spark, name.parts[0]) if len(name.parts) == 1 else None
 
 
 def path_of_projection(spark: Any, name: Name) -> str | None:
-    """Returns the path of the table whose columns a temporary view shows, some of them, under their own names
-    and with all rows. DELETE and UPDATE may change the table by the view's name."""
-    return _noted(spark, _PROJECTIONS, name.parts[0]) if len(name.parts) == 1 else None
+    """Returns the path of the table if the name is of a temporary view of some columns of it, under their own
+    names and with all rows, else None. DELETE and UPDATE may change the table by the name of such a view."""
+    return _stored_path(spark, _PROJECTIONS, name.parts[0]) if len(name.parts) == 1 else None
 
 
 def with_view_names(spark: Any, frame: Any, path: str) -> Any:
-    """Makes the DataFrame of a whole table note its temporary views: statements may then change the table by
-    a view's name."""
+    """Returns the DataFrame of a whole table, after a change by which it records the names of temporary views
+    that are created of it. Statements may then change the table by a view's name."""
     return _watched(spark, frame, path, _VIEWS)
 
 
 def projected(spark: Any, frame: Any, path: str) -> Any:
-    """Makes the DataFrame of columns of a table note its temporary views for `path_of_projection`."""
+    """Like `with_view_names`, for a DataFrame of some columns of a table and for `path_of_projection`."""
     return _watched(spark, frame, path, _PROJECTIONS)
 
 
@@ -105,8 +105,9 @@ def _watched(spark: Any, frame: Any, path: str, kind: str) -> Any:
 
 
 class _ViewMaker:
-    """Replacement of a DataFrame's `createTempView`, which also notes the table's path under the view's name.
-    `kind`: _VIEWS or _PROJECTIONS."""
+    """Replacement of a DataFrame's `createTempView` and `createOrReplaceTempView`. It also stores the table's
+    path and the DataFrame under the view's name, in the session's attribute `kind` (_VIEWS or
+    _PROJECTIONS)."""
 
     def __init__(self, spark: Any, frame: Any, path: str, make: Any, kind: str) -> None:
         self._spark, self._frame, self._path, self._make, self._kind = spark, frame, path, make, kind
@@ -118,17 +119,18 @@ class _ViewMaker:
 
 def _path_of_view(spark: Any, view: str) -> str | None:
     if view.lower() in spark.__dict__.get(_VIEWS, {}) and spark.catalog.tableExists(view):
-        return _noted(spark, _VIEWS, view)
+        return _stored_path(spark, _VIEWS, view)
     return _path_in_source(spark, view)
 
 
-def _noted(spark: Any, kind: str, view: str) -> str | None:
-    """Another DataFrame may have got the name since: the view must still show the same plan."""
-    noted = spark.__dict__.get(kind, {}).get(view.lower())
-    if noted is None or not spark.catalog.tableExists(view):
+def _stored_path(spark: Any, kind: str, view: str) -> str | None:
+    """Returns the path that is stored for a view; None if the view has another plan now, because the name was
+    given to another DataFrame."""
+    entry = spark.__dict__.get(kind, {}).get(view.lower())
+    if entry is None or not spark.catalog.tableExists(view):
         return None
-    path: str = noted[0]
-    return path if _table(spark, view).sameSemantics(noted[1]) else None
+    path: str = entry[0]
+    return path if _table(spark, view).sameSemantics(entry[1]) else None
 
 
 def _table(spark: Any, view: str) -> Any:
@@ -136,8 +138,8 @@ def _table(spark: Any, view: str) -> Any:
 
 
 def _path_in_source(spark: Any, view: str) -> str | None:
-    """Returns the path of CREATE TEMPORARY VIEW … USING delta OPTIONS (path …), if the view is a whole table
-    at its newest version."""
+    """Returns the path of a view that was created by CREATE TEMPORARY VIEW … USING delta OPTIONS (path …), if
+    the view shows a whole table at its newest version; else None."""
     if not has_temporary_view(spark, view):
         return None
     plan = analyzed_plan(_table(spark, view))

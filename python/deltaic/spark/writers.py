@@ -1,5 +1,5 @@
-"""`df.writeTo`, `saveAsTable` and `insertInto` for Delta tables by path, or by a name of the session
-catalog."""
+"""Runs `df.writeTo`, `saveAsTable` and `insertInto` of an enabled session for Delta tables by path, or by a
+name of the session catalog."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from deltaic.table import DeltaTable
 _ENDS = frozenset({"create", "replace", "createOrReplace", "append", "overwrite", "overwritePartitions"})
 """Methods of DataFrameWriterV2 that run the write."""
 _EXISTING: dict[str, Existing] = {"ignore": "ignore", "append": "use", "overwrite": "use"}
-"""By the mode of `saveAsTable`."""
+"""Mode of `saveAsTable` -> what it does with an existing table; "error" for other modes."""
 
 
 def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
@@ -35,9 +35,9 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
     new = place_of(spark, name, path, _EXISTING.get((mode or "error").lower(), "error"))
     state.put({"path": new.path})
     with opening(spark):
-        makes = new.enters and new.managed and not DeltaTable.exists(new.path)
+        is_new = new.enters and new.managed and not DeltaTable.exists(new.path)
     with entering(spark, new):
-        write_frame(df, state, mode, defines=makes, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
+        write_frame(df, state, mode, defines=is_new, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
 
 
 def insert_into(df: Any, state: BuilderState, path: str) -> None:
@@ -48,8 +48,8 @@ def insert_into(df: Any, state: BuilderState, path: str) -> None:
     if state.partition_by:
         raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=state.partition_by)
     state.put({"path": path})
-    placed = SparkTables(spark).placed(df, columns)
-    write_frame(placed, state, "overwrite" if state.mode == "overwrite" else "append", casts=True)
+    rows = SparkTables(spark).placed(df, columns)
+    write_frame(rows, state, "overwrite" if state.mode == "overwrite" else "append", casts=True)
 
 
 def existing_schema(spark: Any, path: str) -> Schema:
@@ -59,27 +59,35 @@ def existing_schema(spark: Any, path: str) -> Schema:
 
 @methods_raise_as_spark
 class PathWriter:
-    """Replacement of DataFrameWriterV2 for one Delta table, with the same methods. Columns match by name.
-    Values are cast by store assignment if the table exists. `new`: the table's name in the catalog, None for
-    a table by path."""
+    """Writes a DataFrame to one Delta table with the methods of PySpark's DataFrameWriterV2: `df.writeTo`
+    returns it. Columns match by name. Values are cast to the types of an existing table by store assignment.
+    `new`: the table's name in the catalog, None for a table by path.
+
+    >>> deltaic.spark.enable(spark)
+    >>> writer = spark.range(3).writeTo("delta.`/data/numbers`")
+    >>> writer.tableProperty("delta.appendOnly", "true").create()
+    >>> spark.range(3, 5).writeTo("delta.`/data/numbers`").append()
+    >>> spark.table("delta.`/data/numbers`").count()
+    5
+    """
 
     def __init__(self, df: Any, path: str, new: NewTable | None = None) -> None:
         self._df, self._path, self._new, self._state = df, path, new, BuilderState()
         self._state.put({"path": path})
 
     def using(self, provider: str) -> PathWriter:
-        """Sets the format, which must be "delta"."""
+        """Sets the format, "delta" or "deltaic". Raises InvalidArgumentError for another one."""
         if str(provider).lower() not in FORMATS:
             raise InvalidArgumentError("a table by path of another format", where=self._path, found=provider, expected="delta")
         return self
 
     def option(self, key: str, value: Any) -> PathWriter:
-        """Sets an option, as in `DataFrameWriter.option`."""
+        """Sets an option of the format, such as `mergeSchema`."""
         self._state.put({key: value})
         return self
 
     def options(self, **options: Any) -> PathWriter:
-        """Sets several options, as in `DataFrameWriter.options`."""
+        """Sets several options of the format."""
         self._state.put(options)
         return self
 
@@ -89,12 +97,13 @@ class PathWriter:
         return self
 
     def partitionedBy(self, col: Any, *cols: Any) -> PathWriter:
-        """Sets the partition columns of the new table."""
+        """Sets the partition columns of the new table: names, or Columns that are only a column. Raises
+        UnsupportedFeatureError for other expressions."""
         self._state.partition_by = tuple(_column_name(each) for each in (col, *cols))
         return self
 
     def clusterBy(self, col: str, *cols: str) -> PathWriter:
-        """Sets the clustering columns."""
+        """Sets the clustering columns of the new table, by name."""
         self._state.cluster_by = (col, *cols)
         return self
 
@@ -118,13 +127,14 @@ class PathWriter:
         self._write("append")
 
     def overwrite(self, condition: Any) -> None:
-        """Replaces the rows for which `condition` is true. It must be true for all new rows."""
+        """Replaces the rows for which `condition` (SQL text or a Column) is true. Raises TableNotFoundError
+        if there is no table, ConstraintViolationError if the condition is not true for a new row."""
         self._must_exist()
         self._state.put({"replaceWhere": sql_text(condition, "condition")})
         self._write("overwrite")
 
     def overwritePartitions(self) -> None:
-        """Replaces the partitions of the new rows."""
+        """Replaces the partitions that get new rows. Raises TableNotFoundError if there is no table."""
         self._must_exist()
         self._state.put({"partitionOverwriteMode": "dynamic"})
         self._write("overwrite")
@@ -142,11 +152,12 @@ class PathWriter:
 
 @methods_raise_as_spark
 class NamedWriter:
-    """Replacement of DataFrameWriterV2 for a table by name. It keeps the calls until one runs the write,
-    when it is known if the table is a Delta table. `own`: Spark's writer."""
+    """Replacement of DataFrameWriterV2 for a table by name. It collects the calls until one of _ENDS runs the
+    write, because the format may be set last; then a `PathWriter` or Spark's writer gets all calls.
+    `spark_writer`: Spark's writer."""
 
-    def __init__(self, df: Any, own: Any, name: Name) -> None:
-        self._df, self._own, self._name = df, own, name
+    def __init__(self, df: Any, spark_writer: Any, name: Name) -> None:
+        self._df, self._spark_writer, self._name = df, spark_writer, name
         self._calls: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = []
         self._provider: str | None = None
 
@@ -156,7 +167,7 @@ class NamedWriter:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not hasattr(self._own, name):
+        if name.startswith("_") or not hasattr(self._spark_writer, name):
             raise AttributeError(name)
 
         @raises_as_spark()
@@ -172,7 +183,7 @@ class NamedWriter:
         spark = self._df.sparkSession
         known = path_in_catalog(spark, self._name.parts) is not None
         provider = self._provider or (None if known else spark.conf.get("spark.sql.sources.default", "parquet"))
-        writer = self._own
+        writer = self._spark_writer
         if provider is None or provider.lower() in FORMATS:
             new = place_of(spark, self._name, None)
             writer = PathWriter(self._df, new.path, new)

@@ -7,7 +7,7 @@
 //! - [`state`]: what a version consists of, and what its commits changed
 //! - [`writing`]: writes commits, checkpoints and compacted files
 //!
-//! Each room uses those above it in this list, and none below it.
+//! Each module uses only modules above it in this list.
 
 pub mod json_text;
 pub mod reading;

@@ -118,7 +118,7 @@ impl CachedStore {
             known = self.inner.head(path)?;
             self.remember(known.iter().cloned().collect());
         }
-        // Without a tag, two objects of the same size and second could not be told apart.
+        // Without a tag, two objects of the same size and second could not be distinguished.
         let tagged = known.filter(|meta| meta.identity != 0);
         Ok(tagged.map(|meta| Version { digest: self.digest(path, Some(&meta)), size: Some(meta.size) }))
     }

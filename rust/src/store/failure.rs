@@ -1,5 +1,5 @@
-//! Describes the failure of an object store in our own words, as the text of object_store has URLs and
-//! internals.
+//! Converts errors of the crate object_store to errors of deltaic, because their text has URLs and internals
+//! of the crate.
 
 use std::error::Error as StdError;
 use std::io;

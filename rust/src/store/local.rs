@@ -1,4 +1,4 @@
-//! The local file system: durable and atomic writes; a delete never follows a link.
+//! The local file system as a [`Store`]: writes are durable and atomic, and a delete never follows a link.
 
 use std::fs::{self, File, OpenOptions as FileOptions};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};

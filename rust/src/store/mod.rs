@@ -208,7 +208,8 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>>;
     /// Deletes an object; returns false if there was none. A link is deleted, not followed.
     fn delete(&self, path: &str) -> Result<bool>;
-    /// Deletes objects, in few requests if the store can. Returns how many existed, as far as the store says.
+    /// Deletes objects, in few requests if the store can. Returns the number of objects that existed; a store
+    /// that does not report it counts all.
     fn delete_all(&self, paths: &[&str]) -> Result<u64> {
         paths.iter().try_fold(0, |deleted, path| Ok(deleted + u64::from(self.delete(path)?)))
     }

@@ -7,8 +7,9 @@ use parquet::errors::ParquetError;
 
 use crate::error::Error;
 
-/// Passes bytes on, and notes the first error: the writer of Parquet files reduces some errors to their text,
-/// which has no number of the system, so that a full disk could not be told from other failures.
+/// Passes bytes to another writer, and stores the first error. The writer of Parquet files reduces some
+/// errors to their text, which has no error number of the system, so that a full disk would look like any
+/// other failure.
 #[derive(Debug)]
 pub struct NotedWriter<W> {
     /// Where the bytes go.

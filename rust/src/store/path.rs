@@ -29,8 +29,8 @@ pub fn resolve(store: &Arc<dyn Store>, text: &str) -> Result<(Arc<dyn Store>, St
     }
 }
 
-/// Returns the canonical text of a path, which is equal for all spellings of one place. A malformed path
-/// stays as it is, and is an error when it is opened.
+/// Returns the canonical text of a path, which is equal for all spellings of one place. A malformed path is
+/// returned unchanged, and is an error when it is opened.
 pub fn canonical<'a>(root: &str, text: &'a str) -> Cow<'a, str> {
     if is_plain(text) {
         return Cow::Borrowed(text);

@@ -61,7 +61,7 @@ impl Pieces {
 }
 
 impl BufferedStore {
-    /// Keeps at most `limit` bytes of what is read from `inner`.
+    /// Wraps `inner`, and keeps at most `limit` bytes that are read from it in memory.
     pub fn new(inner: Arc<dyn Store>, limit: u64) -> Self {
         Self { inner, pieces: Mutex::new(Pieces { of_files: HashMap::new(), left: limit }) }
     }

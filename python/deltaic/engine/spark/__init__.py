@@ -1,2 +1,2 @@
 """The engine on a Spark cluster: it lowers plans to DataFrames of plain PySpark, and reads through `native/`
-or `portable.py`."""
+(Spark's driver JVM) or `portable.py` (PySpark's public interfaces)."""

@@ -1,5 +1,5 @@
-"""Arrow batches that pass between Spark's Python workers and `_core`. Both sides expect the same values
-under other Arrow types, such as timestamps with another name of UTC."""
+"""Converts Arrow batches that pass between Spark's Python workers and `_core`. The two sides use different
+Arrow types for the same values, such as timestamps with different names of UTC."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def relabelled(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """The batches with their columns, by position, under another schema."""
+    """Yields each batch under another schema, as `as_schema` does."""
     for batch in batches:
         yield as_schema(batch, schema)
 
 
 def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch with its columns, by position, under another schema. SchemaMismatchError if the number of
-    columns differs."""
+    """Returns a batch with the same columns, matched by position, under another schema. Raises
+    SchemaMismatchError if the number of columns differs."""
     if batch.schema.equals(schema):
         return batch
     if batch.num_columns != len(schema):
@@ -33,8 +33,8 @@ def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """The array's values under another type of the same shape. Fields of structs are matched by name; a
-    timestamp stays the same instant."""
+    """Returns the array's values under another type with the same nesting. Struct fields are matched by name;
+    a timestamp stays the same instant."""
     if array.type.equals(target):
         return array
     nulls = array.is_null() if array.null_count else None
@@ -50,15 +50,15 @@ def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _offsets(array: Any) -> pa.Array:
-    """Offsets of a list or map array. Those of a slice are copied, as pyarrow accepts no mask beside sliced
-    offsets."""
+    """Returns the offsets of a list or map array. The offsets of a slice are copied, because pyarrow does not
+    accept a mask together with sliced offsets."""
     offsets = array.offsets
     return pa.concat_arrays([offsets, offsets[:0]]) if offsets.offset else offsets
 
 
 def to_bytes(table: pa.Table) -> bytes:
-    """The bytes of an Arrow stream with the table. The driver and tasks send each other actions in this
-    form."""
+    """Converts a table to the bytes of an Arrow stream, the form in which the driver and tasks send add
+    actions."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -66,13 +66,13 @@ def to_bytes(table: pa.Table) -> bytes:
 
 
 def of_bytes(data: bytes) -> pa.Table:
-    """The table that `to_bytes` converted."""
+    """Converts the bytes of an Arrow stream to a table."""
     return pa.ipc.open_stream(data).read_all()
 
 
 def spark_arrow_schema(schema: StructType) -> pa.Schema:
-    """The Arrow schema against which PySpark checks the batches that a task returns. Versions of PySpark
-    differ in whether the time zone is an argument."""
+    """Returns the Arrow schema against which PySpark checks the batches that a task returns. Versions of
+    PySpark differ in whether the time zone is an argument."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     zoned = "timezone" in inspect.signature(to_arrow_schema).parameters

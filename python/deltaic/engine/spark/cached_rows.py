@@ -1,4 +1,5 @@
-"""Recomputes what a session has cached of a table after a commit, as Spark does for its own tables."""
+"""Drops the rows of a table that a session has cached, after a commit to the table, as Spark does for its own
+tables."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from deltaic.engine.spark.read_path import log
 
 
 def refresh_cached(spark: Any, location: str) -> None:
-    """Drops the cached rows of DataFrames that follow the table at a location; the next query over them
-    caches them again. The commit stands, so nothing is raised."""
+    """Drops the cached rows of DataFrames that follow the table at a location. The next query over them
+    caches them again. An error is only logged, because the commit has succeeded."""
     if not has_jvm(spark):
         return
     try:

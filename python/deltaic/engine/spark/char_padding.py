@@ -1,9 +1,8 @@
-"""CHAR(n) as Spark reads it: values shorter than n end in spaces, and its analyser pads the literals that
-are compared with such a column.
+"""Pads the values of CHAR(n) columns as Spark does: a value shorter than n is padded with spaces.
 
-Spark does both by itself for a relation whose columns have the type CHAR in their metadata. Scans that do
-not come to Spark as one (rows on the driver, unions, reads in tasks) are padded here, with the same
-metadata.
+Spark pads values, and the literals that are compared with them, for a relation whose columns have the type
+CHAR in their metadata. Scans that are not such a relation (rows on the driver, unions, reads in tasks) are
+padded here, and get the same metadata.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ PADDING = "spark.sql.readSideCharPadding"
 
 
 def compares_padded(spark: Any) -> bool:
-    """True if the session compares CHAR columns as padded text, and not as the text that is stored."""
+    """True if the session compares CHAR columns as padded text, False if it compares the stored text."""
     return str(spark.conf.get(AS_STRING, "false")).lower() != "true"
 
 
 def padded(spark: Any, frame: Any, schema: Schema) -> Any:
-    """The frame with the columns of `schema` that hold CHAR as the session reads them, under their
-    metadata."""
+    """Returns the frame with padded CHAR columns, if the session's settings ask for it, and with the metadata
+    of `schema`."""
     fields = {field.name: field for field in schema if has_char(field)}
     if not fields or not compares_padded(spark):
         return frame
@@ -35,21 +34,21 @@ def padded(spark: Any, frame: Any, schema: Schema) -> Any:
     pads = str(spark.conf.get(PADDING, "true")).lower() != "false"
 
     def column(name: str) -> Any:
-        there, field = F.col(col(name)), fields.get(name)
+        values, field = F.col(col(name)), fields.get(name)
         if field is None:
-            return there
+            return values
         if pads:
-            there = F.expr(_padded(col(name), field.type, bounded_type(field), 0))
+            values = F.expr(_padded(col(name), field.type, bounded_type(field), 0))
             if not isinstance(field.type, str):
-                there = there.cast(type_to_spark(field.type))
-        return there.alias(name, metadata=dict(shown(field, char=_is_whole(field)).metadata))
+                values = values.cast(type_to_spark(field.type))
+        return values.alias(name, metadata=dict(shown(field, char=_is_whole(field)).metadata))
 
     return frame.select(*map(column, frame.columns))
 
 
 def _is_whole(field: Field) -> bool:
-    """True if the field has all that its text of types says: of a struct with one branch left, Spark could
-    not read the text."""
+    """True if the field has all struct fields that its metadata names. If a scan reads only some fields of a
+    struct, Spark cannot apply the metadata."""
     kind = bounded_type(field)
     if not isinstance(kind, NestedLimit) or kind.kind != "struct":
         return True
@@ -57,7 +56,8 @@ def _is_whole(field: Field) -> bool:
 
 
 def _padded(value: str, data_type: DataType, kind: LengthLimit | NestedLimit | None, depth: int) -> str:
-    """SQL of a value whose CHAR(n) parts are padded: `c` becomes `rpad(c, greatest(length(c), 5), ' ')`."""
+    """Returns the SQL of a value with padded CHAR(n) parts: `c` of the type CHAR(5) becomes `rpad(c,
+    greatest(length(c), 5), ' ')`."""
     if isinstance(kind, LengthLimit):
         return f"rpad({value}, greatest(length({value}), {kind.length}), ' ')" if kind.name == "char" else value
     if kind is None:

@@ -43,9 +43,9 @@ KEY = "__deltaic_key"
 
 
 def clustered(session: EngineSession, frame_of: Callable[[Scan], Any], scan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Any:
-    """A DataFrame of the scan's rows, whose partitions are ranges of the curve and each sorted along it. It
-    has `files` partitions, or as many as the cluster runs tasks at once if the files then still have
-    SMALLEST_SETTING bytes."""
+    """Returns a DataFrame of the scan's rows. Its partitions are ranges of the curve, and each is sorted
+    along the curve. It has `files` partitions, or as many as the cluster runs tasks at once, if each file
+    then still has SMALLEST_SETTING bytes."""
     from pyspark.sql import functions as F
 
     texts = [".".join(map(col, (scan.alias, *scan.schema.find(name)[0]))) for name in columns]
@@ -89,7 +89,8 @@ def _ranges(session: EngineSession) -> int:
 
 
 def _native_key(session: EngineSession, texts: Sequence[str], bounds: _core.RangeBounds, curve: Curve) -> tuple[Any, int] | None:
-    """The key as a Catalyst expression, and its number of bits; None if an Arrow function must compute it."""
+    """Returns the key as a column of a Catalyst expression, and its number of bits; None if an Arrow function
+    must compute the key."""
     if not session.is_native or curve != "zorder" or session.spark.conf.get(NATIVE_SETTING, "true").lower() != "true":
         return None
     return session.read_path.planned(
@@ -98,7 +99,8 @@ def _native_key(session: EngineSession, texts: Sequence[str], bounds: _core.Rang
 
 
 def _sampled(frame_of: Callable[[Scan], Any], scan: Scan, columns: Sequence[str], texts: Sequence[str], names: Sequence[str]) -> pa.Table:
-    """About SAMPLED_ROWS rows of the curve's columns."""
+    """Returns the curve's columns of about 1.5 * SAMPLED_ROWS rows; of all rows, if there are at most 2 *
+    SAMPLED_ROWS or their number is unknown."""
     from pyspark.sql import functions as F
 
     roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in columns)
@@ -111,8 +113,8 @@ def _sampled(frame_of: Callable[[Scan], Any], scan: Scan, columns: Sequence[str]
 
 
 def _key_function(bounds: _core.RangeBounds, names: Sequence[str], curve: Curve) -> tuple[Callable[..., Any], str]:
-    """A function of Arrow arrays that returns each row's key, and Spark's name of the key's type. The
-    function is pickled for the tasks together with the boundaries."""
+    """Returns a function over Arrow arrays that computes each row's key, and Spark's name of the key's type.
+    The function is pickled for the tasks together with the boundaries."""
     boundaries, columns = bounds.boundaries, list(names)
 
     def keys(*values: pa.Array) -> pa.Array:
@@ -127,6 +129,6 @@ def _key_function(bounds: _core.RangeBounds, names: Sequence[str], curve: Curve)
 
 
 def _plain(values: pa.Array, data_type: pa.DataType) -> pa.Array:
-    """The values in the type of the boundaries. Spark's timestamps may have another time zone in their Arrow
-    type."""
+    """Returns the values in the type of the boundaries, because Spark's timestamps may have another time zone
+    in their Arrow type."""
     return values if values.type == data_type else values.cast(data_type)

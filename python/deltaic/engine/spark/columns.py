@@ -1,5 +1,5 @@
-"""The columns that a scan reads from data files, the files' constants, and the expressions that make the
-scan's output of both. The native and the portable path share them."""
+"""The columns that a scan reads from data files, the constants of each file (partition values and others),
+and the expressions that compute the scan's output from both. The native and the public path share them."""
 
 from __future__ import annotations
 
@@ -21,28 +21,32 @@ from deltaic.protocol.schema import DataType, Field, Schema, Struct
 
 BASE_ROW_ID = "baseRowId"
 ROW_VERSION = "defaultRowCommitVersion"
+"""Fields of an `add` action from which the ids and versions of rows are computed."""
 BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 """Setting: Spark's Parquet reader finds columns by field id instead of name, if its schema has ids."""
 
 
 @dataclass(frozen=True)
 class Opaque:
-    """A column of data files with floats, of which Spark must push no condition into Parquet. Parquet's
-    bounds of floats do not include NaN, which Spark orders above all other values: for `x > 1` its reader
-    would skip a row group whose maximum is 1 although it has a NaN.
+    """A column of data files with floats. Spark must not push conditions on it into Parquet: statistics of
+    floats do not include NaN, which Spark orders above all other values. For `x > 1` Spark's reader would
+    skip a row group whose maximum is 1, although it has a NaN.
 
-    `there`: the column's quoted name in the frame. `nested`: True if the floats are in a struct."""
+    `source`: the column's quoted name in the frame. `nested`: True if the floats are in a struct."""
 
-    there: str
+    source: str
     nested: bool
 
 
 @dataclass(frozen=True)
 class Plain:
-    """A column of the output that is a column of the frame. `there`: its quoted name in the frame. `name`:
-    its new name, "" for none. `opaque`: as `Opaque`. `metadata`: as JSON, "" to keep the column's own."""
+    """A column of the output that is a column of the frame and need not be computed.
 
-    there: str
+    `source`: its quoted name in the frame. `name`: its new name, "" to keep its name. `opaque`: True if
+    Spark must not push conditions on it into Parquet (see `Opaque`). `metadata`: its new metadata as JSON, ""
+    to keep its metadata."""
+
+    source: str
     name: str = ""
     opaque: bool = False
     metadata: str = ""
@@ -52,9 +56,10 @@ class ScanColumns:
     """The columns of a scan.
 
     `data`: fields to read from data files, with their logical names and metadata. `partitions`: all
-    partition columns. `constants`: columns of `scan.files` that each row of a file gets. `by_id`: True if
-    columns of files are found by field id. `positions`: True if the row's index in its file is needed.
-    `output`: schema of the result. `metadata`: True if the result also has Spark's column `_metadata`."""
+    partition columns of the table. `constants`: columns of `scan.files`; each row of a file gets the file's
+    values. `by_id`: True if columns of files are found by field id. `positions`: True if the row's index in
+    its file is needed. `tracking`: hidden columns of row tracking. `output`: schema of the result.
+    `metadata`: True if the result also has Spark's column `_metadata`."""
 
     def __init__(self, scan: Scan, *, metadata: bool = False) -> None:
         self.scan, self.metadata = scan, metadata
@@ -83,8 +88,8 @@ class ScanColumns:
 
     @property
     def in_files(self) -> Any:
-        """A pyspark StructType of the data columns with the names, or ids, by which Spark's reader finds
-        them in files."""
+        """Pyspark StructType of the data columns, with the names or ids by which Spark's reader finds them in
+        files."""
         return with_ids(self.data) if self.by_id else shown_to_spark(map(in_files, self.data))
 
     @property
@@ -94,9 +99,10 @@ class ScanColumns:
         return rebase | ({BY_ID: "true"} if self.by_id else {})
 
     def hidden(self, frame: Any, opaque: Callable[[Any, bool], Any]) -> Any:
-        """The frame of data columns and constants. If files are read by field id, each data column is made
-        opaque (`opaque(column, nested)`). Otherwise Spark would push conditions into Parquet by name, which
-        another column of a file may have, and would drop the ids when it prunes the fields of a struct."""
+        """Returns the frame of data columns and constants with opaque data columns (`opaque(column,
+        nested)`), if files are read by field id. Otherwise Spark would push conditions into Parquet by a name
+        that another column of a file may have, and would lose the ids when it prunes the fields of a
+        struct."""
         from pyspark.sql import functions as F
 
         if not self.by_id:
@@ -105,12 +111,12 @@ class ScanColumns:
         return frame.select(*(opaque(F.col(col(name)), True).alias(name) if name in names else F.col(col(name)) for name in frame.columns))
 
     def selected(self, row_index: Any | None, opaque: Callable[[Any, bool], Any]) -> list[Any]:
-        """Columns of the output over a frame with the data columns and constants under their physical names.
-        Unchanged columns are passed as strings instead of `Column` objects, each of which costs several py4j
-        calls.
+        """Returns the columns of the output, for a frame with the data columns and constants under their
+        physical names. Unchanged columns are strings instead of `Column` objects, because each `Column` costs
+        several py4j calls.
 
-        `row_index`: the column of the row's index, None if `positions` is False. `opaque(column, nested)`:
-        the column behind an expression that Spark pushes no condition through."""
+        `row_index`: the column of the row's index, None if `positions` is False. `opaque(column, nested)`: a
+        function that wraps a column in an expression through which Spark pushes no condition."""
         from pyspark.sql import functions as F
 
         columns = [self._named(name, opaque) for name in self.scan.columns]
@@ -125,21 +131,21 @@ class ScanColumns:
         return columns
 
     def plain(self, row_index: str) -> list[Plain] | None:
-        """The columns of the output in their order; None if one of them is not a column of the frame, but
-        must be computed. `row_index`: the name of the column of the row's index."""
+        """Returns the columns of the output in their order; None if one of them must be computed.
+        `row_index`: name of the frame's column with the row's index."""
         columns = []
         for name in () if self.tracking else self.scan.columns:
             column, root = self._column(name), _root_of(self.scan, name)
             if not isinstance(column, (str, Opaque)):
                 return None
-            there = column if isinstance(column, str) else column.there
+            source = column if isinstance(column, str) else column.source
             is_opaque = isinstance(column, Opaque)
             if not is_opaque and not self.by_id:
                 # The frame's column has the metadata already.
-                columns.append(Plain(there, "" if there == col(root) else root))
+                columns.append(Plain(source, "" if source == col(root) else root))
             else:
                 metadata = shown(self.scan.schema.field(root)).metadata
-                columns.append(Plain(there, root, is_opaque, json.dumps(dict(metadata)) if metadata else ""))
+                columns.append(Plain(source, root, is_opaque, json.dumps(dict(metadata)) if metadata else ""))
         columns += [Plain(col(field.name)) for field in self.scan.constants]
         if self.scan.row_ids:
             columns += [Plain(FILE_COLUMN), Plain(col(row_index), ROW_COLUMN)]
@@ -152,14 +158,14 @@ class ScanColumns:
         if isinstance(column, str) and not self.by_id:
             return column if column == col(root) else F.col(column).alias(root)
         if isinstance(column, Opaque):
-            column = opaque(F.col(column.there), column.nested)
+            column = opaque(F.col(column.source), column.nested)
         column, metadata = F.col(column) if isinstance(column, str) else column, shown(self.scan.schema.field(root)).metadata
         return column.alias(root, metadata=dict(metadata)) if metadata else column.alias(root)
 
     def _column(self, name: str) -> Any:
-        """A column of the scan: a `Column` if it must be computed, else the quoted name of the frame's
-        column, in `Opaque` if Spark must push no condition. A dotted name such as `s.a` is a struct with
-        that one field."""
+        """Returns a column of the scan: a `Column` if it must be computed, an `Opaque` if Spark must not push
+        conditions on it, else the quoted name of the frame's column. A dotted name such as `s.a` is the
+        struct `s` with the field `a` alone."""
         from pyspark.sql import functions as F
 
         path, _ = self.scan.schema.find(name)
@@ -167,28 +173,28 @@ class ScanColumns:
         if field.type == "void":
             return F.lit(None)
         if len(path) == 1:
-            there = col(physical_name(field))
-            # Not `Opaque`: Spark pushes no condition through a cast of a struct, and `hidden` stops those on
-            # columns that are found by id.
+            source = col(physical_name(field))
+            # Not `Opaque`: Spark pushes no condition through a cast of a struct, and `hidden` makes columns
+            # that are found by id opaque.
             if is_mapped_inside(field.type) if self.by_id else is_renamed_inside(field.type):
-                return F.col(there).cast(type_to_spark(field.type))
+                return F.col(source).cast(type_to_spark(field.type))
             is_data = field.name not in self.scan.table_schema.partition_columns
-            return Opaque(there, not isinstance(field.type, str)) if is_data and _has_floats(field.type) else there
+            return Opaque(source, not isinstance(field.type, str)) if is_data and _has_floats(field.type) else source
         branch = F.expr(_branch(col(physical_name(field)), field, path[1:]))
         narrow = narrowed(self.scan.schema, name)
         return branch.cast(type_to_spark(narrow.type))
 
 
 def _has_floats(data_type: DataType) -> bool:
-    """True if a condition on a float can be pushed into the column: it is a float, or a struct with one."""
+    """True if the type is a float, or a struct with one, so that Spark may push conditions on floats."""
     if isinstance(data_type, Struct):
         return any(_has_floats(item.type) for item in data_type.fields)
     return data_type in ("float", "double")
 
 
 def _branch(text: str, field: Field, path: tuple[str, ...]) -> str:
-    """SQL of a struct with only the field at `path` at each level, null if the struct is null. Of `s` and
-    `("a",)`: `CASE WHEN s IS NOT NULL THEN named_struct('a', s.a) END`."""
+    """Returns the SQL of a struct with only the field of `path` at each level, null if the struct is null.
+    For `s` and `("a",)`: `CASE WHEN s IS NOT NULL THEN named_struct('a', s.a) END`."""
     if not path:
         return text
     assert isinstance(field.type, Struct)
@@ -202,7 +208,7 @@ def _root_of(scan: Scan, name: str) -> str:
 
 
 def _check_complete(files: pa.Table, name: str) -> None:
-    """Raises ProtocolError if a file has no value in the column `name`, which row tracking needs."""
+    """Raises ProtocolError if a file has no value in the column `name`. Row tracking needs one in each."""
     missing = pc.is_null(files[name]) if name in files.column_names else pa.chunked_array([pa.array([True] * files.num_rows)])
     if pc.any(missing).as_py():
         path = files["path"].filter(missing)[0].as_py()

@@ -1,4 +1,4 @@
-"""Descriptions of a command's jobs in Spark's web interface."""
+"""Sets the descriptions of a command's jobs in Spark's web interface."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _PREFIX = "Delta: "
 
 @contextmanager
 def job_description(spark: Any, text: str) -> Iterator[None]:
-    """While it is entered, jobs of this thread have the description `Delta: text`, behind what the user has
-    set: `Delta: nightly: text`. A command within a command keeps the description of the outer one. Spark
-    Connect has no descriptions.
+    """While the context is entered, jobs of this thread have the description `Delta: text`, or `Delta:
+    nightly: text` if the user has set the description `nightly`. A command within a command keeps the outer
+    command's description. Spark Connect has no descriptions.
 
-    Source: delta-spark's DeltaProgressReporter, for the form."""
+    Source of the form: delta-spark's DeltaProgressReporter."""
     context = spark_context(spark)
     if context is None:
         yield

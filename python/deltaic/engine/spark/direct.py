@@ -1,8 +1,8 @@
-"""Writes data files with `_core` inside Spark's tasks, directly to their final place. It is used for object
-stores, where the renames of Spark's committer are copies.
+"""Writes data files with `_core` inside Spark's tasks, directly to their final location. This is used for
+object stores, where each rename of Spark's committer copies the file.
 
 Only the add actions that successful tasks return are committed. A task that fails or runs twice leaves files
-that no version names; VACUUM deletes them.
+that no version refers to; VACUUM deletes them.
 """
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ if TYPE_CHECKING:
 SETTING = "spark.deltaic.write.direct"
 """Setting: `true`, `false`, or `auto` (the default), which means true for the schemes of _COPYING_RENAMES."""
 _COPYING_RENAMES = frozenset({"s3", "s3a", "s3n", "gs"})
+"""Schemes of stores whose rename copies the file."""
 
 
 def is_direct(session: EngineSession, target: WriteTarget) -> bool:
-    """True if tasks write the table's files with `_core`: if the setting asks for it, and always for tables
-    with Iceberg compatibility, whose array elements, map keys and map values have field ids that Spark's
-    writer leaves out. UnsupportedFeatureError if tasks must write and cannot use the store."""
+    """True if tasks write the table's files with `_core`. Tables with Iceberg compatibility are always
+    written so: array elements, map keys and map values have field ids there, which Spark's writer leaves out.
+    Else SETTING decides. Raises UnsupportedFeatureError if tasks must write the files and cannot use the
+    store."""
     setting = str(session.spark.conf.get(SETTING, "auto")).lower()
     if setting not in ("true", "false", "auto"):
         raise InvalidArgumentError(f"invalid value of the setting {SETTING}", found=setting, expected="true, false or auto")
@@ -52,8 +54,8 @@ def is_direct(session: EngineSession, target: WriteTarget) -> bool:
 
 
 def write_directly(frame: Any, table: Schema, target: WriteTarget) -> pa.Table:
-    """Writes the rows of `frame` and returns the add actions of the new files. `table`: the frame's columns,
-    those of the target's schema and then the hidden ones of row tracking."""
+    """Writes the rows of `frame` and returns the add actions of the new files. `table`: the frame's columns:
+    the columns of the target's schema, then the hidden columns of row tracking."""
     store, options = target.store, json.dumps({**target.options, "threads": 1, "synced_by_commit": False})
     definition = (target.schema.json, target.schema.partition_columns, target.schema.column_mapping)
     hidden, ids, columns = list(target.row_tracking or ()), list(target.hidden_ids), table.to_json()
@@ -62,21 +64,22 @@ def write_directly(frame: Any, table: Schema, target: WriteTarget) -> pa.Table:
         schema = _core.TableSchema(*definition)
         input_schema = _core.TableSchema(columns)
         declared = input_schema.to_arrow()
-        seen = 0
+        row_count = 0
 
         def counted() -> Iterator[pa.RecordBatch]:
-            nonlocal seen
+            nonlocal row_count
             for batch in relabelled(batches, declared):
-                seen += batch.num_rows
+                row_count += batch.num_rows
                 yield batch
 
         rows = _core.conform(pa.RecordBatchReader.from_batches(declared, counted()), input_schema)
         adds = _core.write(store, schema.with_hidden(hidden, ids) if hidden else schema, rows, options)
-        yield pa.RecordBatch.from_arrays([pa.array([to_bytes(adds)], pa.binary()), pa.array([seen], pa.int64())], names=["adds", "seen"])
+        counts = pa.array([row_count], pa.int64())
+        yield pa.RecordBatch.from_arrays([pa.array([to_bytes(adds)], pa.binary()), counts], names=["adds", "row_count"])
 
-    answers = frame.mapInArrow(task, "adds binary, seen bigint").toArrow()
-    adds = pa.concat_tables([of_bytes(each) for each in answers["adds"].to_pylist()] or [_core.empty_adds()])
-    row_count, expected = int(pc.sum(_core.physical_rows(adds)).as_py() or 0), int(pc.sum(answers["seen"]).as_py() or 0)
+    results = frame.mapInArrow(task, "adds binary, row_count bigint").toArrow()
+    adds = pa.concat_tables([of_bytes(each) for each in results["adds"].to_pylist()] or [_core.empty_adds()])
+    row_count, expected = int(pc.sum(_core.physical_rows(adds)).as_py() or 0), int(pc.sum(results["row_count"]).as_py() or 0)
     if row_count != expected:
         raise CommitError("the new files do not have as many rows as were written", found=row_count, expected=expected)
     return adds

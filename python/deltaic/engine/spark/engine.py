@@ -1,7 +1,8 @@
-"""The cluster as engine: plans become DataFrames, and Spark's own reader and writer touch the data files.
+"""`SparkEngine`, which runs plans on a Spark cluster: plans become DataFrames, and Spark's own reader and
+writer read and write the data files.
 
-Whatever can be decided on the driver (files, vectors, statistics, actions) is decided by `_core`, as on one
-machine.
+On the driver, `_core` does the work on files, deletion vectors, statistics and actions, as it does for the
+embedded engine.
 """
 
 from __future__ import annotations
@@ -64,19 +65,20 @@ if TYPE_CHECKING:
 
 
 CHEAP_BYTES = 2**30
-"""Maximum bytes, as Spark estimates them, of rows that are computed again only to count those that break a
-rule."""
+"""Maximum bytes, as Spark estimates them, of rows that are computed a second time to count those that violate
+a constraint; above it, they are not counted."""
 UNKNOWN_BYTES = 2**60
-"""Estimate from which on Spark does not know the size: of rows that Python made, and of the batches of most
-streams. They may be few."""
+"""Minimum estimate by which Spark shows that it does not know the size of rows, as of rows that Python made
+and of the batches of most streams. Such rows may be few."""
 MOST_FILES_AT_ONCE = 100
-"""Maximum number of files that are sent to the JVM when a DataFrame of a table is made; more are sent when a
-query needs them."""
+"""Maximum number of files of a table whose scan is created together with a DataFrame. For more files it is
+created when Spark plans a query."""
 
 
 class SparkEngine:
-    """`plan.nodes` on a cluster. `native`: "auto" reads through Spark's own driver interfaces where they are
-    there, "never" by public ones alone. One for each session is enough; threads may share it."""
+    """Runs plans of `plan.nodes` on a cluster; `Engine` of `engine.engine` describes the methods. `native`:
+    "auto" uses Spark's driver interfaces (py4j) if they are available, "never" uses PySpark's public
+    interfaces alone. Each session has one engine (`engine_of`), and threads may share it."""
 
     def __init__(self, spark: Any, native: Native = "auto") -> None:
         self.spark = spark
@@ -86,16 +88,16 @@ class SparkEngine:
         self._recent_tables = RecentTables()
         self._queries: Callable[[str], str] | None = None
 
-    def with_queries(self, prepared: Callable[[str], str]) -> SparkEngine:
-        """The engine of a statement whose expressions may hold subqueries. `prepared`: names the tables in
-        the text of an expression as the session knows them."""
+    def with_queries(self, prepare: Callable[[str], str]) -> SparkEngine:
+        """Returns an engine for a statement whose expressions may hold subqueries. `prepare`: a function that
+        replaces the tables in the text of an expression by names that the session knows."""
         engine = copy.copy(self)
-        engine._queries = prepared
+        engine._queries = prepare
         return engine
 
     @property
     def is_native(self) -> bool:
-        """True if Spark's own driver interfaces are used."""
+        """True if the engine uses Spark's driver interfaces."""
         return self.read_path.is_native
 
     @property
@@ -134,7 +136,7 @@ class SparkEngine:
 
     @cached_property
     def _analyser(self) -> Analyser:
-        from deltaic.engine.spark.expressions import Analyser  # and a parser of SQL with it, which a read of a whole table does without
+        from deltaic.engine.spark.expressions import Analyser  # imports a parser of SQL, which a read of a whole table does not need
 
         return Analyser(self.spark, self.read_path)
 
@@ -164,12 +166,12 @@ class SparkEngine:
 
     def run(self, plan: Plan) -> SparkRelation:
         with named_errors():
-            if isinstance(plan, Aggregate) and (here := self._grouped(plan)) is not None:
-                return here
+            if isinstance(plan, Aggregate) and (groups := self._grouped(plan)) is not None:
+                return groups
             frame = Lowering(self._leaf, self.session.size_of, self._few_of).lower(plan)
             if isinstance(plan, Data):
-                held: SparkRelation = plan.handle
-                return replace(held, frame=frame)
+                relation: SparkRelation = plan.handle
+                return replace(relation, frame=frame)
             if isinstance(plan, Scan):
                 size = int(pc.sum(plan.files["size"]).as_py() or 0)
                 return SparkRelation(frame, scan_schema(plan), bytes=size, rows=_most_rows(plan))
@@ -177,32 +179,34 @@ class SparkEngine:
             return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan), on_driver=is_of_few(plan), partitioned=partitioned)
 
     def _grouped(self, plan: Aggregate) -> SparkRelation | None:
-        """The result of an aggregation of rows that are on the driver; None if Spark must compute it."""
-        if not self.session.most_here or not is_of_few(plan.input):
+        """Computes an aggregation of rows that are on the driver. Returns None if Spark must compute it."""
+        if not self.session.max_driver_rows or not is_of_few(plan.input):
             return None
         rows = self.run(keys_and_arguments(plan))
         if not are_grouped(rows.schema) or not self.session.is_local(rows.frame):
             return None
-        return self._here(*grouped(plan, self.to_table(rows), rows.schema))
+        return self._on_driver(*grouped(plan, self.to_table(rows), rows.schema))
 
     def frame(self, planned: ScanPlan, columns: Sequence[str]) -> Any:
-        """The rows of a planned scan as a DataFrame, of one version. Of many files those that a query over it
-        needs are chosen when Spark plans that."""
+        """Returns the rows of a planned scan of one version as a DataFrame. If there are many files, they are
+        deferred: each query selects its files when Spark plans it."""
         with named_errors():
             if planned.pushed is not None or planned.residual or not planned.skipping:
                 return self._frame(planned, columns)
             return self._table(planned.snapshot, columns, None, planned.snapshot.location)
 
     def following(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot], place: str) -> Any:
-        """A DataFrame that follows the table: each query over it sees the version that is the newest when it
-        is planned. `newest`: opens it, and is given the one that was seen last. `place`: the same for the
-        same table with the same rights. By public interfaces alone the DataFrame stays at `snapshot`."""
+        """Returns a DataFrame that follows the table: each query over it reads the version that is the newest
+        when the query is planned. On the public path the DataFrame stays at `snapshot`.
+
+        `newest`: opens the newest version, given the snapshot that was opened last. `place`: text that is
+        equal for the same table with the same credentials."""
         with named_errors():
             return self._table(snapshot, columns, newest, place)
 
     def stream(self, stream: TableStream, schema: Schema, frame_of: Callable[[StreamFiles], Any]) -> Any:
-        """A streaming DataFrame. `schema`: its columns. `frame_of`: the rows of a batch.
-        UnsupportedFeatureError by public interfaces."""
+        """Returns a streaming DataFrame with the columns of `schema`. `frame_of`: returns a DataFrame of the
+        files of a batch. Raises UnsupportedFeatureError on the public path."""
         from deltaic.engine.spark.native.stream import StreamSource, stream_frame
 
         def native() -> Any:
@@ -230,18 +234,19 @@ class SparkEngine:
         return planned.scan_later(columns, MANY_FILES, MANY_VECTORS, most)
 
     def _table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
-        """All rows of a version, or of each newest one, by a leaf that is resolved when a query is planned. A
-        leaf of this session that shows the same rows is used again: the JVM has their files already."""
+        """Returns all rows of a version, or of the newest one if `newest` is set, by a leaf that is replaced
+        by a scan when a query is planned. A leaf of this session that shows the same rows is used again,
+        because the JVM has its files already."""
 
-        def made() -> Any:
+        def new_frame() -> Any:
             return self._new_table(snapshot, columns, newest, place)
 
         known = self._recent_tables.showing(snapshot, columns, place, follows=newest is not None)
-        return made() if known is None else self.read_path.planned("a table in a plan", known.frame, made)
+        return new_frame() if known is None else self.read_path.planned("a table in a plan", known.frame, new_frame)
 
     def _new_table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
-        """Like `_table`, by a new leaf. A scan of few files is made at once, so that what is wrong with them
-        is raised here."""
+        """Like `_table`, by a new leaf. The scan of few files is created here, so that its errors are raised
+        here."""
         frame = None
         if not self.session.plans_tables or snapshot.core.file_count <= MOST_FILES_AT_ONCE:
             frame = self._frame(ScanPlan(snapshot), columns, as_stored=True)  # Spark pads the columns of the leaf itself
@@ -279,22 +284,23 @@ class SparkEngine:
         )
         return shown_to_spark(ScanColumns(scan).output, char=True)
 
-    def _here(self, table: pa.Table, schema: Schema) -> SparkRelation:
+    def _on_driver(self, table: pa.Table, schema: Schema) -> SparkRelation:
         frame = self.spark.createDataFrame(table, shown_to_spark(schema, char=True))
         return SparkRelation(frame, schema, rows=table.num_rows, on_driver=True)
 
     def _few_of(self, frame: Any) -> Any | None:
-        """The relation with its rows computed now, where they are few."""
-        schema = described(frame)  # how CHAR columns are compared goes by their metadata
+        """Returns a frame with the rows collected to the driver; None if they are not few."""
+        schema = described(frame)  # with metadata, which sets how CHAR columns are compared
         if not are_plain(schema) or (table := gathered(self.session, frame)) is None:
             return None
-        return self._here(table, schema).frame
+        return self._on_driver(table, schema).frame
 
     def _leaf(self, leaf: Scan | Data) -> Any:
         return leaf.handle.frame if isinstance(leaf, Data) else self._scan(leaf)
 
     def _scan(self, scan: Scan, metadata: str | None = None) -> Any:
-        """The rows of the scan for which all its conditions are true. `metadata`: of `native_scan`."""
+        """Returns the rows of the scan for which all its conditions are true. `metadata`: as for
+        `native_scan`."""
         from pyspark.sql import functions as F
 
         conditions = [each.text for each in scan.where]
@@ -302,17 +308,17 @@ class SparkEngine:
         if scan.predicate is not None:
             read = (*read, *scan.predicate.columns)
             conditions.append(predicate_text(scan.predicate, scan.schema, scan.alias))
-        more = dict.fromkeys(name for name in read if name not in scan.columns)
-        whole = replace(scan, columns=(*scan.columns, *more))
+        condition_columns = dict.fromkeys(name for name in read if name not in scan.columns)
+        whole = replace(scan, columns=(*scan.columns, *condition_columns))
         frame = self._read(whole, metadata)
         if not scan.as_stored:
             frame = padded(self.spark, frame, scan_schema(whole))
         if conditions:
             frame = frame.alias(scan.alias)
-            # Spark's parser makes a tree of few levels of one text; of several filters it makes one as deep
-            # as they are many.
+            # One text in place of one filter for each condition: Spark's parser makes a tree of few levels of
+            # `(a) AND (b) AND (c)`, and several filters make a plan with a level for each.
             frame = frame.where(F.expr(conditions[0] if len(conditions) == 1 else " AND ".join(map(enclosed, conditions))))
-        if not more:
+        if not condition_columns:
             return frame
         return frame.select(*(F.col(col(name)) for name in scan_schema(scan).names))
 
@@ -355,16 +361,18 @@ class SparkEngine:
         with named_errors():
             table = collected(self.session, with_bytes_of_shapes(relation.frame, relation.schema))
         schema = _core.TableSchema(relation.schema.to_json())
-        found = _core.conform(table, schema).to_table()
+        rows = _core.conform(table, schema).to_table()
         declared = schema.to_arrow()
-        return found if found.schema.equals(declared, check_metadata=True) else pa.Table.from_arrays(found.columns, schema=declared)
+        return rows if rows.schema.equals(declared, check_metadata=True) else pa.Table.from_arrays(rows.columns, schema=declared)
 
     @contextmanager
     def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
-        """Collects the rows to the driver if they are few; otherwise caches them, in memory and on disk. Rows
-        of a frame that is not deterministic are checkpointed instead, which cuts their lineage: if a block is
-        lost, the query fails and never computes other rows. A frame that the user has cached is read from
-        that cache, and stays in it."""
+        """Yields the rows so that they can be read several times. Few rows are collected to the driver;
+        others are cached, in memory and on disk, until the body ends.
+
+        Rows of a frame that is not deterministic are checkpointed instead, which cuts their lineage: if a
+        block is lost, the query fails and never computes other rows. A frame that the user has cached is read
+        from that cache, and stays cached."""
         from deltaic.engine.spark.write import refuse_shapes
 
         refuse_shapes(relation.schema)
@@ -381,16 +389,16 @@ class SparkEngine:
             else:
                 frame = cached = self._cached(relation.frame)
         try:
-            if relation.partitioned and self.session.most_here and (self.session.size_of(relation.frame) or 0) >= UNKNOWN_BYTES:
+            if relation.partitioned and self.session.max_driver_rows and (self.session.size_of(relation.frame) or 0) >= UNKNOWN_BYTES:
                 with named_errors():
-                    few = self._few_here(relation, frame)
+                    few = self._collected(relation, frame)
             yield Data(handle=few or replace(relation, frame=frame), schema=relation.schema, alias=alias)
         finally:
             if cached is not None:
                 cached.unpersist()
 
     def driver_bytes(self, store: _core.Store) -> int:
-        return most_bytes(self.spark) if self.session.most_here and travels(store) else 0
+        return most_bytes(self.spark) if self.session.max_driver_rows and travels(store) else 0
 
     def rows_here(self, data: Data) -> pa.Table | None:
         relation: SparkRelation = data.handle
@@ -400,27 +408,28 @@ class SparkEngine:
         return self.to_table(relation) if usual else None
 
     def _cached(self, frame: Any) -> Any:
-        """Caches the rows of a frame under a plan of its own. Spark finds cached rows by their plan, in
-        whatever session: a condition that no other plan has keeps this cache apart from the user's of the
-        same frame, so that neither call of `unpersist` ends the other."""
+        """Caches the rows of a frame, and returns a frame that reads them. Spark finds cached rows by their
+        plan, in all sessions. A condition that no other plan has keeps this cache apart from the user's cache
+        of the same frame, so that `unpersist` of one does not drop the other."""
         from pyspark.sql import functions as F
 
         from deltaic.engine.spark.native.session import in_own_session
 
-        marked = frame.where(F.lit(uuid.uuid4().hex).isNotNull())
-        own = self.read_path.planned("a session of our own", lambda: in_own_session(self.spark, marked, _READ_ONCE_OR_TWICE), lambda: None)
-        (marked if own is None else own).persist()
-        return marked
+        own_frame = frame.where(F.lit(uuid.uuid4().hex).isNotNull())
+        clone = self.read_path.planned("a session of our own", lambda: in_own_session(self.spark, own_frame, _UNCOMPRESSED), lambda: None)
+        (own_frame if clone is None else clone).persist()
+        return own_frame
 
     def _few_rows(self, relation: SparkRelation) -> SparkRelation | None:
         session = self.session
         if session.is_local(relation.frame):
-            return replace(relation, on_driver=True) if not session.most_here or session.has_few_rows(relation.frame) else None
-        if not session.most_here or not (relation.on_driver or (session.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES):
+            return replace(relation, on_driver=True) if not session.max_driver_rows or session.has_few_rows(relation.frame) else None
+        if not session.max_driver_rows or not (relation.on_driver or (session.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES):
             return None
-        return self._few_here(relation, relation.frame)
+        return self._collected(relation, relation.frame)
 
-    def _few_here(self, relation: SparkRelation, frame: Any) -> SparkRelation | None:
+    def _collected(self, relation: SparkRelation, frame: Any) -> SparkRelation | None:
+        """Returns the relation with its rows, read from `frame`, on the driver; None if they are not few."""
         few = self._few_of(frame)
         return None if few is None else replace(relation, frame=few, on_driver=True, partitioned=False)
 
@@ -453,7 +462,7 @@ class SparkEngine:
 
 
 def _is_partitioned(plan: Plan) -> bool:
-    """True if the rows of a plan lie in the partitions of a user's DataFrame."""
+    """True if the partitions of a plan's rows are those of a user's DataFrame."""
     if isinstance(plan, Data):
         return bool(getattr(plan.handle, "partitioned", False))
     return isinstance(plan, (Project, Filter)) and _is_partitioned(plan.input)
@@ -467,19 +476,20 @@ _USUAL_MEANING = {
     "spark.sql.parser.escapedStringLiterals": "false",
     "spark.sql.ansi.doubleQuotedIdentifiers": "false",
 }
-"""Settings that operators, names and literals depend on, and their defaults: the meaning that the embedded
-engine gives them."""
-_READ_ONCE_OR_TWICE = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
-"""Settings while a command caches rows that it drops again: compressing them takes longer than it saves."""
+"""Settings on which the meaning of operators, names and literals depends, and their defaults. The embedded
+engine, which computes few rows on the driver, implements the meaning of the defaults only."""
+_UNCOMPRESSED = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
+"""Settings for rows that a command caches and drops again: compressing them would take longer than it
+saves."""
 
 
 def _checkpointed(frame: Any) -> Any:
     """Computes the frame now and cuts its lineage: if a block of it is lost, the query fails and never
     computes other rows."""
-    made, spark = frame.localCheckpoint(eager=True), frame.sparkSession
-    # PySpark's client of Connect takes the answer for one of the active session, in which the server does not
-    # know it.
-    return made if made.sparkSession is spark else spark._create_remote_dataframe(made._plan._relation_id)
+    checkpoint, spark = frame.localCheckpoint(eager=True), frame.sparkSession
+    # PySpark's client of Connect returns a frame of the active session, but the server knows the checkpoint
+    # only in the session of `frame`.
+    return checkpoint if checkpoint.sparkSession is spark else spark._create_remote_dataframe(checkpoint._plan._relation_id)
 
 
 def _is_cached(frame: Any) -> bool:
@@ -488,8 +498,8 @@ def _is_cached(frame: Any) -> bool:
 
 
 def _most_rows(plan: Plan) -> int | None:
-    """Maximum number of rows of a plan without joins; None if nobody knows. Only plans with row ids are
-    asked: counting a million files takes a while."""
+    """Returns the maximum number of rows of a plan; None if it is unknown, and for joins. Rows of files are
+    counted only in scans with row ids, because counting those of a million files takes a while."""
     if isinstance(plan, Scan):
         if not plan.row_ids:
             return None
@@ -504,25 +514,26 @@ def _most_rows(plan: Plan) -> int | None:
 
 
 SETTING = "_deltaic_native"
-"""Attribute of a session that was enabled: which interfaces of Spark it uses."""
+"""Attribute of an enabled session: the argument `native` of `enable`."""
 _ENABLED = "_deltaic_enabled_session"
+"""Attribute of an application (see `application_of`): the session that was enabled last."""
 _OFF = "off"
 """Value of SETTING in a session that was disabled."""
 _enabled: WeakSet[Any] = WeakSet()
-"""Sessions that were enabled, and may have been disabled since."""
+"""Sessions that were enabled. They may be disabled again."""
 
 
 def note_enabled(spark: Any, native: Native) -> None:
-    """Makes a session, and every other one of its application that has not been enabled by itself, an enabled
-    one."""
+    """Marks a session as enabled. All other sessions of its application that were neither enabled nor
+    disabled count as enabled, too."""
     setattr(spark, SETTING, native)
     setattr(application_of(spark), _ENABLED, spark)
     _enabled.add(spark)
 
 
 def note_disabled(spark: Any) -> bool:
-    """Makes a session one that is not enabled, whatever others of its application are. -> whether no session
-    of the process is any more."""
+    """Marks a session as disabled; other sessions of its application stay enabled. Returns True if no session
+    of the process is enabled any more."""
     setattr(spark, SETTING, _OFF)
     application = application_of(spark)
     others = [each for each in _enabled if getattr(each, SETTING, _OFF) != _OFF]
@@ -532,10 +543,11 @@ def note_disabled(spark: Any) -> bool:
 
 
 def enabled_as(spark: Any) -> Native | None:
-    """Which interfaces of Spark an enabled session uses; None for one that is not. Sessions come from an
-    enabled one unseen: by `newSession()`, and each batch of `foreachBatch` has one."""
-    own = getattr(spark, SETTING, None) or getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
-    return None if own is None or own == _OFF else cast(Native, own)
+    """Returns the argument `native` with which a session was enabled; None if the session is not enabled. A
+    session that was neither enabled nor disabled is as the session of its application that was enabled last,
+    because Spark creates sessions by `newSession()` and for each batch of `foreachBatch`."""
+    native = getattr(spark, SETTING, None) or getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
+    return None if native is None or native == _OFF else cast(Native, native)
 
 
 def application_of(spark: Any) -> Any:
@@ -545,17 +557,20 @@ def application_of(spark: Any) -> Any:
 
 
 def session_of(maker: Any) -> Any:
-    """The session of what reads or writes DataFrames or streams, which has no public name there. Connect has
-    it in other attributes."""
-    known = vars(maker)
-    return next((known[name] for name in ("_spark", "_session", "_client") if known.get(name) is not None), None) or maker._df.sparkSession
+    """Returns the session of a reader or writer of DataFrames or streams. The attribute has no public name,
+    and other names on Spark Connect."""
+    attributes = vars(maker)
+    return (
+        next((attributes[name] for name in ("_spark", "_session", "_client") if attributes.get(name) is not None), None)
+        or maker._df.sparkSession
+    )
 
 
 def engine_of(spark: Any, native: Native | None = None) -> SparkEngine:
-    """The session's engine: the same object each time, so that what it has learned stays. `native` None: as
-    the session was enabled."""
-    chosen: Native = native or enabled_as(spark) or "auto"
-    kept: dict[Native, SparkEngine] = spark.__dict__.setdefault("_deltaic_engines", {})
-    if chosen not in kept:
-        kept[chosen] = SparkEngine(spark, chosen)
-    return kept[chosen]
+    """Returns the session's engine: one object for each value of `native`, because the engine caches what it
+    learns about the session. `native` None: the value with which the session was enabled, else "auto"."""
+    mode: Native = native or enabled_as(spark) or "auto"
+    engines: dict[Native, SparkEngine] = spark.__dict__.setdefault("_deltaic_engines", {})
+    if mode not in engines:
+        engines[mode] = SparkEngine(spark, mode)
+    return engines[mode]

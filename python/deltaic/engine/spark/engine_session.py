@@ -1,5 +1,5 @@
-"""A Spark session as the modules of the engine use it. They take this small value and not the engine, so that
-none of them imports the module that imports them."""
+"""`EngineSession`, the Spark session that the modules of the engine work with. They take it in place of the
+engine, so that no module imports `engine`, which imports them all."""
 
 from __future__ import annotations
 
@@ -12,41 +12,42 @@ from deltaic.engine.spark.native.session import analyzed_plan, is_local, optimiz
 from deltaic.engine.spark.read_path import ReadPath
 
 ROWS_SETTING = "spark.deltaic.driverRows"
-"""Setting: maximum number of rows that a command collects to the driver and goes on with there; 0: none."""
+"""Setting: maximum number of rows that a command collects to the driver, where it then groups, joins and
+writes them; 0: none. More rows stay in Spark's tasks."""
 MOST_ROWS = 5_000
-"""Default of ROWS_SETTING. Each rule of Spark's optimizer visits all rows that are part of a plan: at 40,000
-rows a MERGE takes a third longer than by tasks alone."""
+"""Default of ROWS_SETTING. Each rule of Spark's optimizer visits all rows that are part of a plan: with
+40,000 rows a MERGE takes a third longer than one whose rows all stay in tasks."""
 
 
 @dataclass(frozen=True)
 class EngineSession:
-    """A session and the interfaces of Spark that are used in it."""
+    """A Spark session and its read path."""
 
     spark: Any
     read_path: ReadPath
 
     @property
     def is_native(self) -> bool:
-        """True if Spark's own driver interfaces are used."""
+        """True if Spark's driver interfaces are used."""
         return self.read_path.is_native
 
     @cached_property
     def jvm(self) -> Jvm:
-        """Spark's interfaces in the JVM, known after the first use."""
+        """Spark's interfaces in the JVM, created by the first use."""
         return Jvm(self.spark)
 
     @property
     def plans_tables(self) -> bool:
-        """True if scans and leaves have been seen to work in this session."""
+        """True if a leaf of a table has been replaced by a scan in this session, so that leaves work here."""
         return self.is_native and "jvm" in vars(self) and self.jvm.plans_tables
 
     @property
-    def most_here(self) -> int:
-        """Maximum number of rows that a command may bring to the driver."""
+    def max_driver_rows(self) -> int:
+        """Maximum number of rows that a command may collect to the driver; 0 on the public path."""
         return int(self.spark.conf.get(ROWS_SETTING, str(MOST_ROWS))) if self.is_native else 0
 
     def size_of(self, frame: Any) -> int | None:
-        """Spark's estimate of a frame's bytes; None by public interfaces."""
+        """Returns Spark's estimate of a frame's bytes; None on the public path."""
         return self.read_path.planned("the size of rows", lambda: int(str(optimized_plan(frame).stats().sizeInBytes())), lambda: None)
 
     def is_local(self, frame: Any) -> bool:
@@ -54,11 +55,11 @@ class EngineSession:
         return self.read_path.planned("where rows lie", lambda: is_local(frame), lambda: False)
 
     def has_few_rows(self, frame: Any) -> bool:
-        """True if Spark's plan bounds the number of rows, as LIMIT does, by at most `most_here`."""
+        """True if the frame's plan limits the number of rows, as LIMIT does, to at most `max_driver_rows`."""
 
         def native() -> bool:
             max_rows = optimized_plan(frame).maxRows()
-            return bool(max_rows.isDefined()) and int(str(max_rows.get())) <= self.most_here
+            return bool(max_rows.isDefined()) and int(str(max_rows.get())) <= self.max_driver_rows
 
         return self.read_path.planned("how many rows there are", native, lambda: False)
 

@@ -1,5 +1,5 @@
-"""Translates exceptions of Spark into errors of deltaic: errors of analysis, errors that an expression
-raises on a row, and files that no longer exist."""
+"""Converts exceptions of Spark to errors of deltaic: errors of analysis, errors that an expression raises on
+a row, and files that no longer exist."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _describe: list[Callable[[DeltaError], tuple[str | None, str | None]]] = []
 
 
 def describe_by(function: Callable[[DeltaError], tuple[str | None, str | None]]) -> None:
-    """Sets the function that returns condition and SQLSTATE of an error, for errors that reach a user
-    through the JVM. `deltaic.spark.raising` passes it, which this module must not import."""
+    """Sets the function that returns condition and SQLSTATE of an error, for errors that reach the user
+    through the JVM. `deltaic.spark.raising` sets it, because this module must not import `deltaic.spark`."""
     _describe[:] = [function]
 
 
-def said_to_java(error: DeltaError, message: str) -> str:
-    """The text `CONDITION SQLSTATE message`, from which `Calls.fail` of `driver_classes` creates an
+def java_error_text(error: DeltaError, message: str) -> str:
+    """Returns the text `CONDITION SQLSTATE message`, from which `Calls.fail` of `driver_classes` creates an
     AnalysisException."""
     condition, state = _describe[0](error) if _describe else (None, None)
     return f"{condition or 'DELTA_TABLE_CANNOT_BE_READ'} {state or _INTERNAL} {message}"
@@ -39,7 +39,7 @@ def said_to_java(error: DeltaError, message: str) -> str:
 
 @contextmanager
 def named_errors() -> Iterator[None]:
-    """Errors that Spark raises in the body leave it as errors of deltaic. Messages do not name the line of
+    """Converts errors that Spark raises in the body to errors of deltaic. Messages do not name the line of
     deltaic's code that called Spark, which PySpark would add."""
     from pyspark.errors import PySparkException
 
@@ -49,19 +49,19 @@ def named_errors() -> Iterator[None]:
     except DeltaError:
         raise
     except Exception as error:
-        # Py4J's errors are found by name, since a client of Spark Connect may not have py4j.
+        # Errors of py4j are recognized by their name, because a client of Spark Connect may not have py4j.
         if isinstance(error, PySparkException) or type(error).__name__.startswith("Py4J"):
             raise named(error) from error
         raise
 
 
 def named(error: Exception) -> Exception:
-    """The deltaic error for an error of Spark; the error itself if there is none for it."""
+    """Returns the deltaic error for an error of Spark; the error itself if deltaic has none for it."""
     text = str(error)
-    if (raised := read_failure(text)) is not None:
-        return raised
-    if "deltaic." in text and (own := _of_callback(text)) is not None:
-        return own
+    if (failure := read_failure(text)) is not None:
+        return failure
+    if "deltaic." in text and (callback_error := _of_callback(text)) is not None:
+        return callback_error
     if (missing := _MISSING.search(text)) is not None:
         message = missing[2] or f"{missing[1]} is not installed on an executor: every executor needs the driver's wheel of deltaic"
         return ModuleNotFoundError(message, name=missing[1] or "deltaic")
@@ -105,16 +105,17 @@ def _gone(message: str) -> ProtocolError:
 
 
 def _place(text: str) -> str | None:
-    found = re.search(r"line (\d+),? pos (\d+)", text)
-    return f"line {found[1]}, position {found[2]}" if found else None
+    match = re.search(r"line (\d+),? pos (\d+)", text)
+    return f"line {match[1]}, position {match[2]}" if match else None
 
 
 _RAISED = re.compile(r"^(?:py4j\.Py4JException: .*\n)?.*deltaic\.errors\.(\w+): (.*)$", re.MULTILINE)
+"""Matches class and message of a deltaic error in the text of Spark's exception."""
 
 
 def _of_callback(text: str) -> DeltaError | None:
-    """The deltaic error that Python raised in a call from the JVM; None if the text shows none. Spark's
-    exception keeps only the text of such an error."""
+    """Returns the deltaic error that Python raised in a call from the JVM; None if the text has none. Spark's
+    exception has only the text of such an error."""
     from deltaic import errors
 
     match = _RAISED.search(text)

@@ -1,4 +1,4 @@
-"""Expressions as Spark's analyser sees them: type, columns, determinism, over frames without rows."""
+"""Resolves SQL expressions by Spark's analyser, over frames without rows: type, columns, determinism."""
 
 from __future__ import annotations
 
@@ -24,47 +24,51 @@ from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql.expression import conjuncts_of, resolve
 
 _SUBQUERY = "a subquery (SELECT)"
-_NO_SCALARS = {
+_NOT_ON_ROWS = {
     "AggregateExpression": "an aggregate",
     "WindowExpression": "a window function",
     **dict.fromkeys(("ScalarSubquery", "Exists", "InSubquery", "ListQuery", "FunctionTableSubqueryArgumentExpression"), _SUBQUERY),
 }
+"""Catalyst node that cannot be part of an expression on rows -> its description in errors."""
 _NAME = "__deltaic_expression"
 
 
 @dataclass(frozen=True, eq=False)
 class _Scope:
-    """`frame`: without rows, shows some schemas under their aliases. `columns`: the (alias, name) behind
-    each id in its plan; another frame of the same schemas has other ids."""
+    """The columns that an expression may use. `frame`: a DataFrame without rows, the cross join of one frame
+    for each schema, under the schema's alias. `columns`: expression id in the plan of `frame` -> (alias,
+    name); each frame has ids of its own."""
 
     frame: Any
     columns: Mapping[int, tuple[str, str]]
 
 
 class Analyser:
-    """The expressions of one session, for any number of threads. Answers are kept: commands ask for the same
-    text again and again."""
+    """Resolves the expressions of one session. Results are cached, because commands resolve the same text
+    again and again. Threads may share it."""
 
     def __init__(self, spark: Any, read_path: ReadPath) -> None:
         self._spark, self._read_path = spark, read_path
-        self._kept_scope = lru_cache(maxsize=64)(self._make_scope)
-        self._making_scope = threading.Lock()
-        self._kept = lru_cache(maxsize=1024)(self._analyse)
+        self._cached_scope = lru_cache(maxsize=64)(self._make_scope)
+        self._scope_lock = threading.Lock()
+        self._cached_analysis = lru_cache(maxsize=1024)(self._analyse)
 
     def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
-        """InvalidArgumentError where the text is not one expression from its first word to its last, or an
-        aggregate, window or generator stands in it, UnsupportedFeatureError for a subquery, unless it may
-        hold `queries`."""
+        """Returns the resolved expression of a text. `schemas`: alias -> columns. `queries`: True if the text
+        may hold subqueries.
+
+        Raises InvalidArgumentError if the text as a whole is not one expression, or holds an aggregate,
+        window function or generator; UnsupportedFeatureError for a subquery, unless `queries` is True."""
         if not isinstance(text, str):
             raise InvalidTypeError("an expression is text in Spark's SQL dialect", found=repr(text)[:80])
         with named_errors():
             ansi, zone = (self._spark.conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone"))
-            analyse = self._analyse if queries else self._kept  # the tables of a query may be others the next time
+            analyse = self._analyse if queries else self._cached_analysis  # a subquery may read other tables next time
             return analyse(text, tuple(schemas.items()), ansi, zone, queries)
 
     def _analyse(self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str, queries: bool) -> Expression:
-        """`F.expr` takes a name after the expression: of `id = 1 AND` the last word. In brackets none can
-        stand there; that the text parses without them, too, says that no bracket in it closes ours."""
+        """Analyses the text in brackets, because `F.expr` accepts a name after an expression, as in `id = 1
+        flag`. The text without brackets is parsed, too: otherwise `a) + (b` would be accepted."""
         from pyspark.sql import functions as F
 
         scope = self._scope(schemas)
@@ -78,8 +82,8 @@ class Analyser:
         )
 
     def _parse(self, text: str) -> None:
-        """InvalidArgumentError for text that Spark's parser does not take, or takes with a name behind the
-        expression."""
+        """Raises InvalidArgumentError for text that Spark does not parse, or parses as an expression with a
+        name."""
         tree = parsed_expression(self._spark, text)
         if tree.getClass().getSimpleName() in ("Alias", "MultiAlias"):
             raise InvalidArgumentError(
@@ -96,14 +100,14 @@ class Analyser:
         plan = analyzed_plan(frame)
         kinds = {plan.getClass().getSimpleName(), plan.children().apply(0).getClass().getSimpleName()}
         if "Generate" in kinds:
-            raise _no_scalar("a generator", text)
+            raise _not_on_rows("a generator", text)
         if "Project" not in kinds:
-            raise _no_scalar("an aggregate", text)
+            raise _not_on_rows("an aggregate", text)
         expression = plan.projectList().apply(0)
         nodes = json.loads(expression.toJSON())
         for node in nodes:
-            if (what := _NO_SCALARS.get(_kind(node))) is not None and not (queries and what == _SUBQUERY):
-                raise _no_scalar(what, text)
+            if (what := _NOT_ON_ROWS.get(_kind(node))) is not None and not (queries and what == _SUBQUERY):
+                raise _not_on_rows(what, text)
         (field,) = of_frame(frame)
         by_alias = dict(schemas)
         deterministic = bool(expression.deterministic())
@@ -111,7 +115,7 @@ class Analyser:
         def resolved(text: str, data_type: DataType, nullable: bool, tree: exp.Expr | None, nodes: list[dict[str, Any]]) -> Expression:
             paths = _paths(nodes, scope.columns, text)
             read = frozenset((alias, by_alias[alias].find(path)[0]) for alias, path in paths)
-            sources = {"queries": UNKNOWN} if any(_NO_SCALARS.get(_kind(node)) == _SUBQUERY for node in nodes) else {}
+            sources = {"queries": UNKNOWN} if any(_NOT_ON_ROWS.get(_kind(node)) == _SUBQUERY for node in nodes) else {}
             return Expression(text, data_type, nullable, read, deterministic, zone, tree=tree, sources=sources)
 
         tree, parts = _parsed(text, queries)
@@ -123,8 +127,8 @@ class Analyser:
         return replace(whole, operands=tuple(inner))
 
     def _scope(self, schemas: tuple[tuple[str, Schema], ...]) -> _Scope:
-        with self._making_scope:  # two threads that make one of the same schemas would each have ids that the other does not know
-            return self._kept_scope(schemas)
+        with self._scope_lock:  # without it, two threads could create two scopes of the same schemas, with different ids
+            return self._cached_scope(schemas)
 
     def _make_scope(self, schemas: tuple[tuple[str, Schema], ...]) -> _Scope:
         from pyspark.sql import functions as F
@@ -139,29 +143,31 @@ class Analyser:
 
 
 def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tuple[str, str]]:
-    listed = json.loads(analyzed_plan(frame.select("*")).toJSON())[0]["projectList"]
+    """Returns expression id -> (alias, name) of the frame's columns."""
+    columns = json.loads(analyzed_plan(frame.select("*")).toJSON())[0]["projectList"]
     names = [(alias, name) for alias, schema in schemas for name in schema.names]
-    return {_id(tree[0]): name for tree, name in zip(listed, names, strict=True)}
+    return {_id(tree[0]): name for tree, name in zip(columns, names, strict=True)}
 
 
-_NEVER_THE_SAME = re.compile(
+_NONDETERMINISTIC = re.compile(
     r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id)\s*\(", re.IGNORECASE
 )
 
 
 def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field, zone: str, queries: bool) -> Expression:
-    """Analyses an expression on Spark Connect, which does not show its trees. The type is Spark's; columns
-    come from our own parser, and a text that our parser cannot read may use any column."""
+    """Resolves an expression on Spark Connect, which does not show trees. `field`: the expression's type, as
+    Spark returns it. The columns come from deltaic's own parser; if it does not parse the text, all columns
+    count as used."""
     try:
-        found = resolve(text, schemas, zone)
-        inner = [replace(each, handle=None) for each in found.operands]
-        return replace(found, type=field.type, nullable=field.nullable, path=None, handle=None, operands=tuple(inner))
+        expression = resolve(text, schemas, zone)
+        inner = [replace(each, handle=None) for each in expression.operands]
+        return replace(expression, type=field.type, nullable=field.nullable, path=None, handle=None, operands=tuple(inner))
     except UnsupportedFeatureError:
         tree, parts = _parsed(text, queries)
-        refused = () if tree is None else tree.find_all(exp.Window) if queries else tree.find_all(exp.Query, exp.Window)
-        if any(not queries or node.find_ancestor(exp.Query) is None for node in refused):
-            raise _no_scalar("a subquery (SELECT) or window function", text) from None
-    whole = _unread(text, tree, schemas, field.type, zone, queries)
+        nodes = () if tree is None else tree.find_all(exp.Window) if queries else tree.find_all(exp.Query, exp.Window)
+        if any(not queries or node.find_ancestor(exp.Query) is None for node in nodes):
+            raise _not_on_rows("a subquery (SELECT) or window function", text) from None
+    whole = _with_all_columns(text, tree, schemas, field.type, zone, queries)
     if len(parts) == 1:
         return whole
     return replace(whole, operands=tuple(_part_without_tree(part, node, schemas, zone, queries) for part, node in parts))
@@ -171,18 +177,20 @@ def _part_without_tree(text: str, tree: exp.Expr | None, schemas: Mapping[str, S
     try:
         return replace(resolve(text, schemas, zone), type="boolean", path=None, handle=None, operands=())
     except UnsupportedFeatureError:
-        return _unread(text, tree, schemas, "boolean", zone, queries)
+        return _with_all_columns(text, tree, schemas, "boolean", zone, queries)
 
 
-def _unread(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], data_type: DataType, zone: str, queries: bool) -> Expression:
-    """An expression in which any column may stand, and if it may hold `queries`, any table."""
+def _with_all_columns(
+    text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], data_type: DataType, zone: str, queries: bool
+) -> Expression:
+    """Returns an expression that counts as using all columns, and unknown tables if it may hold `queries`."""
     columns = frozenset((alias, (name,)) for alias, schema in schemas.items() for name in schema.names)
     sources = {"queries": UNKNOWN} if queries and (tree is None or tree.find(exp.Query) is not None) else {}
-    return Expression(text, data_type, True, columns, _NEVER_THE_SAME.search(text) is None, zone, tree=tree, sources=sources)
+    return Expression(text, data_type, True, columns, _NONDETERMINISTIC.search(text) is None, zone, tree=tree, sources=sources)
 
 
 def _parsed(text: str, queries: bool) -> tuple[exp.Expr | None, list[tuple[str, exp.Expr | None]]]:
-    """Like `conjuncts_of`, but a text that only Spark can parse gets no tree."""
+    """Like `conjuncts_of`, but returns None as the tree of a text that only Spark can parse."""
     try:
         tree, parts = conjuncts_of(text)
     except InvalidArgumentError:
@@ -195,22 +203,22 @@ def _parsed(text: str, queries: bool) -> tuple[exp.Expr | None, list[tuple[str, 
 
 
 def _conjuncts(nodes: list[dict[str, Any]]) -> list[list[dict[str, Any]]]:
-    """The nodes of each expression whose AND the named expression of `nodes` is. Each node stands before
-    those below it."""
+    """Splits a tree at its ANDs: returns the nodes of each conjunct. `nodes`: the nodes of a named
+    expression; each node stands before its children."""
     ends = [0] * len(nodes)
     for index in range(len(nodes) - 1, -1, -1):
         end = index + 1
         for _ in range(nodes[index]["num-children"]):
             end = ends[end]
         ends[index] = end
-    found, pending = [], [1]
+    conjuncts, pending = [], [1]
     while pending:
         index = pending.pop()
         if nodes[index]["class"].rsplit(".", 1)[-1] == "And":
             pending += [ends[index + 1], index + 1]
         else:
-            found.append(nodes[index : ends[index]])
-    return found
+            conjuncts.append(nodes[index : ends[index]])
+    return conjuncts
 
 
 def _kind(node: Mapping[str, Any]) -> str:
@@ -222,24 +230,26 @@ def _id(node: Mapping[str, Any]) -> int:
 
 
 def _paths(nodes: list[dict[str, Any]], columns: Mapping[int, tuple[str, str]], text: str) -> list[tuple[str, tuple[str, ...]]]:
-    """(alias, path) of each column that is read; a path goes through the struct fields right above it. A
-    column of nobody's is one that Spark computes in another step."""
-    found, parts = [], []
-    for node in nodes:  # parents stand before their children, a single child right behind
+    """Returns (alias, path) of each column that is read. A path includes the struct fields that are taken of
+    the column: `s.a` is ("s", "a"). Raises InvalidArgumentError for a column without a known id: Spark
+    computes it in another step, as for window functions."""
+    paths, parts = [], []
+    for node in nodes:  # parents stand before their children, and directly before an only child
         kind = node["class"].rsplit(".", 1)[-1]
         if kind == "GetStructField":
             parts.append(node.get("name") or "")
             continue
         if kind == "AttributeReference":
             if _id(node) not in columns:
-                raise _no_scalar("a window function", text)
+                raise _not_on_rows("a window function", text)
             alias, name = columns[_id(node)]
-            found.append((alias, (name, *reversed(parts))))
+            paths.append((alias, (name, *reversed(parts))))
         parts = []
-    return found
+    return paths
 
 
-def _no_scalar(what: str, text: str) -> DeltaError:
-    """Subqueries may come with a later release, the others have no value for a row."""
+def _not_on_rows(what: str, text: str) -> DeltaError:
+    """Returns the error for a part that an expression on rows cannot have: UnsupportedFeatureError for a
+    subquery, which has a value for a row, else InvalidArgumentError."""
     kind = UnsupportedFeatureError if "subquery" in what else InvalidArgumentError
     return kind(f"{what} cannot stand in an expression on rows", found=repr(text[:200]))

@@ -1,5 +1,5 @@
-"""Reads a few selected rows of files on the driver. There only the pages with these rows are fetched;
-Spark's tasks would decode whole files."""
+"""Reads a few selected rows of files on the driver, where only the pages with these rows are fetched. Spark's
+tasks would decode whole files."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from deltaic.protocol.schema import DataType, Struct, is_shape
 
 MOST_ROWS = 100_000
 MOST_BYTES = 16 * 1024**2
-"""Maximum number of rows, and bytes of Arrow data, that are read on the driver."""
+"""Maximum number of rows, and maximum bytes of Arrow data, that are read on the driver; Spark reads more."""
 
 
 def few_rows(scan: Scan) -> pa.Table | None:
-    """The rows of a scan that selects row indexes of each file. None for any other scan, and if the rows are
-    not few."""
+    """Returns the rows of a scan that selects rows of each file by index; None for any other scan, and if the
+    rows are not few."""
     if "selection" not in scan.files.column_names or not _keeps_selected(scan.files) or any(map(_has_no_arrow_form, _types(scan))):
         return None
-    # The size of the bitmaps shows that there are too many rows, before any is read: a bitmap takes about
-    # two bytes for each row, or less if the rows are consecutive.
+    # If the bitmaps are large, there are too many rows, and none is read: a bitmap takes about two bytes for
+    # each row, or less if the rows are consecutive.
     if (pc.sum(pc.binary_length(scan.files["selection"])).as_py() or 0) > 4 * MOST_ROWS:
         return None
     stream = open_scan(scan)

@@ -1,5 +1,5 @@
-"""Reads the statistics of files that Spark has written from their footers: on the driver, or in tasks if the
-files are many."""
+"""Reads the statistics of files that Spark has written from their footers: on the driver, or in tasks if
+there are many files."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def with_statistics(session: EngineSession, adds: pa.Table, target: WriteTarget)
         try:
             return _by_tasks(session, adds, target, options)
         except Exception:
-            # The executors may have no access to the store. Nothing was written, so the driver can read the
-            # footers.
+            # The executors may have no access to the store. Tasks have written nothing, so the driver can
+            # read the footers instead.
             log.warning("footers could not be read by tasks, the driver reads them", exc_info=True)
     return _core.footers(target.store, target.schema, adds, options)
 

@@ -15,19 +15,20 @@ from deltaic.plan.nodes import Aggregate, Data, Filter, Join, Plan, Project, Sca
 from deltaic.protocol.schema import Schema
 
 BROADCAST = 64 * 1024**2
-"""Maximum bytes, as Spark estimates them, of a side of a join that is broadcast to all tasks."""
+"""Maximum bytes, as Spark estimates them, of the right side of a right join that is broadcast to all tasks
+(see `Lowering._join`); above it, Spark plans the join by itself."""
 
 
 class Lowering:
     """Converts plans to DataFrames. `leaf`: returns the DataFrame of a leaf, without an alias. `size`:
-    Spark's estimate of a frame's bytes, None if it has none. `few`: returns the frame with its rows
-    collected to the driver, None if they are not few."""
+    returns Spark's estimate of a frame's bytes, or None. `few`: returns a frame with the rows collected to
+    the driver, or None if they are not few."""
 
     def __init__(self, leaf: Callable[[Scan | Data], Any], size: Callable[[Any], int | None], few: Callable[[Any], Any | None]) -> None:
         self._leaf, self._size, self._few = leaf, size, few
 
     def lower(self, plan: Plan) -> Any:
-        """The DataFrame of a plan. Its columns can be named with the aliases of the plan: `t.id`."""
+        """Returns the DataFrame of a plan. Its columns can be qualified by the plan's aliases: `t.id`."""
         from pyspark.sql import functions as F
 
         if isinstance(plan, (Scan, Data)):
@@ -61,8 +62,9 @@ class Lowering:
 
 
 def with_columns(frame: Any, columns: Iterable[tuple[str, str]]) -> Any:
-    """The frame with the columns (name, SQL). All are passed in one call, as each by itself would take
-    several calls to the JVM. A line break follows each text, which may end in a comment (`a -- net`)."""
+    """Returns the frame with these columns (name, SQL). All are passed in one call, because a `Column` for
+    each would take several calls to the JVM. A line break follows each text, because it may end in a comment
+    (`a -- net`)."""
     return frame.selectExpr(*(f"({text}\n) AS {col(name)}" for name, text in columns))
 
 
@@ -73,6 +75,6 @@ def _named(columns: tuple[tuple[str, Expression | GroupAggregate], ...]) -> list
 
 
 def nullable_schema(frame: Any) -> Schema:
-    """The columns of a computed frame, all nullable. The writer checks for nulls in columns that must have
-    none."""
+    """Returns the columns of a computed frame, all nullable: the writer checks for nulls in NOT NULL
+    columns."""
     return Schema([field.with_(nullable=True) for field in of_frame(frame)])

@@ -1,8 +1,8 @@
-"""Converts row ids to bitmaps in tasks, if they are too many to collect them on the driver one by one. Each
-task makes a bitmap for each file of which it has rows; after a shuffle, a task merges the bitmaps of one
+"""Converts row ids to bitmaps in tasks, if there are too many to collect each of them on the driver. Each
+task makes a bitmap for each file of which it has rows. After a shuffle, a task merges the bitmaps of one
 file.
 
-The driver gets one bitmap for each file. Tasks write nothing, so a task that runs again does no harm.
+The driver gets one bitmap for each file. Tasks write nothing, so they may run several times.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.relation import SparkRelation
 
 SETTING = "spark.deltaic.driverRowIds"
-"""Setting: maximum number of row ids that are collected on the driver one by one; more become bitmaps in
-tasks."""
+"""Setting: maximum number of row ids that are collected on the driver one by one. If there are more, tasks
+convert them to bitmaps."""
 MOST_PAIRS = 20_000_000
 """Default of SETTING."""
 _PAIR_BYTES = 16
-"""Bytes of a row id (file and row index), as Spark estimates the size of rows."""
-_LINES = f"{FILE_COLUMN} int, __deltaic_bitmap binary, __deltaic_count bigint"
+"""Bytes of a row id (file ordinal and row index) in Spark's estimates."""
+_BITMAPS = f"{FILE_COLUMN} int, __deltaic_bitmap binary, __deltaic_count bigint"
 
 
 def are_few(session: EngineSession, relation: SparkRelation) -> bool:
-    """True if the number of row ids, known or estimated, is small enough to collect them one by one."""
+    """True if the number of row ids, known or estimated, is at most that of SETTING."""
     most = int(session.spark.conf.get(SETTING, str(MOST_PAIRS)))
     if relation.rows is not None:
         return relation.rows <= most
@@ -39,10 +39,10 @@ def are_few(session: EngineSession, relation: SparkRelation) -> bool:
 
 
 def bitmaps(pairs: Any) -> pa.Table:
-    """A row for each file: its number, the bitmap of its row indexes and their count, as
+    """Returns a row for each file: its ordinal, the bitmap of its row indexes and their count, as
     `_core.RowIds.of_bitmaps` takes them. `pairs`: a DataFrame of row ids."""
-    of_tasks = pairs.select(FILE_COLUMN, ROW_COLUMN).mapInArrow(_of_task, _LINES)
-    table: pa.Table = of_tasks.groupBy(FILE_COLUMN).applyInArrow(_of_file, _LINES).toArrow()
+    task_bitmaps = pairs.select(FILE_COLUMN, ROW_COLUMN).mapInArrow(_of_task, _BITMAPS)
+    table: pa.Table = task_bitmaps.groupBy(FILE_COLUMN).applyInArrow(_of_file, _BITMAPS).toArrow()
     return table
 
 
@@ -52,11 +52,11 @@ def _of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from rows.bitmaps().to_batches(1)
 
 
-def _of_file(lines: pa.Table) -> pa.Table:
-    return _core.RowIds.of_bitmaps(lines).bitmaps()
+def _of_file(task_bitmaps: pa.Table) -> pa.Table:
+    return _core.RowIds.of_bitmaps(task_bitmaps).bitmaps()
 
 
 def _plain(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The batch under `schema`. Spark's differs in the nullability of columns, and a RecordBatchReader would
-    refuse it."""
+    """Returns the batch under `schema`. Spark's schema differs in nullability, and a RecordBatchReader does
+    not accept it."""
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)

@@ -1,6 +1,5 @@
-"""Collects small inputs to the driver once. They are then grouped, joined and written there with Arrow.
-
-Otherwise a MERGE of a small source would plan and start a Spark job for each of its steps.
+"""Collects small inputs to the driver once, where they are grouped, joined and written with Arrow. Otherwise
+a MERGE of a small source would plan and start a Spark job for each of its steps.
 """
 
 from __future__ import annotations
@@ -30,19 +29,21 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.engine_session import EngineSession
 
 BYTES_SETTING = "spark.deltaic.driverBytes"
-"""Setting: a MERGE whose source is on the driver also reads and writes the target's files there if those
-that may match have at most this many bytes in total; 0: never."""
+"""Setting: maximum bytes, in total, of the target's files that a MERGE may change, for a MERGE on the driver:
+if its source is there, these files are also read and written there. Above it, and with 0, tasks do it."""
 MOST_BYTES = 256 * 1024**2
 """Default of BYTES_SETTING."""
 SOURCE_BYTES = 1024**2
-"""Maximum bytes, as Spark estimates them, of a source that is collected to the driver."""
+"""Maximum bytes, as Spark estimates them, of rows that are collected to the driver; larger ones stay in
+tasks."""
 BATCH_ROWS = 100_000
 """Maximum number of rows in an Arrow batch that the JVM converts for Python."""
+# Types whose values Spark converts to Arrow and back without a change; decimals are a further one.
 _PLAIN = frozenset(
     ("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz")
 )
 _GROUPED = _PLAIN - {"float", "double", "binary"}
-"""Types whose values Arrow compares and orders as Spark does."""
+"""Types whose values Arrow groups and compares as Spark does; decimals are a further one."""
 _ONE = Expression("1", "integer", nullable=False)
 
 
@@ -51,7 +52,7 @@ def most_bytes(spark: Any) -> int:
 
 
 def is_plain(data_type: DataType) -> bool:
-    """True if Spark converts values of the type to Arrow and back without a change."""
+    """True if Spark converts all values of the type to Arrow and back without a change."""
     if isinstance(data_type, Struct):
         return all(is_plain(item.type) for item in data_type.fields)
     if isinstance(data_type, Array):
@@ -66,7 +67,7 @@ def are_plain(schema: Schema) -> bool:
 
 
 def _local_rows(jvm: Jvm, frame: Any) -> pa.Table | None:
-    """The rows of a frame for which `is_local` is true, without a job; None for any other frame."""
+    """Returns the rows of a frame for which `is_local` is true, without a job; None for any other frame."""
     if not is_local(frame):
         return None
     plan = optimized_plan(frame)
@@ -81,13 +82,13 @@ def _local_rows(jvm: Jvm, frame: Any) -> pa.Table | None:
 
 
 def collected(session: EngineSession, frame: Any) -> pa.Table:
-    """All rows of a frame."""
+    """Collects all rows of a frame."""
     table = session.read_path.planned("rows on the driver", lambda: _local_rows(session.jvm, frame), lambda: None)
     return _with_nullable_fields(frame).toArrow() if table is None else table
 
 
 def with_bytes_of_shapes(frame: Any, schema: Schema) -> Any:
-    """The frame with geometries and geographies as WKB, the bytes that Delta stores."""
+    """Returns the frame with geometries and geographies as WKB, the bytes that Delta stores."""
     from pyspark.sql import functions as F
 
     if not any(map(_has_shapes, (item.type for item in schema))):
@@ -100,7 +101,7 @@ def _has_shapes(data_type: DataType) -> bool:
 
 
 def _bytes_of_shapes(value: Any, data_type: DataType) -> Any:
-    """The value with all shapes in it as WKB."""
+    """Returns a column with the values of `value`, in which all geometries and geographies are WKB."""
     from pyspark.sql import functions as F
 
     if not _has_shapes(data_type):
@@ -117,7 +118,8 @@ def _bytes_of_shapes(value: Any, data_type: DataType) -> Any:
 
 
 def _with_nullable_fields(frame: Any) -> Any:
-    """The frame with nullable struct fields: pyarrow refuses a null struct whose fields are not nullable."""
+    """Returns the frame with nullable struct fields, because pyarrow does not accept a null struct whose
+    fields are not nullable."""
     from pyspark.sql import functions as F
 
     def column(field: Any) -> Any:
@@ -142,9 +144,9 @@ def _nullable_type(data_type: Any) -> Any:
 
 
 def gathered(session: EngineSession, frame: Any) -> pa.Table | None:
-    """All rows of a frame; None if they are more than `session.most_here` or LOCAL_BYTES. At most one row
-    more than `session.most_here` is collected to find out."""
-    most = session.most_here
+    """Collects all rows of a frame. Returns None if there are more than `session.max_driver_rows`, or more
+    bytes than LOCAL_BYTES; then at most `session.max_driver_rows` + 1 rows have been collected."""
+    most = session.max_driver_rows
     if not most:
         return None
     table = collected(session, frame if session.has_few_rows(frame) else frame.limit(most + 1))
@@ -164,18 +166,20 @@ def is_of_few(plan: Plan) -> bool:
 
 
 def keys_and_arguments(plan: Aggregate) -> Project:
-    """The rows that an aggregation groups: its keys, and the argument of each of its functions."""
+    """Returns a plan of the rows that an aggregation groups: its keys, and the argument of each function."""
     arguments = [(name, each.argument or _ONE) for name, each in plan.columns]
     return Project(plan.input, (*plan.keys, *arguments), plan.alias)
 
 
 def are_grouped(schema: Schema) -> bool:
-    """True if Arrow groups and compares values of these types as Spark does: neither floats nor binary."""
+    """True if Arrow groups and compares values of these types as Spark does, as for all but floats, binary
+    and nested types."""
     return all(_is_grouped(field.type) for field in schema)
 
 
 def grouped(plan: Aggregate, rows: pa.Table, schema: Schema) -> tuple[pa.Table, Schema]:
-    """The result of an aggregation, computed with Arrow, and its schema. `rows`: of `keys_and_arguments`."""
+    """Computes an aggregation with Arrow, and returns the result and its schema. `rows`, `schema`: the result
+    of the plan of `keys_and_arguments`."""
     functions = [(name, each.function) for name, each in plan.columns]
     keys = [name for name, _ in plan.keys]
     groups = rows.group_by(keys, use_threads=False).aggregate(functions)

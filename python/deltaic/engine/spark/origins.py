@@ -1,6 +1,6 @@
 """Switches off PySpark's record of the line of Python that created each expression. PySpark shows the line
-in error messages, and makes eight calls to the JVM for it beside the two that create the expression. For
-expressions that deltaic creates the line is of no use to the user."""
+in error messages, and makes eight calls to the JVM for it besides the two that create the expression. For
+expressions that deltaic creates, the line does not help the user."""
 
 from __future__ import annotations
 
@@ -15,13 +15,15 @@ value is None before the first use."""
 
 _lock = threading.Lock()
 _inside = 0
+"""Number of contexts that are entered, in all threads."""
 _before: Any = None
+"""Value of the flag before the first of them was entered."""
 
 
 @contextmanager
 def unnoted() -> Iterator[None]:
-    """While the context is entered, no lines are recorded in any thread, since PySpark has one flag for all
-    threads. A version of PySpark without the flag records them as always."""
+    """While the context is entered, PySpark records no lines in any thread, because it has one flag for all
+    threads. With a version of PySpark without the flag, nothing changes."""
     from pyspark.errors import utils
 
     global _inside, _before

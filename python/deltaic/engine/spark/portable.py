@@ -1,9 +1,9 @@
-"""A scan by PySpark's public APIs alone: Spark's Parquet reader over the files' paths, joined by path with
-the files' constants and deletion vectors. Deletion vectors that are large in total are sent only to the
-tasks that have rows of their files.
+"""Scans on the public path, by PySpark's public interfaces alone: Spark's Parquet reader reads the files'
+paths, and its rows are joined by path with the files' constants and deletion vectors. Deletion vectors that
+are large in total are sent only to the tasks that have rows of their files.
 
-Spark Connect has no py4j and uses this module, and so does a session whose Java classes are not those that
-`native` expects. The rows are those of `native`; the join makes the scan slower."""
+Spark Connect uses this path, because it has no py4j, and so does a session whose Java classes are not those
+that `native` expects. The rows are those of the native path; the join makes the scan slower."""
 
 from __future__ import annotations
 
@@ -36,19 +36,20 @@ WORDS = "__deltaic_words"
 NUMBER = "__deltaic_number"
 _PATTERN = re.compile(r"[\\{}\[\]*?]")
 SENT_BYTES = 16 * 1024**2
-"""Maximum bytes of deletion vectors that one task shuffles; a single larger vector is still sent."""
+"""Maximum bytes of deletion vectors in one task of a shuffle; a single larger vector has a task of its
+own."""
 
-# True if the row's bit is set. `get` returns null for a row behind the last word.
+# SQL: true if the row's bit is set. `get` returns null for a row behind the last word.
 _IN_SET = f"coalesce(shiftright(get({WORDS}, CAST(shiftright({INDEX}, 6) AS INT)), CAST({INDEX} & 63 AS INT)) & 1, 0) = 1"
 _COUNTS = f"CASE {KIND} WHEN 0 THEN true WHEN 1 THEN NOT {_IN_SET} ELSE {_IN_SET} END"
 
 
 def portable_scan(spark: Any, scan: Scan) -> Any:
-    """A DataFrame of the scan's rows and columns, the hidden columns (row ids) last. The scan's conditions
-    are not applied here.
+    """Returns a DataFrame of the scan's rows and columns, the hidden columns (row ids) last. The scan's
+    conditions are not applied here.
 
-    Constants and row indexes (deletion vectors, selected rows) are broadcast. Row indexes that are large in
-    total are not: `scan_apart` reads the files that have some."""
+    Constants and row indexes (deletion vectors, selected rows) are broadcast. If the row indexes are large in
+    total, `scan_apart` reads the files that have some."""
     files = numbered(scan.files) if scan.row_ids else scan.files
     if scan.table_schema.column_mapping == "id" and files.num_rows and not is_on(spark, BY_ID):
         return _read_by_ids(spark, replace(scan, files=files))
@@ -61,8 +62,8 @@ def portable_scan(spark: Any, scan: Scan) -> Any:
 
 
 def _read_by_ids(spark: Any, scan: Scan) -> Any:
-    """A DataFrame of files whose columns are found by field id, read by `_core`. Spark's reader uses ids
-    only if the session's setting BY_ID is on while the query runs, and the user may change it until then."""
+    """Returns a DataFrame of files whose columns are found by field id, read by `_core` in tasks. Spark's
+    reader uses ids only if the session's setting BY_ID is on when the query runs, and it is off now."""
     if not travels(scan.store):
         raise UnsupportedFeatureError(
             "columns by their ids, where only Hadoop reaches the table, by Spark's public interfaces",
@@ -81,7 +82,8 @@ def scan_apart(spark: Any, scan: Scan) -> Any:
 
 
 def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> Any:
-    """The rows of these files, read by Spark. `apart`: row indexes are shuffled instead of broadcast."""
+    """Returns the rows of these files, read by Spark. `apart`: True shuffles the row indexes instead of
+    broadcasting them."""
     from pyspark.sql import functions as F
 
     columns = ScanColumns(scan)
@@ -92,7 +94,7 @@ def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> 
     rows = _parquet(spark, spark_files["__deltaic_place"].to_pylist(), data, columns.reader_options)
     paths = _spark_paths(spark_files, lambda place: _parquet(spark, [place], data, columns.reader_options))
     data_columns = [F.col(spark_name(name)) for name in data.names]
-    # `metadataColumn`, as a column of the table may be called _metadata.
+    # `metadataColumn`, because a column of the table may have the name _metadata.
     file_metadata = rows.metadataColumn("_metadata")
     rows = rows.select(*data_columns, file_metadata["file_path"].alias(PATH), file_metadata["row_index"].alias(INDEX))
     rows = rows.join(F.broadcast(_constants(spark, columns, files, spark_files.append_column(PATH, paths), apart)), PATH, "inner")
@@ -105,31 +107,31 @@ def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> 
 
 
 def _opaque(column: Any, nested: bool) -> Any:
-    """The column behind an expression that Spark pushes no condition through."""
+    """Wraps a column in an expression through which Spark pushes no condition."""
     from pyspark.sql import functions as F
 
     return F.transform(F.array(column), lambda item: item)[0] if nested else F.nanvl(column, F.lit(float("nan")))
 
 
 def _parquet(spark: Any, places: list[str], data: Any, options: dict[str, str]) -> Any:
-    """The rows of these files. The options make Spark read exactly these paths: no path is a pattern, and no
-    folder name such as `p=1` becomes a partition column."""
+    """Returns the rows of these files. The options make Spark read exactly these paths: no path is a pattern,
+    and no folder name such as `p=1` becomes a partition column."""
     if not has_jvm(spark):  # Spark Connect ignores __globPaths__: all paths are patterns
         places = [_PATTERN.sub(r"\\\g<0>", place) for place in places]
     return spark.read.schema(data).options(**options, __globPaths__="false", recursiveFileLookup="true").parquet(*places)
 
 
 def _spark_paths(spark_files: pa.Table, rows_of: Callable[[str], Any]) -> pa.ChunkedArray:
-    """The files' paths as in Spark's column `_metadata.file_path`. Hadoop completes a location without a host
-    (`hdfs:///t` becomes `hdfs://namenode:8020/t`), so Spark is asked for the path of one file of each root.
-    `rows_of`: a DataFrame of the file at a path."""
-    places, shown = spark_files["__deltaic_place"], spark_files["__deltaic_shown"]
+    """Returns the files' paths as in Spark's column `_metadata.file_path`. Hadoop adds the host to a location
+    without one (`hdfs:///t` becomes `hdfs://namenode:8020/t`), so one file of each root is listed by Spark to
+    find the host. `rows_of`: returns a DataFrame of the file at a path."""
+    places, shown_paths = spark_files["__deltaic_place"], spark_files["__deltaic_shown"]
     roots = pc.struct_field(pc.extract_regex(places, "^(?P<root>[^:/]+://[^/]*)"), "root")
     for root in pc.unique(roots).to_pylist():
         if root == "file://":
             continue
         first = pc.index(roots, root).as_py()
-        rest = shown[first].as_py()[len(root) :]
+        rest = shown_paths[first].as_py()[len(root) :]
         (spark_path,) = rows_of(places[first].as_py()).inputFiles()
         if not spark_path.endswith(rest):
             raise UnsupportedFeatureError(
@@ -140,15 +142,15 @@ def _spark_paths(spark_files: pa.Table, rows_of: Callable[[str], Any]) -> pa.Chu
             )
         # `inputFiles` shows an empty host (`hdfs:///t`), `_metadata.file_path` does not (`hdfs:/t`).
         completed = spark_path[: len(spark_path) - len(rest)].removesuffix("//")
-        other = pc.binary_join_element_wise(completed, pc.utf8_slice_codeunits(shown, len(root)), "")
-        shown = pc.if_else(pc.equal(roots, root), other, shown)
-    return shown
+        completed_paths = pc.binary_join_element_wise(completed, pc.utf8_slice_codeunits(shown_paths, len(root)), "")
+        shown_paths = pc.if_else(pc.equal(roots, root), completed_paths, shown_paths)
+    return shown_paths
 
 
 def _constants(spark: Any, columns: ScanColumns, files: pa.Table, spark_files: pa.Table, apart: bool) -> Any:
-    """A DataFrame with a row for each file: its path as Spark shows it, its partition values, the scan's own
-    constants, and its row indexes: as a bitmap, or with `apart` as the number of the file in
-    `_row_indexes`."""
+    """Returns a DataFrame with a row for each file: its path as Spark shows it, its partition values, the
+    scan's constants, and its row indexes as a bitmap. With `apart` the file's number in `_row_indexes` is in
+    place of the bitmap."""
     fields: list[tuple[Field, Any]] = [(Field(PATH, "string"), spark_files[PATH])]
     fields += [(in_files(field), spark_files[in_files(field).name]) for field in columns.partitions]
     fields += [(field, files[field.name]) for field in columns.constants]
@@ -162,8 +164,8 @@ def _constants(spark: Any, columns: ScanColumns, files: pa.Table, spark_files: p
 
 
 def _row_indexes(spark: Any, bits: pa.ChunkedArray) -> Any:
-    """A DataFrame with a row for each file: its number and the bitmap of its row indexes. Each Arrow batch
-    of about SENT_BYTES becomes a task of the shuffle."""
+    """Returns a DataFrame with a row for each file: its number and the bitmap of its row indexes. Each Arrow
+    batch, of about SENT_BYTES, becomes a task of the shuffle."""
     table = pa.table({NUMBER: _numbers(len(bits)), WORDS: _words(bits)})
     task = np.cumsum(pc.fill_null(pc.binary_length(bits), 0).to_numpy().astype(np.int64)) // SENT_BYTES
     starts = np.flatnonzero(np.diff(task, prepend=-1)).tolist()
@@ -176,7 +178,7 @@ def _numbers(count: int) -> pa.Array:
 
 
 def _words(bits: pa.ChunkedArray) -> pa.Array:
-    """Bitmaps as lists of 64-bit words: the same bytes under another Arrow type."""
+    """Converts bitmaps to lists of 64-bit words, which are the same bytes under another Arrow type."""
     whole = bits.combine_chunks()
     if not len(whole) or whole.null_count == len(whole):
         return pa.nulls(len(whole), pa.list_(pa.int64()))

@@ -1,5 +1,5 @@
-"""Converts the predicate tree of planning to a condition in Spark's SQL. It is true for the same rows: each
-literal has the type of the column it is compared with."""
+"""Converts the predicate tree of planning to a condition in Spark's SQL that is true for the same rows. Each
+literal gets the type of the column with which it is compared."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 
 def predicate_text(predicate: _core.Predicate, schema: Schema, alias: str) -> str:
-    """The predicate in Spark's SQL over the columns of `schema`, which the query names with `alias`."""
+    """Returns the predicate in Spark's SQL, over the columns of `schema` qualified by `alias`."""
     return _text(json.loads(predicate.json), schema, alias)
 
 
@@ -41,12 +41,12 @@ def _text(node: dict[str, Any], schema: Schema, alias: str) -> str:
 
 
 def _column(path: list[str], schema: Schema, alias: str) -> tuple[str, DataType]:
-    found, field = schema.find(path)
-    return ".".join(map(col, (alias, *found))), field.type
+    names, field = schema.find(path)
+    return ".".join(map(col, (alias, *names))), field.type
 
 
 def _literal(text: str | None, data_type: DataType) -> str:
-    """SQL of a value in PROTOCOL.md's text form, which a cast of Spark converts to each type."""
+    """Returns the SQL of a value in PROTOCOL.md's text form, which Spark casts to every type."""
     if text is None:
         return f"CAST(NULL AS {format_type(data_type)})"
     return lit(text) if data_type == "string" else f"CAST({lit(text)} AS {format_type(data_type)})"

@@ -1,8 +1,7 @@
-"""Reads data files with `_core` inside Spark's tasks, by public APIs alone. A file's deletion vector is read
-only by the task that reads the file.
+"""Reads data files with `_core` inside Spark's tasks, by PySpark's public interfaces alone.
 
-A task gets the add actions of its files, with their selected row indexes, and reads the deletion vectors
-from the table's store."""
+A task gets the add actions of its files, with their selected row indexes, and reads the files' deletion
+vectors from the table's store. So a deletion vector is read only by the task that reads its file."""
 
 from __future__ import annotations
 
@@ -24,12 +23,22 @@ MOST_BITS = 16 * 1024**2
 task gets only those of its own files."""
 TASK_BYTES = 128 * 1024**2
 """Maximum bytes of files that one task reads; a single larger file is still allowed."""
-_READ = ("path", "size", "partitionValues", "deletionVector", "stats", "selection", "keep_selected", "baseRowId", "defaultRowCommitVersion")
+_TASK_COLUMNS = (
+    "path",
+    "size",
+    "partitionValues",
+    "deletionVector",
+    "stats",
+    "selection",
+    "keep_selected",
+    "baseRowId",
+    "defaultRowCommitVersion",
+)
 
 
 def has_row_indexes(files: pa.Table) -> pa.Array:
-    """For each file, True if it has a deletion vector or selected row indexes, so that not all its rows are
-    read."""
+    """Returns, for each file, True if it has a deletion vector or selected row indexes, so that not all its
+    rows are read."""
     columns = [name for name in ("deletionVector", "selection") if name in files.column_names]
     is_partial = np.zeros(files.num_rows, dtype=bool)
     for name in columns:
@@ -38,9 +47,9 @@ def has_row_indexes(files: pa.Table) -> pa.Array:
 
 
 def are_large(files: pa.Table) -> bool:
-    """True if the row indexes of these files are too large to broadcast (MOST_BITS). A bitmap has one bit
-    for each row up to the last one in it. Which row that is, is not known before the vector is read, so the
-    file's number of rows is used."""
+    """True if the row indexes of these files are too large to broadcast (MOST_BITS). A bitmap has one bit for
+    each row up to its last row. That row is unknown until the deletion vector is read, so each row of the
+    file counts as a bit."""
     if files.num_rows == 0:
         return False
     rows = _core.physical_rows(files)
@@ -48,15 +57,16 @@ def are_large(files: pa.Table) -> bool:
 
 
 def row_index_bytes(files: pa.Table) -> int:
-    """Total bytes of the deletion vectors, as they are stored, and of the selected row indexes of these
-    files."""
+    """Returns the total bytes of these files' deletion vectors, as they are stored, and of their selected row
+    indexes."""
     lengths = {"deletionVector": lambda column: pc.struct_field(column, "sizeInBytes"), "selection": pc.binary_length}
     return sum(int(pc.sum(length(files[name])).as_py() or 0) for name, length in lengths.items() if name in files.column_names)
 
 
 def read_by_tasks(spark: Any, scan: Scan) -> Any:
-    """A DataFrame of the scan's rows and columns, the hidden columns (row ids, row tracking) last. The scan's
-    conditions are not applied here. `scan.files` must carry `__deltaic_file` if row ids are requested."""
+    """Returns a DataFrame of the scan's rows and columns, the hidden columns (row ids, row tracking) last.
+    The scan's conditions are not applied here. `scan.files` must have the column `__deltaic_file` if the scan
+    has row ids."""
     schema = shown_to_spark(scan_schema(scan))
     arrow, store, columns = spark_arrow_schema(schema), scan.store, scan.columns
     definition = (scan.table_schema.json, scan.table_schema.partition_columns, scan.table_schema.column_mapping)
@@ -72,13 +82,13 @@ def read_by_tasks(spark: Any, scan: Scan) -> Any:
                 for rows in stream.to_reader():
                     yield as_schema(rows, arrow)
 
-    parts = _parts(scan.files.select([name for name in scan.files.column_names if name in {*_READ, FILE_COLUMN, *constants}]))
+    parts = _parts(scan.files.select([name for name in scan.files.column_names if name in {*_TASK_COLUMNS, FILE_COLUMN, *constants}]))
     part_rows = spark.createDataFrame(pa.table({"part": range(len(parts)), "files": parts}), "part bigint, files binary")
     return part_rows.repartitionByRange(len(parts), "part").select("files").mapInArrow(task, schema)
 
 
 def _parts(files: pa.Table) -> list[bytes]:
-    """The files of each task, as Arrow streams: neighbouring files of about TASK_BYTES in total."""
+    """Returns the files of each task as an Arrow stream: neighbouring files of about TASK_BYTES in total."""
     task = np.cumsum(files["size"].to_numpy(zero_copy_only=False).astype(np.float64)) // TASK_BYTES
     starts = np.flatnonzero(np.diff(task, prepend=-1))
     ends = np.append(starts[1:], files.num_rows)

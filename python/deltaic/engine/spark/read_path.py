@@ -1,9 +1,9 @@
 """The read path of a session: native (Spark's driver interfaces by py4j) or public (PySpark's public
-interfaces alone).
+interfaces alone). Both return the same rows.
 
-The native path is tried first. If the JVM answers otherwise than the Spark versions that we know, the
-session uses the public path from then on; both give the same rows. Only planning is tried this way, never a
-job that returns rows to the user: a job is not run twice.
+The native path is tried first. If the JVM does not answer as the supported versions of Spark do, the session
+uses the public path from then on. Only planning is tried so. A job that returns rows to the user is never run
+twice.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ log = logging.getLogger("deltaic.spark")
 
 
 class ReadPath:
-    """Path of one session. `is_native`: by py4j. `reason`: why the public path is used; None on the native
-    path or if `native="never"`."""
+    """The read path of one session. `is_native`: True for the native path. `reason`: why the public path is
+    used; None on the native path, and if the argument `native` is "never"."""
 
     def __init__(self, spark: Any, native: Native) -> None:
         self.is_native = native == "auto" and has_jvm(spark)
@@ -34,13 +34,14 @@ class ReadPath:
             log.info("Spark is used by its public interfaces alone: %s", self.reason)
 
     def planned(self, what: str, native: Callable[[], T], public: Callable[[], T]) -> T:
-        """The result of `native`, or of `public` if the JVM does not answer as expected. `what`: name of the
-        step in the log."""
+        """Returns the result of `native`, or on the public path that of `public`. If `native` shows that the
+        JVM does not answer as expected, the session leaves the native path. `what`: name of the step in the
+        log."""
         if self.is_native:
             try:
                 return native()
             except DeltaError:
-                raise  # of the table or the arguments: the public path would fail with the same error
+                raise  # the table or an argument is wrong: the public path would raise the same error
             except Exception as error:
                 if not is_unexpected(error):
                     raise
@@ -63,14 +64,14 @@ _USUAL = ("java.lang.OutOfMemoryError", "java.lang.StackOverflowError", "java.la
 
 
 def is_unexpected(error: Exception) -> bool:
-    """True if an error shows that the JVM's interfaces differ from those we know: a class, method or field
-    is missing or has another form. False for an error with a Spark error class (a failed query), for a JVM
-    that has ended, and for an error of deltaic that came back."""
+    """True if an error shows that the JVM's interfaces differ from the supported ones: a class, method or
+    field is missing or has another form. False for an error with a condition of Spark (a failed query), for a
+    JVM that has ended, and for an error of deltaic that was raised in a call from the JVM."""
     if isinstance(error, (AttributeError, TypeError)):
         return True
     if (kind := _java_class(error)) is not None:
-        own = kind.startswith("py4j.") and "deltaic.errors." in str(error)
-        return kind.startswith(("java.lang.", "scala.", "py4j.")) and kind not in _USUAL and not own
+        of_deltaic = kind.startswith("py4j.") and "deltaic.errors." in str(error)
+        return kind.startswith(("java.lang.", "scala.", "py4j.")) and kind not in _USUAL and not of_deltaic
     from pyspark.errors import PySparkException
 
     if isinstance(error, PySparkException):
@@ -80,7 +81,7 @@ def is_unexpected(error: Exception) -> bool:
 
 
 def _java_class(error: Exception) -> str | None:
-    """Name of the Java exception's class; None if the error has no Java exception or PySpark has converted
-    it already."""
-    raised = getattr(error, "java_exception", None)
-    return None if raised is None else str(raised.getClass().getName())
+    """Returns the name of the Java exception's class; None if the error has no Java exception, or PySpark has
+    converted it already."""
+    exception = getattr(error, "java_exception", None)
+    return None if exception is None else str(exception.getClass().getName())

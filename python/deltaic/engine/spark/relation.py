@@ -1,4 +1,4 @@
-"""The engine's own result of a plan: a DataFrame, and what is known of its rows."""
+"""`SparkRelation`, the engine's result of a plan: a DataFrame with facts about its rows."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from deltaic.protocol.schema import Schema
 
 @dataclass(frozen=True, eq=False)
 class SparkRelation:
-    """A DataFrame and its columns as Delta has them. `bytes`: bytes of the files that hold exactly its rows.
-    `files`: number of parts into which its rows were divided on purpose. `rows`: maximum number of rows, if
-    known. `on_driver`: True if its rows come from rows on the driver, so that they are likely few.
+    """A DataFrame and its columns in Delta's types.
+
+    `bytes`: size of the files, or of the Arrow data, that hold exactly its rows; None if unknown.
+    `files`: number of files into which its partitions are to be written, None if the writer decides.
+    `rows`: maximum number of rows, None if unknown.
+    `on_driver`: True if its rows come from rows on the driver, so that they are likely few.
     `partitioned`: True if its partitions are those of a user's DataFrame, each of which becomes a file."""
 
     frame: Any

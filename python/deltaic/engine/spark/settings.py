@@ -1,5 +1,5 @@
-"""Settings of delta-spark in the Spark session that deltaic honours. An explicit option or argument of a
-call always wins."""
+"""Reads the settings of delta-spark in the Spark session that deltaic honours. An explicit option or argument
+of a call always wins."""
 
 from __future__ import annotations
 
@@ -15,64 +15,67 @@ USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 TXN_AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
-"""Setting: a command that took its transaction from the settings unsets TXN_VERSION, so that the next one is
-not skipped."""
+"""Setting: if true, a command with the application transaction of the settings unsets TXN_VERSION afterwards,
+so that the next command is not skipped."""
 RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 """Setting: if false, VACUUM may delete files that are younger than the table's retention."""
 MERGE_SCHEMA = "spark.databricks.delta.schema.autoMerge.enabled"
+"""Setting: if true, writes and MERGE add new columns to the table."""
 OPTIMIZE_WRITE = "spark.databricks.delta.optimizeWrite.enabled"
+"""Setting: if true, a write shuffles the rows of each partition into fewer files."""
 PROPERTIES = "spark.databricks.delta.properties.defaults."
 """Prefix of settings with default properties of new tables: the setting PROPERTIES + `appendOnly` is the
 default of `delta.appendOnly`."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 RECORDS = "spark.sql.files.maxRecordsPerFile"
+"""Setting: maximum number of rows of a written file; 0: no limit."""
 BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
 """Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition
 columns."""
 
 
-def said(spark: Any, name: str) -> str | None:
-    """The text of a setting, None if it is not set."""
+def setting_text(spark: Any, name: str) -> str | None:
+    """Returns the text of a setting; None if it is not set."""
     text = spark.conf.get(name, None)
     return None if text is None else str(text)
 
 
 def is_on(spark: Any, name: str) -> bool:
-    return (said(spark, name) or "").lower() == "true"
+    return (setting_text(spark, name) or "").lower() == "true"
 
 
 def overwrites_partitions(spark: Any) -> bool:
-    """True if an overwrite replaces only the partitions that the new rows are in (dynamic partition
-    overwrite)."""
-    return (said(spark, OVERWRITE_MODE) or "").lower() == "dynamic"
+    """True if an overwrite replaces only the partitions that get new rows (dynamic partition overwrite)."""
+    return (setting_text(spark, OVERWRITE_MODE) or "").lower() == "dynamic"
 
 
-def commit_options(spark: Any, given: CommitOptions | None) -> CommitOptions | None:
-    """The options of a commit. If `given` has no user metadata, the session's setting USER_METADATA is
-    added."""
-    check_instance(given, (CommitOptions, type(None)), "commit", "CommitOptions")
-    if (given is not None and given.user_metadata is not None) or (text := said(spark, USER_METADATA)) is None:
-        return given
-    return replace(given or CommitOptions(), user_metadata=text)
+def commit_options(spark: Any, options: CommitOptions | None) -> CommitOptions | None:
+    """Returns the options of a commit, with the session's setting USER_METADATA if `options` has no user
+    metadata."""
+    check_instance(options, (CommitOptions, type(None)), "commit", "CommitOptions")
+    if (options is not None and options.user_metadata is not None) or (text := setting_text(spark, USER_METADATA)) is None:
+        return options
+    return replace(options or CommitOptions(), user_metadata=text)
 
 
 @contextmanager
-def committing(spark: Any, given: CommitOptions | None) -> Iterator[CommitOptions | None]:
-    """The options of the commit of a command that writes or changes rows. Like `commit_options`, but the
-    session's application transaction is added, too, if `given` has none. After the command, TXN_AUTO_RESET
-    unsets its version."""
-    options = commit_options(spark, given)
-    if (options is not None and options.transactions) or not (transaction := _transaction(spark)):
-        yield options
+def committing(spark: Any, options: CommitOptions | None) -> Iterator[CommitOptions | None]:
+    """Yields the options of the commit of a command that writes or changes rows. They are those of
+    `commit_options`, with the application transaction of the session's settings if `options` has none. After
+    the command, the transaction's version is unset if TXN_AUTO_RESET is true."""
+    complete = commit_options(spark, options)
+    if (complete is not None and complete.transactions) or not (transaction := _transaction(spark)):
+        yield complete
         return
-    yield replace(options or CommitOptions(), transactions=transaction)
+    yield replace(complete or CommitOptions(), transactions=transaction)
     if is_on(spark, TXN_AUTO_RESET):
         spark.conf.unset(TXN_VERSION)
 
 
 def _transaction(spark: Any) -> dict[str, int]:
-    """Application id -> version; empty if neither setting is set. InvalidArgumentError if only one is set."""
-    app_id, version = said(spark, TXN_APP_ID), said(spark, TXN_VERSION)
+    """Returns application id -> version, empty if neither setting is set. Raises InvalidArgumentError if only
+    one is set."""
+    app_id, version = setting_text(spark, TXN_APP_ID), setting_text(spark, TXN_VERSION)
     if app_id is None and version is None:
         return {}
     if app_id is None or version is None:
@@ -87,10 +90,10 @@ def _transaction(spark: Any) -> dict[str, int]:
     return {app_id: int(version)}
 
 
-def table_properties(spark: Any, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Properties of a new table: the session's defaults, replaced by those of `given`."""
+def table_properties(spark: Any, properties: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Returns the properties of a new table: `properties`, and the session's defaults for others."""
     settings = spark.conf.getAll
     defaults = {
         "delta." + str(name).removeprefix(PROPERTIES): str(text) for name, text in settings.items() if str(name).startswith(PROPERTIES)
     }
-    return {**defaults, **(given or {})} if defaults else given
+    return {**defaults, **(properties or {})} if defaults else properties

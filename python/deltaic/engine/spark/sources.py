@@ -1,5 +1,5 @@
-"""Converts the user's data to a DataFrame, and its columns to those of a table, by the rules of
-`_core.conform` written in Spark's SQL."""
+"""Converts the user's data to a DataFrame, and its columns to those of a table. The rules are those of
+`_core.conform`, written in Spark's SQL."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from deltaic.protocol.ddl import format_type
 from deltaic.protocol.evolution import is_number, nullable_everywhere
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name
 
+# Number type -> types to which its values are cast without loss; and pairs of date and time types that are
+# cast.
 _LOSSLESS = {
     "byte": {"short", "integer", "long", "float", "double"},
     "short": {"integer", "long", "float", "double"},
@@ -28,8 +30,9 @@ _TIMES = {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "times
 
 
 def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema, int | None]:
-    """The data as a DataFrame, its schema, and its bytes if they are known. A DataFrame and a table on Spark
-    are used as they are. Any other source of the embedded engine is read into the driver's memory."""
+    """Returns the data as a DataFrame, its schema, and its size in bytes if it is known. A DataFrame, and a
+    table that is opened on Spark, stay on the cluster. All other data that the embedded engine accepts is
+    read into the driver's memory. `rounding`: as for `read_source`."""
     if _is_frame(data):
         _refuse_repeated_names(data.columns)
         return data, _nullable(data), None
@@ -45,8 +48,8 @@ def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema
 
 
 def _nullable(frame: Any) -> Schema:
-    """The frame's schema with all fields nullable. Spark infers NOT NULL for some columns, but a table that
-    is created from a DataFrame takes nulls, as in delta-spark."""
+    """Returns the frame's schema with all fields nullable: Spark infers NOT NULL for some columns, but a
+    table that is created from a DataFrame accepts nulls, as in delta-spark."""
     return Schema([field.with_(nullable=True, type=nullable_everywhere(field.type)) for field in described(frame)])
 
 
@@ -57,8 +60,7 @@ def _is_frame(data: Any) -> bool:
 
 
 def _own_frame(data: Any) -> Any | None:
-    """A DataFrame of a table that is opened on Spark, or of a scan of one, whose rows need not come to the
-    driver; None for other data."""
+    """Returns the DataFrame of a table that is opened on Spark, or of a scan of one; None for other data."""
     rows = data.scan() if type(data).__name__ == "DeltaTable" and hasattr(data, "scan") else data
     if not isinstance(rows, Replayable):
         return None
@@ -69,9 +71,9 @@ def _own_frame(data: Any) -> Any | None:
 
 
 def _refuse_repeated_names(names: list[str]) -> None:
-    seen: dict[str, str] = {}
+    by_lower_case: dict[str, str] = {}
     for name in names:
-        if (other := seen.setdefault(name.lower(), name)) is not name:
+        if (other := by_lower_case.setdefault(name.lower(), name)) is not name:
             raise InvalidArgumentError(
                 "two columns of the data differ only in case" if other != name else "a column of the data comes twice",
                 found=f"{other!r} and {name!r}",
@@ -79,29 +81,30 @@ def _refuse_repeated_names(names: list[str]) -> None:
             )
 
 
-def conformed(frame: Any, found: Schema, wanted: Schema) -> Any:
-    """The frame with the columns of `wanted`: matched by name without regard to case, null if missing, and
-    cast if no value changes. `found`: the frame's schema.
+def conformed(frame: Any, source: Schema, target: Schema) -> Any:
+    """Returns the frame with the columns of `target`: matched by name without regard to case, null if
+    missing, and cast if no value changes. `source`: the frame's schema.
 
-    SchemaMismatchError is raised here for a type that never fits, and by the query for a value that does not
-    fit, such as 300 for a byte."""
-    _refuse_unknown(found, wanted, "")
+    Raises SchemaMismatchError for a type that never fits. The query raises it for a value that does not fit,
+    such as 300 for a byte."""
+    _refuse_unknown(source, target, "")
     columns = []
-    for field in wanted:
-        have = found.get(field.name)
+    for field in target:
+        have = source.get(field.name)
         text = _null(field.type) if have is None else _value(col(have.name), have.type, field.type, field.name, 0)
         columns.append((field.name, text))
     return with_columns(frame, columns)
 
 
-def _refuse_unknown(found: Any, wanted: Any, place: str) -> None:
-    known = {item.name.lower() for item in wanted}
-    for item in found:
-        if item.name.lower() not in known:
+def _refuse_unknown(source: Any, target: Any, place: str) -> None:
+    """Raises SchemaMismatchError for a field of `source` that `target` does not have."""
+    names = {item.name.lower() for item in target}
+    for item in source:
+        if item.name.lower() not in names:
             raise SchemaMismatchError(
                 "the table has no such column",
                 where=f"column {place}{item.name}",
-                expected=f"one of {', '.join(each.name for each in wanted)}",
+                expected=f"one of {', '.join(each.name for each in target)}",
             )
 
 
@@ -110,8 +113,9 @@ def _null(data_type: DataType) -> str:
 
 
 def _value(text: str, have: DataType, want: DataType, place: str, depth: int) -> str:
-    """SQL that converts `text`, an expression of type `have`, to the type `want`. `place`: the column, for
-    errors. `depth`: number of the enclosing arrays and maps, for names of lambda variables."""
+    """Returns the SQL that converts `text`, an expression of the type `have`, to the type `want`. `place`:
+    the column, for errors. `depth`: number of enclosing arrays and maps, for the names of lambda
+    variables."""
     if have == "void":
         return _null(want)
     if _names(have) == _names(want):
@@ -131,7 +135,7 @@ def _value(text: str, have: DataType, want: DataType, place: str, depth: int) ->
 
 
 def _names(data_type: DataType) -> str:
-    """The type as text, without what is nullable in it."""
+    """Returns the type as text, without the nullability of its parts."""
     return type_name(data_type).lower() if isinstance(data_type, str) else format_type(data_type)
 
 
@@ -153,8 +157,8 @@ def _primitive(text: str, have: str, want: str, place: str) -> str:
         return f"CAST({text} AS {target})"
     if not (is_number(have) and is_number(want)):
         raise _wrong_type(have, want, place)
-    # The cast's result is used if casting it back gives the value again: 1.5 fits no integer, since 1
-    # becomes 1.0.
+    # A value fits if casting the result back gives the value again: 1.5 does not fit an integer, because 1
+    # is cast back to 1.0.
     attempt = f"try_cast({text} AS {target})"
     failure = failing(SchemaMismatchError, "a value does not fit", where=f"column {place}", expected=type_name(want))
     return f"CASE WHEN try_cast({attempt} AS {format_type(have)}) <=> {text} THEN {attempt} ELSE CAST({failure} AS {target}) END"

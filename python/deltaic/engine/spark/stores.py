@@ -1,4 +1,4 @@
-"""Selects the store of a table on Spark: deltaic's own with options from Hadoop's configuration, or the
+"""Selects the store of a table on Spark: deltaic's store with options from Hadoop's configuration, or the
 driver's Hadoop file system."""
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from deltaic.log.store import open_own, open_store, opened_by
 Setting = Callable[[str], "str | None"]
 _Opening: TypeAlias = "tuple[str, Mapping[str, str], configuration.Configuration]"
 MOST_SNAPSHOTS = 8
-"""Maximum number of tables whose snapshot a session keeps; above it, the one that was opened
-least recently is dropped."""
+"""Maximum number of tables whose snapshot a session caches; above it, the one that was opened least recently
+is dropped."""
 MOST_FILES = 10_000
-"""Maximum number of files of a snapshot that is kept beside others, as its file actions stay in memory."""
+"""Maximum number of files of a snapshot that is cached beside others, as its file actions stay in memory."""
+# Schemes of URLs that deltaic's store opens without options, and those of S3 and Azure.
 _OWN = frozenset({"file", "memory", "http", "https"})
 _S3 = frozenset({"s3", "s3a", "s3n"})
 _AZURE = frozenset({"abfs", "abfss", "az", "azure", "adl", "wasb", "wasbs"})
 
-# Credential providers of Hadoop that find the same credentials as deltaic's own store: keys in the
-# configuration, environment variables, the role of the machine or container, or none (anonymous).
+# Credential providers of Hadoop that find the same credentials as deltaic's store: keys in the configuration,
+# environment variables, the role of the machine or container, or none (anonymous).
 _KNOWN_PROVIDERS = (
     "SimpleAWSCredentialsProvider",
     "TemporaryAWSCredentialsProvider",
@@ -46,8 +47,8 @@ _KNOWN_PROVIDERS = (
 
 
 def reached_by(location: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
-    """The storage options for deltaic's own store, from Hadoop's configuration; "hadoop" if only Hadoop's
-    file system can reach the location. `setting`: returns the text of a setting of Hadoop, None if it is not
+    """Returns the options for deltaic's store from Hadoop's configuration; "hadoop" if only Hadoop's file
+    system can reach the location. `setting`: returns the text of a setting of Hadoop, None if it is not
     set."""
     parts = urlsplit(location)
     scheme = parts.scheme.lower()
@@ -68,9 +69,9 @@ def opening(spark: Any) -> AbstractContextManager[None]:
 
 
 class RecentSnapshots:
-    """The snapshots that a session opened last, at most MOST_SNAPSHOTS. The next query often reads the same
-    tables: then only commits that are newer than these snapshots are read. A snapshot of more than MOST_FILES
-    files is kept until another table is opened."""
+    """The snapshots that a session opened last, of at most MOST_SNAPSHOTS tables. If the next query reads one
+    of these tables, only commits that are newer than its snapshot are read. A snapshot of more than MOST_FILES
+    files is dropped when another table is opened."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -86,12 +87,12 @@ class RecentSnapshots:
         *,
         known: Snapshot | None = None,
     ) -> Snapshot:
-        """Like `Snapshot.load`, but with the session's settings. `known`: a snapshot that was opened before
-        with the same `path` and `options`."""
+        """Like `Snapshot.load`, but with the session's settings. `known`: an older snapshot of the same
+        table, opened with the same `path` and `options`; by default the last one."""
         with opening(spark):
             store = open_store(path, options)
         if _is_set_by_session(spark, store.location, options):
-            # Not kept, as the session's settings may have other credentials by now.
+            # The last snapshot is not used, because the session's settings may have other credentials now.
             return Snapshot.load(store, version=version, timestamp=timestamp)
         key = (store.location, options, configuration.current())
         if known is None:
@@ -116,8 +117,8 @@ def _is_set_by_session(spark: Any, location: str, options: Mapping[str, str]) ->
 
 
 def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Store | None:
-    """The store of a location by the session's Hadoop configuration; None if the configuration is not
-    used."""
+    """Returns the store of a location by the session's Hadoop configuration; None if that is not used (see
+    `_is_set_by_session`)."""
     if not _is_set_by_session(spark, location, options):
         return None
     hadoop = hadoop_settings(spark)
@@ -126,7 +127,7 @@ def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Sto
         try:
             return open_own(location, storage_options)
         except InvalidArgumentError:
-            # deltaic has no store for such a location.
+            # deltaic has no store for this location.
             pass
     from deltaic.engine.spark.native.hadoop_store import HadoopStore
 
@@ -134,8 +135,8 @@ def store_of(spark: Any, location: str, options: Mapping[str, str]) -> _core.Sto
 
 
 def travels(store: _core.Store) -> bool:
-    """True if the store can be pickled and used by tasks on executors. A `HadoopStore` cannot, as it calls
-    the driver's JVM."""
+    """True if the store can be pickled and used by tasks on executors. A `HadoopStore` cannot, because it
+    calls the driver's JVM."""
     reduced: Any = store.__reduce__()
     constructor, arguments = reduced[:2]
     return constructor is not _core.Store.from_python or not hasattr(arguments[0], "of_driver")
@@ -172,8 +173,8 @@ def _google(setting: Setting) -> dict[str, str] | Literal["hadoop"]:
 
 
 def _azure(authority: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
-    """Storage options of a location `abfss://container@account.dfs.core.windows.net/...`, whose authority is
-    the part between the slashes."""
+    """Returns the options for `abfss://container@account.dfs.core.windows.net/...`. `authority`: the part of
+    the URL between `//` and the next `/`."""
     host = authority.rpartition("@")[2]
 
     def of_account(name: str) -> str | None:

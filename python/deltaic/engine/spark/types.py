@@ -1,5 +1,5 @@
-"""Converts schemas between Delta and Spark. Both have the same JSON, without the metadata that only the log
-needs."""
+"""Converts schemas between Delta and Spark, which have the same JSON. DataFrames do not get the metadata that
+only the log needs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GEOGRAPHY = re.compile(r'("geography\([^()",]+, )(\w+)\)"')
 
 
 def spark_struct(schema: Schema) -> Any:
-    """A pyspark StructType of the schema with all its metadata. Spark writes the edge algorithm of a
+    """Returns a pyspark StructType of the schema with all its metadata. Spark writes the edge algorithm of a
     geography in capitals: `geography(OGC:CRS84, spherical)` becomes `geography(OGC:CRS84, SPHERICAL)`."""
     from pyspark.sql.types import StructType
 
@@ -26,18 +26,18 @@ def spark_struct(schema: Schema) -> Any:
 
 
 def to_spark(fields: Iterable[Field]) -> Any:
-    """A pyspark StructType of these columns, without their metadata."""
+    """Returns a pyspark StructType of these columns, without their metadata."""
     return spark_struct(Schema(map(bare, fields)))
 
 
 def shown_to_spark(fields: Iterable[Field], *, char: bool = False) -> Any:
-    """A pyspark StructType of these columns with the metadata that a DataFrame of a table shows, at every
-    depth. `char`: as in `shown`."""
+    """Returns a pyspark StructType of these columns with the metadata that a DataFrame of a table has, at
+    every depth. `char`: as in `shown`."""
     return spark_struct(Schema(shown(field, char=char) for field in fields))
 
 
 def type_to_spark(data_type: DataType) -> Any:
-    """A pyspark DataType. Fields within it have the metadata that a DataFrame of a table shows."""
+    """Returns a pyspark DataType. Fields within it have the metadata that a DataFrame of a table has."""
     return shown_to_spark([Field("t", data_type)])["t"].dataType
 
 
@@ -46,13 +46,13 @@ _COLLATION = re.compile(r'"__COLLATIONS":\{"((?:[^"\\]|\\.)*)":"([^"]*)"')
 
 
 def of_frame(frame: Any) -> Schema:
-    """The columns of a DataFrame, without metadata. UnsupportedFeatureError for text with a collation, which
-    a table would lose."""
+    """Returns the columns of a DataFrame, without metadata. Raises UnsupportedFeatureError for text with a
+    collation, which a table cannot store."""
     return Schema(map(bare, described(frame)))
 
 
 def described(frame: Any) -> Schema:
-    """Like `of_frame`, but with the columns' comments and other metadata of users."""
+    """Like `of_frame`, but with the metadata of users, such as comments."""
     text = frame.schema.json()
     if collated := _COLLATION.search(text):
         raise UnsupportedFeatureError(
@@ -65,7 +65,7 @@ _INTERNAL = frozenset({"CURRENT_DEFAULT", "EXISTS_DEFAULT", "parquet.field.id", 
 
 
 def users_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """A column's metadata without the keys of a table's features (`delta.*`), of column defaults, and of
+    """Returns a column's metadata without the keys of table features (`delta.*`), of column defaults, and of
     Spark itself (`__*`)."""
     return {
         name: value
@@ -75,10 +75,10 @@ def users_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def shown(field: Field, *, char: bool = False) -> Field:
-    """The field with the metadata that a DataFrame of a table shows, at every depth.
+    """Returns the field with the metadata that a DataFrame of a table has, at every depth.
 
-    `char`: True keeps the types CHAR(n) in the metadata. Spark takes the values of such a column for padded;
-    if the column belongs to a relation that Spark reads, Spark pads them itself."""
+    `char`: True keeps the types CHAR(n) in the metadata. Spark then assumes that the column's values are
+    padded, or pads them itself if the column belongs to a relation that Spark reads."""
 
     def change(item: Field) -> Field:
         if not item.metadata:
@@ -92,13 +92,13 @@ def shown(field: Field, *, char: bool = False) -> Field:
 
 
 def bare(field: Field) -> Field:
-    """The field without metadata, at every depth."""
+    """Returns the field without metadata, at every depth."""
     return _each(field, lambda item: item.with_(metadata={}))
 
 
 def in_files(field: Field) -> Field:
-    """The field with the physical names of data files and the metadata of `shown`, at every depth. All
-    fields are nullable, as a file may lack a column."""
+    """Returns the field with the physical names of data files and the metadata of `shown`, at every depth.
+    All fields are nullable, because a file may lack a column."""
     return shown(_each(field, lambda item: item.with_(name=physical_name(item), nullable=True)))
 
 
@@ -107,8 +107,8 @@ ID = "parquet.field.id"
 
 
 def with_ids(fields: Iterable[Field]) -> Any:
-    """A pyspark StructType of the fields with the physical names of data files and, under ID, the ids of
-    column mapping, at every depth."""
+    """Returns a pyspark StructType of the fields with the physical names of data files, at every depth. Their
+    metadata has the ids of column mapping under the key ID."""
 
     def numbered(item: Field) -> Field:
         number = item.metadata.get(COLUMN_ID)
@@ -135,5 +135,5 @@ def _any_inside(data_type: DataType, test: Callable[[Field], bool]) -> bool:
 
 
 def _each(field: Field, change: Any) -> Field:
-    changed: Field = change(field)
-    return changed if isinstance(changed.type, str) else changed.with_(type=map_fields(changed.type, change))
+    new_field: Field = change(field)
+    return new_field if isinstance(new_field.type, str) else new_field.with_(type=map_fields(new_field.type, change))

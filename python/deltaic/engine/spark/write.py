@@ -1,9 +1,9 @@
-"""Writes data files by Spark's own Parquet writer into a new folder below the table's. The files become add
-actions, with statistics from their footers.
+"""Writes data files by Spark's Parquet writer into a new folder below the table's folder, and returns them as
+add actions, with statistics from their footers.
 
-The folder has a random name that begins with neither `_` nor `.`, since readers and vacuum skip such
-folders. If the write fails, the folder is deleted. A task that runs twice leaves no extra file: Spark's
-committer moves only the files of the successful attempt.
+The folder has a random name that begins with neither `_` nor `.`, because readers and VACUUM skip folders
+with such names. If the write fails, the folder is deleted. A task that runs twice leaves no extra file:
+Spark's committer moves only the files of the successful attempt.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from deltaic.engine.spark.relation import SparkRelation
 
 TARGET = 256 * 1024**2
-"""Default target size of a file in bytes."""
+"""Default target size of a file, in bytes."""
 CHANGE_FOLDER = "_change_data"
-"""Folder of the change files, in the table's folder."""
+"""Name of the folder of change files, in the table's folder."""
 SMALL = 64 * 1024**2
-"""Rows of at most this many bytes, by Spark's estimate, are written by one task, so into one file for each
-partition."""
+"""Maximum bytes, as Spark estimates them, of rows that one task writes, and so into one file for each table
+partition. Above it, each partition of the DataFrame is written by a task of its own."""
 
 _WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _SESSION = {
@@ -73,10 +73,10 @@ def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) 
     deleted; files of `write_directly` are left to VACUUM."""
     # The hidden columns of row tracking are not in the schema's JSON.
     ids: list[dict[str, Any]] = [{ID: number} for number in target.hidden_ids] or [{}, {}]
-    tracked = (Field(name, "long", metadata=own) for name, own in zip(target.row_tracking or (), ids, strict=False))
+    tracked = (Field(name, "long", metadata=metadata) for name, metadata in zip(target.row_tracking or (), ids, strict=False))
     table = Schema([*Schema.from_json(target.schema.json), *tracked])
     refuse_shapes(table)
-    # Called for its error: an option that Spark's writer refuses is refused for few rows, too.
+    # Called for its error: an option that Spark's writer does not support is an error for few rows, too.
     _parquet_options(dict(target.options))
     columns = [_checked(field) for field in table]
     if (adds := _write_on_driver(session, relation, target, table, columns)) is not None:
@@ -101,15 +101,15 @@ def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) 
         raise
     empty = pc.equal(rows, 0)
     if pc.any(empty).as_py():
-        # Spark writes a file even if there are no rows.
+        # Spark writes a file even if there are no rows; it is deleted.
         target.store.delete(list(map(decoded_path, adds["path"].filter(empty).to_pylist())))
         adds = adds.filter(pc.invert(empty))
     return adds
 
 
 def refuse_shapes(schema: Schema) -> None:
-    """Raises UnsupportedFeatureError if a column has a geometry or geography: Spark does not cache them, and
-    may write them to files as another type."""
+    """Raises UnsupportedFeatureError if a column has a geometry or geography, because Spark does not cache
+    these types, and may write them to files as another type."""
     for path, item in walk(schema):
         if shape := next(filter(is_shape, primitive_types(item.type)), None):
             raise UnsupportedFeatureError(
@@ -123,10 +123,10 @@ def refuse_shapes(schema: Schema) -> None:
 def _write_on_driver(
     session: EngineSession, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[tuple[str, str]]
 ) -> pa.Table | None:
-    """Writes few rows on the driver by `_core` and returns the add actions: no job is started, no folder
-    renamed, no footer read. None if the rows are not few, or are a user's DataFrame, each of whose
-    partitions becomes a file."""
-    if not session.most_here or relation.files is not None or relation.partitioned or not are_plain(table):
+    """Writes few rows on the driver by `_core` and returns the add actions, without a job, a rename or a read
+    of a footer. Returns None if the rows are not few, or are in the partitions of a user's DataFrame, each of
+    which becomes a file."""
+    if not session.max_driver_rows or relation.files is not None or relation.partitioned or not are_plain(table):
         return None
     with named_errors():
         rows = with_columns(relation.frame, columns)
@@ -148,9 +148,9 @@ def _write_files(session: EngineSession, frame: Any, table: Schema, partitions: 
     for number, field in enumerate(table):
         is_partition = field.name in partitions
         if is_partition:
-            # Folders are `name=value`. The name is `p0`, `p1`, ... instead of the column's if a folder of
-            # that name would be hidden (`_a=1`), if it has letters that Spark escapes, or if a column in the
-            # files may have it.
+            # Folders are named `column=value`. The column is `p0`, `p1`, ... if a folder of the column's own
+            # name would be hidden (`_a=1`), if Spark escapes letters of the name, or if a column in the files
+            # may have the name.
             plain = not (in_files or mapped) and _WORD.fullmatch(field.name)
             folders.append(field.name if plain else f"p{number}")
             columns.append(_folder_value(field).alias(folders[-1]))
@@ -165,7 +165,8 @@ def _write_files(session: EngineSession, frame: Any, table: Schema, partitions: 
 
 
 def _physical(field: Field) -> Any:
-    """The column as in data files: with the physical names and ids of column mapping at every depth."""
+    """Returns the column as data files have it: with the physical names and ids of column mapping at every
+    depth."""
     from pyspark.sql import functions as F
 
     column = F.col(col(field.name))
@@ -176,8 +177,8 @@ def _physical(field: Field) -> Any:
 
 
 def _folder_value(field: Field) -> Any:
-    """A partition value as the text in its folder's name, which `_core.adopt` converts back to the column's
-    type."""
+    """Returns a partition value as text for its folder's name. `_core.adopt` converts the text back to the
+    column's type."""
     from pyspark.sql import functions as F
 
     column = F.col(col(field.name))
@@ -186,11 +187,11 @@ def _folder_value(field: Field) -> Any:
 
 @contextmanager
 def _own_settings(session: EngineSession, frame: Any) -> Iterator[Any]:
-    """The frame with the settings _SESSION, on which the format of files depends: in a clone of the user's
-    session. Without the JVM's interfaces the user's own session has them while the context is entered."""
-    cloned = session.read_path.planned("a session of our own", lambda: in_own_session(session.spark, frame, _SESSION), lambda: None)
-    if cloned is not None:
-        yield cloned
+    """Yields the frame in a clone of the user's session that has the settings _SESSION, on which the format
+    of files depends. On the public path the user's session itself has these settings until the body ends."""
+    clone = session.read_path.planned("a session of our own", lambda: in_own_session(session.spark, frame, _SESSION), lambda: None)
+    if clone is not None:
+        yield clone
         return
     with _one_at_a_time, _settings(session.spark.conf):
         yield frame
@@ -198,7 +199,8 @@ def _own_settings(session: EngineSession, frame: Any) -> Iterator[Any]:
 
 @contextmanager
 def _settings(conf: Any) -> Iterator[None]:
-    # Not `conf.get`: it returns the default of a setting that is not set, which would be set afterwards.
+    # Not `conf.get`: for a setting that is not set it returns the default, which would then be set
+    # afterwards.
     current = conf.getAll
     before = {name: current.get(name) for name in _SESSION}
     try:
@@ -214,11 +216,11 @@ _one_at_a_time = threading.Lock()
 
 
 def _sized(session: EngineSession, relation: SparkRelation, target: WriteTarget) -> Any:
-    """The frame with one partition for each file to write, if the size of its rows is known.
+    """Returns the frame with one partition for each file to write, if the size of its rows is known.
 
-    The partitions of a user's DataFrame are kept, and each becomes a file. If the table asks for optimized
-    writes, Spark's hint `rebalance` brings the rows of a table partition together, in tasks of about the
-    size that `spark.sql.adaptive.advisoryPartitionSizeInBytes` sets."""
+    The partitions of a user's DataFrame stay, and each becomes a file. For optimized writes, Spark's hint
+    `rebalance` brings the rows of a table partition together, in tasks of about the size that the setting
+    `spark.sql.adaptive.advisoryPartitionSizeInBytes` names."""
     frame, target_size = relation.frame, int(target.options.get("target_file_size") or TARGET)
     size = relation.bytes
     if target.optimize and size is None and relation.files is None:
@@ -233,8 +235,8 @@ def _sized(session: EngineSession, relation: SparkRelation, target: WriteTarget)
     return frame.coalesce(max(1, round(size / target_size)))
 
 
-_ZLIBS_OWN = ("gzip", "6)")
-"""gzip(6): the only level of gzip that is accepted, as Spark's writer always uses it."""
+_GZIP_LEVEL = ("gzip", "6)")
+"""The codec gzip(6), with the only level of gzip that is accepted: Spark's writer always uses it."""
 
 
 def _parquet_options(options: dict[str, Any]) -> dict[str, str]:
@@ -242,7 +244,7 @@ def _parquet_options(options: dict[str, Any]) -> dict[str, str]:
     if (codec := options.get("compression")) is not None:
         name, _, level = str(codec).partition("(")
         parquet["compression"] = name
-        if level and name != "zstd" and (name, level) != _ZLIBS_OWN:
+        if level and name != "zstd" and (name, level) != _GZIP_LEVEL:
             raise UnsupportedFeatureError(f"a level of {name} in Spark's writer", found=str(codec), expected=f"{name}, or zstd(level)")
         if level:
             parquet["parquet.compression.codec.zstd.level"] = level.rstrip(")")
@@ -265,17 +267,17 @@ def _uri(store: _core.Store) -> str:
 
 
 def _discard(session: EngineSession, store: _core.Store, folder: str) -> None:
-    """Deletes the folder with everything below it, temporary files of tasks included."""
+    """Deletes the folder with all files in it, also the temporary files of tasks."""
 
     def native() -> None:
         delete_folder(session.spark, f"{_uri(store)}/{folder}")
 
     def public() -> None:
-        left = store.list_from(folder, recursive=True)
-        store.delete(left["path"])
+        files = store.list_from(folder, recursive=True)
+        store.delete(files["path"])
         store.remove_empty_directories(folder)
         if "://" not in store.location:
-            with suppress(OSError):  # the folder is not empty if a task has written to it meanwhile
+            with suppress(OSError):  # raised if a task has written another file to the folder meanwhile
                 os.rmdir(os.path.join(store.location, folder))
 
     session.read_path.planned("the removal of a folder", native, public)
@@ -285,8 +287,8 @@ def _discard(session: EngineSession, store: _core.Store, folder: str) -> None:
 
 
 def _checked(field: Field) -> tuple[str, str]:
-    """The column's name and the SQL of its value, which fails for a row with a null in a NOT NULL field. Of
-    a column `a`: `CASE WHEN a IS NULL THEN raise_error(...) ELSE a END`."""
+    """Returns the column's name and the SQL of its value, which fails for a row with a null in a NOT NULL
+    field. For a column `a`: `CASE WHEN a IS NULL THEN raise_error(...) ELSE a END`."""
     whens = [
         f"WHEN {condition} THEN {failing(ConstraintViolationError, f'column {place} is NOT NULL and a row has a null there')}"
         for condition, place in null_conditions(field)

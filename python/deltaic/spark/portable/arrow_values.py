@@ -1,8 +1,5 @@
-"""Conversions of schemas between Delta and PySpark.
-
-The types differ in variants (Spark has the field `value` first), in nullability, and in the name of the time
-zone of timestamps; the values are the same.
-"""
+"""Converts schemas between Delta and PySpark, for data that Spark's Python workers and the driver
+exchange."""
 
 from __future__ import annotations
 
@@ -30,8 +27,8 @@ def delta_schema(schema: StructType) -> Schema:
 
 
 def written_schema(schema: StructType) -> Schema:
-    """Returns the columns of a table that a DataFrame creates: all are nullable, as in delta-spark. Rows
-    that are appended later may have nulls where this DataFrame has none."""
+    """Returns the columns of a table that is created from a DataFrame. All are nullable, as in delta-spark,
+    because rows that are appended later may have nulls."""
     return Schema([_shown(item).with_(nullable=True, type=nullable_everywhere(_shown(item).type)) for item in delta_schema(schema)])
 
 

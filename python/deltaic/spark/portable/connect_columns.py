@@ -1,7 +1,8 @@
-"""Converts columns of Spark Connect to SQL text, from the protocol message that a column is sent as.
+"""Converts columns of Spark Connect to SQL text, from the protocol message by which the client sends a
+column.
 
-A client of Connect has no parser and no analyser. The message has names, literals, casts and calls, which
-can be written in SQL. Columns that cannot (Python functions, columns bound to a DataFrame, windows) raise
+A client of Connect has neither parser nor analyser. Names, literals, casts and calls in the message can be
+written in SQL. Other columns (Python functions, columns bound to a DataFrame, windows) raise
 UnsupportedFeatureError.
 """
 
@@ -35,7 +36,7 @@ def connect_text(column: Any, what: str) -> str:
     """Returns the SQL text of a column. Raises UnsupportedFeatureError for a column without one; `what`
     names the argument in the message."""
     try:
-        message = column.to_plan(None)  # only columns without a text need the client
+        message = column.to_plan(None)  # None in place of the client: only columns without SQL text use it
     except (AttributeError, TypeError) as error:
         raise _no_text(what, column) from error
     text = _Text(what, column).of(message)
@@ -57,6 +58,8 @@ def _no_text(what: str, column: Any) -> UnsupportedFeatureError:
 
 
 class _Text:
+    """Writes one column in SQL. `what`: name of the argument in errors."""
+
     def __init__(self, what: str, column: Any) -> None:
         self._what, self._column = what, column
         self._forms: Mapping[str, Callable[[Any], str]] = {
@@ -64,9 +67,9 @@ class _Text:
             "unresolved_attribute": self._attribute,
             "unresolved_function": self._function,
             "call_function": lambda call: self._called(call.function_name, call.arguments),
-            "expression_string": lambda given: f"({given.expression}\n)",
+            "expression_string": lambda text: f"({text.expression}\n)",
             "cast": self._cast,
-            "unresolved_extract_value": lambda of: f"{self.of(of.child)}[{self.of(of.extraction)}]",
+            "unresolved_extract_value": lambda item: f"{self.of(item.child)}[{self.of(item.extraction)}]",
             "alias": lambda named: self.of(named.expr),
             "lambda_function": self._lambda,
             "unresolved_named_lambda_variable": lambda variable: ".".join(map(col, variable.name_parts)),
@@ -92,12 +95,12 @@ class _Text:
     def _function(self, call: Any) -> str:
         if call.is_distinct or call.is_internal:
             raise self._refused()
-        name, given = call.function_name.lower(), list(call.arguments)
+        name, messages = call.function_name.lower(), list(call.arguments)
         if name == "struct":
-            return self._struct(given)
+            return self._struct(messages)
         if name == "when":
-            return self._choice(given)
-        arguments = [self.of(each) for each in given]
+            return self._case(messages)
+        arguments = [self.of(each) for each in messages]
         if name in _BETWEEN and len(arguments) == 2:
             return f"({arguments[0]} {_BETWEEN[name]} {arguments[1]})"
         if name in _BEFORE and len(arguments) == 1:
@@ -106,7 +109,7 @@ class _Text:
             return f"({arguments[0]}{_AFTER[name]})"
         if name == "in" and len(arguments) > 1:
             return f"({arguments[0]} IN ({', '.join(arguments[1:])}))"
-        return self._called(call.function_name, given)
+        return self._called(call.function_name, messages)
 
     def _called(self, name: str, arguments: Any) -> str:
         if not name.isidentifier():
@@ -118,8 +121,8 @@ class _Text:
         parts = [f"{self.of(each)} AS {col(each.alias.name[0])}" if each.HasField("alias") else self.of(each) for each in fields]
         return f"struct({', '.join(parts)})"
 
-    def _choice(self, given: list[Any]) -> str:
-        texts = [self.of(each) for each in given]
+    def _case(self, arguments: list[Any]) -> str:
+        texts = [self.of(each) for each in arguments]
         pairs = zip(texts[::2], texts[1::2], strict=False)
         last = f" ELSE {texts[-1]}" if len(texts) % 2 else ""
         return f"CASE {' '.join(f'WHEN {condition} THEN {value}' for condition, value in pairs)}{last} END"
@@ -128,16 +131,16 @@ class _Text:
         name = "TRY_CAST" if cast.eval_mode == cast.EVAL_MODE_TRY else "CAST"
         return f"{name}({self.of(cast.expr)} AS {cast.type_str or _type_text(cast.type)})"
 
-    def _lambda(self, made: Any) -> str:
-        names = [".".join(map(col, each.name_parts)) for each in made.arguments]
-        given = names[0] if len(names) == 1 else f"({', '.join(names)})"  # `(x) -> …` does not parse
-        return f"{given} -> {self.of(made.function)}"
+    def _lambda(self, function: Any) -> str:
+        names = [".".join(map(col, each.name_parts)) for each in function.arguments]
+        parameters = names[0] if len(names) == 1 else f"({', '.join(names)})"  # `(x) -> …` does not parse
+        return f"{parameters} -> {self.of(function.function)}"
 
     def _literal(self, literal: Any) -> str:
         kind = literal.WhichOneof("literal_type")
         if kind == "null":
-            given = literal.null if literal.null.WhichOneof("kind") else literal.data_type
-            return "NULL" if given.WhichOneof("kind") in (None, "null") else f"CAST(NULL AS {_type_text(given)})"
+            data_type = literal.null if literal.null.WhichOneof("kind") else literal.data_type
+            return "NULL" if data_type.WhichOneof("kind") in (None, "null") else f"CAST(NULL AS {_type_text(data_type)})"
         value = getattr(literal, kind or "null")
         if kind in ("boolean", "integer", "double", "string", "binary"):
             return lit(value)
@@ -155,7 +158,7 @@ class _Text:
 
 
 def _quoted(identifier: str) -> str:
-    """Quotes the parts of a column name: `col("first name.x")` of the API is `first name`.x in SQL."""
+    """Quotes the parts of a column name: `first name.x` becomes `` `first name`.x ``."""
     parts = [part if part.startswith("`") else col(part) for part in _split(identifier)]
     return ".".join(parts)
 
@@ -171,13 +174,13 @@ def _split(identifier: str) -> list[str]:
     return parts
 
 
-def _decimal(given: Any) -> str:
-    """SQL of a decimal literal, cast to a type wide enough for its digits and for the type of the
-    message."""
-    _, digits, exponent = Decimal(given.value).as_tuple()
-    scale = max(-int(exponent), given.scale, 0)
-    precision = max(len(digits) + max(int(exponent), 0), given.precision, scale)
-    return f"CAST('{Decimal(given.value):f}' AS DECIMAL({precision},{scale}))"
+def _decimal(literal: Any) -> str:
+    """Returns the SQL of a decimal literal, cast to a type that is wide enough for its digits and for the
+    message's type."""
+    _, digits, exponent = Decimal(literal.value).as_tuple()
+    scale = max(-int(exponent), literal.scale, 0)
+    precision = max(len(digits) + max(int(exponent), 0), literal.precision, scale)
+    return f"CAST('{Decimal(literal.value):f}' AS DECIMAL({precision},{scale}))"
 
 
 def _type_text(message: Any) -> str:

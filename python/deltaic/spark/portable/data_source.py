@@ -1,9 +1,10 @@
-"""The formats "deltaic" and "delta" as a Python data source: reads, appends and overwrites tables by path,
-in any Spark session.
+"""The formats "deltaic" and "delta" as a Python data source, which reads, appends to and overwrites tables by
+path in any Spark session.
 
-PySpark finds it by the packages `pyspark_deltaic` and `pyspark_delta`. It runs in Python workers of the
-driver and the executors, which do not have the state of the user's process: neither its `configure()` nor
-its own LogStores. Modules are imported in the methods that need them, so that the import stays cheap.
+PySpark finds the data source through the packages `pyspark_deltaic` and `pyspark_delta`. Its code runs in
+Python workers of the driver and the executors. They do not have the state of the user's process: settings of
+`deltaic.configure` and LogStores of the user are missing there. Modules are imported in the methods that need
+them, so that importing this module stays cheap.
 """
 
 from __future__ import annotations
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 
 
 class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
-    """The data source of one DataFrame, with its options. `schema()` sets the version that is read; Spark
-    keeps the object with the DataFrame."""
+    """The data source of one DataFrame. `version`: the version that is read, which `schema` sets; Spark
+    stores this object with the DataFrame."""
 
     version: int | None = None
 
     def __init__(self, options: dict[str, str]) -> None:
-        # A plain dict: unpickling Spark's own dictionary needs PySpark before this package can report what
-        # is missing.
+        # A plain dict can be unpickled without PySpark, so that `_opened` of `shipping` can report that
+        # deltaic is missing.
         self.options = dict(options)
 
     @classmethod

@@ -1,5 +1,5 @@
-"""Converts the filters that Spark pushes to predicates of `_core`, if a predicate is true for exactly the
-same rows."""
+"""Converts the filters that Spark pushes into a Python data source to predicates of `_core`. A filter is
+converted only if the predicate is true for exactly the same rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _node(item: spark.Filter) -> dict[str, Any]:
     if isinstance(item, spark.IsNotNull):
         return _not({"op": "is_null", "column": list(item.attribute)})
     if isinstance(item, spark.EqualNullSafe):
-        # `a <=> 1` is false for null, where `a = 1` is null; a filter removes the row in both cases.
+        # For a null, `a <=> 1` is false and `a = 1` is null. A filter removes the row in both cases.
         return {"op": "is_null", "column": list(item.attribute)} if item.value is None else _comparison("=", item)
     if isinstance(item, spark.In):
         return {"op": "in", "column": list(item.attribute), "literals": [None if value is None else _text(value) for value in item.value]}
@@ -77,12 +77,12 @@ def _comparison(op: str, item: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:
-    """Writes a literal as in "Partition Value Serialization" of PROTOCOL.md."""
+    """Writes a literal in the form of PROTOCOL.md, "Partition Value Serialization"."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        moment = value if value.tzinfo is None else value.astimezone(timezone.utc).replace(tzinfo=None)
-        return moment.isoformat(timespec="microseconds") + ("" if value.tzinfo is None else "Z")
+        time = value if value.tzinfo is None else value.astimezone(timezone.utc).replace(tzinfo=None)
+        return time.isoformat(timespec="microseconds") + ("" if value.tzinfo is None else "Z")
     if isinstance(value, (int, str, date)):
         return str(value)
     if isinstance(value, Decimal) and value.is_finite():

@@ -1,8 +1,9 @@
-"""The session catalog through Spark's SQL, for sessions without a JVM (Spark Connect): finds, adds and
-removes tables and views.
+"""Finds, adds and removes tables and views of the session catalog by SQL statements of Spark, for sessions
+without a JVM (Spark Connect).
 
-An entry has the provider `delta`, a location and the columns that the table had when the entry was made,
-because Spark's CREATE TABLE needs columns. Only views that the server resolves read these columns.
+An entry has the provider `delta`, a location, and the columns that the table had when the entry was created,
+because Spark's CREATE TABLE needs columns. Only persistent views, which the server resolves, use these
+columns.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from deltaic.table import DeltaTable
 
 _PLAIN = re.compile(r"\w+", re.ASCII)
 """Matches the names that Spark's session catalog allows. As a pattern of LIKE, such a name matches only
-itself, in any case of letters."""
+itself, without regard to case."""
 _COLUMN = re.compile(r"^ \|-- (.*): \w+(?:\([^)]*\))? \(nullable = (?:true|false)\)$", re.MULTILINE)
 
 
@@ -68,7 +69,8 @@ def entry_of(spark: Any, parts: Sequence[str]) -> Entry | None:
 
 
 def _entry(schema: str, text: str) -> Entry:
-    # A comment may have lines that look like others: kind and provider stand before it, the rest after it.
+    # A comment may have lines that look like other properties. Type and Provider stand before it, so their
+    # first line counts; Location stands after it, so its last line counts.
     head, _, columns = text.rpartition("\nSchema: root\n")
     kind = _line(head, "Type", first=True) or ""
     if kind == "VIEW":
@@ -104,8 +106,8 @@ _NO_COLUMNS = "`__deltaic` BIGINT"
 
 @contextmanager
 def reserved(spark: Any, parts: tuple[str, str]) -> Iterator[None]:
-    """Adds the entry of a managed table before the body creates the table, because Spark refuses a managed
-    table whose folder has files. If the body fails, the entry and the files are dropped."""
+    """Adds the entry of a managed table before the body creates the table, because Spark creates no managed
+    table in a folder that has files. If the body fails, the entry and the files are dropped."""
     spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_NO_COLUMNS}) USING delta")
     try:
         yield
@@ -132,12 +134,12 @@ def enter_view(spark: Any, parts: Sequence[str], text: str, columns: Sequence[st
 
 
 def drop(spark: Any, parts: tuple[str, str], *, purges: bool) -> None:
-    """Drops a table from the catalog; Spark deletes the files of a managed one."""
+    """Removes a table from the catalog. Spark deletes the files of a managed table."""
     spark_sql(spark, f"DROP TABLE {_quoted(parts)}{' PURGE' if purges else ''}")
 
 
 def rename(spark: Any, parts: tuple[str, str], new: Sequence[str]) -> None:
-    """Renames a table; the files of a managed one move with it."""
+    """Renames a table. The files of a managed table move to the folder of the new name."""
     spark_sql(spark, f"ALTER TABLE {_quoted(parts)} RENAME TO {_quoted(new)}")
 
 

@@ -1,5 +1,5 @@
-"""Batch reads of the Python data source: the driver selects files and packs them into tasks, `_core` reads
-them on the executors."""
+"""Batch reads of the Python data source: the driver selects files and divides them among tasks, and `_core`
+reads them on the executors."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ TASK_BYTES = 128 * 1024**2
 """Maximum bytes of files that one task reads; a single larger file is still allowed. Spark's own default."""
 OPEN_BYTES = 4 * 1024**2
 """Estimated cost of opening a file, in bytes that could be read in that time. Spark's own default."""
-_READ = ("path", "size", "partitionValues", "deletionVector", "selection", "keep_selected")
+_TASK_COLUMNS = ("path", "size", "partitionValues", "deletionVector", "selection", "keep_selected")
 """Columns of the table of files that a task needs: fields of `add` actions, and the selected rows."""
 
 
 def opened(options: Mapping[str, str], version: int | None = None) -> tuple[Snapshot, ReadOptions]:
-    """Opens the version that the options name. `version`: the version if it is known already."""
+    """Opens the version that the options name, and returns it with the parsed options. `version`: the version
+    if it is known already."""
     read = ReadOptions.of(options)
     if read.changes is not None:
         raise UnsupportedFeatureError(
@@ -59,14 +60,14 @@ def _columns(snapshot: Snapshot, read: ReadOptions) -> tuple[str, ...]:
 
 
 def frame_schema(snapshot: Snapshot, read: ReadOptions) -> StructType:
-    """Returns the columns of the DataFrame."""
+    """Returns the schema of the DataFrame."""
     return spark_schema(Schema([narrowed(snapshot.schema, name) for name in _columns(snapshot, read)]))
 
 
 class _PushFilters:
-    """The method `pushFilters` of one reader. While pushdown is off, which is the default, PySpark refuses a
-    reader that overrides it. PySpark compares `__func__`, so it takes this object for its own method, and
-    still calls it if pushdown is on."""
+    """The method `pushFilters` of one reader, as an object that PySpark does not take for an override:
+    PySpark compares `__func__`. While pushdown is off, which is the default, PySpark refuses a reader that
+    overrides the method. If pushdown is on, it calls this object."""
 
     __func__ = staticmethod(DataSourceReader.pushFilters)
 
@@ -74,17 +75,20 @@ class _PushFilters:
         self._reader = reader
 
     def __call__(self, filters: list[Filter]) -> list[Filter]:
-        """Uses the filters for skipping files, row groups and rows, and returns all of them, so Spark
-        applies them again."""
+        """Pushes the filters into the scan, and returns all of them, so that Spark applies them to the rows
+        again."""
         self._reader.push(filters)
         return filters
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskRead:
-    """Arguments with which a task reads its files; all can be pickled. `table`: schema, partition columns,
-    column mapping. `predicate`: JSON. `constants`: columns of the table of files whose value every row of a
-    file gets, after `columns`."""
+    """The arguments with which a task reads its files. All can be pickled.
+
+    `table`: schema as JSON, partition columns, mode of column mapping. `columns`: names of the columns.
+    `arrow`: schema of the batches that PySpark expects. `predicate`: JSON of a `_core.Predicate`.
+    `constants`: names of columns of the table of files; each row of a file gets the file's values, after
+    `columns`."""
 
     location: str
     storage_options: Mapping[str, str]
@@ -108,7 +112,7 @@ class TaskRead:
         )
 
     def batches(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of files in Spark's types."""
+        """Reads files, and yields their rows in Spark's types."""
         table_schema = _core.TableSchema(*self.table)
         predicate = None if self.predicate is None else _core.Predicate.from_json(self.predicate, table_schema)
         store = open_store(self.location, self.storage_options)
@@ -127,7 +131,7 @@ class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySp
 
     @staticmethod
     def of(options: Mapping[str, str], version: int | None, schema: StructType) -> DeltaReader:
-        """Makes the reader of a DataFrame. Raises InvalidArgumentError if the user gave a schema that
+        """Returns the reader of a DataFrame. Raises InvalidArgumentError if the user has set a schema that
         differs from the table's."""
         snapshot, read = opened(options, version)
         expected = frame_schema(snapshot, read)
@@ -137,7 +141,7 @@ class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySp
         return DeltaReader(snapshot, read, schema)
 
     def push(self, filters: Iterable[Filter]) -> None:
-        """Adds the filters that can be converted to the scan."""
+        """Pushes those filters into the scan that can be converted."""
         snapshot = self._plan.snapshot
         predicate = predicate_of(filters, snapshot.table_schema)
         self._plan = ScanPlan(snapshot, predicate)
@@ -147,18 +151,18 @@ class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySp
         return [FilesOfTask(to_bytes(part)) for part in packed(self._plan.selection.adds, self._task_count)]
 
     def read(self, partition: Any) -> Iterator[pa.RecordBatch]:
-        if isinstance(partition, FilesOfTask):  # PySpark makes a partition of its own for a scan without files
+        if isinstance(partition, FilesOfTask):  # for a scan without files, PySpark passes another partition
             yield from self.task.batches(of_bytes(partition.files))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        light = DeltaReader.__new__(DeltaReader)
-        light.task = self.task
-        return WorkerObject.__reduce__(light)
+        copy = DeltaReader.__new__(DeltaReader)
+        copy.task = self.task
+        return WorkerObject.__reduce__(copy)
 
 
 class FilesOfTask(WorkerObject, InputPartition):  # type: ignore[misc]
-    """Files that one task reads: an Arrow stream of add actions. `kind`: index of their `TaskRead` in
-    `DeltaStreamReader.tasks`."""
+    """The files that one task reads. `files`: their add actions as an Arrow stream. `kind`: for a stream, the
+    index in `DeltaStreamReader.tasks` of the `TaskRead` with which they are read."""
 
     def __init__(self, files: bytes, kind: int = 0) -> None:
         self.files, self.kind = files, kind
@@ -168,8 +172,9 @@ class FilesOfTask(WorkerObject, InputPartition):  # type: ignore[misc]
 
 
 def packed(files: pa.Table, task_count: int | None = None, constants: Sequence[str] = ()) -> list[pa.Table]:
-    """Packs neighbouring files into tasks of about TASK_BYTES, or less if there would be fewer tasks than
-    cores. `task_count` sets the number of tasks instead."""
+    """Divides files among tasks; neighbouring files stay together. A task gets about TASK_BYTES, or less if
+    there would be fewer tasks than cores. `task_count`: number of tasks, None for the rule above.
+    `constants`: names of further columns that the tasks need."""
     if not files.num_rows:
         return []
     cost = files["size"].to_numpy().astype(np.float64) + OPEN_BYTES
@@ -179,10 +184,10 @@ def packed(files: pa.Table, task_count: int | None = None, constants: Sequence[s
     task = np.ceil(np.cumsum(cost) / share - 1e-9).astype(np.int64)
     starts = np.flatnonzero(np.diff(task, prepend=-1))
     ends = np.append(starts[1:], files.num_rows)
-    needed = files.select([name for name in files.column_names if name in {*_READ, *constants}])
+    needed = files.select([name for name in files.column_names if name in {*_TASK_COLUMNS, *constants}])
     return [needed.slice(start, end - start) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
 
 
 def _shape(schema: StructType) -> list[tuple[str, str]]:
-    """Returns names and types of a schema, without nullability: Spark may make a column nullable."""
+    """Returns names and types of a schema, without nullability, because Spark may make a column nullable."""
     return [(item.name.lower(), item.dataType.simpleString().lower()) for item in schema.fields]

@@ -9,8 +9,8 @@ from typing import Any
 
 
 def _opened(payload: bytes) -> Any:
-    """Unpickles an object on a worker, which may have only Python and PySpark; so it must not use other
-    names of this module."""
+    """Unpickles an object on a worker, which may have only Python and PySpark. Therefore this function must
+    not use other names of this module."""
     import pickle
     import socket
     import sys
@@ -28,8 +28,8 @@ def _opened(payload: bytes) -> Any:
 
 
 def by_value(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Copies a function so that PySpark's pickler sends its code, as it does for functions of the main
-    program, and not its name."""
+    """Returns a copy of a function of which PySpark's pickler sends the code instead of the name, as for
+    functions of the main program."""
     copy = types.FunctionType(function.__code__, {"__builtins__": __builtins__}, function.__name__)
     copy.__module__ = "__main__"
     copy.__qualname__ = function.__name__
@@ -37,8 +37,8 @@ def by_value(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class WorkerObject:
-    """Base of objects that are sent to Spark's workers. They are pickled with code that brings deltaic to a
-    worker that lacks it; all attributes must be plain to pickle."""
+    """Base class of objects that are sent to Spark's workers. Their pickles include the code of `_opened`,
+    which raises a clear error on a worker without deltaic. All attributes must be picklable."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         import pickle
@@ -54,10 +54,11 @@ class _PickleStandIn:
         self.kind, self.state = kind, state
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _thawed, (self.kind, self.state)
+        return _restored, (self.kind, self.state)
 
 
-def _thawed(kind: type, state: dict[str, Any]) -> Any:
-    made: Any = object.__new__(kind)
-    made.__dict__.update(state)
-    return made
+def _restored(kind: type, state: dict[str, Any]) -> Any:
+    """Returns an object of the class with these attributes."""
+    restored: Any = object.__new__(kind)
+    restored.__dict__.update(state)
+    return restored

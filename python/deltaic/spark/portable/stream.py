@@ -1,4 +1,4 @@
-"""Streaming reads of the Python data source: the driver plans batches, `_core` reads them on the
+"""Streaming reads of the Python data source: the driver plans batches, and `_core` reads their files on the
 executors."""
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ except ImportError:  # Spark 4.1 has no limits of batches for Python data source
 
 
 class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
-    """One streaming read. `TableStream` stays on the driver; `tasks`, one for each scan of a batch, are sent
-    to the executors."""
+    """One streaming read. `tasks`: the arguments with which tasks read files, one for each scan of a batch.
+    Only they are sent to the executors; the `TableStream` stays on the driver."""
 
     def __init__(self, stream: TableStream, tasks: tuple[TaskRead, ...]) -> None:
         self.tasks, self._stream = tasks, stream
@@ -48,8 +48,8 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
 
     @staticmethod
     def of(options: Mapping[str, str], version: int | None, schema: StructType) -> DeltaStreamReader:
-        """Makes the reader of a streaming DataFrame. `version`: the version whose columns the stream has.
-        Raises InvalidArgumentError for options that a stream does not have."""
+        """Returns the reader of a streaming DataFrame. `version`: the version whose columns the stream has.
+        Raises InvalidArgumentError for a wrong value of an option."""
         read_options = StreamReadOptions.of(options)
         options_of_stream = read_options.stream
         if read_options.starting_timestamp is not None:
@@ -63,8 +63,8 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
         return _fields(self._stream.start())
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: Any = None) -> dict[str, Any]:
-        """Returns the end of the next batch. Without arguments, as Spark 4.1 calls it, the end of the
-        table."""
+        """Returns the end of the next batch. Spark 4.1 calls the method without arguments, and gets the end
+        of the newest version."""
         stream = self._stream
         at = stream.start() if start is None else stream.parse(json.dumps(start))
         if self._is_bounded and self._until is None:
@@ -73,7 +73,7 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
         return _fields(stream.next(at, None if is_all else stream.options.limits, self._until))
 
     def getDefaultReadLimit(self) -> Any:
-        """Returns a limit that Spark only shows; `latestOffset` uses those of the options."""
+        """Returns a limit that Spark only shows. `latestOffset` uses the limits of the options."""
         return ReadMaxFiles(self._stream.options.max_files or 1)
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -84,7 +84,7 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
         if (first.version, max(first.index, BASE)) > (last.version, max(last.index, BASE)) or (
             first.initial and first.version == last.version > 0 and not last.initial
         ):
-            first = self._stream.first(last)  # the first batch runs again, but the table has newer versions now
+            first = self._stream.first(last)  # the first batch runs again, after commits of newer versions
         scans = enumerate(stream_scans(self._stream.batch(first, last)))
         return [
             FilesOfTask(to_bytes(part), kind)
@@ -97,19 +97,19 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
             yield from self.tasks[partition.kind].batches(of_bytes(partition.files))
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Marks the batch that ends at `end` as done. Raises SchemaMismatchError if the table has a schema
-        log and its definition changes there."""
+        """Records that the batch that ends at the offset `end` is complete. Raises SchemaMismatchError if the
+        stream has a schema log and the table's definition changes at this offset."""
         self._stream.commit(self._stream.parse(json.dumps(end)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        light = DeltaStreamReader.__new__(DeltaStreamReader)
-        light.tasks = self.tasks
-        return WorkerObject.__reduce__(light)
+        copy = DeltaStreamReader.__new__(DeltaStreamReader)
+        copy.tasks = self.tasks
+        return WorkerObject.__reduce__(copy)
 
 
 def stream_source(options: Mapping[str, str]) -> tuple[Snapshot, StructType]:
-    """Returns the version whose columns a stream has, and its schema: the newest version, or with a schema
-    log the version that the log has reached."""
+    """Returns the version whose columns a stream has, and the stream's schema. It is the newest version, or
+    the current version of the stream's schema log."""
     read_options = StreamReadOptions.of(options)
     snapshot = Snapshot.load(open_store(read_options.path, read_options.storage_options))
     log = schema_log(read_options, snapshot.metadata.id)

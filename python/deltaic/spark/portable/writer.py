@@ -1,9 +1,9 @@
 """Writes of the Python data source: tasks write data files with `_core`, and the driver commits them as one
 version.
 
-`commands.write` decides the table's definition before the tasks run and adds their files to the commit
-afterwards. A task that fails or runs twice, and a commit that fails, leave files that no version refers to;
-vacuum deletes them.
+`commands.write` determines the table's definition before the tasks run, and commits their files afterwards.
+A task that fails or runs twice, and a commit that fails, leave files that no version refers to; VACUUM
+deletes them.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ if TYPE_CHECKING:
 
 
 class Files(WorkerObject, WriterCommitMessage):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
-    """Result of one task: an Arrow stream of add actions, None if it wrote no file."""
+    """The result of one task. `adds`: the add actions of its files as an Arrow stream, None without files."""
 
     def __init__(self, adds: bytes | None) -> None:
         self.adds = adds
 
 
 class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
-    """One write. `version`: the table's version when the write was planned, on which the commit is based;
-    None if there was no table."""
+    """One write. `version`: the newest version when the write was planned, on which the commit is based; None
+    if there was no table. `definition`: protocol and metadata of the new version, None if nothing is to be
+    written (mode `ignore`)."""
 
     version: int | None
     definition: tuple[Protocol, Metadata] | None
 
     @staticmethod
     def of(options: Mapping[str, str], schema: StructType, overwrite: bool) -> DeltaWriter:
-        """Plans a write on the driver, and raises errors that do not depend on rows. If there is nothing to
-        do (mode `ignore`), the tasks write nothing."""
-        made = DeltaWriter()
-        made.write_options = WriteOptions.of(options, "overwrite" if overwrite else "append")
-        made.schema = written_schema(schema)
-        made.location = locate(made.write_options.path)
-        snapshot = existing(made._store())
-        made.write_options = made.write_options.into(None if snapshot is None else snapshot.metadata)
-        made.version = None if snapshot is None else snapshot.version
-        made.definition = prepared(snapshot, made.schema, made.write_options.job)
-        return made
+        """Plans a write on the driver, and raises the errors that do not depend on rows."""
+        writer = DeltaWriter()
+        writer.write_options = WriteOptions.of(options, "overwrite" if overwrite else "append")
+        writer.schema = written_schema(schema)
+        writer.location = locate(writer.write_options.path)
+        snapshot = existing(writer._store())
+        writer.write_options = writer.write_options.into(None if snapshot is None else snapshot.metadata)
+        writer.version = None if snapshot is None else snapshot.version
+        writer.definition = prepared(snapshot, writer.schema, writer.write_options.job)
+        return writer
 
     write_options: WriteOptions
     schema: Schema
@@ -73,7 +73,7 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
         return self.write_options.job
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Files:
-        """Writes the rows of a task to data files. `_core` deletes them if there is an error."""
+        """Writes the rows of a task to data files. If there is an error, `_core` deletes the files."""
         if self.definition is None:
             return Files(None)
         protocol, metadata = self.definition
@@ -93,7 +93,8 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
         return Files(to_bytes(adds) if adds.num_rows else None)
 
     def _source(self, batches: Iterator[pa.RecordBatch]) -> Data:
-        """Makes a plan's leaf of Spark's batches. The schema is needed to tell variants from structs."""
+        """Returns the leaf of a plan with Spark's batches. The schema is passed because the batches do not
+        distinguish variants from structs."""
         table_schema = _core.TableSchema(self.schema.to_json())
         declared = arrow_schema(self.schema)
         reader = pa.RecordBatchReader.from_batches(declared, relabelled(batches, declared))
@@ -117,5 +118,5 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
         write(store, snapshot, LocalEngine(), TaskFiles(protocol, metadata, adds), self._job)
 
     def abort(self, messages: list[Any]) -> None:
-        """Leaves the files to vacuum: Spark also aborts after a commit whose outcome is unknown, so they may
-        be in use."""
+        """Deletes nothing: Spark also calls this method after a commit whose outcome is unknown, so that a
+        version may refer to the files. VACUUM deletes them if none does."""

@@ -1,9 +1,8 @@
-//! The keys that replay compares files by: 128-bit hashes of the key of "Action Reconciliation" (canonical
-//! path, deletion vector).
+//! The keys by which replay compares files: 128-bit hashes of the key of "Action Reconciliation" (canonical
+//! path, deletion vector). The texts of keys can stay in the log's files.
 //!
-//! The hash has another seed in each process, so nobody can write a log whose files have equal hashes. By
-//! chance, two of a thousand million files have equal hashes in one of 10^20 tables. With the hashes, the
-//! texts of keys can stay in the log's files.
+//! The hash has another seed in each process, so a log cannot be written on purpose so that its files have
+//! equal hashes. By chance, two of a thousand million files have equal hashes in one of 10^20 tables.
 
 use std::hash::Hash;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -74,14 +74,14 @@ impl Source {
     }
 }
 
-/// Rows that are not in memory, and what is known of them.
+/// Rows that are not in memory, with their number, keys and sizes.
 #[derive(Debug)]
 pub struct SegmentSource {
-    /// Where the rows are.
+    /// Reads the rows.
     pub source: Source,
     /// Number of rows.
     pub count: usize,
-    /// Their keys. `None`: they are read when needed.
+    /// Keys of the rows. `None`: they are read when needed.
     pub keys: Option<Vec<Key>>,
     /// Bytes of their files; empty for removes.
     pub sizes: Vec<i64>,
@@ -157,7 +157,7 @@ impl Segment {
         Ok(self.keys.get_or_init(|| Keys::new(keys)))
     }
 
-    /// Number of rows, also of those that are not live.
+    /// Number of rows, with those that are no longer live.
     pub fn len(&self) -> usize {
         self.len
     }
@@ -284,7 +284,7 @@ impl<'a> Piece<'a> {
         self.segment
     }
 
-    /// Number of its rows, with those that are not live.
+    /// Number of the segment's rows, with those that are no longer live.
     pub fn rows(&self) -> usize {
         self.rows
     }

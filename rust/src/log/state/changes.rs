@@ -181,8 +181,8 @@ impl ChangeDerivation<'_> {
         Ok(read_all(self.store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
     }
 
-    /// Returns `files` with partition values for the change of their rows (`said`). With `rows`, only the
-    /// files of which some rows changed.
+    /// Returns `files` with further partition values: the type `kind` of the change, and the names and values
+    /// of `said`. With `rows`, only the files of which some rows changed are returned.
     fn changed(&self, files: &RecordBatch, kind: &str, said: &[(&str, String)], rows: Option<&[DeletionVector]>) -> Result<RecordBatch> {
         let whole = self.with_values(files, Some(kind), said)?;
         let whole = with_rows(&whole, rows)?;

@@ -27,11 +27,11 @@ const MAX_SMALL: usize = 16;
 const SMALL: usize = 4096;
 /// Number of segments of middle size that are merged into one.
 const MAX_MIDDLE: usize = 64;
-/// Maximum number of rows of a segment of middle size. A larger one stays as it is while at least half of its
-/// rows are live.
+/// Maximum number of rows of a segment of middle size. A larger segment is not merged while at least half of
+/// its rows are live.
 const LARGE: usize = 128 * 1024;
 
-/// Maximum number of commits whose removes are not yet applied.
+/// Maximum number of commits whose removes are not yet applied; one more commit applies them all.
 const MAX_WAITING: usize = 1000;
 
 /// The actions on files of a commit.
@@ -70,7 +70,7 @@ impl Files {
         Self::new(root, vec![adds])
     }
 
-    /// True if there are no actions on files at all.
+    /// True if the version has no actions on files.
     pub fn is_empty(&self) -> bool {
         self.base.segments.is_empty() && self.waiting.is_empty()
     }
@@ -322,7 +322,8 @@ impl LiveSegments {
         Ok(())
     }
 
-    /// Merges the chosen segments to one of each kind, without rows that are no longer live.
+    /// Merges the segments for which `chosen` is true to one of each kind, without rows that are no longer
+    /// live.
     fn merge(&mut self, chosen: &dyn Fn(&Segment) -> bool, interrupt: &Interrupt) -> Result<()> {
         let (merged, mut kept): (Vec<Segment>, Vec<Segment>) = std::mem::take(&mut self.segments).into_iter().partition(chosen);
         for (kind, schema) in [(FileKind::Add, &ADD), (FileKind::Remove, &REMOVE)] {

@@ -26,8 +26,8 @@ pub trait System: Debug + Send + Sync {
     fn is_drive(&self, scheme: &str) -> bool;
     /// Returns the first name in a path that no file or folder may have.
     fn refused<'a>(&self, path: &'a str) -> Option<&'a str>;
-    /// Opens a file for reading if the system can see to it that no link leads out of `root`. `None` if the
-    /// caller must check the links.
+    /// Opens a file for reading if the system ensures that no link leads out of `root`. `None` if the caller
+    /// must check the links.
     fn open_below(&self, root: &Path, path: &str) -> Option<File>;
     /// Looks up names in a folder. `None` if a listing is as fast.
     fn look_up(&self, folder: &Path, names: &[String]) -> io::Result<Option<Vec<Option<FoundFile>>>>;
@@ -45,9 +45,9 @@ pub trait System: Debug + Send + Sync {
     fn sync_name(&self, path: &Path) -> io::Result<()>;
     /// Seconds since 1970 and nanoseconds of the last change.
     fn modified(&self, file: &Metadata) -> (i64, i64);
-    /// Returns what differs between two files of the same size and time, as far as the system says.
+    /// Returns a number that differs between two files of the same size and time, if the system has one.
     fn identity(&self, file: &Metadata) -> u64;
-    /// Number of names of a file, as far as the system says.
+    /// Returns the number of names (hard links) of a file, if the system reports it.
     fn names(&self, file: &Metadata) -> u64;
     /// Returns who may use a folder, if others than the process's user may: "mode 755 of user 0".
     fn shared_with(&self, folder: &Metadata) -> Option<String>;

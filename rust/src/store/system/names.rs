@@ -1,9 +1,10 @@
-//! Names as Windows has them: drives, servers, and names that no file may have there. Pure functions of text.
+//! Rules of names on Windows: drives, servers, and names that no file may have. Pure functions of text.
 
 /// Maximum number of characters of a name.
 const LONGEST: usize = 255;
-/// Names of devices, which also with an ending (`nul.txt`) are no files. `COM1` and `LPT1` have digits.
+/// Names of devices, which no file can have, not even with an ending (`nul.txt`).
 const DEVICES: [&str; 4] = ["CON", "PRN", "AUX", "NUL"];
+/// Devices whose names end in a digit: `COM1`, `LPT1`.
 const NUMBERED_DEVICES: [&str; 2] = ["COM", "LPT"];
 
 /// True for the letter of a drive.
@@ -27,8 +28,8 @@ pub fn spelled(location: &str) -> String {
     }
 }
 
-/// True if Windows has files of this name, and reads it as it is. `a:b` would be a part of the file `a`,
-/// `NUL` a device, and `a.` and `a ` would be the file `a`.
+/// True if a file on Windows can have this name. `a:b` would be a part of the file `a`, `NUL` a device, and
+/// `a.` and `a ` would be the file `a`.
 pub(super) fn takes(name: &str) -> bool {
     let before_dot = name.split('.').next().unwrap_or_default().trim_end().to_ascii_uppercase();
     let is_numbered = |device: &str| {

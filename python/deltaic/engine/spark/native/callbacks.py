@@ -1,5 +1,5 @@
-"""Calls from Spark's driver JVM to Python objects: one py4j proxy for all of them, reached through a few
-threads."""
+"""Calls from Spark's driver JVM to Python objects, all through one py4j proxy and a few threads. Other
+modules create the Java objects here, by the methods of `Callbacks`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from deltaic.engine.spark.native.driver_classes import FOR_STREAMS, PACKAGE, SOURCES
 
 THREADS = 4
-"""Maximum number of calls from the JVM that run at once, and of py4j connections they use; further calls
+"""Maximum number of calls from the JVM that run at once, and so of their py4j connections; further calls
 wait."""
 
 _lock = threading.Lock()
@@ -20,8 +20,8 @@ _lock = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class _Counterpart:
-    """The Python side of a Java object. `target`: the object whose methods it calls. `context`: the context
-    variables of the thread that created it; calls run with a copy of them."""
+    """The Python side of a Java object. `target`: the object whose methods the Java object calls. `context`:
+    the context variables of the thread that created the object; calls run with a copy of them."""
 
     target: Any
     context: contextvars.Context
@@ -43,7 +43,7 @@ class Callbacks:
 
     @staticmethod
     def of(gateway: Any) -> Callbacks:
-        """The `Callbacks` of a gateway, created by the first call."""
+        """Returns the `Callbacks` of a gateway; the first call creates them."""
         with _lock:
             callbacks: Callbacks | None = gateway.__dict__.get("_deltaic_callbacks")
             if callbacks is None:
@@ -51,9 +51,9 @@ class Callbacks:
             return callbacks
 
     def create(self, name: str, target: Any, spark: Any, *arguments: Any) -> Any:
-        """A Java object of the class `name` of `driver_classes` that calls methods of `target`. Its
-        constructor takes `Calls`, the session, a token and `arguments`. `target` is referenced until the JVM
-        has collected the object."""
+        """Creates a Java object of the class `name` of `driver_classes`, which calls methods of `target`. The
+        class's constructor takes `Calls`, the session, a token and `arguments`. `target` is referenced until
+        the JVM has collected the object."""
         for token in self._calls.released().split(","):
             self._counterparts.pop(token, None)
         token = str(next(self._tokens))
@@ -65,28 +65,28 @@ class Callbacks:
             raise
 
     def rule(self) -> Any:
-        """The optimizer rule that replaces the leaves of tables by scans."""
+        """Creates the optimizer rule that replaces the leaves of tables by scans."""
         return self._create("PlanTables")
 
     def function(self, plan: Any) -> Any:
-        """A table function without arguments whose result is an analysed plan."""
+        """Creates a table function without arguments whose result is an analysed plan."""
         return self._create("PlanFunction", plan)
 
     def selected(self, rows: Any, lines: str) -> Any:
-        """A Java Dataset with columns of the Dataset `rows`. `lines`: as `Selected` of `driver_classes`
-        takes them."""
+        """Returns a Java Dataset with columns of the Dataset `rows`. `lines`: the columns, as `Selected` of
+        `driver_classes` takes them."""
         return self._one("Selected").of(rows, lines)
 
     def directories(self, rows: Any, statuses: Any, positions: bytes | None, predicate: Any | None) -> Any:
-        """Seq[PartitionDirectory] of files, by `FileListing` of `listing_classes`."""
+        """Returns a Seq[PartitionDirectory] of files, by `FileListing` of `listing_classes`."""
         return self._one("FileListing").of(rows, statuses, positions, predicate)
 
     def filter_trees(self, filters: Any) -> str:
-        """A Seq of Catalyst expressions as JSON, by `FilterTrees` of `listing_classes`."""
+        """Returns a Seq of Catalyst expressions as JSON, by `FilterTrees` of `listing_classes`."""
         return str(self._one("FilterTrees").of(filters))
 
     def streaming(self, plan: Any) -> Any:
-        """The analysed plan with its leaves marked as those of a stream."""
+        """Returns the analysed plan with its leaves marked as those of a stream."""
         return self._create("StreamRows").of(plan)
 
     @property
@@ -95,7 +95,7 @@ class Callbacks:
         return len(self._counterparts)
 
     def _one(self, name: str) -> Any:
-        """The only object of a Java class without state."""
+        """Returns the only object of a Java class without state; the first call creates it."""
         if name not in self._shared:
             self._shared[name] = self._create(name)
         return self._shared[name]
@@ -107,8 +107,8 @@ class Callbacks:
         return self._classes[name](*arguments)
 
     def _compile(self, *names: str) -> None:
-        """Compiles classes in their order. Each gets a class loader whose parent is that of the class
-        before, so that it can use the classes before it."""
+        """Compiles classes in their order. The parent of a class's loader is the loader of the class before,
+        so that a class can use the classes before it."""
         for name in names:
             if name not in self._classes:
                 compiler = self._gateway.jvm.org.codehaus.janino.SimpleCompiler()
@@ -128,7 +128,7 @@ class _Proxy:
     def apply(self, token: str, arguments: Any) -> Any:
         counterpart = self._counterparts[token]
         name, *rest = arguments
-        # A copy, as a context runs only one call at a time, and Spark may plan two scans at once.
+        # A copy, because a context runs only one call at a time, and Spark may plan two scans at once.
         return counterpart.context.copy().run(getattr(counterpart.target, name), *rest)
 
     class Java:
@@ -136,11 +136,11 @@ class _Proxy:
 
 
 def _constructor(gateway: Any, cls: Any) -> Any:
-    """A function that creates objects of a Java class with one constructor."""
+    """Returns a function that creates objects of a Java class with one constructor."""
     constructor, array_list = cls.getConstructors()[0], gateway.jvm.java.util.ArrayList
 
     def make(*arguments: Any) -> Any:
-        # A list, as py4j cannot put a proxy into a Java array.
+        # A Java List, because py4j cannot put a proxy into a Java array.
         java_arguments = array_list()
         for argument in arguments:
             java_arguments.add(argument)

@@ -1,6 +1,5 @@
-"""Entries of Spark's session catalog: tables and views, by the driver's private classes of Spark 4.1 to 4.3.
-
-A name is a pair (schema, name).
+"""Reads and changes the entries of tables and views in Spark's session catalog, by private classes of Spark
+4.1 to 4.3. The argument `name` is a pair (schema, name).
 """
 
 from __future__ import annotations
@@ -14,29 +13,29 @@ _CATALOG = "org.apache.spark.sql.catalyst.catalog."
 
 
 def identifier(spark: Any, name: tuple[str, str]) -> Any:
-    """The Catalyst TableIdentifier of a name."""
+    """Returns the Catalyst TableIdentifier of a name."""
     schema = java_class(spark, "scala.Some")(name[0])
     return java_class(spark, "org.apache.spark.sql.catalyst.TableIdentifier")(name[1], schema)
 
 
 def current_schema(spark: Any) -> str:
-    """The schema (database) in which names without a schema are looked up."""
+    """Returns the schema (database) in which names without a schema are looked up."""
     return str(session_catalog(spark).getCurrentDatabase())
 
 
 def is_taken(spark: Any, name: tuple[str, str]) -> bool:
-    """True if a table of any format, or a permanent view, has the name."""
+    """True if a table of any format, or a persistent view, has the name."""
     return bool(session_catalog(spark).tableExists(identifier(spark, name)))
 
 
 def entry_of(spark: Any, name: tuple[str, str]) -> Any | None:
-    """The CatalogTable of a table or permanent view, None if there is none."""
+    """Returns the CatalogTable of a table or persistent view; None if there is none."""
     catalog, place = session_catalog(spark), identifier(spark, name)
     return catalog.getTableMetadata(place) if catalog.tableExists(place) else None
 
 
 def default_location(spark: Any, name: tuple[str, str]) -> str:
-    """The URI of the warehouse folder of a managed table."""
+    """Returns the URI of the warehouse folder of a managed table."""
     return str(session_catalog(spark).defaultTablePath(identifier(spark, name)))
 
 
@@ -51,8 +50,8 @@ def enter_table(spark: Any, name: tuple[str, str], location: str, *, managed: bo
 def enter_view(
     spark: Any, name: tuple[str, str], text: str, schema_json: str, comment: str | None, properties: Mapping[str, str], *, replaces: bool
 ) -> None:
-    """Creates the entry of a permanent view, or replaces it. `schema_json`: its columns; `properties`:
-    Spark's own (`view.query.out.…`)."""
+    """Creates the entry of a persistent view, or replaces it. `text`: the view's query. `schema_json`: its
+    columns. `properties`: Spark's properties of views (`view.query.out.…`)."""
     jvm = spark._jvm
     option = jvm.scala.Option.apply
     schema = jvm.org.apache.spark.sql.types.DataType.fromJson(schema_json)
@@ -70,7 +69,7 @@ def enter_view(
 
 
 def remove(spark: Any, name: tuple[str, str], *, purges: bool) -> None:
-    """Removes the entry of a table. The catalog in memory leaves the files of a managed table."""
+    """Removes the entry of a table. The in-memory catalog does not delete the files of a managed table."""
     session_catalog(spark).dropTable(identifier(spark, name), True, purges)
 
 
@@ -80,7 +79,7 @@ def rename(spark: Any, name: tuple[str, str], new: tuple[str, str]) -> None:
 
 
 def relocate(spark: Any, name: tuple[str, str], location: str) -> None:
-    """Gives the entry of a table another location. No file moves."""
+    """Changes the location of a table's entry. No file moves."""
     entry = entry_of(spark, name)
     assert entry is not None
     uri = spark._jvm.org.apache.hadoop.fs.Path(location).toUri()
@@ -89,7 +88,7 @@ def relocate(spark: Any, name: tuple[str, str], location: str) -> None:
 
 
 def _new_entry(spark: Any, name: tuple[str, str], kind: str, schema: Any, location: Any) -> Any:
-    """A CatalogTable. `location`: a Scala Option of a URI."""
+    """Returns a new CatalogTable. `location`: a Scala Option of a URI."""
     jvm = spark._jvm
     entries = jvm.org.apache.spark.sql.catalyst.catalog
     storage = _copied(entries.CatalogStorageFormat.empty(), locationUri=location)
@@ -101,6 +100,7 @@ def _new_entry(spark: Any, name: tuple[str, str], kind: str, schema: Any, locati
 
 
 def _copied(record: Any, **changes: Any) -> Any:
-    """A Scala case class with other values in some fields. Newer versions of Spark have more fields."""
+    """Returns a copy of a Scala case class with other values in some fields. All fields are passed by their
+    names, because newer versions of Spark have more of them."""
     fields = range(record.productArity())
     return record.copy(*(changes.get(str(record.productElementName(at)), record.productElement(at)) for at in fields))

@@ -1,9 +1,9 @@
-"""The SQL text of a Column for which Spark itself writes none: columns of a DataFrame (`frame.x`), lambdas,
-Python functions.
+"""Writes the SQL text of Columns, also of those for which Spark writes none: columns of a DataFrame
+(`frame.x`), lambdas, and Python functions.
 
-The tree of the Column is made anew of what has text: `frame.x` becomes `alias`.`x`, a lambda `(x, y) -> …`, a
-Python function the call of a temporary function of the session. Spark must read the same tree in the text, or
-there is none.
+The Column's tree is rebuilt of nodes that have SQL text: `frame.x` becomes `alias`.`x`, a lambda becomes `(x,
+y) -> …`, and a Python function becomes a call of a temporary function of the session. Spark must parse the
+text to the same tree; otherwise the Column has no text, which is an UnsupportedFeatureError.
 """
 
 from __future__ import annotations
@@ -17,82 +17,85 @@ from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureE
 from deltaic.sql_text import quote_name, spark_text
 
 _FUNCTIONS = "_deltaic_python_functions"
+"""Attribute of a session: the Python functions that are registered in it, with their names."""
 _VARIABLE = "__deltaic_"
-"""Before the names of lambda variables, so that no column of a table is hidden by one."""
+"""Prefix of the names of lambda variables, so that they hide no column of a table."""
 
 
 class Origins:
-    """Whose column a resolved Column is. `frames`: gives DataFrames, each with the alias by which a command
-    knows its columns, None for none; asked again for a column that is not known yet, as a DataFrame may be
-    made after a command has been begun. `spark`: the session that reads the text, the active one where it is
-    None."""
+    """The DataFrames whose columns a Column may use. `frames`: a function that returns DataFrames, each with
+    the alias that qualifies its columns in a command, or None. It is called again for an unknown column,
+    because a DataFrame may be created after the command was begun. `spark`: the session that parses the text;
+    None is the active session."""
 
     def __init__(self, frames: Callable[[], Iterable[tuple[Any, str | None]]] = tuple, spark: Any = None) -> None:
         self._frames, self.spark = frames, spark
         self._known: Mapping[int, set[tuple[str, ...]]] = {}
 
     def parts(self, attribute: Any, what: str) -> tuple[str, ...]:
-        """The name of a resolved column, qualified. UnsupportedFeatureError where it is none of the
-        DataFrames', or of two of them."""
+        """Returns the parts of a resolved column's qualified name. Raises UnsupportedFeatureError if the
+        column is of none of the DataFrames, or of two of them."""
         number = int(attribute.exprId().id())
         if number not in self._known:
-            self._known = self._listed()
-        found = self._known.get(number, set())
-        if len(found) == 1:
-            return next(iter(found))
-        problem = "of another DataFrame" if not found else "of target and source alike"
+            self._known = self._columns()
+        names = self._known.get(number, set())
+        if len(names) == 1:
+            return next(iter(names))
+        problem = "of another DataFrame" if not names else "of target and source alike"
         raise UnsupportedFeatureError(
             f"{what}: a column {problem}",
             found=str(attribute.name()),
             expected="a column of toDF() of this DeltaTable or of the source, col('alias.x'), or a string: an expression in SQL syntax",
         )
 
-    def _listed(self) -> dict[int, set[tuple[str, ...]]]:
-        known: dict[int, set[tuple[str, ...]]] = {}
+    def _columns(self) -> dict[int, set[tuple[str, ...]]]:
+        """Returns expression id -> qualified names of the DataFrames' columns."""
+        columns: dict[int, set[tuple[str, ...]]] = {}
         for frame, alias in self._frames():
             output = analyzed_plan(frame).output()
             for index in range(output.size()):
                 column = output.apply(index)
                 parts = (str(column.name()),) if alias is None else (alias, str(column.name()))
-                known.setdefault(int(column.exprId().id()), set()).add(parts)
-        return known
+                columns.setdefault(int(column.exprId().id()), set()).add(parts)
+        return columns
 
 
 def text_of(column: Any, what: str, origins: Origins) -> str:
-    """Returns SQL text of a Column: the text that Spark shows, if Spark parses it to the same expression;
-    else a text built from its tree."""
+    """Returns the SQL text of a Column: the text that Spark shows, if Spark parses it to the same expression,
+    else a text of the Column's tree. Raises UnsupportedFeatureError for a Column without SQL text. `what`:
+    name of the argument in errors."""
     from pyspark.sql import SparkSession
 
     session = origins.spark or SparkSession.getActiveSession()
     if session is None:
         raise InvalidArgumentError("no Spark session is active", where=what)
     expression, text = _expression(session, column._jc)
-    if (said := _as_written(session, expression, text)) is not None:
-        return said
+    if _is_parsed_to(session, expression, text):
+        return text
     try:
-        made = ColumnText(session, origins, what).of(expression)
+        tree_text = ColumnText(session, origins, what).of(expression)
     except DeltaError:
         raise
-    except Exception as error:  # whatever Spark's parser says of it: there is no text
+    except Exception as error:  # Spark does not parse the text
         raise _no_text(what, text) from error
-    if made is None:
+    if tree_text is None:
         raise _no_text(what, text)
-    return made
+    return tree_text
 
 
 class ColumnText:
-    """Writes the text of one Column. `what`: the argument that it is, for messages."""
+    """Writes the text of one Column. `what`: name of the argument in errors."""
 
     def __init__(self, session: Any, origins: Origins, what: str) -> None:
         self._session, self._origins, self._what = session, origins, what
         self._lambdas: dict[str, str] = {}
 
     def of(self, expression: Any) -> str | None:
-        """The text of a Catalyst expression, None where Spark reads another expression in it."""
-        wanted = self._rebuilt(expression, self._said)
-        text = self._text(wanted)
+        """Returns the text of a Catalyst expression; None if Spark parses the text to another expression."""
+        tree = self._rebuilt(expression, self._unresolved)
+        text = self._text(tree)
         parsed = self._parsed(text)
-        return text if self._plain(parsed).equals(self._plain(wanted)) else None
+        return text if self._plain(parsed).equals(self._plain(tree)) else None
 
     # --- trees
 
@@ -100,14 +103,15 @@ class ColumnText:
         return parsed_expression(self._session, text)
 
     def _rebuilt(self, node: Any, change: Callable[[Any], Any]) -> Any:
+        """Returns a tree in which `change` has replaced each node, children first."""
         from pyspark.sql.classic.column import _to_seq
 
         children = node.children()
         inner = [self._rebuilt(children.apply(index), change) for index in range(children.length())]
         return change(node.withNewChildren(_to_seq(self._session.sparkContext, inner)) if inner else node)
 
-    def _said(self, node: Any) -> Any:
-        """The node as the parser would make it."""
+    def _unresolved(self, node: Any) -> Any:
+        """Returns the node as Spark's parser creates it."""
         kind = _kind(node)
         if kind == "AttributeReference":
             return self._column(self._origins.parts(node, self._what))
@@ -129,14 +133,14 @@ class ColumnText:
 
     def _field(self, node: Any) -> Any:
         name = str(node.name().get())
-        made = self._parsed("x['y']")
+        example = self._parsed("x['y']")
         literal = self._parsed(spark_text(name))
-        return made.withNewChildren(self._seq([node.child(), literal]))
+        return example.withNewChildren(self._seq([node.child(), literal]))
 
     def _called(self, function: str, arguments: Any) -> Any:
-        places = [arguments.apply(index) for index in range(arguments.length())]
-        made = self._parsed(f"{function}({', '.join('NULL' for _ in places)})")
-        return made.withNewChildren(self._seq(places)) if places else made
+        values = [arguments.apply(index) for index in range(arguments.length())]
+        example = self._parsed(f"{function}({', '.join('NULL' for _ in values)})")
+        return example.withNewChildren(self._seq(values)) if values else example
 
     def _seq(self, items: list[Any]) -> Any:
         from pyspark.sql.classic.column import _to_seq
@@ -144,93 +148,98 @@ class ColumnText:
         return _to_seq(self._session.sparkContext, items)
 
     def _plain(self, tree: Any) -> Any:
-        """The tree with columns in the place of lambda variables: the parser takes every name in a lambda for
-        a variable."""
+        """Returns the tree with columns in place of lambda variables, because Spark parses every name in a
+        lambda as a variable."""
         return self._rebuilt(tree, lambda node: self._column(_parts(node)) if _kind(node) == "UnresolvedNamedLambdaVariable" else node)
 
     # --- text
 
     def _text(self, tree: Any) -> str:
+        """Returns the tree's text. A column whose name is a marker stands for each lambda while Spark writes
+        the rest, because Spark writes lambdas in another form."""
+
         def change(node: Any) -> Any:
             if _kind(node) != "LambdaFunction":
                 return node
-            given = node.arguments()
-            named = [quote_name(_parts(given.apply(index))[0]) for index in range(given.length())]
-            names = named[0] if len(named) == 1 else f"({', '.join(named)})"
+            arguments = node.arguments()
+            names = [quote_name(_parts(arguments.apply(index))[0]) for index in range(arguments.length())]
+            parameters = names[0] if len(names) == 1 else f"({', '.join(names)})"
             marker = f"{_VARIABLE}lambda{len(self._lambdas)}"
-            self._lambdas[marker] = f"{names} -> {self._filled(str(node.function().sql()))}"
+            self._lambdas[marker] = f"{parameters} -> {self._with_lambdas(str(node.function().sql()))}"
             return self._column((marker,))
 
-        return self._filled(str(self._rebuilt(tree, change).sql()))
+        return self._with_lambdas(str(self._rebuilt(tree, change).sql()))
 
-    def _filled(self, text: str) -> str:
-        """The text with lambdas in the place of their markers."""
-        return re.sub(rf"`?({_VARIABLE}lambda\d+)`?", lambda found: self._lambdas.get(found[1], found[0]), text)
+    def _with_lambdas(self, text: str) -> str:
+        """Returns the text with lambdas in place of their markers."""
+        return re.sub(rf"`?({_VARIABLE}lambda\d+)`?", lambda match: self._lambdas.get(match[1], match[0]), text)
 
     # --- Python functions
 
     def _registered(self, node: Any) -> str:
-        """The name of the temporary function of the session that is this Python function, the same for the
-        same function."""
-        known: list[tuple[Any, str]] = self._session.__dict__.setdefault(_FUNCTIONS, [])
+        """Returns the name of a temporary function of the session for a Python function. Equal functions get
+        the same name."""
+        functions: list[tuple[Any, str]] = self._session.__dict__.setdefault(_FUNCTIONS, [])
         function, kind = node.func(), node.evalType()
-        for other, name in known:
+        for other, name in functions:
             if other.func().equals(function) and other.evalType() == kind and other.dataType().equals(node.dataType()):
                 return name
-        name = f"{_VARIABLE}function{len(known)}"
+        name = f"{_VARIABLE}function{len(functions)}"
         maker = self._session._jvm.org.apache.spark.sql.execution.python.UserDefinedPythonFunction
-        made = maker(name, function, node.dataType(), kind, node.udfDeterministic(), *([] for _ in range(self._more_of_functions)))
-        self._session._jsparkSession.udf().registerPython(name, made)
-        known.append((node, name))
+        java_function = maker(name, function, node.dataType(), kind, node.udfDeterministic(), *([] for _ in range(self._list_arguments)))
+        self._session._jsparkSession.udf().registerPython(name, java_function)
+        functions.append((node, name))
         return name
 
     @property
-    def _more_of_functions(self) -> int:
-        """Number of lists behind the maker of a Python function: two since Spark 4.3, for functions that
-        Spark can write as expressions."""
+    def _list_arguments(self) -> int:
+        """Number of lists at the end of the arguments of `UserDefinedPythonFunction`: two since Spark 4.3,
+        for functions that Spark can write as expressions; they are empty here."""
         classes = self._session._jvm.java.lang.Class
         constructors = classes.forName("org.apache.spark.sql.execution.python.UserDefinedPythonFunction").getConstructors()
         return int(constructors[0].getParameterCount()) - 5
 
 
-def _as_written(session: Any, expression: Any, text: str) -> str | None:
+def _is_parsed_to(session: Any, expression: Any, text: str) -> bool:
+    """True if Spark parses the text to the expression."""
     try:
         parsed = parsed_expression(session, text)
-        return text if parsed.equals(expression) or _are_same_structs(session, parsed, expression) else None
-    except Exception:  # Spark's parser does not take the text
-        return None
+        return bool(parsed.equals(expression)) or _are_same_structs(session, parsed, expression)
+    except Exception:  # Spark does not parse the text
+        return False
 
 
 _DEEP = re.compile(r"(?:\b(?:or|and)\(){32}")
+"""Matches a text with 32 nested ORs or ANDs, as `or(or(…`."""
 
 
 def _expression(session: Any, column: Any) -> tuple[Any, str]:
-    """Spark's expression of a column, and its text; of long chains of ORs and ANDs as a tree of few
-    levels."""
-    made: Any = None
-    failed: Exception | None = None
+    """Returns Spark's expression of a column, and its text. A long chain of ORs or ANDs becomes a tree of few
+    levels (see `_balanced`)."""
+    expression: Any = None
+    failure: Exception | None = None
     try:
-        made = expression_of(session, column)
-        text = str(made.sql())
+        expression = expression_of(session, column)
+        text = str(expression.sql())
         if _DEEP.search(text) is None:
-            return made, text
-    except Exception as error:  # Spark's recursions end at some hundred levels
-        failed = error
-    flat = _balanced(session, column)
-    if flat is None and failed is not None:
-        raise failed
-    made = made if flat is None else expression_of(session, flat)
-    return made, str(made.sql())
+            return expression, text
+    except Exception as error:  # Spark's recursions fail at some hundred levels
+        failure = error
+    balanced = _balanced(session, column)
+    if balanced is None and failure is not None:
+        raise failure
+    expression = expression if balanced is None else expression_of(session, balanced)
+    return expression, str(expression.sql())
 
 
 def _balanced(session: Any, column: Any) -> Any | None:
-    """`a | b | c | …` as Python makes it is a tree as deep as it is long: `((a | b) | c) | …`. The same chain
-    as `(a | b) | (c | d)`, whose depth is the logarithm of its length; None where the column is no chain of
-    ORs or ANDs."""
+    """Returns a chain of ORs or ANDs as a balanced tree; None for any other column. Python makes a tree of `a
+    | b | c | …` that is as deep as the chain is long: `((a | b) | c) | …`. The depth of the balanced tree `(a
+    | b) | (c | d)` is the logarithm of the length."""
     try:
         node = column.node()
         return None if _junction(node) is None else _rebalanced(session._jvm.org.apache.spark.sql.Column, node)
-    except Exception:  # Spark's internal classes have another form: the error that is known already says what is wrong
+    except Exception:  # Spark's internal classes have another form: the caller raises the error that it has
         return None
 
 
@@ -245,11 +254,11 @@ def _rebalanced(as_column: Any, node: Any) -> Any:
     operands, pending = [], [node]
     while pending:
         each = pending.pop()
-        if (found := _junction(each)) == kind:
+        if (inner_kind := _junction(each)) == kind:
             pair = each.arguments()
             pending += [pair.apply(1), pair.apply(0)]
         else:
-            operands.append(as_column(each) if found is None else _rebalanced(as_column, each))
+            operands.append(as_column(each) if inner_kind is None else _rebalanced(as_column, each))
     while len(operands) > 1:
         pairs = [getattr(left, kind)(right) for left, right in zip(operands[::2], operands[1::2], strict=False)]
         operands = [*pairs, *operands[2 * len(pairs) :]]
@@ -257,12 +266,12 @@ def _rebalanced(as_column: Any, node: Any) -> Any:
 
 
 def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
-    """True if two expressions differ only in how struct(...) is made, which to the parser is no call of a
-    function, and in the ids of the names in it."""
+    """True if two expressions differ only in the node of struct(...), which the parser does not represent as
+    a function call, and in the ids of the names in it."""
     from pyspark.sql import functions as F
     from pyspark.sql.classic.column import _to_seq
 
-    made = session._jvm.org.apache.spark.sql.catalyst.expressions
+    catalyst = session._jvm.org.apache.spark.sql.catalyst.expressions
 
     def rebuilt(node: Any, change: Callable[[Any], Any]) -> Any:
         children = node.children()
@@ -271,13 +280,13 @@ def _are_same_structs(session: Any, parsed: Any, expression: Any) -> bool:
 
     def as_parsed(node: Any) -> Any:
         is_call = node.nodeName() == "UnresolvedFunction" and node.nameParts().mkString(".") == "struct"
-        return made.CreateStruct.create(node.children()) if is_call else node
+        return catalyst.CreateStruct.create(node.children()) if is_call else node
 
     def without_ids(node: Any) -> Any:
         if node.nodeName() != "Alias":
             return node
         name = expression_of(session, F.lit(node.name())._jc)
-        return made.CreateNamedStruct(_to_seq(session.sparkContext, [name, node.child()]))
+        return catalyst.CreateNamedStruct(_to_seq(session.sparkContext, [name, node.child()]))
 
     if "struct(" not in str(expression.sql()):
         return False

@@ -17,13 +17,13 @@ from deltaic.engine.spark.native.deleted_rows import column_of, expression_of
 from deltaic.engine.spark.native.jvm import EXPRESSIONS, Jvm
 
 NOISE_BITS = 20
-"""Random bits behind a key, by which rows of one key are divided over several files."""
+"""Number of random bits behind a key, by which rows with the same key are divided over several files."""
 
 
 def key_column(jvm: Jvm, texts: Sequence[str], boundaries: Sequence[pa.Array]) -> tuple[Any, int] | None:
-    """A column (bigint) with the Z-order key of the expressions `texts`, and its number of bits; None if a
-    type is not handled or the key has more than 63 bits. `boundaries`: for each expression, the ascending
-    limits of its ranges."""
+    """Returns a column (bigint) with the Z-order key of the expressions `texts`, and its number of bits; None
+    if a type is not handled or the key would have more than 63 bits. `boundaries`: for each expression, the
+    ascending limits of its ranges."""
     from pyspark.sql import functions as F
 
     bits = max(1, max(map(len, boundaries)).bit_length())
@@ -36,8 +36,8 @@ def key_column(jvm: Jvm, texts: Sequence[str], boundaries: Sequence[pa.Array]) -
         values, plain = form
         range_id = F.coalesce(position(jvm, F.expr(values), _numbers(limits, plain)).cast("long"), F.lit(0))
         ids.append(range_id)
-    # The bits of the range ids are interleaved, the first column's highest: of ids ab and cd comes the key
-    # acbd.
+    # The bits of the range ids are interleaved, those of the first column as the higher ones: the key of the
+    # ids ab and cd (bits a, b, c, d) is acbd.
     key = None
     for bit in range(bits):
         for number, range_id in enumerate(ids):
@@ -47,8 +47,8 @@ def key_column(jvm: Jvm, texts: Sequence[str], boundaries: Sequence[pa.Array]) -
 
 
 def position(jvm: Jvm, values: Any, limits: Any) -> Any:
-    """A column with the number of `limits` that are less than the value; null for null. `limits`: a NumPy
-    array of int64 or float64, ascending and without repeats."""
+    """Returns a column with the number of `limits` that are less than the value; null for null. `limits`: a
+    NumPy array of int64 or float64, ascending and without duplicates."""
     from pyspark.sql import functions as F
 
     kind = jvm.get("long") if limits.dtype == np.int64 else jvm.get("double")
@@ -71,10 +71,10 @@ def position(jvm: Jvm, values: Any, limits: Any) -> Any:
 
 
 def spread(jvm: Jvm, keyed: Any, key: str, bits: int, sampled: Any, tasks: int, *, noise: bool) -> Any | None:
-    """The rows in `tasks` partitions of about equal size by ranges of the column `key`. `bits`: number of
-    bits of a key. `sampled`: a NumPy array of keys, from which the ranges are computed. `noise`: rows of one
-    key may be divided over several partitions. The result is None if key and noise do not fit into 63
-    bits."""
+    """Returns the rows of `keyed` in `tasks` partitions of about equal size, by ranges of the column `key`;
+    None if key and noise do not fit into 63 bits. `bits`: number of bits of a key. `sampled`: a NumPy array
+    of keys, from which the ranges are computed. `noise`: True if rows with the same key may be divided over
+    several partitions."""
     from pyspark.sql import functions as F
 
     if not len(sampled) or bits + NOISE_BITS > 63 or not hasattr(keyed, "repartitionById"):
@@ -89,8 +89,8 @@ def spread(jvm: Jvm, keyed: Any, key: str, bits: int, sampled: Any, tasks: int, 
 
 
 def _form(text: str, data_type: pa.DataType) -> tuple[str, pa.DataType] | None:
-    """SQL of the expression as a number in the order of its values, and the Arrow type to which boundaries
-    are cast."""
+    """Returns the SQL of a number that sorts as the expression's values do, and the Arrow type to which
+    boundaries are cast; None for types without such a number."""
     if pa.types.is_signed_integer(data_type):
         return f"CAST({text} AS BIGINT)", pa.int64()
     if pa.types.is_date32(data_type):
@@ -98,7 +98,7 @@ def _form(text: str, data_type: pa.DataType) -> tuple[str, pa.DataType] | None:
     if pa.types.is_timestamp(data_type) and data_type.tz is not None:
         return f"unix_micros({text})", pa.int64()
     if pa.types.is_floating(data_type):
-        # `binarySearch` orders -0.0 before 0.0. To Spark both are equal, and so are all NaNs.
+        # `binarySearch` orders -0.0 before 0.0. For Spark both are equal, and so are all NaNs.
         wide = f"CAST({text} AS DOUBLE)"
         return f"CASE WHEN isnan({wide}) THEN double('NaN') WHEN {wide} = 0 THEN 0.0D ELSE {wide} END", pa.float64()
     return None
@@ -110,7 +110,7 @@ def _numbers(limits: pa.Array, plain: pa.DataType) -> Any:
 
 
 def _java_array(jvm: Jvm, kind: Any, values: Any) -> Any:
-    """A long[] or double[] of a NumPy array. The bytes are sent in one call."""
+    """Returns a NumPy array as long[] or double[]. The bytes are sent in one call."""
     array = jvm.gateway.new_array(kind, len(values))
     if len(values):
         buffer = jvm.get("java.nio.ByteBuffer").wrap(bytearray(values.astype(values.dtype.newbyteorder(">")).tobytes()))

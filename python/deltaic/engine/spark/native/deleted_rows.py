@@ -1,8 +1,8 @@
-"""A Catalyst expression that tells whether a row's index is in the deletion vector of its file, or in the
-file's selected row indexes.
+"""A Catalyst expression that is true if a row's index is in the deletion vector of its file, or in the file's
+selected row indexes.
 
 The row indexes are a constant of the file, so each task gets those of its own files. Nothing is joined or
-broadcast: the look-up is part of the generated code of the scan's stage.
+broadcast: the generated code of the scan's stage looks up each row's index.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ most one of them is not null."""
 
 
 def in_row_indexes(jvm: Jvm, names: Sequence[str]) -> Any:
-    """Column: True if the row's index is in the row indexes of its file. `names`: those of INDEX_COLUMNS
-    that the frame has."""
+    """Returns a column that is true if the row's index is in the row indexes of its file. `names`: those of
+    INDEX_COLUMNS that the frame has."""
     from pyspark.sql import functions as F
 
     condition = None
@@ -36,9 +36,9 @@ def in_row_indexes(jvm: Jvm, names: Sequence[str]) -> Any:
 
 
 def _in_bits(jvm: Jvm) -> Any:
-    """`bits[row_index]`, False behind the end, for a row whose file has bits. `BitSetMethods.isSet` reads
-    memory without a check, so the comparison with the length must come before it. `KnownNotNull` keeps
-    checks for null out of the generated code."""
+    """Returns the column `bits[row_index]`, false behind the end, for a row whose file has bits.
+    `BitSetMethods.isSet` reads memory without a check, so the comparison with the length must come first.
+    `KnownNotNull` keeps checks for null out of the generated code."""
     from pyspark.sql import functions as F
 
     bits, row_index = (_tagged(jvm, "KnownNotNull", F.col(name)) for name in (BITS, ROW_INDEX))
@@ -95,11 +95,12 @@ def _in_roaring(jvm: Jvm) -> Any:
 
 
 def opaque(jvm: Jvm, column: Any) -> Any:
-    """The column behind an expression without cost that Spark pushes no condition through."""
+    """Wraps a column in an expression without cost, through which Spark pushes no condition."""
     return _tagged(jvm, "KnownNullable", column)
 
 
 def _tagged(jvm: Jvm, tag: str, column: Any) -> Any:
+    """Wraps a column in an expression without cost that tells Spark whether the column may be null."""
     return column_of(jvm, jvm.get(EXPRESSIONS + tag)(expression_of(jvm, column)))
 
 

@@ -2,9 +2,9 @@
 driver's JVM by Janino, the compiler that Spark contains for its generated code.
 
 Spark calls a `FileIndex` from threads of its pools, and creates new threads all the time. py4j opens a
-socket and a Python thread for each JVM thread that calls Python, and never closes them. Therefore no class
-is a py4j proxy: all calls to Python go through the few threads of one pool (`Calls`). A Java object has the
-token of its Python counterpart. After the JVM has collected the object, `released` returns its token, and
+socket and a Python thread for each JVM thread that calls Python, and never closes them. Therefore the classes
+are no py4j proxies: all calls to Python go through the few threads of one pool (`Calls`). A Java object has
+the token of its Python counterpart. After the JVM has collected the object, `released` returns its token, and
 Python drops the counterpart.
 """
 

@@ -1,8 +1,8 @@
-"""The Python side of Spark's `FileIndex`: the files of a scan with their constants, selected when Spark
-plans a query.
+"""The Python side of Spark's `FileIndex`: lists the files of a scan with their constants when Spark plans a
+query.
 
-Errors of Spark's Java interfaces are found before that, when the scan is created (`rehearse`), since the
-public path can be used only until then.
+When the scan is created, `rehearse` calls Spark's Java interfaces once, because the public path can be used
+only until then: during query planning it would be too late.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from deltaic.plan.nodes import Scan
 
 
 class FileIndex:
-    """The files of `scan` as Spark lists them. `key`: Spark takes two indexes with equal keys for equal.
+    """The files of `scan`, as Spark lists them. `key`: Spark considers two indexes with equal keys as equal.
     `schema`: a pyspark StructType of the files' constants."""
 
     def __init__(self, jvm: Jvm, key: str, files: Files, schema: Any, scan: Scan) -> None:
@@ -33,13 +33,14 @@ class FileIndex:
         self._whole: Any = None
 
     def java(self) -> Any:
-        """The Java `FileIndex`, which calls the methods of this object."""
+        """Creates the Java `FileIndex`, which calls the methods of this object."""
         return self._jvm.callbacks.create("ScanFiles", self, self._jvm.spark, self._key, self._files.size, self._schema)
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
-        """Seq[PartitionDirectory] of the files for whose constants the partition filters are true, without
-        those whose statistics show that no row matches the data filters. Both filters are a Seq of Catalyst
-        expressions. Spark evaluates the data filters for each row again, but not the partition filters."""
+        """Returns a Seq[PartitionDirectory] of the files for whose constants the partition filters are true,
+        without files whose statistics show that no row matches the data filters. Each argument is a Seq of
+        Catalyst expressions. Spark evaluates the data filters for each row again, but not the partition
+        filters."""
         files = self._files.selected(self._hint([partition_filters, data_filters] if self._files.by_partition else [data_filters]))
         if files.positions is None and not partition_filters.size() and not self._files.by_partition:
             if self._whole is None:
@@ -51,26 +52,26 @@ class FileIndex:
         return self._jvm.partition_directories(files.rows, files.statuses, files.positions, predicate)
 
     def _hint(self, filters: list[Any]) -> _core.Predicate | None:
-        """Translates Spark's filters into a predicate that prunes files; None if none can be translated.
-        Spark evaluates the filters anyway."""
+        """Returns a predicate that prunes files by Spark's filters; None if no filter can be converted. Spark
+        evaluates all filters anyway."""
         try:
-            translated = [skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()]
+            all_predicates = [skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()]
         except Exception as error:
             if not is_unexpected(error):
                 raise
             log.debug("Spark's filters cannot be translated, no file is skipped", exc_info=error)
             return None
-        predicates = [each for each in translated if each is not None]
+        predicates = [each for each in all_predicates if each is not None]
         return reduce(lambda all, other: all & other, predicates) if predicates else None
 
     def one(self, predicate: Any) -> Any:
-        """Like `listFiles`, but of a single file, with a predicate on its constants."""
+        """Like `listFiles`, for a single file and with a predicate on its constants."""
         return self._directories(self._files.one(), predicate)
 
 
 def java_relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str, str]) -> Any:
-    """A HadoopFsRelation over a Java `FileIndex`: the columns of `data`, then those of `constants` (both
-    pyspark StructTypes). `options`: of Spark's Parquet reader."""
+    """Creates a HadoopFsRelation over a Java `FileIndex`. Its columns are those of `data`, then those of
+    `constants` (both pyspark StructTypes). `options`: options of Spark's Parquet reader."""
     return jvm.get(DATASOURCES + "HadoopFsRelation")(
         index,
         jvm.schema(constants.json()),
@@ -83,18 +84,18 @@ def java_relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict
 
 
 def relation_frame(jvm: Jvm, java: Any) -> Any:
-    """A DataFrame of a HadoopFsRelation."""
+    """Returns a DataFrame of a HadoopFsRelation."""
     from pyspark.sql import DataFrame
 
     return DataFrame(jvm.spark._jsparkSession.baseRelationToDataFrame(java), jvm.spark)
 
 
 def selected(jvm: Jvm, rows: Any, columns: Sequence[Plain]) -> Any:
-    """The DataFrame with these columns, by one call to the JVM. `DataFrame.select` makes four calls for each
-    column."""
+    """Returns the DataFrame with these columns, by one call to the JVM: `DataFrame.select` makes four calls
+    for each column."""
     from pyspark.sql import DataFrame
 
-    lines = [(each.there, each.name, "opaque" if each.opaque else "", each.metadata) for each in columns]
+    lines = [(each.source, each.name, "opaque" if each.opaque else "", each.metadata) for each in columns]
     dataset = jvm.callbacks.selected(rows._jdf, "\0".join(itertools.chain.from_iterable(lines)))
     return DataFrame(dataset, jvm.spark)
 
@@ -114,7 +115,7 @@ def rehearse(jvm: Jvm, index: FileIndex, constants: Any, frame: Any) -> None:
     interfaces can still be used; during query planning it would be too late.
 
     `constants`: a pyspark StructType of the index's constants. `frame`: the relation over the index, whose
-    last column is one of the constants. TypeError if the index does not return the one file."""
+    last column is one of the constants. Raises TypeError if the index does not return the one file."""
     from pyspark.sql import functions as F
 
     if jvm.is_rehearsed:
@@ -123,7 +124,7 @@ def rehearse(jvm: Jvm, index: FileIndex, constants: Any, frame: Any) -> None:
     plan = frame.where(constant.isNull() | constant.isNotNull())._jdf.queryExecution().analyzed()
     schema = jvm.schema(constants.json())
     rehearsal, filters = _Rehearsal(jvm, index, schema), jvm.seq(plan.condition())
-    # Called from Python first: py4j would log an error that is raised in a call from the JVM.
+    # Python calls the method first, because py4j would log an error that is raised in a call from the JVM.
     rehearsal.listFiles(filters, jvm.seq())
     java = jvm.callbacks.create("ScanFiles", rehearsal, jvm.spark, "rehearsal", 1, schema)
     directories = java.listFiles(filters, jvm.seq())

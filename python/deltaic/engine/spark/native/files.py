@@ -1,6 +1,6 @@
 """The files of a scan as Java objects, each with its constants (partition values, deletion vector, ...). The
-files are listed when the scan is created, or selected for each query. Objects are created in bulk, as each
-call to the JVM takes time."""
+files are listed when the scan is created, or selected for each query. Objects are created in bulk, because
+each call to the JVM takes time."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ class Files(Protocol):
     """The files of one scan."""
 
     size: int
-    """Total bytes of the files, which Spark takes for the size of the scan's rows."""
+    """Total bytes of the files, which Spark uses as the size of the scan's rows."""
 
     @property
     def by_partition(self) -> bool:
-        """True if partition filters should prune files here, too. They are evaluated for each selected file
-        anyway, so this only saves work."""
+        """True if `selected` should prune files by partition filters, too. They are evaluated for each
+        selected file anyway, so this only saves work."""
 
     def selected(self, hint: _core.Predicate | None) -> JvmFiles:
-        """The files whose rows may match `hint`, and perhaps others; all files if `hint` is None."""
+        """Returns the files whose rows may match `hint`, and perhaps others; all files if `hint` is None."""
 
     def one(self) -> JvmFiles:
-        """One file with constants of the scan's types, for `file_index.rehearse`."""
+        """Returns one file with constants of the scan's types, for `file_index.rehearse`."""
 
 
 class ListedFiles:
@@ -88,7 +88,7 @@ class ListedFiles:
         return JvmFiles(self._all.rows, self._all.statuses, positions, len(positions))
 
     def _of(self, positions: Any | None) -> JvmFiles:
-        """The files at these positions (a NumPy array), or all files for None."""
+        """Returns the files at these positions (a NumPy array), or all files for None."""
         constants, statuses = self._constants, self._statuses
         if positions is not None:
             indexes = pa.array(positions)
@@ -96,7 +96,8 @@ class ListedFiles:
         return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
 
     def _matching(self, hint: _core.Predicate) -> Any | None:
-        """Positions (a NumPy array) of the files that the statistics cannot rule out, None for all files."""
+        """Returns the positions (a NumPy array) of the files that the statistics do not rule out; None for
+        all files."""
         matching = _core.filter_adds(self._adds, self._table_schema, hint)
         if matching.num_rows == self._adds.num_rows:
             return None
@@ -113,9 +114,9 @@ Describe: TypeAlias = Callable[[pa.Table], tuple[pa.Table, Any]]
 class SelectedFiles:
     """Files that are selected for each query by its filters.
 
-    `marked`: True for the files with a deletion vector, False for those without. `describe`: add actions ->
-    the files' constants, with the columns of `schema` (a pyspark StructType), and their statuses. `invent`:
-    constants and status of a file that does not exist."""
+    `marked`: True for the files with a deletion vector, False for those without. `describe`: a function from
+    add actions to the files' constants, with the columns of `schema` (a pyspark StructType), and their
+    statuses. `invent`: a function that returns constants and status of a file that does not exist."""
 
     by_partition = True
 
@@ -128,21 +129,22 @@ class SelectedFiles:
         self._last: tuple[str | None, JvmFiles] | None = None
 
     def selected(self, hint: _core.Predicate | None) -> JvmFiles:
-        """Like `Files.selected`. Spark lists the files several times for one query, so the last result is
-        kept, unless it is large: the JVM's garbage collector decides how long this object lives."""
+        """Like `Files.selected`. The last result is cached, because Spark lists the files several times for
+        one query. A large result is not: this object lives until the JVM's garbage collector frees it."""
         key = None if hint is None else hint.json
         if self._last is not None and self._last[0] == key:
             return self._last[1]
         adds = self._later.files(hint)
         has_vector = adds["deletionVector"].is_valid()
-        converted = self._of(*self._describe(adds.filter(has_vector if self._marked else pc.invert(has_vector))))
-        if converted.count <= MANY_FILES:
-            self._last = key, converted
-        return converted
+        files = self._of(*self._describe(adds.filter(has_vector if self._marked else pc.invert(has_vector))))
+        if files.count <= MANY_FILES:
+            self._last = key, files
+        return files
 
     def _of(self, constants: pa.Table, statuses: Any) -> JvmFiles:
         return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
 
     def one(self) -> JvmFiles:
-        """A file that does not exist: to find one that does, the log would have to be read."""
+        """Returns a file that does not exist, because the log would have to be read to find an existing
+        one."""
         return self._of(*self._invent())

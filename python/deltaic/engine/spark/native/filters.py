@@ -1,5 +1,5 @@
-"""The filters that Spark passes to a file index. Filters on the files' constants are evaluated exactly;
-filters on data columns become predicates on statistics, which prune files."""
+"""Converts the filters that Spark passes to a file index. Filters on the files' constants are evaluated
+exactly; filters on data columns become predicates on statistics, which prune files."""
 
 from __future__ import annotations
 
@@ -21,19 +21,20 @@ _COMPARISONS = {
     "LessThanOrEqual": "<=",
 }
 MOST_VALUES = 200
-"""Maximum number of values of an IN that prunes files; an IN with more prunes none."""
+"""Maximum number of values of an IN that prunes files; an IN with more values prunes none."""
 
 INTERPRETED_FILES = 5000
-"""Maximum number of files for which a predicate is interpreted; for more it is compiled to bytecode, which
-takes longer than to interpret it for a few."""
+"""Maximum number of files for which a predicate is interpreted. For more files it is compiled to bytecode,
+which takes longer than interpreting it a few times."""
 
 _YEAR_1900 = -2_208_902_400_000
 """1900-01-02 UTC in milliseconds since 1970."""
 
 
 def exact_predicate(jvm: Jvm, filters: Any, schema: Any, files: int) -> Any | None:
-    """The conjunction of Catalyst expressions as a `BasePredicate` on rows with the columns of `schema` (a
-    Java StructType); None if there are no expressions. `files`: number of rows on which it is evaluated."""
+    """Returns the conjunction of Catalyst expressions as a `BasePredicate` on rows with the columns of
+    `schema` (a Java StructType); None if there are no expressions. `files`: number of rows for which it will
+    be evaluated."""
     count = filters.size()
     if not count:
         return None
@@ -41,25 +42,26 @@ def exact_predicate(jvm: Jvm, filters: Any, schema: Any, files: int) -> Any | No
     for index in range(1, count):
         whole = jvm.get(EXPRESSIONS + "And")(whole, filters.apply(index))
     places = {name.lower(): index for index, name in enumerate(attributes)}
-    known = jvm.companion("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(schema)
+    columns = jvm.companion("org.apache.spark.sql.catalyst.types.DataTypeUtils").toAttributes(schema)
     references = whole.references().toSeq()
     for index in range(references.size()):
         attribute = references.apply(index)
-        known = known.updated(places[attribute.name().lower()], attribute)
+        columns = columns.updated(places[attribute.name().lower()], attribute)
     predicates = jvm.companion(EXPRESSIONS + "Predicate")
     if files > INTERPRETED_FILES:
-        return predicates.create(whole, known)
-    bound = jvm.companion(EXPRESSIONS + "BindReferences").bindReference(whole, jvm.get(EXPRESSIONS + "package$AttributeSeq")(known), False)
+        return predicates.create(whole, columns)
+    bound = jvm.companion(EXPRESSIONS + "BindReferences").bindReference(
+        whole, jvm.get(EXPRESSIONS + "package$AttributeSeq")(columns), False
+    )
     return predicates.createInterpreted(bound)
 
 
 def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
-    """Translates Spark's filters into the predicate tree, as far as possible; None if nothing can be
-    translated. The filters name columns as data files do; the predicate names them as `schema` and
-    `table_schema` of the table do.
+    """Converts the filters of Spark that have a form in the predicate tree; None if none has. The filters
+    have the physical column names of data files; the predicate has the names of `schema` and `table_schema`.
 
-    The predicate may only prune: it is true for each row that matches the filters, and Spark evaluates the
-    filters itself. Of `a = 1 AND f(b)` it is `a = 1`."""
+    The predicate may be used to prune files only: it is true for each row that matches the filters, and may
+    be true for others. For `a = 1 AND f(b)` it is `a = 1`."""
     conjunction: _core.Predicate | None = None
     for tree in _trees(jvm, filters):
         node = None if tree is None else _weaker(tree)
@@ -68,16 +70,17 @@ def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _co
         try:
             predicate = _core.Predicate.from_json(json.dumps(_named(node, schema)), table_schema)
         except (DeltaError, LookupError):
-            # The literal is no value of the column's type, or the column is the scan's, not the table's.
+            # The literal is no value of the column's type, or the column is one of the scan and not the
+            # table's.
             continue
         conjunction = predicate if conjunction is None else conjunction & predicate
     return conjunction
 
 
 def partition_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
-    """The conjunction of Catalyst conditions on partition columns, under the table's own names. It is true
-    for exactly the rows for which the conditions are. None if a condition reads another column, or has no
-    exact form in the predicate tree."""
+    """Returns the conjunction of Catalyst conditions on partition columns, with the table's column names. It
+    is true for exactly the rows for which the conditions are. Returns None if a condition reads another
+    column, or has no exact form in the predicate tree."""
     try:
         parts = _exact_nodes(jvm, filters)
     except Exception as error:
@@ -109,9 +112,9 @@ _EXACT = frozenset({"byte", "short", "integer", "long", "date", "string", "boole
 
 
 def _has_exact_values(field: Field) -> bool:
-    """True if Spark compares the values of a partition column as they are in the log. It pads those of
-    CHAR(n), compares text with a collation by that, and values of a changed type may have the old type's
-    form."""
+    """True if Spark compares the values of a partition column in the form that they have in the log. It does
+    not for CHAR(n), whose values it pads, for text with a collation, and for a column with a changed type,
+    whose values may have the form of the old type."""
     others = ("delta.typeChanges", CHAR_TYPES, "__COLLATIONS")
     return field.type in _EXACT and not any(key in field.metadata for key in others)
 
@@ -122,8 +125,8 @@ def _operators(node: dict[str, Any]) -> set[str]:
 
 
 def _named(node: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """The node with the table's own column names in place of those in data files. LookupError for an unknown
-    column."""
+    """Returns the node with the table's column names in place of the physical names. Raises LookupError for
+    an unknown column."""
     named = dict(node)
     if "column" in node:
         named["column"] = _logical(node["column"], schema)
@@ -144,15 +147,15 @@ def _logical(path: list[str], schema: Schema) -> list[str]:
 
 
 def _trees(jvm: Jvm, filters: Any) -> list[dict[str, Any] | None]:
-    """The filters of Spark's data sources for a Seq of Catalyst expressions, as `FilterTrees` of
-    `listing_classes` has them."""
+    """Converts a Seq of Catalyst expressions to filters of Spark's data sources, in the JSON form of
+    `FilterTrees` of `listing_classes`."""
     trees: list[dict[str, Any] | None] = json.loads(jvm.callbacks.filter_trees(filters))
     return trees
 
 
 def _weaker(tree: dict[str, Any]) -> dict[str, Any] | None:
-    """The JSON of a predicate that is true wherever the filter is, and perhaps elsewhere. None if no part of
-    the filter can be translated."""
+    """Returns the JSON of a predicate that is true if the filter is, and perhaps for other rows; None if no
+    part of the filter can be converted."""
     if tree["kind"] != "And":
         return _node(tree)
     parts = [part for side in tree["parts"] if (part := _weaker(side)) is not None]
@@ -160,7 +163,7 @@ def _weaker(tree: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def _node(tree: dict[str, Any]) -> dict[str, Any] | None:
-    """The JSON of the predicate tree for a filter; None if the predicate tree has no such form."""
+    """Returns the JSON of the predicate for a filter; None if the predicate tree has no such form."""
     kind, parts = tree["kind"], tree["parts"]
     if kind in ("And", "Or"):
         sides = [_node(side) for side in parts]
@@ -188,14 +191,14 @@ def _compared(op: str, attribute: str, values: list[dict[str, Any]]) -> dict[str
     return {"op": op, "column": column, **({"literals": texts} if op == "in" else {"literal": texts[0]})}
 
 
-_AS_THEY_ARE = frozenset(
+_TEXT_TYPES = frozenset(
     {"Boolean", "Byte", "Short", "Integer", "Long", "Float", "Double", "BigDecimal", "String", "Date", "LocalDate", "Instant"}
 )
 """Java types whose text has the form of PROTOCOL.md's "Partition Value Serialization"."""
 
 
 def _text(value: dict[str, Any]) -> str | None:
-    """A filter's value as text, in the form of PROTOCOL.md; None for a value without such a form."""
+    """Returns a filter's value as text in the form of PROTOCOL.md; None for a value without such a form."""
     kind, text = value["type"], str(value["text"])
     if kind == "Timestamp":
         # Before 1900, java.sql.Timestamp uses the Julian calendar or local mean time, and is not Spark's
@@ -203,4 +206,4 @@ def _text(value: dict[str, Any]) -> str | None:
         return text if value["milliseconds"] > _YEAR_1900 else None
     if kind == "LocalDateTime":
         return text.replace("T", " ")
-    return text if kind in _AS_THEY_ARE else None
+    return text if kind in _TEXT_TYPES else None

@@ -1,9 +1,8 @@
-"""A log store over the driver's Hadoop file system, for locations that only Hadoop reaches: HDFS,
-federations, file systems of other vendors.
+"""`HadoopStore`, a LogStore over the driver's Hadoop file system, for locations that only Hadoop reaches:
+HDFS, federations, file systems of other vendors.
 
-The log, footers and deletion vectors are read and written by the driver through py4j. Spark reads and writes
-the data files, with the same file system. A listing, a read or a write takes a few calls to the JVM,
-whatever its size.
+The driver reads and writes the log, footers and deletion vectors through py4j. Spark reads and writes the
+data files by the same file system. A listing, a read or a write of any size takes a few calls to the JVM.
 """
 
 from __future__ import annotations
@@ -17,16 +16,16 @@ from deltaic.errors import UnsupportedFeatureError
 
 _FOLDER = 1
 _NO_RENAMES = frozenset({"s3", "s3a", "s3n", "gs", "wasb", "wasbs", "oss", "cos", "cosn", "obs"})
-"""Schemes of object stores whose rename copies, and replaces an existing object. Another writer's commit
-could be lost, so commits are refused."""
+"""Schemes of object stores whose rename copies an object and replaces an existing one. A commit by such a
+rename could replace another writer's commit, so commits are refused."""
 
 
 class HadoopStore:
-    """Implements `deltaic.log.store.LogStore`. `location`: a URL with a scheme of the session's Hadoop
-    configuration."""
+    """Implements `deltaic.log.store.LogStore`. `location`: a URL whose scheme the session's Hadoop
+    configuration knows."""
 
     of_driver = True
-    """True: the store calls the driver's JVM, which executors do not have."""
+    """Marks a store that calls the driver's JVM, so that executors cannot use it."""
 
     def __init__(self, spark: Any, location: str) -> None:
         self._jvm, self._gateway = spark._jvm, spark.sparkContext._gateway
@@ -77,9 +76,9 @@ class HadoopStore:
             raise _os_error(error, path) from error
 
     def write_if_absent(self, path: str, data: bytes, /) -> bool | None:
-        """Writes a file only if none exists: the bytes go to a temporary file, which is then renamed without
-        replacing. HDFS does that rename atomically. True if the file was written, False if one existed, None
-        if the outcome is unknown."""
+        """Writes a file only if none exists. The bytes go to a temporary file, which is then renamed without
+        replacing; HDFS does that rename atomically. Returns True if the file was written, False if one
+        existed, None if the outcome is unknown."""
         rename = self._renaming()
         temporary = self._temporary_file(path, data)
         try:
@@ -92,7 +91,7 @@ class HadoopStore:
                 return False
             if kind in ("AccessControlException", "FileNotFoundException", "UnsupportedOperationException"):
                 raise _os_error(error, path) from error
-            return None  # the rename may have happened although its answer was lost
+            return None  # the rename may have succeeded, and only its result was lost
 
     def write(self, path: str, data: bytes, /) -> None:
         rename = self._renaming()
@@ -121,8 +120,8 @@ class HadoopStore:
         return self._jvm.org.apache.hadoop.fs.Path(f"{self._root}/{path}" if path else f"{self._root}/")
 
     def _renaming(self) -> Any:
-        """The function `FileContext.rename`, which does not replace an existing file unless told so.
-        Hadoop's older interface `FileSystem` has no such function."""
+        """Returns the function `FileContext.rename`, which replaces an existing file only with the option
+        OVERWRITE. Hadoop's older interface `FileSystem` has no such function."""
         if self._root.partition("://")[0].lower() in _NO_RENAMES:
             raise UnsupportedFeatureError(
                 "commits to this kind of store through Hadoop, which cannot rename without replacing there",
@@ -158,8 +157,8 @@ class HadoopStore:
         return temporary
 
     def _listed(self, folder: str) -> Iterator[tuple[str, int, int, int]]:
-        """(name, kind, size in bytes, modification time in ms) of each entry of a folder. The statuses are
-        sent in Hadoop's own serialization, in one call."""
+        """Yields (name, kind, size in bytes, modification time in ms) of each entry of a folder. The statuses
+        are sent in Hadoop's own serialization, in one call."""
         try:
             statuses = self._files.listStatus(self._path(folder))
         except Exception as error:
@@ -184,8 +183,8 @@ class HadoopStore:
 
 
 def _fields(message: bytes) -> dict[int, Any]:
-    """The values of a Protocol Buffers message (FileStatusProto of Hadoop's FSProtos.proto) by field
-    number."""
+    """Returns field number -> value of a Protocol Buffers message (FileStatusProto of Hadoop's
+    FSProtos.proto)."""
     fields: dict[int, Any] = {}
     position = 0
     while position < len(message):
@@ -211,16 +210,16 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
 
 
 def _kind(error: Exception) -> str:
-    """The simple name of the Java exception's class, such as `FileNotFoundException`; "" if Java raised
-    none."""
-    raised = getattr(error, "java_exception", None)
-    return "" if raised is None else str(raised.getClass().getSimpleName())
+    """Returns the simple name of the Java exception's class, such as `FileNotFoundException`; "" for an error
+    without a Java exception."""
+    exception = getattr(error, "java_exception", None)
+    return "" if exception is None else str(exception.getClass().getSimpleName())
 
 
 def _message(error: Exception) -> str:
-    """The first line of the Java exception's text, or of the error's own."""
-    raised = getattr(error, "java_exception", None)
-    return str(error if raised is None else raised.toString()).split("\n")[0][:300]
+    """Returns the first line of the text of the Java exception, or of the error without one."""
+    exception = getattr(error, "java_exception", None)
+    return str(error if exception is None else exception.toString()).split("\n")[0][:300]
 
 
 def _os_error(error: Exception, path: str) -> Exception:

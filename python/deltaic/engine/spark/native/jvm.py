@@ -1,5 +1,5 @@
-"""Spark's driver JVM by py4j: classes by their names, and Java arrays and lists that are created in bulk.
-Nothing here makes a call for each row or file."""
+"""`Jvm`, which gives access to Spark's driver JVM by py4j: classes by their names, and Java arrays and lists
+that are created in bulk. Nothing here makes a call for each row or file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from deltaic.engine.spark.native.callbacks import Callbacks
 DATASOURCES = "org.apache.spark.sql.execution.datasources."
 EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 LOCAL_BYTES = 32 * 1024**2
-"""Maximum bytes of rows that `createDataFrame` gets at once. Up to 48 MB
-(spark.sql.execution.arrow.localRelationThreshold) Spark keeps such rows on the driver and runs no job."""
+"""Maximum bytes of rows in one call of `createDataFrame`; more rows are passed in several calls. Up to 48 MB
+(spark.sql.execution.arrow.localRelationThreshold) Spark keeps the rows on the driver and runs no job."""
 
 HEAP_SHARE = 8
-"""Deletion vectors may use at most 1/HEAP_SHARE of the driver's heap."""
+"""Deletion vectors may use at most 1/HEAP_SHARE of the driver's heap. Above it, tasks read them."""
 
 STATUSES = 50_000
-"""Maximum number of files in one message to the JVM, since py4j keeps several copies of each message."""
+"""Maximum number of files in one message to the JVM, because py4j keeps several copies of each message; more
+files are sent in several messages."""
 
 
 class Jvm:
@@ -43,35 +44,35 @@ class Jvm:
         self.callbacks = Callbacks.of(self.gateway)
 
     def get(self, name: str) -> Any:
-        """A Java class as py4j shows it, to create objects or to call static methods."""
+        """Returns a Java class as py4j shows it, to create objects or to call static methods."""
         if name not in self._classes:
             self._classes[name] = getattr(self.root, name)
         return self._classes[name]
 
     def companion(self, name: str) -> Any:
-        """The instance of a Scala `object` (a singleton)."""
+        """Returns the instance of a Scala `object` (a singleton)."""
         key = f"{name}$"
         if key not in self._classes:
             self._classes[key] = getattr(getattr(self.root, key), "MODULE$")
         return self._classes[key]
 
     def type_of(self, name: str) -> Any:
-        """The `java.lang.Class` of a full name."""
+        """Returns the `java.lang.Class` of a full name."""
         key = f"class {name}"
         if key not in self._classes:
             self._classes[key] = self.get("java.lang.Class").forName(name)
         return self._classes[key]
 
     def primitive(self, name: str) -> Any:
-        """The `java.lang.Class` of a primitive type: `Integer` -> `int`."""
+        """Returns the `java.lang.Class` of a primitive type: `int` for `Integer`."""
         key = f"primitive {name}"
         if key not in self._classes:
             self._classes[key] = self.get(f"java.lang.{name}").TYPE
         return self._classes[key]
 
     def having(self, name: str, method: str, *types: Any) -> Any:
-        """`type_of(name)`, after a check that the class has this method. Spark's generated code calls it;
-        without the check a missing method would fail in the query."""
+        """Returns `type_of(name)`, after a check that the class has this method. Spark's generated code calls
+        the method; without the check, the query would fail if it is missing."""
         key = f"method {name}.{method}"
         if key not in self._classes:
             self._classes[key] = self.type_of(name).getMethod(method, self._types(*types))
@@ -79,8 +80,8 @@ class Jvm:
 
     @cached_property
     def most_set_bytes(self) -> int:
-        """Maximum bytes of deletion vectors that the driver's JVM gets at a time. The heap holds several
-        copies of each, and G1 gives an object larger than half a region whole regions."""
+        """Maximum bytes of deletion vectors that the driver's JVM gets at a time. The heap has several copies
+        of each vector, and G1 stores an object that is larger than half a region in whole regions."""
         return int(self.get("java.lang.Runtime").getRuntime().maxMemory()) // HEAP_SHARE
 
     @property
@@ -94,23 +95,23 @@ class Jvm:
         return array
 
     def seq(self, *items: Any) -> Any:
-        """A Scala Seq."""
+        """Creates a Scala Seq."""
         return self.get("org.apache.spark.api.python.PythonUtils").toSeq(self.java_list(items))
 
     def java_list(self, items: Iterable[Any]) -> Any:
-        """A Java List."""
+        """Creates a Java List."""
         java_list = self.get("java.util.ArrayList")()
         for item in items:
             java_list.add(item)
         return java_list
 
     def schema(self, json: str) -> Any:
-        """A StructType from its JSON."""
+        """Creates a Java StructType from its JSON."""
         return self.get("org.apache.spark.sql.types.DataType").fromJson(json)
 
     def file_statuses(self, statuses: pa.ChunkedArray | pa.Array) -> Any:
-        """FileStatus[] of the column `__deltaic_status`, whose values are Hadoop's own serialization of each
-        status: up to STATUSES of them are read in a few calls."""
+        """Creates a FileStatus[] from the column `__deltaic_status`, whose values are Hadoop's own
+        serialization of each status. A few calls read up to STATUSES of them."""
         whole = statuses.combine_chunks() if isinstance(statuses, pa.ChunkedArray) else statuses
         java_statuses = self.gateway.new_array(self.get("org.apache.hadoop.fs.FileStatus"), len(whole))
         for start in range(0, len(whole), STATUSES):
@@ -123,8 +124,8 @@ class Jvm:
         return java_statuses
 
     def rows(self, table: pa.Table, schema: Any) -> Any:
-        """InternalRow[] of an Arrow table with the columns of `schema` (a pyspark StructType). At most
-        LOCAL_BYTES at a time are converted, so that Spark runs no job."""
+        """Creates an InternalRow[] from an Arrow table with the columns of `schema` (a pyspark StructType).
+        At most LOCAL_BYTES are converted at a time, so that Spark runs no job."""
         if all(column.null_count == table.num_rows for column in table.columns):
             return self._null_rows(table)
         step = max(1, table.num_rows * LOCAL_BYTES // max(table.nbytes, 1))
@@ -137,7 +138,7 @@ class Jvm:
         return java_rows
 
     def _null_rows(self, table: pa.Table) -> Any:
-        """InternalRow[] of rows with only nulls; one Java object stands for all of them."""
+        """Creates an InternalRow[] of rows with only nulls; all elements are the same Java object."""
         java_rows = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
         row = self.get(EXPRESSIONS + "GenericInternalRow")(table.num_columns)
         copies = self.get("java.util.Collections").nCopies(table.num_rows, row).toArray()
@@ -153,11 +154,11 @@ class Jvm:
         return plan.data().toArray(tag)
 
     def partition_directories(self, rows: Any, statuses: Any, positions: Any | None, predicate: Any | None) -> Any:
-        """Seq[PartitionDirectory], one for each file, of its row of constants and its status.
+        """Creates a Seq of one PartitionDirectory for each file, from its row of constants and its status.
 
         `positions`: indexes of the files to list (a NumPy array), None for all. `predicate`: a
-        `BasePredicate` of Catalyst, bound to the rows; a file is left out if it is not true for the file's
-        row."""
+        `BasePredicate` of Catalyst, bound to the rows, or None; a file is left out if the predicate is not
+        true for the file's row."""
         numbers = None if positions is None else positions.astype(">i4").tobytes()
         return self.callbacks.directories(rows, statuses, numbers, predicate)
 
@@ -166,7 +167,7 @@ class Jvm:
 
 
 def _values_of(binary: pa.Array) -> bytes:
-    """The bytes of all values, concatenated."""
+    """Returns the bytes of all values, concatenated."""
     import numpy as np
 
     if not len(binary):

@@ -1,5 +1,5 @@
-"""Java classes for the listing of a scan's files: each replaces a few dozen py4j calls for a query by one.
-`driver_classes` compiles them with its own."""
+"""Java classes that list the files of a scan: each replaces a few dozen py4j calls of a query by one.
+`driver_classes` has them in its list of classes to compile."""
 
 from __future__ import annotations
 

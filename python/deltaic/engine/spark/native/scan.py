@@ -1,8 +1,8 @@
-"""A scan as a DataFrame over Spark's own Parquet reader: the union of a relation over the files with all
+"""Makes a DataFrame of a scan, over Spark's Parquet reader: the union of a relation over the files with all
 rows, one over the files with deletion vectors, and one over the files of which only selected rows are read.
 
 So files without a deletion vector are read without a filter on row indexes. Deletion vectors that are too
-large for the driver's heap are not sent to the JVM: tasks read them, each task those of its files."""
+large for the driver's heap are not sent to the JVM: each task reads those of its files."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ indexes (a deletion vector), or only those in its row indexes (selected rows).""
 
 
 def native_scan(jvm: Jvm, scan: Scan, metadata: str | None = None) -> Any:
-    """A DataFrame of the scan's rows and columns, the hidden columns (row ids, row tracking) last. The
-    scan's conditions are not applied here. `metadata`: the type, as JSON, of Spark's column `_metadata`,
-    which is added as the last column; None: it is not added."""
+    """Returns a DataFrame of the scan's rows and columns, the hidden columns (row ids, row tracking) last.
+    The scan's conditions are not applied here. `metadata`: the type, as JSON, of Spark's column `_metadata`,
+    which is then added as the last column; None adds no such column."""
     columns = ScanColumns(scan, metadata=metadata is not None)
     frames = _frames(jvm, scan, columns) if scan.later is None else _deferred_frames(jvm, scan, scan.later, columns)
     if not frames:
@@ -103,7 +103,8 @@ class _Part:
         self.jvm, self.scan, self.columns, self.kind = jvm, scan, columns, kind
 
     def listed(self, files: pa.Table, spark_files: pa.Table) -> Any:
-        """A DataFrame of the rows of these files. `spark_files`: the result of `_core.hand_over` for them."""
+        """Returns a DataFrame of the rows of these files. `spark_files`: the result of `_core.hand_over` for
+        them."""
         names = [name for name in INDEX_COLUMNS if spark_files[name].null_count < spark_files.num_rows]
         schema = self._schema(names)
         constants = self._constants(schema, files, spark_files)
@@ -111,8 +112,8 @@ class _Part:
         return self._frame(source, _digest(spark_files.select(["__deltaic_status"]), constants), schema, names)
 
     def deferred(self, later: DeferredFiles) -> Any:
-        """A DataFrame of the rows of the files that each query over it selects. Its constants have columns
-        for both forms of row indexes, as the form depends on the file."""
+        """Returns a DataFrame of the rows of the files that each query over it selects. Its constants have
+        columns for both forms of row indexes, because the form depends on the file."""
         schema = self._schema(INDEX_COLUMNS)
 
         def describe(adds: pa.Table) -> tuple[pa.Table, Any]:
@@ -130,8 +131,8 @@ class _Part:
         return self._frame(source, key, schema, INDEX_COLUMNS)
 
     def _frame(self, files: Files, key: str, constants: Schema, index_columns: Sequence[str]) -> Any:
-        """A DataFrame over a file index. `key`: equal for equal scans. `index_columns`: those of
-        INDEX_COLUMNS that are among the constants."""
+        """Returns a DataFrame over a file index. `key`: text that is equal for equal scans. `index_columns`:
+        those of INDEX_COLUMNS that are among the constants."""
         from pyspark.sql import functions as F
 
         schema, data = shown_to_spark(constants), self.columns.in_files
@@ -157,20 +158,22 @@ class _Part:
         return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *metadata)
 
     def _schema(self, index_columns: Sequence[str]) -> Schema:
-        """The schema of a file's constants: partition values, row indexes, and the scan's own constants."""
+        """Returns the schema of a file's constants: partition values, row indexes, and the scan's
+        constants."""
         fields = [in_files(field) for field in self.columns.partitions]
         if self.kind != ALL:
             fields += [Field(name, "binary") for name in index_columns]
         fields += self.columns.constants
-        # Never empty: Spark takes a relation without constants for an unpartitioned one.
+        # Never empty, because Spark treats a relation without constants as an unpartitioned one.
         return Schema(fields or [Field(FILE_COLUMN, "integer")])
 
     def _constants(self, schema: Schema, files: pa.Table, spark_files: pa.Table) -> pa.Table:
-        """The columns of `schema`, with a row for each file. A column that neither table has is null."""
-        own = {field.name for field in self.columns.constants}
+        """Returns the columns of `schema`, with a row for each file. A column that neither table has is
+        null."""
+        scan_constants = {field.name for field in self.columns.constants}
 
         def values(name: str) -> Any:
-            if name in own:
+            if name in scan_constants:
                 return files[name]
             return spark_files[name] if name in spark_files.column_names else pa.nulls(files.num_rows, pa.int32())
 
@@ -178,8 +181,8 @@ class _Part:
 
 
 def _digest(*tables: pa.Table) -> str:
-    """A digest of the tables' rows. As part of the key of a file index it makes two scans of the same files
-    with the same constants equal plans to Spark, so that Spark may cache or reuse the rows."""
+    """Returns a digest of the tables' rows. It is part of the key of a file index: Spark then considers two
+    scans of the same files with the same constants as equal plans, and may cache or reuse the rows."""
     digest = hashlib.blake2b(digest_size=16)
     for table in tables:
         sink = pa.BufferOutputStream()

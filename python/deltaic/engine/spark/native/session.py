@@ -1,7 +1,7 @@
-"""Private interfaces of a Spark session: plans of DataFrames, Spark's parser, its session catalog and
-Hadoop's settings.
+"""Functions over private interfaces of a Spark session: plans of DataFrames, Spark's parser, its session
+catalog and Hadoop's settings.
 
-Spark 4.1 to 4.3 have all of them under the same names. Spark Connect has none (`has_jvm`).
+Spark 4.1 to 4.3 have these interfaces under the same names. Spark Connect has none of them (`has_jvm`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def has_jvm(spark: Any) -> bool:
 
 
 def spark_context(spark: Any) -> Any | None:
-    """The SparkContext of a session, None on Spark Connect."""
+    """Returns the SparkContext of a session; None on Spark Connect."""
     return getattr(spark, "_sc", None)
 
 
@@ -34,17 +34,17 @@ def is_classic_column(value: Any) -> bool:
 
 
 def logical_plan(frame: Any) -> Any:
-    """The plan of a DataFrame as its user wrote it (a Catalyst LogicalPlan)."""
+    """Returns the plan of a DataFrame as its user wrote it (a Catalyst LogicalPlan)."""
     return frame._jdf.queryExecution().logical()
 
 
 def analyzed_plan(frame: Any) -> Any:
-    """The plan of a DataFrame with its names and types resolved (a Catalyst LogicalPlan)."""
+    """Returns the plan of a DataFrame with names and types resolved (a Catalyst LogicalPlan)."""
     return frame._jdf.queryExecution().analyzed()
 
 
 def optimized_plan(frame: Any) -> Any:
-    """The plan of a DataFrame after Spark's optimizer (a Catalyst LogicalPlan)."""
+    """Returns the plan of a DataFrame after Spark's optimizer (a Catalyst LogicalPlan)."""
     return frame._jdf.queryExecution().optimizedPlan()
 
 
@@ -55,25 +55,26 @@ def is_local(frame: Any) -> bool:
 
 
 def parsed_expression(spark: Any, text: str) -> Any:
-    """The Catalyst expression that Spark's parser makes of a text."""
+    """Returns the Catalyst expression to which Spark parses a text."""
     return spark._jsparkSession.sessionState().sqlParser().parseExpression(text)
 
 
 def expression_of(spark: Any, java_column: Any) -> Any:
-    """The Catalyst expression of a Column's Java object."""
+    """Returns the Catalyst expression of a Column's Java object."""
     return spark._jsparkSession.expression(java_column)
 
 
 def session_catalog(spark: Any) -> Any:
-    """The session's catalog of tables, views and functions (a Catalyst SessionCatalog). A session has one as
-    long as it lives."""
-    if (known := spark.__dict__.get(_CATALOG)) is None:
-        known = spark.__dict__[_CATALOG] = spark._jsparkSession.sessionState().catalog()
-    return known
+    """Returns the session's catalog of tables, views and functions (a Catalyst SessionCatalog), which is the
+    same object in each call."""
+    if (catalog := spark.__dict__.get(_CATALOG)) is None:
+        catalog = spark.__dict__[_CATALOG] = spark._jsparkSession.sessionState().catalog()
+    return catalog
 
 
 def java_class(spark: Any, name: str) -> Any:
-    """A Java class as py4j shows it, looked up once: py4j asks the JVM about each part of a name."""
+    """Returns a Java class as py4j shows it. It is looked up once, because py4j calls the JVM for each part
+    of a name."""
     classes: dict[str, Any] = spark.__dict__.setdefault(_CLASSES, {})
     if name not in classes:
         classes[name] = getattr(spark._jvm, name)
@@ -81,23 +82,23 @@ def java_class(spark: Any, name: str) -> Any:
 
 
 def has_temporary_view(spark: Any, name: str) -> bool:
-    """True if the session has a temporary view of this name; False on Spark Connect, too, which does not
-    tell."""
+    """True if the session has a temporary view of this name. Always False on Spark Connect, which has no
+    interface for it."""
     return has_jvm(spark) and bool(session_catalog(spark).getRawTempView(name).isDefined())
 
 
 def table_functions(spark: Any) -> Any:
-    """The session's table functions (a Catalyst TableFunctionRegistry)."""
+    """Returns the session's table functions (a Catalyst TableFunctionRegistry)."""
     return spark._jsparkSession.sessionState().tableFunctionRegistry()
 
 
 def hadoop_settings(spark: Any) -> Any:
-    """A copy of the session's Hadoop Configuration."""
+    """Returns a copy of the session's Hadoop Configuration."""
     return spark._jsparkSession.sessionState().newHadoopConf()
 
 
 def delete_folder(spark: Any, location: str) -> None:
-    """Deletes a folder with all that is in it, by Hadoop's file system. Nothing happens if it is missing."""
+    """Deletes a folder with all its files by Hadoop's file system. A missing folder is no error."""
     path = spark._jvm.org.apache.hadoop.fs.Path(location)
     path.getFileSystem(hadoop_settings(spark)).delete(path, True)
 
@@ -108,7 +109,7 @@ def caches_rows(spark: Any) -> bool:
 
 
 def in_own_session(spark: Any, frame: Any, settings: Mapping[str, str]) -> Any:
-    """The rows as a DataFrame of a new session, with these settings and all of the user's others."""
+    """Returns the rows as a DataFrame of a clone of the session, in which these settings are changed."""
     from pyspark.sql import DataFrame, SparkSession
 
     session = spark._jsparkSession.cloneSession()

@@ -1,5 +1,5 @@
-"""A table as a streaming source of Spark: the Python side of Spark's interface `Source`, and the plan whose
-leaf it is."""
+"""Makes a table a streaming source of Spark: the Python side of Spark's interface `Source`, and a streaming
+DataFrame over it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from deltaic.engine.spark.errors import said_to_java
+from deltaic.engine.spark.errors import java_error_text
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.errors import DeltaError
 from deltaic.log.stream import MAX_FILES
@@ -30,7 +30,7 @@ class StreamSource:
         self._until: StreamOffset | None = None
 
     def latestOffset(self, start: str | None, all_available: bool) -> str:
-        """The end offset of the next batch as JSON; the start itself if there is nothing new."""
+        """Returns the end offset of the next batch as JSON; the start itself if there is nothing new."""
         return str(self._answer(lambda: self._latest(start, all_available).json()))
 
     def _latest(self, start: str | None, all_available: bool) -> StreamOffset:
@@ -41,7 +41,7 @@ class StreamSource:
         return stream.next(at, None if all_available else stream.options.limits, self._until)
 
     def getBatch(self, start: str | None, end: str) -> Any:
-        """The analysed plan of the rows between two offsets (JSON)."""
+        """Returns the analysed plan of the rows between two offsets (JSON)."""
         return self._answer(lambda: self._batch(start, end))
 
     def _batch(self, start: str | None, end: str) -> Any:
@@ -51,7 +51,7 @@ class StreamSource:
         return self._jvm.callbacks.streaming(frame._jdf.queryExecution().analyzed())
 
     def commit(self, end: str) -> str:
-        """Notes that the query has completed the batch that ends at this offset."""
+        """Records that the query has completed the batch that ends at this offset."""
         return str(self._answer(lambda: self._stream.commit(self._stream.parse(end))))
 
     def bound(self) -> None:
@@ -64,15 +64,16 @@ class StreamSource:
 
     @staticmethod
     def _answer(compute: Callable[[], Any]) -> Any:
-        """The result of `compute` for the JVM, or the text `!CONDITION SQLSTATE message` of an error."""
+        """Returns the result of `compute`, or the text `!CONDITION SQLSTATE message` of its error, from which
+        the JVM raises an exception."""
         try:
             return compute()
         except DeltaError as error:
-            return "!" + said_to_java(error, _CONDITION.sub("", str(error), count=1))
+            return "!" + java_error_text(error, _CONDITION.sub("", str(error), count=1))
 
 
 def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStream) -> Any:
-    """A streaming DataFrame of `source` with the columns of `schema` (a pyspark StructType)."""
+    """Returns a streaming DataFrame of `source` with the columns of `schema` (a pyspark StructType)."""
     from pyspark.sql import DataFrame
 
     spark = jvm.spark
@@ -89,8 +90,8 @@ def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStrea
 
 
 def _read_limit(jvm: Jvm, options: StreamOptions) -> Any:
-    """The `ReadLimit` of a batch, which Spark shows in the query's progress. `StreamSource` reads the
-    options itself."""
+    """Returns the `ReadLimit` of a batch, which Spark shows in the query's progress. It has no other effect:
+    `StreamSource` reads the options itself."""
     read_limit = jvm.get("org.apache.spark.sql.connector.read.streaming.ReadLimit")
     limits = []
     if options.max_files is not None or options.max_bytes is None:
@@ -105,7 +106,8 @@ def _construct(jvm: Jvm, kind: Any, arguments: list[Any]) -> Any:
 
 
 def _first_class(jvm: Jvm, *names: str) -> Any:
-    """The `java.lang.Class` of the first name that exists: Spark has moved the class to another package."""
+    """Returns the `java.lang.Class` of the first name that exists, because Spark has moved the class to
+    another package."""
     from py4j.protocol import Py4JJavaError
 
     for name in names[:-1]:

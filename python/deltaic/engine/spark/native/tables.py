@@ -1,4 +1,4 @@
-"""A table as a leaf of an analysed plan. An optimizer rule (`PlanTables` of `driver_classes`) replaces the
+"""Makes a table a leaf of an analysed plan. An optimizer rule (`PlanTables` of `driver_classes`) replaces the
 leaf by the scan of one version when Spark plans a query.
 
 So a DataFrame can follow a table: each query sees the version that is the newest when the query is planned.
@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from deltaic.engine.spark.errors import said_to_java
+from deltaic.engine.spark.errors import java_error_text
 from deltaic.engine.spark.native.file_index import java_relation, relation_frame
 from deltaic.engine.spark.native.filters import partition_predicate
 from deltaic.engine.spark.native.jvm import Jvm
@@ -28,10 +28,10 @@ SCHEMA_CHANGED = "DELTA_SCHEMA_CHANGE_SINCE_ANALYSIS KD007"
 """Condition and SQLSTATE of the error for a table whose columns have changed since the DataFrame was
 created."""
 PLANNINGS = 32
-"""Maximum number of snapshots that are kept for queries that are being planned; above it, the oldest is
-dropped. Each holds a list of files."""
+"""Maximum number of snapshots that are cached for queries that are being planned; above it, the oldest one is
+dropped. Each snapshot has a list of files."""
 MOST_TABLES = 8
-"""Maximum number of leaves that a session keeps for the next queries; above it, the least recently used one
+"""Maximum number of leaves that a session caches for the next queries; above it, the least recently used one
 is dropped."""
 
 
@@ -53,8 +53,8 @@ class TableRows:
 
 @dataclass(eq=False)
 class QuerySnapshots:
-    """The version of each table that a query sees, so that all leaves of a table in one query read the same
-    one. `_known`: by the query's planning text (of `PlanTables`) and the leaf's `place`."""
+    """The snapshots that queries read, so that all leaves of a table in one query read the same version.
+    `_known`: (text of the query's planning, from `PlanTables`; `place` of the leaf) -> snapshot."""
 
     _known: OrderedDict[tuple[str, str], Snapshot] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=threading.Lock)
@@ -79,7 +79,7 @@ _plannings = QuerySnapshots()
 
 class TableLeaf:
     """The Python side of `TableFiles` of `driver_classes`. `frame`: the DataFrame of `rows.snapshot`, or
-    None. Its plan is kept, and used for queries that see the same version."""
+    None. The last plan is cached, and used by queries that read the same version."""
 
     def __init__(self, jvm: Jvm, rows: TableRows, frame: Any) -> None:
         self._jvm, self._rows = jvm, rows
@@ -88,18 +88,18 @@ class TableLeaf:
         self._used_by: str | None = None
 
     def plan(self, planning: str, metadata: str | None) -> Any:
-        """The analysed plan of the rows of the version that the query sees, or the text `CONDITION SQLSTATE
-        message` of an error. `planning`: the same text within one query. `metadata`: the type of `_metadata`
-        as JSON, or None."""
+        """Returns the analysed plan of the rows of the version that the query reads, or the text `CONDITION
+        SQLSTATE message` of an error. `planning`: text that is the same within one query. `metadata`: the
+        type of `_metadata` as JSON, or None."""
         try:
             return self._plan(planning, metadata)
         except DeltaError as error:
-            return said_to_java(error, f"{type(error).__module__}.{type(error).__name__}: {error}")
+            return java_error_text(error, f"{type(error).__module__}.{type(error).__name__}: {error}")
 
     def totals(self, planning: str, aggregates: str, conditions: Any) -> Any:
-        """Values of aggregates over the rows for which all conditions are true, as a Java List of text; None
-        if the log does not have them. `aggregates`: one on each line, as `totals.totals` takes them.
-        `conditions`: a Seq of Catalyst expressions."""
+        """Returns the values of aggregates over the rows for which all conditions are true, as a Java List of
+        text; None if the log does not have them. `aggregates`: one on each line, as `totals.totals` takes
+        them. `conditions`: a Seq of Catalyst expressions."""
         try:
             with self._lock:
                 last = self._built[0]
@@ -118,17 +118,17 @@ class TableLeaf:
 
     def _plan(self, planning: str, metadata: str | None) -> Any:
         with self._lock:
-            last, built = self._built
+            last, last_plan = self._built
         snapshot = _plannings.version_for(planning, self._rows, last)
         with self._lock:
-            # The kept plan is used once in a query: if a query names the table twice, the second scan needs
-            # expression ids of its own.
-            if metadata is None and built is not None and snapshot is last and self._used_by != planning:
+            # The cached plan is used once in a query: if the query names the table twice, the second scan
+            # needs expression ids of its own.
+            if metadata is None and last_plan is not None and snapshot is last and self._used_by != planning:
                 self._used_by = planning
-                return built
+                return last_plan
         if snapshot is not self._rows.snapshot and (changes := _changes(self._rows, snapshot)):
-            listed = "; ".join(changes)
-            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} have changed: {listed}. Load it again"
+            text = "; ".join(changes)
+            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} have changed: {text}. Load it again"
         plan = self._rows.frame_of(snapshot, metadata)._jdf.queryExecution().analyzed()
         if metadata is None:
             with self._lock:
@@ -138,30 +138,30 @@ class TableLeaf:
 
 @dataclass(frozen=True, eq=False)
 class TableRelation:
-    """The leaf of a table as a Java HadoopFsRelation, of which DataFrames are made by one call."""
+    """The leaf of a table as a Java HadoopFsRelation, of which one call makes a DataFrame."""
 
     jvm: Jvm
     rows: TableRows
     java: Any
 
     def frame(self) -> Any:
-        """A DataFrame of the table. Its columns have expression ids of their own, so that it can be joined
-        with another DataFrame of the same relation."""
+        """Returns a new DataFrame of the table. Its columns have expression ids of their own, so that it can
+        be joined with another DataFrame of the same relation."""
         return relation_frame(self.jvm, self.java)
 
 
 @dataclass(eq=False)
 class RecentTables:
     """The leaves that a session used last, so that reading a table again does not send its files and deletion
-    vectors to the JVM again. At most MOST_TABLES; their deletion vectors have at most `most_set_bytes` in all, not
-    counting those of the newest leaf. A table that is read at another version replaces its leaf."""
+    vectors to the JVM again. There are at most MOST_TABLES leaves, and the deletion vectors of all but the
+    newest one have at most `most_set_bytes` bytes. A table that is read at another version replaces its leaf."""
 
     _known: OrderedDict[tuple[str, tuple[str, ...], bool], TableRelation] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=threading.Lock)
 
     def showing(self, snapshot: Snapshot, columns: Sequence[str], place: str, *, follows: bool) -> TableRelation | None:
-        """The leaf of these columns of the snapshot; None if it is not known. `follows`: True for a leaf that
-        follows the table from this snapshot on."""
+        """Returns the leaf of these columns of the snapshot; None if there is none. `follows`: True for a leaf
+        that follows the table from this snapshot on."""
         key = (place, tuple(columns), follows)
         with self._lock:
             table = self._known.get(key)
@@ -183,9 +183,9 @@ class RecentTables:
 
 
 def table_relation(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) -> TableRelation:
-    """The leaf of a table with the columns of `schema` (a pyspark StructType). `frame`: the DataFrame of
-    `rows.snapshot` if it exists already, else None. TypeError if Spark does not run the optimizer rule that
-    replaces the leaf."""
+    """Creates the leaf of a table with the columns of `schema` (a pyspark StructType). `frame`: the DataFrame
+    of `rows.snapshot` if it exists already, else None. Raises TypeError if Spark does not run the optimizer
+    rule that replaces the leaf."""
     leaf = TableLeaf(jvm, rows, frame)
     size = rows.snapshot.core.size_in_bytes
     root = "" if rows.newest is None else rows.snapshot.location
@@ -197,7 +197,7 @@ def table_relation(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) ->
 
 
 def _rehearse(jvm: Jvm, table: TableRelation) -> None:
-    """Installs the optimizer rule and checks, once per session, that Spark runs it: TypeError if the
+    """Installs the optimizer rule and checks, once per session, that Spark runs it. Raises TypeError if the
     optimized plan still has the leaf."""
     if jvm.plans_tables:
         return
@@ -215,16 +215,16 @@ def _no_columns() -> Any:
 
 
 def _key(rows: TableRows) -> str:
-    """The key of the leaf's file index. Spark takes leaves with equal keys for equal plans, and finds cached
-    rows by them."""
+    """Returns the key of the leaf's file index. Spark considers leaves with equal keys as equal plans, and so
+    finds cached rows."""
     snapshot = rows.snapshot
     version = "newest" if rows.newest is not None else f"{snapshot.metadata.id} {snapshot.version}"
     return f"deltaic table {rows.place} {version} {' '.join(rows.columns)}"
 
 
 def _changes(rows: TableRows, now: Snapshot) -> list[str]:
-    """The reasons why the columns of a plan cannot be read from the version `now`. Columns that were added
-    since are no reason."""
+    """Returns the reasons why the columns of a plan cannot be read from the version `now`. Columns that were
+    added later are no reason."""
     then = rows.snapshot
     if (
         then.metadata.schema_string == now.metadata.schema_string

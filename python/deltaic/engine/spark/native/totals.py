@@ -1,4 +1,4 @@
-"""COUNT(*), MIN and MAX over a version or some of its partitions, computed from the statistics in the log,
+"""Computes COUNT(*), MIN and MAX over a version or some of its partitions from the statistics in the log,
 without reading data files. Only exact values are returned."""
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 
 
 def totals(snapshot: Snapshot, aggregates: Sequence[str], predicate: _core.Predicate | None = None) -> list[str | None] | None:
-    """The values of aggregates over the rows of a version, as text, None for a null.
+    """Returns the values of aggregates over the rows of a version as text, None for a null.
 
-    `aggregates`: each "count", "min <column>" or "max <column>". `predicate`: on partition columns alone;
-    only files for which it is true are counted. The result is None if the log does not have one of the
-    values exactly: a file without statistics, MIN or MAX of a file with a deletion vector, a column without
-    bounds."""
+    `aggregates`: each is "count", "min <column>" or "max <column>". `predicate`: a predicate on partition
+    columns alone; only files for which it is true count. The result is None if the log does not have all
+    values exactly: if a file has no statistics, for MIN and MAX if a file has a deletion vector, and for a
+    column without bounds."""
     only_counts = all(aggregate == "count" for aggregate in aggregates)
     if predicate is None and (snapshot.core.num_records is None or only_counts):
         count = snapshot.core.num_records
@@ -53,23 +53,23 @@ def totals(snapshot: Snapshot, aggregates: Sequence[str], predicate: _core.Predi
 
 
 def _count(adds: pa.Table) -> int | None:
-    """Number of rows of these files without deleted rows; None if a file has no statistics."""
+    """Returns the number of rows of these files, without deleted rows; None if a file has no statistics."""
     if not adds.num_rows:
         return 0
     statistics = _parsed(adds["stats"], pa.schema([("numRecords", pa.int64())]))
     if statistics is None or statistics["numRecords"].null_count:
         return None
-    deleted = pc.sum(pc.struct_field(adds["deletionVector"], "cardinality")).as_py() or 0
-    return int(pc.sum(statistics["numRecords"]).as_py()) - int(deleted)
+    deleted_rows = pc.sum(pc.struct_field(adds["deletionVector"], "cardinality")).as_py() or 0
+    return int(pc.sum(statistics["numRecords"]).as_py()) - int(deleted_rows)
 
 
 def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array, pa.Array] | None:
-    """Minimum and maximum of a column in each file, null for a file with only nulls; None if they are not
-    exact, or if the type is neither an integer nor a date."""
+    """Returns minimum and maximum of a column in each file, null for a file with only nulls; None if they are
+    not exact, or if the type is neither an integer nor a date."""
     if field.name in snapshot.table_schema.partition_columns or (field.type not in _INTEGERS and field.type != "date"):
         return None
     if field.metadata.get("delta.typeChanges"):
-        # Files from before the change have bounds in the old type.
+        # Files that were written before the change have bounds in the old type.
         return None
     if not adds.num_rows:
         return pa.nulls(0, pa.int64()), pa.nulls(0, pa.int64())
@@ -84,11 +84,12 @@ def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array,
         return None
     low, high, nulls = (pc.struct_field(statistics[part], name) for part in parts)
     only_nulls = pc.fill_null(pc.equal(nulls, statistics["numRecords"]), False)
-    known = pc.or_(only_nulls, pc.and_(low.is_valid(), high.is_valid()))
-    if not pc.all(known).as_py():
+    has_bounds = pc.or_(only_nulls, pc.and_(low.is_valid(), high.is_valid()))
+    if not pc.all(has_bounds).as_py():
         return None
     if field.type == "date":
-        # Dates are compared as text here, which orders them only if all have ten letters, as 2024-01-31 has.
+        # Dates are compared as text here, which is correct only if all have ten characters, as 2024-01-31
+        # has.
         lengths = pc.binary_length(pa.chunked_array([*low.chunks, *high.chunks]))
         if not pc.all(pc.equal(lengths, 10)).as_py() and lengths.null_count < len(lengths):
             return None
@@ -96,7 +97,8 @@ def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array,
 
 
 def _parsed(texts: pa.ChunkedArray, schema: pa.Schema) -> pa.Table | None:
-    """The columns of `schema` of each JSON text; None if a text is null or has values of other types."""
+    """Parses the columns of `schema` from each JSON text; None if a text is null or has values of other
+    types."""
     import pyarrow.json
 
     if texts.null_count:
