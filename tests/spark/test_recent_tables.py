@@ -28,7 +28,7 @@ def places(session: Any, tmp_path: Path) -> list[str]:
 
 @pytest.fixture
 def sent(session: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of files of each list that is handed to the JVM from now on, by a session that knows no table."""
+    """The number of files of each list that a session without known tables sends to the JVM from now on."""
     lists: list[int] = []
     hand_over = _core.hand_over
 

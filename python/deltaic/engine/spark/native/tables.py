@@ -152,9 +152,10 @@ class TableRelation:
 
 @dataclass(eq=False)
 class RecentTables:
-    """The leaves that a session used last, so that reading a table again does not send its files and deletion
-    vectors to the JVM again. There are at most MOST_TABLES leaves, and the deletion vectors of all but the
-    newest one have at most `most_set_bytes` bytes. A table that is read at another version replaces its leaf."""
+    """The leaves that a session used last, so that reading a table again does not send its files and
+    deletion vectors to the JVM again. There are at most MOST_TABLES leaves, and the deletion vectors of all
+    but the newest one have at most `most_set_bytes` bytes. A table that is read at another version replaces
+    its leaf."""
 
     _known: OrderedDict[tuple[str, tuple[str, ...], bool], TableRelation] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=threading.Lock)
