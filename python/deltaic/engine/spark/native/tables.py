@@ -161,8 +161,8 @@ class RecentTables:
     _lock: Any = field(default_factory=threading.Lock)
 
     def showing(self, snapshot: Snapshot, columns: Sequence[str], place: str, *, follows: bool) -> TableRelation | None:
-        """Returns the leaf of these columns of the snapshot; None if there is none. `follows`: True for a leaf
-        that follows the table from this snapshot on."""
+        """Returns the leaf of these columns of the snapshot, or None. `follows`: True for a leaf that follows
+        the table from this snapshot on."""
         key = (place, tuple(columns), follows)
         with self._lock:
             table = self._known.get(key)
