@@ -19,17 +19,17 @@ from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
 from deltaic.plan.literal import lit
-from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
+from deltaic.spark.conversions import convert_named, schema_of
 from deltaic.spark.expressions import assignments, condition_text, sql_text
 from deltaic.spark.frames import check_restorable
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
-from deltaic.spark.named_tables import parsed
+from deltaic.spark.named_tables import entering, parsed, place_of
 from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, moment_of
 from deltaic.spark.table_builder import DeltaTableBuilder, IdentityGenerator, Way
-from deltaic.spark.views import is_converted, named_path
+from deltaic.spark.views import named_path
 from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.names import Name
@@ -125,22 +125,22 @@ class DeltaTable:
         """Writes a Delta log beside Parquet files or an Iceberg table, and returns the table. No data file
         is touched.
 
-        `identifier`: parquet.`path` or iceberg.`path`. `partitionSchema`: partition columns of Parquet
-        files, DDL text or a StructType; None if there are none. A Delta table, also one by name, stays as it
-        is. Raises InvalidArgumentError if there are no files or the folders do not fit `partitionSchema`.
+        `identifier`: parquet.`path`, iceberg.`path`, or the name of a Parquet table in the session catalog,
+        whose entry becomes that of a Delta table. `partitionSchema`: partition columns of Parquet files, DDL
+        text or a StructType; None if there are none. The catalog has those of a table by name. A Delta table
+        stays as it is. Raises InvalidArgumentError if there are no files or the folders do not fit
+        `partitionSchema`.
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/data/events`", "day DATE").toDF().count()
         1
         """
+        source, partition_schema = tuple(Reader(identifier).dotted()), schema_of(partitionSchema)
         with opening(sparkSession):
-            if is_converted(sparkSession, Reader(identifier)):
+            if convert_named(sparkSession, Name(source), partition_schema):
                 return cls.forName(sparkSession, identifier)
-        source_format, path = convertible(Reader(identifier).dotted())
-        if hasattr(partitionSchema, "json"):
-            partitionSchema = Schema.from_json(partitionSchema.json())
-        with opening(sparkSession):
+            source_format, path = convertible(source)
             properties, commit = table_properties(sparkSession, None), commit_options(sparkSession, None)
-            convert_path(source_format, path, partitionSchema, properties=properties, commit=commit)
+            convert_path(source_format, path, partition_schema, properties=properties, commit=commit)
         return cls.forPath(sparkSession, path)
 
     @classmethod
@@ -362,9 +362,10 @@ class DeltaTable:
     def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None) -> DeltaTable:
         """Makes another table with the rows and the definition of the newest version, and returns it.
 
-        `target`: path of the new table. `isShallow`: refers to this table's files instead of copying them;
-        reading such a clone needs `deltaic.configure(allowed_roots=[...])` with this table's location.
-        `replace`: replaces a table at `target`; otherwise an existing one is a TableAlreadyExistsError.
+        `target`: an absolute path or a URL, or the name of the new table. `isShallow`: refers to this
+        table's files instead of copying them; reading such a clone needs
+        `deltaic.configure(allowed_roots=[...])` with this table's location. `replace`: replaces a table at
+        `target`; otherwise an existing one is a TableAlreadyExistsError.
         `properties`: table properties that differ.
 
         >>> table.clone("/data/copy").toDF().count()
@@ -400,8 +401,16 @@ class DeltaTable:
         _check(replace, bool, "replace", "a boolean")
         if properties is not None:
             _check(properties, dict, "properties", "a dict")
-        table.clone(target, shallow=shallow, replace=replace, properties=properties)
-        return DeltaTable.forPath(self._spark, target)
+        name = None if _is_path(target) else parsed(target)
+        if name is None or name.path is not None:
+            path = target if name is None or name.path is None else name.path
+            table.clone(path, shallow=shallow, replace=replace, properties=properties)
+            return DeltaTable.forPath(self._spark, path)
+        with opening(self._spark):
+            new = place_of(self._spark, name, None)
+            with entering(self._spark, new):
+                table.clone(new.path, shallow=shallow, replace=replace, properties=properties)
+        return DeltaTable.forName(self._spark, target)
 
     # --- protocol
 
@@ -514,3 +523,8 @@ def _check(value: Any, kind: type, name: str, wanted: str) -> None:
     for an argument of the wrong type."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidTypeError(f"{name} needs to be {wanted} but got '{type(value)}'.")
+
+
+def _is_path(target: str) -> bool:
+    """True for an absolute path or a URL; the target of a clone is a name otherwise, as in delta-spark."""
+    return target.startswith(("/", "\\")) or ":/" in target or (target[1:2] == ":" and target[2:3] == "\\")
