@@ -415,5 +415,6 @@ def test_a_clone_by_name(session: Any, tmp_path: Path) -> None:
     with pytest.raises(TableAlreadyExistsError) as caught:
         DeltaTable.forName(session, "copy").clone("source", isShallow=True)
     assert caught.value.getCondition() == "DELTA_TABLE_ALREADY_EXISTS"
+    assert caught.value.getMessageParameters() == {"tableName": "`spark_catalog`.`default`.`source`"}
     assert ids(table.clone(str(tmp_path / "c")).toDF()) == [0, 1, 2]
     assert (tmp_path / "c/_delta_log").exists()

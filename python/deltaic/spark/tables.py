@@ -17,14 +17,21 @@ from deltaic.engine.spark.native.column_text import Origins
 from deltaic.engine.spark.native.session import is_classic_frame, logical_plan
 from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_options, is_on, table_properties
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 from deltaic.plan.literal import lit
 from deltaic.rows.rows import Rows
 from deltaic.spark.conversions import convert_named, schema_of
 from deltaic.spark.expressions import assignments, condition_text, sql_text
 from deltaic.spark.frames import check_restorable
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
-from deltaic.spark.named_tables import entering, parsed, place_of
+from deltaic.spark.named_tables import entering, naming, parsed, place_of
 from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, moment_of
@@ -408,6 +415,11 @@ class DeltaTable:
             return DeltaTable.forPath(self._spark, path)
         with opening(self._spark):
             new = place_of(self._spark, name, None)
+            if not new.enters and not replace:
+                taken = TableAlreadyExistsError(
+                    "the table of the clone already exists", where=target, expected="replace=True, or another name"
+                )
+                raise taken.with_values(**naming(self._spark, new.parts))
             with entering(self._spark, new):
                 table.clone(new.path, shallow=shallow, replace=replace, properties=properties)
         return DeltaTable.forName(self._spark, target)
