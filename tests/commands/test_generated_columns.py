@@ -113,8 +113,8 @@ def test_statements(tmp_path: Path) -> None:
     [
         ("a int, b int generated always as (a + 1L)", SchemaMismatchError, "found long; expected integer"),
         ("a int, b int generated always as (nope)", InvalidArgumentError, "no column nope"),
-        ("a int, b int generated always as (a), c int generated always as (b)", InvalidArgumentError, "no column b"),
-        ("a int, b int generated always as (b)", InvalidArgumentError, "no column b"),
+        ("a int, b int generated always as (a), c int generated always as (b)", InvalidArgumentError, "another generated column; found b"),
+        ("a int, b int generated always as (b)", InvalidArgumentError, "another generated column; found b"),
         ("a int, b int generated always as (a +)", InvalidArgumentError, "generated column b"),
         ("a int, b double generated always as (rand())", UnsupportedFeatureError, "function rand"),
         ("a int, b date generated always as (current_date)", UnsupportedFeatureError, "function current_date"),

@@ -683,7 +683,7 @@ def test_parameters_of_a_condition(place: Place) -> None:
     }
     with pytest.raises(ParseException) as unparsed:
         place.sql("VACUUM {t} RETAIN 5")
-    assert unparsed.value.getMessageParameters() == {"error": "end of input", "hint": ""}
+    assert unparsed.value.getMessageParameters() == {"error": "'VACUUM'", "hint": ""}
     with pytest.raises(IllegalArgumentException) as early:
         place.sql("VACUUM {t} RETAIN 0 HOURS")
     assert early.value.getMessageParameters() == {"configuredRetentionHours": "168"}
@@ -728,6 +728,24 @@ def test_parameters_of_a_condition(place: Place) -> None:
             "sqlExpr": "nothing",
             "clause": "UPDATE clause",
             "cols": "t.id, t.part, t.text",
+        },
+        "CREATE TABLE delta.`{root}/n` (id INT) USING delta CLUSTER BY (nope)": {"cols": "`nope`"},
+        "ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 5)": {"constraintName": "low", "oldConstraint": "id < 10"},
+        "ALTER TABLE {t} DROP FEATURE checkConstraints": {"constraints": "`low`"},
+        "SELECT * FROM {t} VERSION AS OF -1": {"error": "'-'", "hint": ""},
+        "RESTORE nobody TO VERSION AS OF 0": {"relationName": "`nobody`", "searchPath": "not available"},
+        "SELECT * FROM table_changes('nobody', 0)": {
+            "relationName": "`nobody`",
+            "searchPath": "[`system`.`builtin`, `system`.`session`, `spark_catalog`.`default`]",
+        },
+        "CREATE TABLE delta.`{root}/n` (id BIGINT, g BIGINT GENERATED ALWAYS AS (g + 1)) USING delta": {
+            "fieldName": "g",
+            "expressionStr": "g + 1",
+            "reason": "generation expression cannot reference itself",
+        },
+        "CREATE TABLE delta.`{root}/n` (a INT, b INT, c INT, d INT, e INT) USING delta CLUSTER BY (a, b, c, d, e)": {
+            "numColumnsLimit": "4",
+            "actualNumColumns": "5",
         },
         "INSERT INTO {t} VALUES (array(1), 'a', 'x')": {"srcType": '"ARRAY<INT>"', "targetType": '"BIGINT"'},
     }

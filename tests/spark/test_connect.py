@@ -36,6 +36,7 @@ FILES = (
     "test_spark_formats.py",
     "test_delta_tables.py",
     "test_names_in_catalog.py",
+    "test_convert_by_name.py",
     "test_stream_sink.py::test_batches_are_commits_with_a_transaction",
     "test_stream_sink.py::test_complete_mode_replaces_all_rows",
 )

@@ -405,3 +405,16 @@ def test_clones_by_name(session: Any, tmp_path: Path) -> None:
     assert session.sql("DESCRIBE DETAIL shallow").first().location == str(tmp_path / "shallow")
     assert session.catalog.getTable("copied").tableType == "MANAGED"
     assert session.catalog.getTable("shallow").tableType == "EXTERNAL"
+
+
+def test_a_clone_by_name(session: Any, tmp_path: Path) -> None:
+    session.sql("CREATE TABLE source USING delta AS SELECT id FROM range(3)")
+    table = DeltaTable.forName(session, "source")
+    assert ids(table.clone("default.copy").toDF()) == ids(session.table("copy")) == [0, 1, 2]
+    assert session.catalog.getTable("copy").tableType == "MANAGED"
+    with pytest.raises(TableAlreadyExistsError) as caught:
+        DeltaTable.forName(session, "copy").clone("source", isShallow=True)
+    assert caught.value.getCondition() == "DELTA_TABLE_ALREADY_EXISTS"
+    assert caught.value.getMessageParameters() == {"tableName": "`spark_catalog`.`default`.`source`"}
+    assert ids(table.clone(str(tmp_path / "c")).toDF()) == [0, 1, 2]
+    assert (tmp_path / "c/_delta_log").exists()

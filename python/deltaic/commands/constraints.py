@@ -13,7 +13,7 @@ from deltaic.log.snapshot import table_schema
 from deltaic.plan.nodes import STORED_ALIAS, Scan
 from deltaic.planning.planned import ScanPlan, column_names, resolve_condition
 from deltaic.protocol.evolution import nullable_everywhere
-from deltaic.protocol.properties import constraint_names
+from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
 from deltaic.protocol.schema import Schema
 from deltaic.spark_sql.null_conditions import null_conditions
 
@@ -34,10 +34,12 @@ def new_constraints(snapshot: Snapshot, engine: Engine, constraints: Mapping[str
     if not constraints:
         raise InvalidArgumentError("no constraints to add")
     added = named(constraints, engine, snapshot.schema)
-    taken = {name.lower() for name in constraint_names(snapshot.metadata.configuration)}
+    configuration = snapshot.metadata.configuration
+    taken = {name.lower(): configuration[CONSTRAINT_PREFIX + name] for name in constraint_names(configuration)}
     for name in added:
         if name in taken:
-            raise InvalidArgumentError("a constraint of this name is there already", found=repr(name), expected="drop_constraint first")
+            error = InvalidArgumentError("a constraint of this name is there already", found=repr(name), expected="drop_constraint first")
+            raise error.with_values(before=taken[name])
     _check_rows(snapshot, engine, added)
     return added
 

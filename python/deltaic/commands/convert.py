@@ -4,7 +4,8 @@ written."""
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -23,6 +24,7 @@ from deltaic.protocol.column_mapping import MODE, assign_existing
 from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.properties import TableProperties
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, type_name, walk
+from deltaic.protocol.widening import is_widening
 from deltaic.sql_text import spark_name
 from deltaic.transaction.transaction import Transaction, already_committed
 
@@ -46,6 +48,24 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
 )
 
 
+@dataclass(frozen=True)
+class CatalogTable:
+    """A Parquet table of a catalog, which decides about the columns and the files of the Delta table.
+
+    `name`: quoted, for the history. `schema`: all columns. `partition_columns`: their names. `files`: paths
+    relative to the table's folder.
+    """
+
+    name: str
+    schema: Schema
+    partition_columns: tuple[str, ...]
+    files: Collection[str]
+
+    @property
+    def partition_schema(self) -> Schema:
+        return Schema(field for field in self.schema if field.name in self.partition_columns)
+
+
 def convert(
     store: _core.Store,
     *,
@@ -55,8 +75,10 @@ def convert(
     mode: Mode = "error",
     wanted: TableOptions | None = None,
     commit: CommitOptions | None = None,
+    known: CatalogTable | None = None,
 ) -> Snapshot:
-    """Commits all Parquet files in the store as version 0. See `DeltaTable.convert`."""
+    """Commits all Parquet files in the store as version 0; of a table of a catalog (`known`), the files that
+    the catalog has. See `DeltaTable.convert`."""
     if partitioning not in ("hive", "directory"):
         raise InvalidArgumentError("unknown partitioning", found=repr(partitioning), expected="'hive' or 'directory'")
     check_mode(mode)
@@ -65,10 +87,20 @@ def convert(
         if mode == "ignore" or already_committed(current, commit):
             return current
         raise TableAlreadyExistsError("a Delta table already exists here", where=store.location, expected="Parquet files, or mode='ignore'")
-    protocol, metadata, adds = _surveyed(store, partition_schema, partitioning, statistics, wanted)
+    given = None if partition_schema is None else Schema.of(partition_schema)
+    if known is not None and given is not None and not _same_columns(given, known.partition_schema):
+        raise InvalidArgumentError(
+            "PARTITIONED BY has other columns than the catalog",
+            where=known.name,
+            found=_columns_text(given),
+            expected=f"{_columns_text(known.partition_schema)}, or no PARTITIONED BY",
+        ).with_values(given=given, known=known.partition_schema)
+    protocol, metadata, adds = _surveyed(store, given, partitioning, statistics, wanted, known)
+    partitioned_by = metadata.partition_columns if known is None else [field.name for field in given or ()]
     parameters: dict[str, Any] = {
+        **({} if known is None else {"catalogTable": known.name}),
         "numFiles": adds.num_rows,
-        "partitionedBy": list(metadata.partition_columns),
+        "partitionedBy": list(partitioned_by),
         "collectStats": statistics,
         "sourceFormat": "parquet",
     }
@@ -90,14 +122,20 @@ def clone_source(store: _core.Store) -> CloneSource:
 
 
 def _surveyed(
-    store: _core.Store, partition_schema: Any, partitioning: Partitioning, statistics: bool, wanted: TableOptions
+    store: _core.Store,
+    partition_schema: Any,
+    partitioning: Partitioning,
+    statistics: bool,
+    wanted: TableOptions,
+    known: CatalogTable | None = None,
 ) -> tuple[Protocol, Metadata, pa.Table]:
-    """The definition of a table of all Parquet files below the store's place, and their add actions."""
-    files = _files(store)
+    """The definition of a table of the Parquet files below the store's place, all or those that a catalog
+    has, and their add actions."""
+    files = _files(store, known)
     told = partial(log.info, "%s: %d of %d footers read", store.location)
     survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
-    partitions = _partitions(survey, partition_schema, partitioning)
-    schema = _schema(survey, partitions)
+    partitions = _partitions(survey, partition_schema if known is None else known.partition_schema, partitioning)
+    schema = _schema(survey, partitions) if known is None else _schema_of(known, survey, partitions)
     protocol, metadata = _definition(schema, tuple(item.name for item in partitions), wanted)
     check_expressions(metadata)
     target = write_target(store, metadata, protocol)
@@ -134,10 +172,13 @@ def check_mode(mode: str) -> None:
         raise InvalidArgumentError("unknown mode of convert", found=repr(mode), expected="'error' or 'ignore'")
 
 
-def _files(store: _core.Store) -> pa.Table:
+def _files(store: _core.Store, known: CatalogTable | None = None) -> pa.Table:
     listing = store.list_from("", recursive=True)
-    visible = pc.invert(pc.match_substring_regex(listing["path"], _HIDDEN))
-    files = listing.filter(pc.and_(visible, pc.greater(listing["size"], 0)))
+    if known is None:
+        chosen = pc.invert(pc.match_substring_regex(listing["path"], _HIDDEN))
+    else:
+        chosen = pc.is_in(listing["path"], pa.array(known.files, pa.string()))
+    files = listing.filter(pc.and_(chosen, pc.greater(listing["size"], 0)))
     if not files.num_rows:
         raise InvalidArgumentError("there are no Parquet files", where=store.location, expected="one at least")
     if pc.any(pc.match_substring_regex(files["path"], _ICEBERG)).as_py():
@@ -190,6 +231,51 @@ def _schema(survey: _core.Survey, partitions: list[Field]) -> Schema:
     whole = nullable_everywhere(Struct([*(field for field in fields if field.name.lower() not in names), *partitions]))
     assert isinstance(whole, Struct)
     return Schema(whole.fields)
+
+
+def _schema_of(known: CatalogTable, survey: _core.Survey, partitions: list[Field]) -> Schema:
+    """Returns the columns of a catalog's table, nullable at every level, with the partition columns last, and
+    the names of columns spelled as in the files. Raises SchemaMismatchError if a file has a type that Spark
+    would not read as the type in the catalog."""
+    columns = {field.name.lower(): field for field in known.schema}
+    partitioned = {field.name.lower() for field in partitions}
+    spelled: dict[str, str] = {}
+    for text, file in survey.schemas:
+        for field in Schema.from_json(text):
+            column = columns.get(field.name.lower())
+            if column is None or column.name.lower() in partitioned:
+                continue
+            stored, read_as = nullable_everywhere(field.type), nullable_everywhere(column.type)
+            if stored != read_as and not _is_read_as(stored, read_as):
+                raise SchemaMismatchError(
+                    "a file has another type for a column than the catalog",
+                    where=f"{file}, column {field.name}",
+                    found=type_name(stored),
+                    expected=type_name(read_as),
+                )
+            if spelled.setdefault(column.name, field.name) != field.name:
+                raise SchemaMismatchError(
+                    "a column's name is spelled in two ways",
+                    where=f"{file}, column {field.name}",
+                    found=field.name,
+                    expected=spelled[column.name],
+                )
+    whole = [
+        field.with_(name=spelled.get(field.name, field.name), type=nullable_everywhere(field.type), nullable=True) for field in known.schema
+    ]
+    return Schema(sorted(whole, key=lambda field: field.name.lower() in partitioned))
+
+
+def _is_read_as(stored: DataType, read_as: DataType) -> bool:
+    return isinstance(stored, str) and isinstance(read_as, str) and is_widening(stored, read_as)
+
+
+def _same_columns(given: Schema, known: Schema) -> bool:
+    return [(field.name.lower(), field.type) for field in given] == [(field.name.lower(), field.type) for field in known]
+
+
+def _columns_text(schema: Schema) -> str:
+    return ", ".join(f"{field.name} {type_name(field.type)}" for field in schema) or "no column"
 
 
 def _united(known: tuple[Field, ...], new: tuple[Field, ...], path: tuple[str, ...], file: str, first: dict[str, str]) -> tuple[Field, ...]:

@@ -279,7 +279,8 @@ def _remove_clustering(transaction: Transaction, snapshot: Snapshot) -> None:
 
 def _check_no_constraints(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
     if names := constraint_names(snapshot.metadata.configuration):
-        raise InvalidArgumentError("the table has constraints", found=", ".join(names), expected="alter.drop_constraint first")
+        error = InvalidArgumentError("the table has constraints", found=", ".join(names), expected="alter.drop_constraint first")
+        raise error.with_values(constraints=tuple(names))
     return snapshot
 
 

@@ -89,11 +89,12 @@ def check(engine: Engine, schema: Schema) -> None:
                 "only a top-level column can be generated, by SQL text", where=".".join(path), found=item.metadata[KEY]
             )
     readable = Schema([item for item in schema if KEY not in item.metadata and "delta.identity.start" not in item.metadata])
+    computed = {item.name.lower() for item in schema if KEY in item.metadata}
     for item in schema:
         if (text := item.metadata.get(KEY)) is None:
             continue
         with _of_column(item.name):
-            _check_column(engine, item, str(text), readable)
+            _check_column(engine, item, str(text), readable, computed)
 
 
 @contextmanager
@@ -106,7 +107,7 @@ def _of_column(name: str) -> Iterator[None]:
         raise
 
 
-def _check_column(engine: Engine, item: Field, text: str, readable: Schema) -> None:
+def _check_column(engine: Engine, item: Field, text: str, readable: Schema, computed: Collection[str]) -> None:
     where = f"generated column {item.name}"
     if item.type == "variant":
         raise UnsupportedFeatureError("a generated column cannot have the type variant", where=where)
@@ -116,6 +117,17 @@ def _check_column(engine: Engine, item: Field, text: str, readable: Schema) -> N
     try:
         resolved = engine.resolve(text, {STORED_ALIAS: readable})
     except InvalidArgumentError as error:
+        missing = str(error.found).strip("`").lower()
+        if missing == item.name.lower() or missing in computed:
+            raise InvalidArgumentError(
+                "a generated column cannot be computed from itself or another generated column",
+                where=f"{where}: {text}",
+                found=error.found,
+                expected=error.expected or "columns that are not computed",
+            ).with_values(
+                text=text,
+                reason=f"generation expression cannot reference {'itself' if missing == item.name.lower() else 'another generated column'}",
+            ) from None
         raise InvalidArgumentError(
             error.message, where=f"{where}: {text}", found=error.found, expected=error.expected or "columns that are not computed"
         ).with_values(**error.values) from None

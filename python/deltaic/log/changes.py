@@ -76,7 +76,8 @@ def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = Fals
             start, end = history.milliseconds(versions.starting_timestamp), history.milliseconds(versions.ending_timestamp)
             if start <= end:  # there is no version between the two timestamps
                 return Feed(snapshot)
-        raise InvalidArgumentError("the range ends before it begins", found=f"version {last}", expected=f"version {first} or later")
+        error = InvalidArgumentError("the range ends before it begins", found=f"version {last}", expected=f"version {first} or later")
+        raise error.with_values(first=first, last=last)
     missing = next((version for version in range(first, last + 1) if version not in listing.commits), None)
     if missing is not None:
         raise _not_there(snapshot, missing, listing)
@@ -175,10 +176,11 @@ def first_version_at(snapshot: Snapshot, listing: Listing, timestamp: datetime |
         return found
     if after_last:
         return listing.latest + 1
-    last = history.moment(times[versions[-1]]).isoformat() if versions else None
-    raise VersionNotFoundError(
+    last = history.moment(times[versions[-1]]) if versions else None
+    error = VersionNotFoundError(
         history.AFTER_LAST,
         where=snapshot.location,
         found=history.moment(time).isoformat(),
-        expected=None if last is None else f"{last} or earlier",
+        expected=None if last is None else f"{last.isoformat()} or earlier",
     )
+    raise error.with_values(time=history.moment(time), bound=last)

@@ -41,6 +41,7 @@ class Condition:
     | "(where)" | an expression | "id + 1" |
     | "'found'" | a text | 'x' |
     | "@time", "~time" | a time | 2026-01-31 12:00:00.25, 2026-01-31 12:00:00 |
+    | "%schema" | a schema | a tree, as `printSchema` shows it |
     | "=text" | text, the same in each error | text |
     | "table|where" | the first of these that the error has | |
     """

@@ -11,6 +11,7 @@ from deltaic import errors as e
 from deltaic.protocol.ddl import format_type
 from deltaic.spark import conditions_of_rows, conditions_of_schemas, conditions_of_statements, conditions_of_tables
 from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
+from deltaic.spark.schema_trees import tree_text
 from deltaic.sql_text import spark_name
 
 __all__ = ["CONDITIONS", "REST", "RUNTIME", "Condition", "condition_named", "fitting", "kind_of", "parameters_of", "tag_of"]
@@ -92,7 +93,7 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
         if source.startswith("="):
             yield name, source[1:]
             continue
-        attributes = source.strip("`\"'()[]<>@~.").split("|")
+        attributes = source.strip("`\"'()[]<>@~.%").split("|")
         values = (named.get(each, error.values.get(each, getattr(error, each, None))) for each in attributes)
         value = next((each for each in values if each is not None), None)
         if value is not None:
@@ -123,6 +124,7 @@ _WRITTEN: dict[str, Callable[[Any], str]] = {
     "<": _sql_type,
     "@": lambda value: _java_time(value, seconds=False),
     "~": lambda value: _java_time(value, seconds=True),
+    "%": tree_text,
     '"': lambda value: f'"{_sql_type(value)}"',
     "(": lambda value: f'"{value}"',
     "'": lambda value: f"'{value}'",

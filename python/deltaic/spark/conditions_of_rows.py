@@ -19,8 +19,15 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_METADATA_CHANGED", "2D521", BASE, e.MetadataChangedException, ""),
     Condition("DELTA_PROTOCOL_CHANGED", "2D521", BASE, e.ProtocolChangedException, ""),
     # Rows
-    Condition("DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", OPERATION, e.AppendOnlyError, ""),
-    Condition("DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE", "21506", OPERATION, e.MergeCardinalityError, ""),
+    Condition("DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", OPERATION, e.AppendOnlyError, "", {"config": "=delta.appendOnly"}),
+    Condition(
+        "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
+        "21506",
+        OPERATION,
+        e.MergeCardinalityError,
+        "",
+        {"usageReference": "=https://docs.delta.io/latest/delta-update.html#upsert-into-a-table-using-merge"},
+    ),
     Condition(
         "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION",
         "23512",

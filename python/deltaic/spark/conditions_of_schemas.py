@@ -19,6 +19,17 @@ _UP_CAST = (
 """Matches a change of a column's type that Spark considers lossless (`Cast.canUpCast`), so that the table's
 format decides about it."""
 
+_MAPPING_ADVICE = """
+Please enable Column Mapping on your Delta table with mapping mode 'name'.
+You can use one of the following commands.
+
+ALTER TABLE table_name SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')
+
+Note, if your table is not on the required protocol version it will be upgraded.
+Column mapping requires at least protocol (2, 5)
+"""
+"""delta-spark's text in the parameter `advice`."""
+
 CONDITIONS: tuple[Condition, ...] = (
     # Schemas
     Condition("DELTA_READ_TABLE_WITHOUT_COLUMNS", "428GU", ANALYSIS, _SCHEMA, "^the table has no columns yet", {"tableName": "where"}),
@@ -158,7 +169,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^a new column must take null",
-        {"operation": "message"},
+        {"operation": "=NOT NULL in ALTER TABLE ADD COLUMNS"},
     ),
     Condition(
         "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
@@ -209,7 +220,14 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition(  # Spark's own, for CREATE TABLE
         "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED", "0A000", ANALYSIS, parameters={"cols": ".path|found"}
     ),
-    Condition("DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", ANALYSIS, _ARGUMENT, "^no such clustering column", {"columnName": "found"}),
+    Condition(
+        "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA",
+        "42703",
+        ANALYSIS,
+        _ARGUMENT,
+        "^no such clustering column",
+        {"columnName": "found", "tableSchema": "%schema"},
+    ),
     *(
         Condition(f"DELTA_DUPLICATE_COLUMNS_FOUND.{place}", "42711", ANALYSIS, _ARGUMENT, pattern, {"duplicateCols": "`found`"})
         for place, pattern in (
@@ -229,10 +247,19 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a partitioned table cannot be clustered",
     ),
     Condition("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "42613", ANALYSIS, _ARGUMENT, "partitioned or clustered, not both"),
-    Condition("DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS", "54000", ANALYSIS, _ARGUMENT, "clustered by at most"),
+    Condition(
+        "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
+        "54000",
+        ANALYSIS,
+        _ARGUMENT,
+        r"clustered by at most (?P<limit>\d+)",
+        {"numColumnsLimit": "limit", "actualNumColumns": "found"},
+    ),
     Condition("DELTA_CLUSTERING_COLUMN_MISSING_STATS", "22000", ANALYSIS, _ARGUMENT, "by a column without statistics"),
-    Condition("DELTA_UNSUPPORTED_DROP_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "only be dropped where columns are mapped"),
-    Condition("DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "only be renamed where columns are mapped"),
+    *(
+        Condition(name, "0AKDC", ANALYSIS, _ARGUMENT, f"only be {word} where columns are mapped", {"advice": f"={_MAPPING_ADVICE}"})
+        for name, word in (("DELTA_UNSUPPORTED_DROP_COLUMN", "dropped"), ("DELTA_UNSUPPORTED_RENAME_COLUMN", "renamed"))
+    ),
     Condition("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "partition column cannot be dropped"),
     Condition("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "the table is clustered by the column"),
     Condition("DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", "0AKDC", ANALYSIS, _ARGUMENT, "the last column cannot be dropped"),
@@ -279,8 +306,32 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", PARSE, _ARGUMENT, "step is not 0"),
     Condition("DELTA_IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", ANALYSIS, _ARGUMENT, "step to be non-zero"),
-    Condition("DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", OPERATION, _ARGUMENT, "of type bigint is an identity"),
-    Condition("DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED", "42601", ANALYSIS, _ARGUMENT, "not partitioned by an identity"),
+    Condition(
+        "DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
+        "428H2",
+        OPERATION,
+        _ARGUMENT,
+        "of type bigint is an identity",
+        {"dataType": "found"},
+    ),
+    Condition(
+        "DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED",
+        "42601",
+        ANALYSIS,
+        _ARGUMENT,
+        "not partitioned by an identity",
+        {"colName": "column"},
+        details=r"^identity column (?P<column>[^:]+):",
+    ),
+    Condition(
+        "IDENTITY_COLUMN_WITH_DEFAULT_VALUE",
+        "42623",
+        ANALYSIS,
+        _ARGUMENT,
+        "^an identity column cannot have a default",
+        {"colName": "column"},
+        details=r"^identity column (?P<column>[^:]+):.*found CURRENT_DEFAULT",
+    ),
     Condition("DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN", "429BQ", ANALYSIS, _ARGUMENT, "^not an identity column"),
     Condition(
         "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
@@ -297,6 +348,14 @@ CONDITIONS: tuple[Condition, ...] = (
         _UNSUPPORTED,
         "cannot be computed by",
         {"fieldName": "column", "expressionStr": "found", "reason": "message"},
+    ),
+    Condition(
+        "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
+        "42621",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a generated column cannot be computed from",
+        {"fieldName": "column", "expressionStr": "text", "reason": "reason"},
     ),
     Condition("GENERATED_COLUMN_WITH_DEFAULT_VALUE", "42623", ANALYSIS, _ARGUMENT, "^a generated column has no default"),
 )

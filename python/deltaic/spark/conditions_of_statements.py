@@ -16,7 +16,14 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_CONFLICT_SET_COLUMN", "42701", ANALYSIS, _ARGUMENT, "^a column is (assigned|set) twice", {"columnList": "[columns]"}),
     Condition("COLUMN_ALREADY_EXISTS", "42711", ANALYSIS, _SCHEMA, "^a column is listed twice", {"columnName": "`found`"}),
     Condition("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", ANALYSIS, _ARGUMENT, "^a column is listed twice"),
-    Condition("DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "0AKDC", ANALYSIS, _ARGUMENT, "must be a deterministic condition"),
+    Condition(
+        "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "must be a deterministic condition",
+        {"operation": "=search condition of MERGE operation"},
+    ),
     Condition(
         "DELTA_AGGREGATION_NOT_SUPPORTED",
         "42903",
@@ -58,11 +65,12 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("MERGE_WITHOUT_WHEN", "42601", PARSE),
     Condition("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", ANALYSIS, parameters={"predicate": "predicate"}),
     Condition("DELTA_ONLY_OPERATION", "0AKDD", ANALYSIS, parameters={"operation": "operation"}),
+    Condition("DELTA_NOT_A_DELTA_TABLE", "0AKDD", ANALYSIS, parameters={"tableName": "name"}),
     Condition(
         "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",
         "42809",
         ANALYSIS,
-        parameters={"viewName": "found", "operation": "operation"},
+        parameters={"viewName": "view|found", "operation": "operation"},
     ),
     Condition(
         "DELTA_NON_PARTITION_COLUMN_REFERENCE",
@@ -107,7 +115,40 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_OPERATION_ON_VIEW_NOT_ALLOWED", "0AKDC", ANALYSIS, _UNSUPPORTED, "^\\w+ of a view"),
     Condition("DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, _ARGUMENT, "schema_mode='overwrite' goes"),
     Condition("SORT_BY_WITHOUT_BUCKETING", "42601", ANALYSIS),
-    Condition("DELTA_OPERATION_NOT_ALLOWED_DETAIL", "0AKDC", ANALYSIS, _UNSUPPORTED, "^buckets of", {"operation": "found"}),
+    Condition(
+        "DELTA_OPERATION_NOT_ALLOWED_DETAIL",
+        "0AKDC",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "^buckets of",
+        {"operation": "=Bucketing", "tableName": "relation"},
+    ),
+    # CONVERT TO DELTA
+    Condition(
+        "DELTA_OPERATION_NOT_ALLOWED_DETAIL",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a view cannot be converted",
+        {"operation": "=Converting a view to a Delta table", "tableName": "found"},
+    ),
+    Condition(
+        "DELTA_CONVERT_NON_PARQUET_TABLE",
+        "0AKDC",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "^CONVERT TO DELTA of a table of another format",
+        {"sourceName": "found", "tableId": "where"},
+    ),
+    Condition(
+        "DELTA_UNEXPECTED_PARTITION_SCHEMA_FROM_USER",
+        "KD009",
+        ANALYSIS,
+        _ARGUMENT,
+        "^PARTITIONED BY has other columns than the catalog",
+        {"catalogPartitionSchema": "%known", "userPartitionSchema": "%given"},
+    ),
+    Condition("DELTA_CONVERSION_NO_PARTITION_FOUND", "42KD6", ANALYSIS, parameters={"tableName": "table"}),
     Condition("DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, _ARGUMENT, "^replaceWhere and partitionOver"),
     Condition(
         "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS",
@@ -115,6 +156,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ARGUMENT,
         _ARGUMENT,
         "txnAppId and txnVersion|application transaction",
+        {"reason": "=Both txnVersion and txnAppId must be specified for idempotent data frame writes"},
     ),
     Condition(
         "DELTA_VERSION_NOT_FOUND", "22003", ANALYSIS, _ARGUMENT, "^the option versionAsOf", {"userVersion": "found"}, details="found '-"
@@ -161,8 +203,22 @@ CONDITIONS: tuple[Condition, ...] = (
         "^the changes begin after the last version",
         {"start": "found", "latest": "expected"},
     ),
-    Condition("DELTA_INVALID_CDC_RANGE", "22003", ARGUMENT, _ARGUMENT, "the range ends before it begins"),
-    Condition("DELTA_MULTIPLE_CDC_BOUNDARY", "42614", ANALYSIS, _ARGUMENT, "_version and .*_timestamp exclude"),
+    Condition(
+        "DELTA_INVALID_CDC_RANGE",
+        "22003",
+        ARGUMENT,
+        _ARGUMENT,
+        "the range ends before it begins",
+        {"start": "first", "end": "last"},
+    ),
+    Condition(
+        "DELTA_MULTIPLE_CDC_BOUNDARY",
+        "42614",
+        ANALYSIS,
+        _ARGUMENT,
+        r"(?P<end>starting|ending)_version and .*_timestamp exclude",
+        {"startingOrEnding": "end"},
+    ),
     Condition(
         "DELTA_VERSION_NOT_FOUND",
         "22003",
@@ -182,6 +238,15 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE", "0AKDC", OPERATION, _SCHEMA, "so their changes cannot be read"),
     Condition("RESERVED_CDC_COLUMNS_ON_WRITE", "42939", ANALYSIS, _ARGUMENT, "no column of the feed's own names"),
+    Condition(
+        "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",
+        "42711",
+        RUNTIME,
+        _SCHEMA,
+        "no column of the feed's own names",
+        {"columnList": "[column]"},
+        details=r"^column (?P<column>[^:]+):",
+    ),
     Condition("DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}),
     Condition("DELTA_UNSUPPORTED_CLONE_REPLACE_SAME_TABLE", "0AKDC", ANALYSIS, _ARGUMENT, "cannot be cloned onto itself"),
     Condition("DELTA_EMPTY_DIRECTORY", "42K03", RUNTIME, _ARGUMENT, "there are no Parquet files", {"directory": "where"}),
@@ -233,7 +298,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("UNSUPPORTED_DATATYPE", "0A000", PARSE, _ARGUMENT, "^no such type", {"typeName": '"found"'}),
     *(
         Condition("PARSE_SYNTAX_ERROR", "42601", PARSE, _ARGUMENT, "does not parse", {"error": error, "hint": "="}, details=details)
-        for error, details in (("=end of input", "^end of the statement"), ("'found'", ""))
+        for error, details in (("'unknown|=end of input", "^end of the statement"), ("'unknown|found'", ""))
     ),
     Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "schema|found"}),
     Condition(

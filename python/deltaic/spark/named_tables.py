@@ -74,6 +74,37 @@ def path_in_catalog(spark: Any, parts: Sequence[str]) -> str | None:
 
 
 @dataclass(frozen=True)
+class OtherTable:
+    """A table of the session catalog of another format than Delta, or a persistent view (`kind` VIEW).
+
+    `provider`: the format as the catalog has it, `hive` for a table of Hive's own. `serde`: the class by
+    which Hive reads its files. `location`: of its files, as the catalog has it.
+    """
+
+    parts: tuple[str, str]
+    kind: str
+    provider: str | None
+    serde: str | None
+    location: str | None
+
+
+def other_table(spark: Any, parts: Sequence[str]) -> OtherTable | None:
+    """Returns the table of another format with this name, or the persistent view; None for a temporary view
+    and for an unknown name."""
+    if (located := _located(spark, parts)) is None:
+        return None
+    place, entry = located
+    if isinstance(entry, names.Entry):
+        return OtherTable(place, entry.kind, entry.provider, entry.serde, entry.location)
+    provider, serde, uri = (_text(each) for each in (entry.provider(), entry.storage().serde(), entry.storage().locationUri()))
+    return OtherTable(place, str(entry.tableType().name()), provider, serde, uri)
+
+
+def _text(option: Any) -> str | None:
+    return str(option.get()) if option.isDefined() else None
+
+
+@dataclass(frozen=True)
 class ViewQuery:
     """A persistent view: the text of its query, the schema (database) in which the query's names are
     resolved, the names of the view's columns, and their names in the query."""
@@ -297,6 +328,16 @@ def relocate(spark: Any, name: Name, path: str) -> None:
     else:
         names.drop(spark, existing_table.parts, purges=False)
         names.enter(spark, existing_table.parts, path)
+
+
+def convert(spark: Any, table: OtherTable) -> None:
+    """Makes the entry of a table of Parquet files that of the Delta table at its location. On Spark Connect,
+    the table must be external."""
+    if has_jvm(spark):
+        catalog.convert(spark, table.parts)
+    else:
+        names.drop(spark, table.parts, purges=False)
+        names.enter(spark, table.parts, path_at(str(table.location)))
 
 
 def _is_taken(spark: Any, place: tuple[str, str]) -> bool:

@@ -342,7 +342,8 @@ class _OptionReader:
         value = self.text(name)
         if value is not None and value.lower() not in allowed:
             error = InvalidArgumentError(f"the option {name}", found=repr(value), expected=" or ".join(allowed))
-            raise error.with_values(explain=f"must be {' or '.join(map(repr, allowed))}")
+            shown = allowed if "true" in allowed else tuple(each.upper() for each in allowed)
+            raise error.with_values(explain=f"must be {' or '.join(map(repr, shown))}")
         return None if value is None else value.lower()
 
     def whole(self, name: str, *, least: int = 0) -> int | None:

@@ -254,7 +254,10 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
         error = InvalidArgumentError(
             "no such table or view", found=text if name is None else str(name), expected="the name of a Delta table"
         )
-        raise error if name is None else error.with_values(**naming(spark, name.parts))
+        if name is not None:
+            names = naming(spark, name.parts)
+            error.with_values(**names, function_path=names["search_path"].replace("[", "[`system`.`builtin`, ", 1))
+        raise error
     alias = None if by_path or name is None or _alias_follows(reader) else name.parts[-1]
     return Reference(start, end, path, by_path=False, alias=alias, changes=tuple(ends))
 

@@ -25,6 +25,7 @@ from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
+from deltaic.spark.conversions import convert_named
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.heads import BY_PATH, by_name, passes_head, provider_of, target_of
@@ -40,7 +41,6 @@ from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
-    is_converted,
     is_known,
     no_such_table,
     path_of,
@@ -54,6 +54,7 @@ from deltaic.sql.results import nothing
 from deltaic.sql.statement import CHANGES_ROWS, run
 from deltaic.sql.subqueries import read_definitions
 from deltaic.sql.tokens import Reader, insert_first
+from deltaic.sql.upkeep import read_conversion
 from deltaic.sql_text import quote_name, spark_name
 
 if TYPE_CHECKING:
@@ -230,9 +231,11 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         reader.position = 0
     if reader.at("CONVERT", "TO", "DELTA"):
         with opening(spark):
-            if is_converted(spark, reader.part(3, len(reader.tokens))):
+            whole = with_arguments(reader.text, args)
+            conversion = read_conversion(Reader(whole))
+            if convert_named(spark, Name(conversion.source), conversion.columns, statistics=conversion.statistics):
                 return frame_of(spark, nothing())
-            return frame_of(spark, run(text, SparkTables(spark)))
+            return frame_of(spark, run(whole, SparkTables(spark)))
     with _delta_errors(spark, reader, target):
         return _queried(spark, reader, args, frames)
 
@@ -243,6 +246,8 @@ def _run(text: str, tables: SparkTables) -> Rows:
         return run(text, tables)
     except DeltaError as error:
         error.with_values(**{**tables.naming(), **error.values})
+        if (first := Reader(text).tokens[0].keyword) in _DELTA_ONLY:
+            error.with_values(unknown=first)  # Spark's parser, to which delta-spark leaves such a text, does not know the word
         raise
 
 
@@ -296,13 +301,7 @@ def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[N
             len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in BY_PATH
         )
         if target is not None and is_delta_only and type(error).__name__ in ("ParseException", "AnalysisException"):
-            if not is_known(spark, target):
-                raise no_such_table(target).with_values(**naming(spark, target.parts)) from error
-            expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
-            condition = _condition_of_no_delta_table(spark, first, target)
-            delta_error = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
-            words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
-            raise delta_error.with_values(operation=" ".join(words), **naming(spark, target.parts)) from error
+            raise _no_delta_table(spark, reader, target) from error
         if first in _CHANGES and _NO_TABLE.search(str(error)):
             raise UnsupportedFeatureError(
                 f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
@@ -310,17 +309,36 @@ def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[N
         raise
 
 
-def _condition_of_no_delta_table(spark: Any, first: str, name: Name) -> str:
-    """Returns delta-spark's condition for a statement about a view or a table of another format. `first`: the
-    statement's first word."""
-    if first in ("DESCRIBE", "DESC"):
-        is_view = query_of_view(spark, name.parts) is not None or _is_temporary(spark, name)
-        return "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE" if is_view else "DELTA_ONLY_OPERATION"
-    return "DELTA_ONLY_OPERATION" if first in ("OPTIMIZE", "VACUUM") else "DELTA_MISSING_DELTA_TABLE"
+def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
+    """The error of a statement that only Delta tables have, if its table is unknown, a view, or a table of
+    another format, with delta-spark's condition."""
+    first, names = reader.tokens[0].keyword, naming(spark, target.parts)
+    is_persistent_view = query_of_view(spark, target.parts) is not None
+    is_view = is_persistent_view or (len(target.parts) == 1 and has_temporary_view(spark, target.parts[0]))
+    if first == "RESTORE" and not is_view:  # Spark does not look its table up
+        names["search_path"] = "not available"
+        return no_such_table(target, "delta.`path`, or the name of a Delta table").with_values(**names)
+    if not is_known(spark, target):
+        return no_such_table(target).with_values(**names)
+    words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
+    if first == "RESTORE":
+        condition = "DELTA_ONLY_OPERATION"
+    elif is_view and (is_persistent_view or words[0] == "DESCRIBE") and words[0] in _OF_TABLES_ALONE:
+        condition = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+    elif first == "REORG" and not is_view:
+        condition = "DELTA_NOT_A_DELTA_TABLE"
+    else:
+        condition = "DELTA_ONLY_OPERATION" if words[0] in ("DESCRIBE", "OPTIMIZE", "VACUUM") else "DELTA_MISSING_DELTA_TABLE"
+    expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
+    refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
+    if is_persistent_view:
+        names["view"] = names["quoted_table"]
+    name = ".".join(part.strip("`") for part in names["relation"].split("."))
+    return refused.with_values(operation=" ".join(words), name=name, **names)
 
 
-def _is_temporary(spark: Any, name: Name) -> bool:
-    return len(name.parts) == 1 and has_temporary_view(spark, name.parts[0])
+_OF_TABLES_ALONE = {"DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE"}
+"""First words of statements for which Spark looks the table up, and refuses a view."""
 
 
 def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> bool:

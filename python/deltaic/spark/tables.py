@@ -17,19 +17,26 @@ from deltaic.engine.spark.native.column_text import Origins
 from deltaic.engine.spark.native.session import is_classic_frame, logical_plan
 from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_options, is_on, table_properties
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 from deltaic.plan.literal import lit
-from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
+from deltaic.spark.conversions import convert_named, schema_of
 from deltaic.spark.expressions import assignments, condition_text, sql_text
 from deltaic.spark.frames import check_restorable
 from deltaic.spark.merge_builder import DeltaMergeBuilder, MergeStart
-from deltaic.spark.named_tables import parsed
+from deltaic.spark.named_tables import entering, naming, parsed, place_of
 from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.table_builder import CreateMode, DeltaTableBuilder, IdentityGenerator
-from deltaic.spark.views import is_converted, named_path
+from deltaic.spark.views import named_path
 from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.names import Name
@@ -125,25 +132,23 @@ class DeltaTable:
         """Writes a Delta log beside Parquet files or an Iceberg table, and returns the table. Data files are
         neither moved nor written again.
 
-        `identifier`: parquet.`path` or iceberg.`path`. A Delta table (delta.`path`, or a name) is returned
+        `identifier`: parquet.`path`, iceberg.`path`, or the name of a Parquet table in the session catalog,
+        whose entry becomes that of a Delta table. A Delta table (delta.`path`, or a name) is returned
         unchanged. `partitionSchema`: partition columns of Parquet files, as DDL text or a StructType; None
-        if there are none.
+        if there are none. The catalog has those of a table by name.
 
-        Raises InvalidArgumentError if there are no files or the folders do not fit `partitionSchema`,
-        UnsupportedFeatureError for the name of a table of another format.
+        Raises InvalidArgumentError if there are no files or the folders do not fit `partitionSchema`.
 
         >>> DeltaTable.convertToDelta(spark, "parquet.`/data/events`", "day DATE").toDF().count()
         1
         """
+        source, partition_schema = tuple(Reader(identifier).dotted()), schema_of(partitionSchema)
         with opening(sparkSession):
-            if is_converted(sparkSession, Reader(identifier)):
+            if convert_named(sparkSession, Name(source), partition_schema):
                 return cls.forName(sparkSession, identifier)
-        source_format, path = convertible(Reader(identifier).dotted())
-        if hasattr(partitionSchema, "json"):
-            partitionSchema = Schema.from_json(partitionSchema.json())
-        with opening(sparkSession):
+            source_format, path = convertible(source)
             properties, commit = table_properties(sparkSession, None), commit_options(sparkSession, None)
-            convert_path(source_format, path, partitionSchema, properties=properties, commit=commit)
+            convert_path(source_format, path, partition_schema, properties=properties, commit=commit)
         return cls.forPath(sparkSession, path)
 
     @classmethod
@@ -379,10 +384,10 @@ class DeltaTable:
     def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None) -> DeltaTable:
         """Creates another table with the rows and the definition of the newest version, and returns it.
 
-        `target`: path or URL of the new table. `isShallow`: True refers to this table's files instead of
-        copying them; reading such a clone needs `deltaic.configure(allowed_roots=[...])` with this table's
-        location. `replace`: True replaces a table at `target`. `properties`: table properties that replace
-        those of this table.
+        `target`: an absolute path or URL, or the name of the new table. `isShallow`: True refers to this
+        table's files instead of copying them; reading such a clone needs
+        `deltaic.configure(allowed_roots=[...])` with this table's location. `replace`: True replaces a table
+        at `target`. `properties`: table properties that replace those of this table.
 
         Raises TableAlreadyExistsError if there is a table at `target` and `replace` is False.
 
@@ -421,8 +426,21 @@ class DeltaTable:
         _check(replace, bool, "replace", "a boolean")
         if properties is not None:
             _check(properties, dict, "properties", "a dict")
-        table.clone(target, shallow=shallow, replace=replace, properties=properties)
-        return DeltaTable.forPath(self._spark, target)
+        name = None if _is_path(target) else parsed(target)
+        if name is None or name.path is not None:
+            path = target if name is None or name.path is None else name.path
+            table.clone(path, shallow=shallow, replace=replace, properties=properties)
+            return DeltaTable.forPath(self._spark, path)
+        with opening(self._spark):
+            new = place_of(self._spark, name, None)
+            if not new.enters and not replace:
+                taken = TableAlreadyExistsError(
+                    "the table of the clone already exists", where=target, expected="replace=True, or another name"
+                )
+                raise taken.with_values(**naming(self._spark, new.parts))
+            with entering(self._spark, new):
+                table.clone(new.path, shallow=shallow, replace=replace, properties=properties)
+        return DeltaTable.forName(self._spark, target)
 
     # --- protocol
 
@@ -542,3 +560,8 @@ def _check(value: Any, kind: type, name: str, expected: str) -> None:
     for an argument of the wrong type."""
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise InvalidTypeError(f"{name} needs to be {expected} but got '{type(value)}'.")
+
+
+def _is_path(target: str) -> bool:
+    """True for an absolute path or a URL; the target of a clone is a name otherwise, as in delta-spark."""
+    return target.startswith(("/", "\\")) or ":/" in target or (target[1:2] == ":" and target[2:3] == "\\")

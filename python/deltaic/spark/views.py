@@ -6,12 +6,11 @@ from __future__ import annotations
 from typing import Any
 
 from deltaic.engine.spark.native.session import analyzed_plan, has_temporary_view
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.spark.named_tables import naming, parsed, path_in_catalog
+from deltaic.errors import InvalidArgumentError
+from deltaic.spark.named_tables import parsed, path_in_catalog
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
-from deltaic.table import DeltaTable
 
 _VIEWS, _PROJECTIONS = "_deltaic_views", "_deltaic_projections"
 _MAKERS = ("createTempView", "createOrReplaceTempView")
@@ -40,20 +39,6 @@ def is_known(spark: Any, name: Name) -> bool:
 def no_such_table(name: Name, expected: str = "delta.`path`, or a name") -> InvalidArgumentError:
     """Returns the error for an unknown name."""
     return InvalidArgumentError("no such table or view", found=str(name), expected=expected)
-
-
-def is_converted(spark: Any, source: Reader) -> bool:
-    """True if the source of CONVERT TO DELTA is a Delta table, so that nothing is to be converted; False for
-    parquet.`path` and iceberg.`path`. Raises InvalidArgumentError for an unknown name, and
-    UnsupportedFeatureError for the name of a table of another format."""
-    name = read_name(source)
-    if len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "iceberg"):
-        return False
-    if (path := path_of(spark, name)) is not None and DeltaTable.exists(path):
-        return True
-    if not is_known(spark, name):
-        raise no_such_table(name, "parquet.`path`, iceberg.`path`, or the name of a table").with_values(**naming(spark, name.parts))
-    raise UnsupportedFeatureError("CONVERT TO DELTA of a table by name", found=str(name), expected="parquet.`path` or iceberg.`path`")
 
 
 def path_named(identifier: Any) -> str | None:

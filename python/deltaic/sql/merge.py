@@ -118,7 +118,8 @@ def _clause(reader: Reader, building: Any, schema: Schema, alias: str, unconditi
     assignments = reader.listed(lambda: read_assignment(reader, *_CLAUSE_ENDS))
     values = dict(_assigned(assignments, schema, alias))
     if len(values) < len(assignments):
-        raise InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=sorted(values))
+        error = InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=sorted(values))
+        raise error.with_values(columns=tuple(column[-1] for column, _ in assignments))
     return building.when_not_matched_by_source_update(values, where) if by_source else building.when_matched_update(values, where)
 
 

@@ -4,6 +4,7 @@ table."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Literal
 
@@ -152,19 +153,37 @@ def generate(reader: Reader, tables: Tables) -> Rows:
     return nothing()
 
 
-def convert(reader: Reader, tables: Tables) -> Rows:
-    """CONVERT TO DELTA parquet.`path` | iceberg.`path` [NO STATISTICS] [PARTITIONED BY (column type, ...)],
-    the last for Parquet alone"""
+@dataclass(frozen=True)
+class Conversion:
+    """A statement CONVERT TO DELTA. `source`: the parts of a name, or of parquet.`path`. `columns`: the text
+    in the brackets of PARTITIONED BY; None without it."""
+
+    source: tuple[str, ...]
+    columns: str | None
+    statistics: bool
+
+
+def read_conversion(reader: Reader) -> Conversion:
+    """CONVERT TO DELTA name | parquet.`path` | iceberg.`path` [NO STATISTICS] [PARTITIONED BY (column type,
+    ...)]"""
     reader.expect("CONVERT", "TO", "DELTA")
-    source_format, path = convertible(reader.dotted())
+    source = tuple(reader.dotted())
     statistics = not reader.accept("NO", "STATISTICS")
     columns = reader.inside("columns") if reader.accept("PARTITIONED", "BY") else None
     reader.end()
+    return Conversion(source, columns, statistics)
+
+
+def convert(reader: Reader, tables: Tables) -> Rows:
+    """CONVERT TO DELTA parquet.`path` | iceberg.`path` [NO STATISTICS] [PARTITIONED BY (column type, ...)],
+    the last for Parquet alone"""
+    conversion = read_conversion(reader)
+    source_format, path = convertible(conversion.source)
     convert_path(
         source_format,
         path,
-        columns,
-        statistics=statistics,
+        conversion.columns,
+        statistics=conversion.statistics,
         properties=tables.table_properties(None),
         commit=tables.commit_options(),
         storage_options=tables.storage_options,

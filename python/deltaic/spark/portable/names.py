@@ -41,13 +41,14 @@ class View:
 @dataclass(frozen=True)
 class Entry:
     """A table or view, from a row of SHOW TABLE EXTENDED. `kind`: MANAGED, EXTERNAL or VIEW. `location`: a
-    URI."""
+    URI. `serde`: the class by which Hive reads the files."""
 
     schema: str
     kind: str
     provider: str | None
     location: str | None
     view: View | None
+    serde: str | None = None
 
 
 def entry_of(spark: Any, parts: Sequence[str]) -> Entry | None:
@@ -75,7 +76,8 @@ def _entry(schema: str, text: str) -> Entry:
     kind = _line(head, "Type", first=True) or ""
     if kind == "VIEW":
         return Entry(schema, kind, None, None, _view(head, columns))
-    return Entry(schema, kind, _line(head, "Provider", first=True), _line(head, "Location", first=False), None)
+    provider, location = _line(head, "Provider", first=True), _line(head, "Location", first=False)
+    return Entry(schema, kind, provider, location, None, _line(head, "Serde Library", first=False))
 
 
 def _view(head: str, columns: str) -> View:

@@ -87,6 +87,28 @@ def relocate(spark: Any, name: tuple[str, str], location: str) -> None:
     session_catalog(spark).alterTable(_copied(entry, storage=storage))
 
 
+def convert(spark: Any, name: tuple[str, str]) -> None:
+    """Makes the entry of a table that of a Delta table at the same location, managed or external as before:
+    provider `delta`, no columns, no properties. A Hive metastore keeps the columns."""
+    entry = entry_of(spark, name)
+    assert entry is not None
+    jvm = spark._jvm
+    option, nothing = jvm.scala.Option.apply, jvm.scala.Option.empty()
+    no_properties = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({})
+    storage = _copied(entry.storage(), inputFormat=nothing, outputFormat=nothing, serde=nothing, properties=no_properties)
+    changed = _copied(
+        entry,
+        provider=option("delta"),
+        schema=jvm.org.apache.spark.sql.types.StructType(),
+        partitionColumnNames=jvm.org.apache.spark.api.python.PythonUtils.toSeq([]),
+        bucketSpec=nothing,
+        properties=no_properties,
+        storage=storage,
+    )
+    session_catalog(spark).alterTable(changed)
+    session_catalog(spark).refreshTable(identifier(spark, name))  # forgets the relation over Parquet files
+
+
 def _new_entry(spark: Any, name: tuple[str, str], kind: str, schema: Any, location: Any) -> Any:
     """Returns a new CatalogTable. `location`: a Scala Option of a URI."""
     jvm = spark._jvm

@@ -1,0 +1,41 @@
+"""`tree_text`: a schema as Spark's `printSchema` shows it, for parameters of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from deltaic.protocol.schema import Array, DataType, Field, Map, Struct
+
+
+def tree_text(fields: Iterable[Field]) -> str:
+    """Writes columns as a tree: `root`, then a line for each column, with those of a struct below it.
+
+    >>> tree_text([Field("id", "long")])
+    'root\\n |-- id: long (nullable = true)\\n'
+    """
+    return "".join(f"{line}\n" for line in ("root", *_fields(fields, " ")))
+
+
+def _fields(fields: Iterable[Field], margin: str) -> Iterator[str]:
+    for field in fields:
+        yield from _lines(field.name, field.type, f"nullable = {_java(field.nullable)}", margin)
+
+
+def _lines(name: str, data_type: DataType, note: str | None, margin: str) -> Iterator[str]:
+    suffix, below = "" if note is None else f" ({note})", f"{margin}|    "
+    if isinstance(data_type, Struct):
+        yield f"{margin}|-- {name}: struct{suffix}"
+        yield from _fields(data_type.fields, below)
+    elif isinstance(data_type, Array):
+        yield f"{margin}|-- {name}: array{suffix}"
+        yield from _lines("element", data_type.element, f"containsNull = {_java(data_type.contains_null)}", below)
+    elif isinstance(data_type, Map):
+        yield f"{margin}|-- {name}: map{suffix}"
+        yield from _lines("key", data_type.key, None, below)
+        yield from _lines("value", data_type.value, f"valueContainsNull = {_java(data_type.value_contains_null)}", below)
+    else:
+        yield f"{margin}|-- {name}: {data_type}{suffix}"
+
+
+def _java(value: bool) -> str:
+    return str(value).lower()
