@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 import deltaic
+from deltaic.spark import tables
 from loaded import loaded
 from test_readme import ROOT
 
@@ -31,7 +32,8 @@ def test_every_public_name_is_in_the_reference() -> None:
     shown = set(re.findall(r"^::: (\S+)$", text, re.MULTILINE))
     homes = {f"{home}.{name}" for name, home in deltaic._HOMES.items() if name != "__version__"}
     assert homes <= shown
-    assert "deltaic.errors" in shown
+    of_spark = {f"{getattr(tables, name).__module__}.{name}" for name in tables.__all__}
+    assert {"deltaic.errors", "deltaic.spark", "deltaic.spark.functions", *of_spark} <= shown
 
 
 def test_benchmarks_are_those_of_the_records() -> None:
