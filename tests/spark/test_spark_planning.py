@@ -18,11 +18,18 @@ import deltaic.spark
 from deltaic import DeltaTable
 from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.native.file_index import FileIndex
+from deltaic.engine.spark.native.tables import RecentTables
 
 VECTORS = {"delta.enableDeletionVectors": True}
 MAPPED = {"delta.columnMapping.mode": "name", **VECTORS}
 MANY = "deltaic.engine.spark.native.files.MANY_FILES"
 MANY_VECTORS = "deltaic.engine.spark.native.files.MANY_VECTORS"
+
+
+@pytest.fixture(autouse=True)
+def unknown(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The session has read no table yet, so that each test's limits apply to its first read."""
+    monkeypatch.setattr(engine_of(spark), "_recent_tables", RecentTables())
 
 
 @pytest.fixture
@@ -105,6 +112,7 @@ def test_the_same_files_and_rows_either_way(table: DeltaTable, spark: Any, liste
         frames = []
         for many in (10_000, 0):
             monkeypatch.setattr(MANY, many)
+            monkeypatch.setattr(engine_of(spark), "_recent_tables", RecentTables())
             frames.append(DeltaTable(table.location, spark=spark).scan(columns, where).to_spark())
         given, later = frames
         plans = [frame.where("id >= 0")._jdf.queryExecution().optimizedPlan() for frame in frames]
@@ -146,6 +154,7 @@ def test_of_many_vectors_those_that_a_query_needs(
     monkeypatch.setattr("deltaic._core.hand_over", lambda store, schema, adds: told.append(adds.num_rows) or hand_over(store, schema, adds))
     for most, expected in ((3, 12), (2, 1)):
         monkeypatch.setattr(MANY_VECTORS, most)
+        monkeypatch.setattr(engine_of(spark), "_recent_tables", RecentTables())
         told.clear()
         frame = DeltaTable(table.location, spark=spark).scan().to_spark()
         assert sorted(row["id"] for row in frame.where("id between 62 and 67").collect()) == [62, 63, 64, 67]
@@ -307,7 +316,10 @@ def test_the_large_log_that_was_read_last_stays_known(tmp_path: Path, spark: Any
         assert opened() is not first, "other settings"
     first = opened()
     opened("other")
-    assert opened() is not first, "one table is kept, not all"
+    assert opened() is first
+    monkeypatch.setattr("deltaic.engine.spark.stores.MOST_SNAPSHOTS", 1)
+    opened("other")
+    assert opened() is not first, "at most MOST_SNAPSHOTS are kept"
     deltaic.write(tmp_path / "t", data, mode="append")
     assert deltaic.spark.read(spark, tmp_path / "t").count() == 6
     assert deltaic.spark.read(spark, tmp_path / "t", version=0).count() == 3

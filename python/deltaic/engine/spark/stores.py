@@ -101,7 +101,7 @@ class RecentSnapshots:
         snapshot = Snapshot.load(store, version=version, timestamp=timestamp, known=known)
         with self._lock:
             others = [(opening, each) for opening, each in self._known if opening != key and _is_small(each)]
-            self._known = [*others[1 - MOST_SNAPSHOTS :], (key, snapshot)]
+            self._known = [*others, (key, snapshot)][-MOST_SNAPSHOTS:]
         return snapshot
 
 
