@@ -42,3 +42,12 @@ def session(spark: Any) -> Iterator[Any]:
     delattr(spark, SETTING)
     for name in ("sql", "table"):
         spark.__dict__.pop(name, None)
+
+
+@pytest.fixture
+def catalog_of_the_test_alone(session: Any) -> Iterator[None]:
+    """Tables and views that a test registers do not stay in the session catalog for the tests after it."""
+    yield
+    for table in session.catalog.listTables("default"):
+        if not table.isTemporary:
+            session.sql(f"DROP {'VIEW' if table.tableType == 'VIEW' else 'TABLE'} `{table.name}`")

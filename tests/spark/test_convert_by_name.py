@@ -6,7 +6,6 @@ What delta-spark 4.4 writes and raises for the same statements was recorded from
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +19,7 @@ from spark_session import REMOTE
 ON_CONNECT = REMOTE in os.environ
 
 
-@pytest.fixture
-def session(session: Any) -> Iterator[Any]:
-    yield session
-    for table in session.catalog.listTables("default"):
-        if not table.isTemporary:
-            session.sql(f"DROP {'VIEW' if table.tableType == 'VIEW' else 'TABLE'} `{table.name}`")
+pytestmark = pytest.mark.usefixtures("catalog_of_the_test_alone")
 
 
 @pytest.fixture

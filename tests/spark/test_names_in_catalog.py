@@ -6,7 +6,6 @@ Rules: delta-spark's DeltaTableCreationTests, DeltaDDLSuite and the documentatio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +16,7 @@ import deltaic.spark
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.spark.tables import DeltaTable
 
-
-@pytest.fixture
-def session(session: Any) -> Iterator[Any]:
-    yield session
-    for table in session.catalog.listTables("default"):
-        if not table.isTemporary:
-            session.sql(f"DROP {'VIEW' if table.tableType == 'VIEW' else 'TABLE'} `{table.name}`")
+pytestmark = pytest.mark.usefixtures("catalog_of_the_test_alone")
 
 
 def ids(frame: Any) -> list[int]:

@@ -53,7 +53,7 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
 
 
 def _check_is_parquet(spark: Any, table: OtherTable) -> None:
-    relation = ".".join(map(spark_name, table.parts))
+    relation = _quoted(table)
     if table.kind == "VIEW":
         raise InvalidArgumentError("a view cannot be converted to a Delta table", found=relation, expected="a Parquet table")
     provider = (table.provider or "").lower()
@@ -93,9 +93,7 @@ def _write_log(spark: Any, table: OtherTable, location: str, partition_schema: A
         statistics=statistics,
         wanted=TableOptions.of(None, None, None, spark.catalog.getTable(name).description, table_properties(spark, properties)),
         commit=commit_options(spark, None),
-        known=command.CatalogTable(
-            f"{spark_name(SESSION_CATALOG)}.{'.'.join(map(spark_name, table.parts))}", schema, partition_columns, files
-        ),
+        known=command.CatalogTable(f"{spark_name(SESSION_CATALOG)}.{name}", schema, partition_columns, files),
     )
 
 
