@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -23,6 +23,7 @@ from deltaic import _core
 from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.engine.spark import many_rows
 from deltaic.engine.spark.char_padding import compares_padded, padded
+from deltaic.engine.spark.checkpoints import checkpointed
 from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.descriptions import job_description
 from deltaic.engine.spark.engine_session import EngineSession
@@ -381,21 +382,19 @@ class SparkEngine:
         if few is not None:
             yield Data(handle=few, schema=relation.schema, alias=alias)
             return
-        with named_errors():
-            if not self.session.is_deterministic(relation.frame):
-                frame, cached = _checkpointed(relation.frame), None
-            elif _is_cached(relation.frame):
-                frame, cached = relation.frame, None
-            else:
-                frame = cached = self._cached(relation.frame)
-        try:
+        with ExitStack() as held:
+            with named_errors():
+                if not self.session.is_deterministic(relation.frame):
+                    frame = held.enter_context(checkpointed(relation.frame))
+                elif _is_cached(relation.frame):
+                    frame = relation.frame
+                else:
+                    frame = self._cached(relation.frame)
+                    held.callback(frame.unpersist)
             if relation.partitioned and self.session.max_driver_rows and (self.session.size_of(relation.frame) or 0) >= UNKNOWN_BYTES:
                 with named_errors():
                     few = self._collected(relation, frame)
             yield Data(handle=few or replace(relation, frame=frame), schema=relation.schema, alias=alias)
-        finally:
-            if cached is not None:
-                cached.unpersist()
 
     def driver_bytes(self, store: _core.Store) -> int:
         return most_bytes(self.spark) if self.session.max_driver_rows and travels(store) else 0
@@ -481,15 +480,6 @@ engine, which computes few rows on the driver, implements the meaning of the def
 _UNCOMPRESSED = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
 """Settings for rows that a command caches and drops again: compressing them would take longer than it
 saves."""
-
-
-def _checkpointed(frame: Any) -> Any:
-    """Computes the frame now and cuts its lineage: if a block of it is lost, the query fails and never
-    computes other rows."""
-    checkpoint, spark = frame.localCheckpoint(eager=True), frame.sparkSession
-    # PySpark's client of Connect returns a frame of the active session, but the server knows the checkpoint
-    # only in the session of `frame`.
-    return checkpoint if checkpoint.sparkSession is spark else spark._create_remote_dataframe(checkpoint._plan._relation_id)
 
 
 def _is_cached(frame: Any) -> bool:
