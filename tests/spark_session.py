@@ -43,6 +43,11 @@ def with_jvm(session: Any) -> Any:
     return session
 
 
+def other_session(spark: Any) -> Any:
+    """PySpark 4.1 has no `newSession` on Connect."""
+    return spark.newSession() if hasattr(type(spark), "newSession") else spark.cloneSession()
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A local session of two threads, as a user of plain PySpark makes it: nothing of deltaic is set up in

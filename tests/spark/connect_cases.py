@@ -17,12 +17,13 @@ import deltaic
 import deltaic.spark
 from deltaic.engine.spark.columns import BY_ID
 from deltaic.errors import UnsupportedFeatureError
+from spark_session import other_session
 
 
 @pytest.fixture
 def session(spark: Any) -> Any:
     """A session that is not the active one."""
-    own = spark.newSession()
+    own = other_session(spark)
     deltaic.spark.enable(own)
     return own
 
@@ -40,7 +41,7 @@ def rows_at(path: str | Path) -> list[tuple[Any, ...]]:
 
 
 def test_the_log_says_why_once(spark: Any, path: str, caplog: pytest.LogCaptureFixture) -> None:
-    own = spark.newSession()
+    own = other_session(spark)
     with caplog.at_level(logging.INFO, "deltaic.spark"):
         for _ in range(2):
             deltaic.spark.read(own, path).count()
@@ -106,7 +107,7 @@ def test_columns_by_their_ids(tmp_path: Path, session: Any) -> None:
 
 
 def test_other_sessions_of_the_application(spark: Any, session: Any, path: str) -> None:
-    other = spark.newSession()
+    other = other_session(spark)
     assert other.read.format("delta").load(path).count() == 4
     other.sql(f"MERGE INTO delta.`{path}` t USING (SELECT 3L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")
     other.range(9, 10).selectExpr("id", "'z' AS part", "0.5D AS amount").write.format("delta").mode("append").save(path)

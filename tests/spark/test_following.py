@@ -271,9 +271,9 @@ def test_files_of_rows_in_sql(session: Any, tmp_path: Path) -> None:
     assert rows(f"SELECT {table}.id FROM {table} VERSION AS OF 0 WHERE _metadata.row_index < 2") == [(0,), (1,)]
     assert rows(f"SELECT count(DISTINCT _metadata.file_name), count(*) FROM {table}") == [(2, 3)]
     assert rows(f"SELECT id, _metadata.row_index FROM {table} TABLESAMPLE (100 PERCENT)") == [(1, 1), (3, 3), (10, 0)]
-    assert rows(f"SELECT x.id, x._metadata.row_index FROM {table} VERSION AS OF 0 TABLESAMPLE (100 PERCENT) AS x WHERE x.id > 2") == [
-        (3, 3)
-    ]
+    sample = f"{table} VERSION AS OF 0 TABLESAMPLE (100 PERCENT) AS x"
+    if not session.version.startswith("4.1."):  # which has no metadata columns of a sample with an alias
+        assert rows(f"SELECT x.id, x._metadata.row_index FROM {sample} WHERE x.id > 2") == [(3, 3)]
     session.sql(f"CREATE OR REPLACE TEMPORARY VIEW files_of_rows AS SELECT id, _metadata.file_name AS name FROM {table}")
     names = {Path(file).name for file in load(session, place).inputFiles()}
     assert {row.name for row in session.table("files_of_rows").collect()} == names

@@ -17,6 +17,7 @@ from deltaic.errors import InvalidTypeError
 from deltaic.spark import patches
 from deltaic.spark.session import PUSHDOWN
 from deltaic.spark.tables import DeltaTable
+from spark_session import other_session
 
 FUNCTIONS = ("range_partition_id", "z85_encode")
 
@@ -29,7 +30,7 @@ def session(spark: Any) -> Iterator[Any]:
     for each in others:
         deltaic.spark.disable(each)
     patches.restore()  # sessions that are gone may have been enabled
-    own = spark.newSession()
+    own = other_session(spark)
     yield own
     deltaic.spark.disable(own)
     for each, native in others.items():
@@ -96,13 +97,13 @@ def test_the_setting_that_was_there_comes_back(session: Any) -> None:
 
 
 def test_other_sessions_stay_enabled(session: Any, path: str) -> None:
-    other = session.newSession()
+    other = other_session(session)
     for each in (session, other):
         deltaic.spark.enable(each)
     deltaic.spark.disable(other)
     deltaic.spark.disable(other)
     assert session.sql(f"SELECT * FROM delta.`{path}`").count() == 4
-    assert session.newSession().read.format("delta").load(path).count() == 4
+    assert other_session(session).read.format("delta").load(path).count() == 4
     with pytest.raises(Exception, match=r"DELETE|delta"):
         other.sql(f"DELETE FROM delta.`{path}` WHERE id = 1").collect()
     deltaic.spark.enable(other)
