@@ -64,7 +64,9 @@ def delete(
         return snapshot, dict(NOTHING)
     times = PhaseTimes()
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
-    transaction = Transaction(snapshot, "DELETE", {"predicate": ["true" if where is None else where]}, commit)
+    transaction = Transaction(
+        snapshot, "DELETE", {"predicate": ["true" if where is None else engine.shown_condition(where, planned.alias)]}, commit
+    )
     transaction.change = Change.REMOVE  # a rewritten file has only unchanged rows
     transaction.expect(Change.REMOVE)
     with staging(transaction):

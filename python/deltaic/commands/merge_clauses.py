@@ -44,10 +44,10 @@ class Clause:
     def is_star(self) -> bool:
         return self.values is None and self.action != "delete"
 
-    def described(self) -> dict[str, str]:
+    def described(self, engine: Engine) -> dict[str, str]:
         """Describes the clause for operationParameters, like delta-spark."""
         shown: dict[str, str] = {"actionType": self.action}
-        return shown if self.where is None else {"predicate": self.where, **shown}
+        return shown if self.where is None else {"predicate": engine.shown_condition(self.where, None), **shown}
 
 
 @dataclass(frozen=True, eq=False)

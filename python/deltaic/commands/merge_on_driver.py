@@ -64,6 +64,7 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
         local = Run(run.snapshot, engine, replace(run.spec, source=rows), held)
         if local.metadata != run.metadata or not equalities(local.on.conjuncts, local.schema, local.source_schema, local.s, local.t):
             return None
+        local.transaction.parameters = run.transaction.parameters  # conditions in the form of Spark
         run.planned = local.planned
         return local if total_size(local.planned.selection.adds) <= most_bytes else None
     except DeltaError as error:

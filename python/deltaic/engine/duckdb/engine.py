@@ -113,6 +113,9 @@ class LocalEngine:
 
         return resolve(text, schemas, self.time_zone, self._tables if queries else None)
 
+    def shown_condition(self, text: str, alias: str | None) -> str:
+        return text
+
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         from deltaic.spark_sql.expression import compose
 

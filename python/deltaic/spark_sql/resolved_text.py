@@ -1,0 +1,65 @@
+"""Writes a condition as Spark shows a resolved one: `id = 5 AND NOT v IS NULL` becomes
+`((id = 5) AND (v IS NOT NULL))`."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from deltaic.errors import DeltaError
+from deltaic.spark_sql.parsing import parse
+
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+_OPERATIONS = (exp.Connector, exp.Predicate, exp.Not, *_ARITHMETIC)
+_UNBRACKETED = (exp.Like, exp.ILike, exp.RegexpLike, exp.SubqueryPredicate)
+"""Predicates that Spark writes without brackets of their own."""
+
+
+def resolved_text(text: str, relation: str | None) -> str:
+    """Returns a condition with brackets around each operation. Names keep the case in which they are written.
+
+    `relation`: alias whose qualifiers are left out, so that `t.id = 5` becomes `(id = 5)`; None keeps all
+    qualifiers. A text that only Spark's own parser reads is returned unchanged."""
+    try:
+        holder = exp.Paren(this=parse(text).copy())
+    except DeltaError:
+        return text
+    for node in reversed(list(holder.this.dfs())):  # operands before their operations
+        node.replace(_resolved(node, relation))
+    shown: str = holder.this.sql(dialect="spark", normalize_functions="lower")
+    return shown
+
+
+def _resolved(node: exp.Expr, relation: str | None) -> exp.Expr:
+    """Returns the form of a node whose operands already have theirs."""
+    if isinstance(node, exp.Paren):
+        inner: exp.Expr = node.this
+        return inner
+    if isinstance(node, exp.Column):
+        return _column(node, relation)
+    if isinstance(node, exp.Boolean):
+        return exp.Var(this=str(node.this).lower())
+    if isinstance(node, exp.Cast) and isinstance(number := node.this, exp.Literal) and not number.is_string:
+        return number  # 5L
+    if isinstance(node, exp.Between):
+        low, high = (
+            _bracketed(bound(this=node.this.copy(), expression=node.args[of])) for bound, of in ((exp.GTE, "low"), (exp.LTE, "high"))
+        )
+        return _bracketed(exp.And(this=low, expression=high))
+    if isinstance(node, exp.NEQ):
+        return _bracketed(exp.Not(this=_bracketed(exp.EQ(this=node.this, expression=node.expression))))
+    if isinstance(node, exp.Not) and isinstance(test := node.this.unnest(), exp.Is) and isinstance(test.expression, exp.Null):
+        return _bracketed(exp.Is(this=test.this, expression=exp.Not(this=test.expression)))
+    if isinstance(node, exp.NullSafeEQ):
+        return exp.Var(this=f"({node.this.sql(dialect='spark')} <=> {node.expression.sql(dialect='spark')})")
+    return _bracketed(node) if isinstance(node, _OPERATIONS) and not isinstance(node, _UNBRACKETED) else node
+
+
+def _bracketed(node: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=node.copy())
+
+
+def _column(node: exp.Column, relation: str | None) -> exp.Expr:
+    parts = node.parts
+    if relation is None or len(parts) < 2 or parts[0].name.lower() != relation.lower():
+        return node
+    return exp.Dot.build([part.copy() for part in parts[1:]]) if len(parts) > 2 else exp.Column(this=parts[1].copy())
