@@ -1,4 +1,4 @@
-"""Checkpoints: rows of a DataFrame that is not deterministic, computed once and dropped when a command ends."""
+"""Checkpoints: rows of a DataFrame that is not deterministic, computed once and dropped after the command."""
 
 from __future__ import annotations
 
