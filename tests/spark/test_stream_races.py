@@ -122,6 +122,7 @@ def held(session: Any) -> dict[str, int]:
     }
 
 
+@pytest.mark.timeout(300 + 2 * BATCHES)
 def test_merges_of_many_batches_leave_nothing_behind(session: Any, tmp_path: Path) -> None:
     """A stream that merges each batch into a table with vectors, which nobody compacts."""
     path, wanted = tmp_path / "target", {}
