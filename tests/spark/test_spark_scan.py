@@ -16,6 +16,7 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
+from deltaic.engine.spark import streamed_rows
 from deltaic.engine.spark.engine import SETTING, engine_of
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.errors import InvalidArgumentError, ProtocolError, UnsupportedFeatureError
@@ -44,6 +45,11 @@ def same(table: DeltaTable, spark: Any, columns: list[str] | None = None, where:
     assert found.schema.equals(theirs.schema, check_metadata=True)
     assert rows(found) == rows(theirs)
     assert ours.count() == theirs.num_rows
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(streamed_rows, "COLLECTED_BYTES", -1)
+        streamed = ours.to_reader().read_all()
+    assert streamed.schema.equals(theirs.schema, check_metadata=True)
+    assert rows(streamed) == rows(theirs)
     return found
 
 
@@ -249,6 +255,24 @@ def test_columns_are_chosen_in_one_call_or_one_by_one(tmp_path: Path, spark: Any
     table.restore(version=1)
     assert shown() == quick
     assert DeltaTable(table.location, spark=spark).update({"f": "f + 1"}, "f > 0")["num_updated_rows"] == made["num_updated_rows"] == 2
+
+
+def test_a_reader_of_many_rows_takes_partitions_one_after_another(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streamed_rows, "COLLECTED_BYTES", -1)
+    table = deltaic.write(tmp_path / "t", numbers(8))
+    for start in range(8, 64, 8):
+        deltaic.write(table, numbers(8, start), mode="append")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", 4 * 1024**2)  # one file, with the cost of opening it
+    spark.sparkContext.setJobGroup("streamed", "")
+    try:
+        with DeltaTable(table.location, spark=spark).scan().to_reader() as reader:
+            assert reader.read_next_batch().num_rows == 8
+            assert 1 <= len(spark.sparkContext.statusTracker().getJobIdsForGroup("streamed")) <= 3
+            left = [batch.num_rows for batch in reader]
+        assert left == [8] * 7
+    finally:
+        spark.conf.unset("spark.sql.files.maxPartitionBytes")
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
 
 
 def test_equal_reads_are_equal_plans(tmp_path: Path, spark: Any) -> None:

@@ -35,7 +35,7 @@ def check(engine: Engine, schema: Iterable[Field]) -> None:
         with _of_default(column):
             if (value := value_of(engine, column)) is not None:
                 one = engine.source(pa.table({"__deltaic_one": [1]}), "d")
-                engine.to_arrow(engine.run(Project(one, ((column.name, value),), "d"))).read_all()
+                engine.to_table(engine.run(Project(one, ((column.name, value),), "d")))
 
 
 @contextmanager

@@ -156,5 +156,5 @@ def value_range(engine: Engine, scan: Scan, field: Field) -> tuple[int | None, i
     """Returns the smallest and the largest value of a column in the rows of a scan; None without values."""
     value = column(scan.alias, field)
     ends = Aggregate(scan, (), (("low", GroupAggregate("min", value)), ("high", GroupAggregate("max", value))))
-    table = engine.to_arrow(engine.run(ends)).read_all()
+    table = engine.to_table(engine.run(ends))
     return table["low"][0].as_py(), table["high"][0].as_py()

@@ -202,5 +202,5 @@ def broken_example(engine: Engine, scan: Scan, condition: Expression) -> str | N
 def broken_rows(engine: Engine, plan: Plan, conditions: Sequence[Expression]) -> list[int]:
     """Returns the number of rows of `plan` that violate each of the conditions."""
     flags = tuple((f"broken{number}", engine.compose(_broken(each), "boolean")) for number, each in enumerate(conditions))
-    groups = engine.to_arrow(engine.run(Aggregate(plan, flags, (("rows", COUNT),)))).read_all().to_pylist()
+    groups = engine.to_table(engine.run(Aggregate(plan, flags, (("rows", COUNT),)))).to_pylist()
     return [sum(group["rows"] for group in groups if group[name]) for name, _ in flags]

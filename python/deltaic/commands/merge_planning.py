@@ -104,7 +104,7 @@ def _bounds(engine: Engine, source: Data, target: Field, key: Expression) -> dic
     distinct = _few_values(engine, source, key)
     if distinct is None:
         range_of = Aggregate(source, (), (("low", GroupAggregate("min", key)), ("high", GroupAggregate("max", key))))
-        table = engine.to_arrow(engine.run(range_of)).read_all()
+        table = engine.to_table(engine.run(range_of))
         sides = []
         for name, op in (("low", ">="), ("high", "<=")):
             texts = _texts(_within(table[name], target.type, clip=True), target.type)

@@ -288,7 +288,7 @@ class Run:
     def _counts(self, rows: Data) -> dict[int, int]:
         """Counts the rows of each clause."""
         grouped = Aggregate(self._with_clause(rows), columns_of(self.s, [_CLAUSE]), (("rows", COUNT),))
-        table = self.engine.to_arrow(self.engine.run(grouped)).read_all()
+        table = self.engine.to_table(self.engine.run(grouped))
         return dict(zip(table[CLAUSE].to_pylist(), table["rows"].to_pylist(), strict=True))
 
     def _row_ids(self, pairs: Data, orphans: Data | None, matched: list[Bound], by_source: list[Bound], *, unique: bool) -> _core.RowIds:
@@ -443,7 +443,7 @@ class Run:
 
     def _source_rows(self) -> int:
         counted = Aggregate(self.source, (), (("rows", COUNT),))
-        return int(pc.sum(self.engine.to_arrow(self.engine.run(counted)).read_all()["rows"]).as_py())
+        return int(pc.sum(self.engine.to_table(self.engine.run(counted))["rows"]).as_py())
 
 
 def _file_metrics(changed: FileChanges) -> dict[str, int]:

@@ -105,7 +105,8 @@ class Rows(Replayable):
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Returns a `pyarrow.RecordBatchReader` of the rows, in bounded memory. Closing the reader ends the
-        work.
+        work. On Spark, rows of more than 64 MB reach the driver partition by partition, each by a Spark job of
+        its own; `to_arrow` reads all partitions by one job.
 
         >>> sum(batch.num_rows for batch in table.scan().to_reader())
         4
@@ -126,7 +127,8 @@ class Rows(Replayable):
         >>> table.scan(["id"], where="id = 1").to_pylist()
         [{'id': 1}]
         """
-        return list(self)
+        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
+        return rows
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yields each row as a dict; reads batch by batch, in bounded memory."""

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.engine.engine import Curve, WriteTarget
-from deltaic.engine.spark import many_rows
+from deltaic.engine.spark import many_rows, streamed_rows
 from deltaic.engine.spark.char_padding import compares_padded, padded
 from deltaic.engine.spark.checkpoints import checkpointed
 from deltaic.engine.spark.columns import ScanColumns
@@ -42,6 +42,7 @@ from deltaic.engine.spark.on_driver import (
     is_of_few,
     keys_and_arguments,
     most_bytes,
+    nullable_fields,
     with_bytes_of_shapes,
 )
 from deltaic.engine.spark.predicates import predicate_text
@@ -357,7 +358,19 @@ class SparkEngine:
     # --- consuming
 
     def to_arrow(self, relation: SparkRelation, *, limit: int | None = None) -> pa.RecordBatchReader:
-        return self.to_table(relation if limit is None else replace(relation, frame=relation.frame.limit(limit))).to_reader()
+        if limit is not None:
+            return self.to_table(replace(relation, frame=relation.frame.limit(limit))).to_reader()
+        with named_errors():
+            is_small = relation.on_driver or (self.session.size_of(relation.frame) or UNKNOWN_BYTES) <= streamed_rows.COLLECTED_BYTES
+        if is_small or not are_plain(relation.schema):
+            return self.to_table(relation).to_reader()
+        declared = _core.TableSchema(relation.schema.to_json()).to_arrow()
+        return pa.RecordBatchReader.from_batches(declared, self._batches(relation))
+
+    def _batches(self, relation: SparkRelation) -> Iterator[pa.RecordBatch]:
+        with named_errors():
+            for part in streamed_rows.streamed(nullable_fields(relation.frame)):
+                yield from _declared(part, relation.schema).to_batches()
 
     def count(self, relation: SparkRelation) -> int:
         with named_errors():
@@ -366,10 +379,7 @@ class SparkEngine:
     def to_table(self, relation: SparkRelation) -> pa.Table:
         with named_errors():
             table = collected(self.session, with_bytes_of_shapes(relation.frame, relation.schema))
-        schema = _core.TableSchema(relation.schema.to_json())
-        rows = _core.conform(table, schema).to_table()
-        declared = schema.to_arrow()
-        return rows if rows.schema.equals(declared, check_metadata=True) else pa.Table.from_arrays(rows.columns, schema=declared)
+        return _declared(table, relation.schema)
 
     @contextmanager
     def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
@@ -463,6 +473,13 @@ class SparkEngine:
         with named_errors():
             frame = clustered(self.session, lambda scan: self.run(scan).frame, plan, columns, curve, files)
             return SparkRelation(frame, scan_schema(plan), files=files)
+
+
+def _declared(table: pa.Table, schema: Schema) -> pa.Table:
+    """Returns rows of Spark with the Arrow types and the metadata of a schema."""
+    of_core = _core.TableSchema(schema.to_json())
+    rows, declared = _core.conform(table, of_core).to_table(), of_core.to_arrow()
+    return rows if rows.schema.equals(declared, check_metadata=True) else pa.Table.from_arrays(rows.columns, schema=declared)
 
 
 def _is_partitioned(plan: Plan) -> bool:

@@ -84,7 +84,7 @@ def _local_rows(jvm: Jvm, frame: Any) -> pa.Table | None:
 def collected(session: EngineSession, frame: Any) -> pa.Table:
     """Collects all rows of a frame."""
     table = session.read_path.planned("rows on the driver", lambda: _local_rows(session.jvm, frame), lambda: None)
-    return _with_nullable_fields(frame).toArrow() if table is None else table
+    return nullable_fields(frame).toArrow() if table is None else table
 
 
 def with_bytes_of_shapes(frame: Any, schema: Schema) -> Any:
@@ -117,7 +117,7 @@ def _bytes_of_shapes(value: Any, data_type: DataType) -> Any:
     return F.call_function("st_asbinary", value)
 
 
-def _with_nullable_fields(frame: Any) -> Any:
+def nullable_fields(frame: Any) -> Any:
     """Returns the frame with nullable struct fields, because pyarrow does not accept a null struct whose
     fields are not nullable."""
     from pyspark.sql import functions as F

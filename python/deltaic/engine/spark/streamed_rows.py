@@ -1,0 +1,29 @@
+"""Rows of a DataFrame that reach the driver a few partitions at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from deltaic.engine.spark.batches import of_bytes, to_bytes
+
+COLLECTED_BYTES = 64 * 1024**2
+"""Maximum bytes, as Spark estimates them, of rows that a reader collects at once. Larger ones are streamed,
+which takes a Spark job for each partition."""
+
+
+def streamed(frame: Any) -> Iterator[pa.Table]:
+    """Yields the rows of a frame in the order of its partitions. The driver holds those of two partitions: one
+    that is read, and the next one."""
+    names = frame.columns
+    plain = frame.toDF(*(f"c{number}" for number in range(len(names))))  # PySpark's mapInArrow does not quote names
+    for row in plain.mapInArrow(_packed, "rows binary").toLocalIterator(prefetchPartitions=True):
+        yield of_bytes(bytes(row.rows)).rename_columns(names)
+
+
+def _packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Packs each batch of a partition into one value, the bytes of an Arrow stream."""
+    for batch in batches:
+        yield pa.record_batch([pa.array([to_bytes(pa.Table.from_batches([batch]))], pa.binary())], ["rows"])
