@@ -169,6 +169,12 @@ def test_insert_by_name(table: deltaic.DeltaTable) -> None:
     assert rows(table)[4:] == [(8, "z", None)]
 
 
+@pytest.mark.parametrize("values", ["1, 'z', 2.5D, 4", "1, 'z', 2.5D, 4, 5, 6"])
+def test_insert_of_more_values_than_columns(table: deltaic.DeltaTable, values: str) -> None:
+    with pytest.raises(SchemaMismatchError, match="more values than columns"):
+        deltaic.sql(f"INSERT INTO {at(table)} VALUES ({values})")
+
+
 def test_insert_with_schema_evolution(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", {"id": [1], "p": ["a"]}, partition_by="p")
     insert = f"INSERT WITH SCHEMA EVOLUTION INTO {at(table)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -125,7 +126,7 @@ def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set
     rows = 0
     computed: Counter[str] = Counter()
     while reader.accept("("):
-        for column in (*target.columns, None):
+        for column in itertools.chain(target.columns, itertools.repeat(None)):
             first = reader.position
             value = reader.slice(",")
             if column is not None and is_left_to_table(value, schema, quote_name(column)):
