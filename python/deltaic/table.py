@@ -1088,7 +1088,7 @@ def _run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options:
         store = open_store(locate(table), storage_options)
     store.expect_commit()
     before = (recent.newest(store) if job.mode == "append" else None) or create.existing(store)
-    definition = with_default_properties(spark, job.wanted) if before is None else job.wanted
+    definition = with_default_properties(spark, job.wanted) if before is None or job.defines else job.wanted
     engine = engine_of(spark)
     with committing(spark, job.commit) as options, engine.working_on("WRITE", store.location), _writing(before, job) as current:
         snapshot, _ = writing.write(store, current, engine, data, replace(job, wanted=definition, commit=options))

@@ -98,3 +98,15 @@ def test_metadata_of_the_session_is_in_every_commit(tmp_path: Path, session: Any
     history = DeltaTable(tmp_path).history()
     assert [row["userMetadata"] for row in history] == ["of the call"] + ["nightly"] * 7
     assert DeltaTable(tmp_path, version=0).metadata.configuration["delta.appendOnly"] == "false"
+
+
+def test_default_properties_of_the_session_are_those_of_a_replaced_table(tmp_path: Path, session: Any) -> None:
+    session.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false")
+    table = f"delta.`{tmp_path}`"
+    session.sql(f"CREATE TABLE {table} (id bigint) USING delta")
+    session.sql(f"CREATE OR REPLACE TABLE {table} USING delta AS SELECT 1 AS id")
+    session.range(3).writeTo(table).createOrReplace()
+    for version in range(3):
+        table_then = DeltaTable(tmp_path, version=version)
+        assert table_then.metadata.configuration["delta.enableDeletionVectors"] == "false"
+        assert table_then.protocol.min_reader_version == 1
