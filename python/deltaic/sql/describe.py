@@ -28,7 +28,7 @@ HISTORY = pa.schema(
         "userName": pa.string(),
         "operation": pa.string(),
         "operationParameters": _TEXTS,
-        "job": pa.struct([(name, pa.string()) for name in ("jobId", "jobName", "runId", "jobOwnerId", "triggerType")]),
+        "job": pa.struct([(name, pa.string()) for name in ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")]),
         "notebook": pa.struct({"notebookId": pa.string()}),
         "clusterId": pa.string(),
         "readVersion": pa.int64(),
