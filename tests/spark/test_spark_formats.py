@@ -317,8 +317,9 @@ def test_tables_by_path_under_the_calls_that_name_tables(tmp_path: Path, enabled
     with pytest.raises(SchemaMismatchError, match="column id"):
         frame.selectExpr("'abc'", "p", "name").write.insertInto(name)
     frame.select("id").writeTo(name).createOrReplace()
+    frame.select("id").writeTo(name).replace()
     history = [row["operation"] for row in DeltaTable(path).history()]
-    assert history[0] == "CREATE OR REPLACE TABLE AS SELECT"
+    assert history[:2] == ["REPLACE TABLE AS SELECT", "CREATE OR REPLACE TABLE AS SELECT"]
     assert history[-1] == "CREATE TABLE AS SELECT"
     assert DeltaTable(path).metadata.partition_columns == []
     with pytest.raises(UnsupportedFeatureError, match="bucketBy"):

@@ -58,6 +58,29 @@ def test_create_or_replace(tmp_path: Path) -> None:
     assert deltaic.DeltaTable(path, version=0).schema.names == ["a"]
 
 
+def test_the_history_names_the_statement_of_a_replacement(tmp_path: Path) -> None:
+    name = f"delta.`{tmp_path / 't'}`"
+    deltaic.sql(f"CREATE OR REPLACE TABLE {name} (a INT) USING delta")
+    deltaic.sql(f"REPLACE TABLE {name} (b INT) USING delta")
+    deltaic.sql(f"REPLACE TABLE {name} USING delta AS SELECT 1 AS c")
+    deltaic.sql(f"CREATE OR REPLACE TABLE {name} USING delta AS SELECT 1 AS d")
+    operations = [entry["operation"] for entry in deltaic.DeltaTable(tmp_path / "t").history()]
+    assert operations == [
+        "CREATE OR REPLACE TABLE AS SELECT",
+        "REPLACE TABLE AS SELECT",
+        "REPLACE TABLE",
+        "CREATE OR REPLACE TABLE",
+    ]
+
+
+def test_a_replacement_that_makes_the_table_is_no_blind_append(tmp_path: Path) -> None:
+    deltaic.sql(f"CREATE OR REPLACE TABLE delta.`{tmp_path / 't'}` AS SELECT 1 AS a")
+    (entry,) = deltaic.DeltaTable(tmp_path / "t").history()
+    metrics = entry["operationMetrics"]
+    assert entry["isBlindAppend"] is False
+    assert (metrics["numRemovedFiles"], metrics["numRemovedBytes"]) == ("0", "0")
+
+
 def test_create_as_select(tmp_path: Path) -> None:
     path = tmp_path / "t"
     source = pa.table({"k": [1, 2, 3], "v": ["a", "b", "c"]})

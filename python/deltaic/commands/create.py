@@ -23,6 +23,7 @@ from deltaic.transaction.transaction import Transaction, already_committed
 
 Mode = Literal["error", "ignore", "overwrite"]
 _managed: ContextVar[bool] = ContextVar("deltaic_managed", default=False)
+_table_required: ContextVar[bool] = ContextVar("deltaic_table_required", default=False)
 
 
 @contextmanager
@@ -34,6 +35,25 @@ def making_managed(is_managed: bool) -> Iterator[None]:
         yield
     finally:
         _managed.reset(token)
+
+
+@contextmanager
+def requiring_table(is_required: bool) -> Iterator[None]:
+    """Marks definitions inside the block as those of REPLACE TABLE, for which the caller has checked that the
+    table exists. The history shows that statement instead of CREATE OR REPLACE TABLE."""
+    token = _table_required.set(is_required)
+    try:
+        yield
+    finally:
+        _table_required.reset(token)
+
+
+def operation_of(*, replaces: bool) -> str:
+    """Returns the operation in commitInfo, as in delta-spark: that of the statement, whether or not a table
+    exists. `replaces`: False for CREATE TABLE."""
+    if not replaces:
+        return "CREATE TABLE"
+    return "REPLACE TABLE" if _table_required.get() else "CREATE OR REPLACE TABLE"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,7 +179,9 @@ def create(
                 return _replace(current, schema, wanted, commit)
         protocol, metadata = wanted.new(schema)
         check_expressions(metadata)
-        transaction = Transaction(None, "CREATE TABLE", definition_parameters(wanted, metadata), commit, store=store)
+        transaction = Transaction(
+            None, operation_of(replaces=mode == "overwrite"), definition_parameters(wanted, metadata), commit, store=store
+        )
         transaction.set_protocol(protocol)
         transaction.set_metadata(metadata)
         set_clustering(transaction, wanted.clustering(metadata))
@@ -185,7 +207,7 @@ def existing(store: _core.Store) -> Snapshot | None:
 def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: CommitOptions | None) -> Snapshot:
     protocol, metadata = wanted.replacing(snapshot, schema)
     check_expressions(metadata)
-    transaction = Transaction(snapshot, "CREATE OR REPLACE TABLE", definition_parameters(wanted, metadata), commit)
+    transaction = Transaction(snapshot, operation_of(replaces=True), definition_parameters(wanted, metadata), commit)
     transaction.read()
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants
 from deltaic.commands.assignment import check_casting
-from deltaic.commands.create import TableOptions, check_expressions, definition_parameters, set_clustering
+from deltaic.commands.create import TableOptions, check_expressions, definition_parameters, operation_of, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
@@ -120,7 +120,7 @@ class Write:
             return "STREAMING UPDATE"
         if not self.defines:
             return "WRITE"
-        return "CREATE OR REPLACE TABLE AS SELECT" if self.mode == "overwrite" else "CREATE TABLE AS SELECT"
+        return f"{operation_of(replaces=self.mode == 'overwrite')} AS SELECT"
 
     def parameters(self, metadata: Metadata) -> dict[str, Any]:
         """Returns the operationParameters in commitInfo, like delta-spark."""
@@ -448,12 +448,14 @@ def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) 
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
     set_clustering(transaction, job.wanted.clustering(metadata))
-    if job.streaming is not None and job.mode == "overwrite":
-        transaction.read()  # complete mode is no blind append, its first batch neither
+    removed = {}
+    if job.mode in ("overwrite", "overwrite_partitions") and job.where is None:
+        transaction.read()  # no blind append, also if there is nothing to replace yet
+        removed = {"num_removed_files": 0, "num_removed_bytes": 0}
     with staging(transaction):
         adds = rows.files(transaction, protocol, metadata, job)
     transaction.add(adds)
-    metrics = _written(adds, job)
+    metrics = {**_written(adds, job), **removed}
     try:
         return transaction.commit(metrics), metrics
     except TableAlreadyExistsError:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
+from deltaic.commands.create import requiring_table
 from deltaic.engine.spark.settings import commit_options, table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, TableNotFoundError
@@ -195,16 +196,17 @@ class DeltaTableBuilder:
         mode: Literal["error", "ignore", "overwrite"] = "error"
         if self._mode != "create":
             mode = "ignore" if self._mode == "createIfNotExists" else "overwrite"
-        deltaic.DeltaTable.create(
-            path,
-            Schema(self._fields),
-            mode=mode,
-            partition_by=self._partitions or (),
-            cluster_by=self._clusters or (),
-            description=self._comment,
-            properties=table_properties(self._spark, self._properties),
-            commit=commit_options(self._spark, None),
-        )
+        with requiring_table(self._mode == "replace"):
+            deltaic.DeltaTable.create(
+                path,
+                Schema(self._fields),
+                mode=mode,
+                partition_by=self._partitions or (),
+                cluster_by=self._clusters or (),
+                description=self._comment,
+                properties=table_properties(self._spark, self._properties),
+                commit=commit_options(self._spark, None),
+            )
 
     def _at(self, path: str) -> DeltaTableBuilder:
         if self._path is not None and self._path != path:

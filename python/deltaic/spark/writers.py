@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from deltaic.commands.create import requiring_table
 from deltaic.commands.write import Mode
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
@@ -115,7 +116,8 @@ class PathWriter:
     def replace(self) -> None:
         """Replaces the table, its rows and its definition. Raises TableNotFoundError if there is none."""
         self._must_exist()
-        self._write("overwrite", defines=True)
+        with requiring_table(True):
+            self._write("overwrite", defines=True)
 
     def createOrReplace(self) -> None:
         """Creates the table, or replaces its rows and its definition if it exists."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from deltaic.commands import identity
-from deltaic.commands.create import TableOptions
+from deltaic.commands.create import TableOptions, requiring_table
 from deltaic.commands.write import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.column_mapping import strip, without_keys
@@ -79,10 +79,12 @@ def create(reader: Reader, tables: Tables) -> Rows:
                 "a table LIKE another one has its definition", found=str(name), expected="USING, TBLPROPERTIES and LOCATION alone"
             )
         _create_like(path, clauses, tables.table(like), tables)
-    elif text is not None:
-        _create_as(path, clauses, columns, text, replace, tables)
     else:
-        _create(path, clauses, columns, replace, name, tables)
+        with requiring_table(must_exist):
+            if text is not None:
+                _create_as(path, clauses, columns, text, replace, tables)
+            else:
+                _create(path, clauses, columns, replace, name, tables)
     return nothing()
 
 
