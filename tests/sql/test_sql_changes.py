@@ -169,6 +169,19 @@ def test_insert_by_name(table: deltaic.DeltaTable) -> None:
     assert rows(table)[4:] == [(8, "z", None)]
 
 
+@pytest.mark.parametrize("condition", ["part = 'a'", "id = 1", "id = 77"])
+def test_the_metrics_of_replaced_rows(table: deltaic.DeltaTable, condition: str) -> None:
+    part = "a" if "part" in condition else "z"
+    identifier = 77 if "77" in condition else 1
+    deltaic.sql(f"INSERT INTO {at(table)} REPLACE WHERE {condition} SELECT {identifier}, '{part}', 1.0D")
+    table.refresh()
+    metrics = table.history(1)[0]["operationMetrics"]
+    assert set(metrics) == {
+        *("numFiles", "numOutputRows", "numOutputBytes", "numRemovedFiles", "numRemovedBytes"),
+        *("numAddedChangeFiles", "numDeletedRows", "numCopiedRows"),
+    }
+
+
 @pytest.mark.parametrize("values", ["1, 'z', 2.5D, 4", "1, 'z', 2.5D, 4, 5, 6"])
 def test_insert_of_more_values_than_columns(table: deltaic.DeltaTable, values: str) -> None:
     with pytest.raises(SchemaMismatchError, match="more values than columns"):

@@ -43,6 +43,8 @@ NOTHING = {
     "num_deletion_vectors_updated": 0,
     "num_added_change_files": 0,
 }
+_OF_A_WRITE = {"num_deleted_rows", "num_copied_rows", "num_removed_files", "num_removed_bytes", "num_added_change_files"}
+"""Metrics of a deletion that a write shows in the history if it replaces rows, as in delta-spark."""
 
 
 def delete(
@@ -108,6 +110,12 @@ def stage(
     if planned.partition_only:
         return _drop_files(transaction, planned)
     return _drop_rows(transaction, snapshot, engine, planned, parquet, times)
+
+
+def stage_replaced(transaction: Transaction, snapshot: Snapshot, engine: Engine, where: str, parquet: ParquetOptions | None) -> Metrics:
+    """Stages the deletion of the rows that a write replaces. Returns the metrics that the write shows."""
+    metrics = stage(transaction, snapshot, engine, where, parquet) or NOTHING.copy
+    return lambda: {name: count for name, count in metrics().items() if name in _OF_A_WRITE}
 
 
 def _drop_files(transaction: Transaction, planned: ScanPlan) -> Metrics | None:

@@ -407,7 +407,7 @@ def _make_room(transaction: Transaction, snapshot: Snapshot, engine: Engine, add
     if job.mode == "append":
         return dict
     if job.where is not None:
-        return delete.stage(transaction, snapshot, engine, job.where, job.parquet) or dict
+        return delete.stage_replaced(transaction, snapshot, engine, job.where, job.parquet)
     if job.mode == "overwrite":
         predicate = None
         gone = snapshot.files().adds
