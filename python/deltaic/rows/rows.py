@@ -105,8 +105,10 @@ class Rows(Replayable):
 
     def to_reader(self) -> pa.RecordBatchReader:
         """Returns a `pyarrow.RecordBatchReader` of the rows, in bounded memory. Closing the reader ends the
-        work. On Spark, rows of more than 64 MB reach the driver partition by partition, each by a Spark job of
-        its own; `to_arrow` reads all partitions by one job.
+        work.
+
+        On Spark, rows of more than 64 MB reach the driver partition by partition, each by a Spark job of its
+        own; `to_arrow` reads all partitions by one job.
 
         >>> sum(batch.num_rows for batch in table.scan().to_reader())
         4

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from deltaic import _core
 from deltaic.errors import SchemaMismatchError
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
+
+    from deltaic.protocol.schema import Schema
 
 
 def relabelled(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -54,6 +57,13 @@ def _offsets(array: Any) -> pa.Array:
     accept a mask together with sliced offsets."""
     offsets = array.offsets
     return pa.concat_arrays([offsets, offsets[:0]]) if offsets.offset else offsets
+
+
+def declared(table: pa.Table, schema: Schema) -> pa.Table:
+    """Returns rows of Spark with the Arrow types and the metadata of a schema."""
+    of_core = _core.TableSchema(schema.to_json())
+    rows, wanted = _core.conform(table, of_core).to_table(), of_core.to_arrow()
+    return rows if rows.schema.equals(wanted, check_metadata=True) else pa.Table.from_arrays(rows.columns, schema=wanted)
 
 
 def to_bytes(table: pa.Table) -> bytes:

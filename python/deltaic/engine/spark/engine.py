@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.engine import Curve, WriteTarget
 from deltaic.engine.spark import many_rows, streamed_rows
+from deltaic.engine.spark.batches import declared
 from deltaic.engine.spark.char_padding import compares_padded, padded
 from deltaic.engine.spark.checkpoints import checkpointed
 from deltaic.engine.spark.columns import ScanColumns
@@ -364,13 +365,7 @@ class SparkEngine:
             is_small = relation.on_driver or (self.session.size_of(relation.frame) or UNKNOWN_BYTES) <= streamed_rows.COLLECTED_BYTES
         if is_small or not are_plain(relation.schema):
             return self.to_table(relation).to_reader()
-        declared = _core.TableSchema(relation.schema.to_json()).to_arrow()
-        return pa.RecordBatchReader.from_batches(declared, self._batches(relation))
-
-    def _batches(self, relation: SparkRelation) -> Iterator[pa.RecordBatch]:
-        with named_errors():
-            for part in streamed_rows.streamed(nullable_fields(relation.frame)):
-                yield from _declared(part, relation.schema).to_batches()
+        return streamed_rows.reader(nullable_fields(relation.frame), relation.schema)
 
     def count(self, relation: SparkRelation) -> int:
         with named_errors():
@@ -379,7 +374,7 @@ class SparkEngine:
     def to_table(self, relation: SparkRelation) -> pa.Table:
         with named_errors():
             table = collected(self.session, with_bytes_of_shapes(relation.frame, relation.schema))
-        return _declared(table, relation.schema)
+        return declared(table, relation.schema)
 
     @contextmanager
     def hold(self, relation: SparkRelation, alias: str) -> Iterator[Data]:
@@ -473,13 +468,6 @@ class SparkEngine:
         with named_errors():
             frame = clustered(self.session, lambda scan: self.run(scan).frame, plan, columns, curve, files)
             return SparkRelation(frame, scan_schema(plan), files=files)
-
-
-def _declared(table: pa.Table, schema: Schema) -> pa.Table:
-    """Returns rows of Spark with the Arrow types and the metadata of a schema."""
-    of_core = _core.TableSchema(schema.to_json())
-    rows, declared = _core.conform(table, of_core).to_table(), of_core.to_arrow()
-    return rows if rows.schema.equals(declared, check_metadata=True) else pa.Table.from_arrays(rows.columns, schema=declared)
 
 
 def _is_partitioned(plan: Plan) -> bool:

@@ -7,16 +7,29 @@ from typing import Any
 
 import pyarrow as pa
 
-from deltaic.engine.spark.batches import of_bytes, to_bytes
+from deltaic import _core
+from deltaic.engine.spark.batches import declared, of_bytes, to_bytes
+from deltaic.engine.spark.errors import named_errors
+from deltaic.protocol.schema import Schema
 
 COLLECTED_BYTES = 64 * 1024**2
 """Maximum bytes, as Spark estimates them, of rows that a reader collects at once. Larger ones are streamed,
 which takes a Spark job for each partition."""
 
 
-def streamed(frame: Any) -> Iterator[pa.Table]:
-    """Yields the rows of a frame in the order of its partitions. The driver holds those of two partitions: one
-    that is read, and the next one."""
+def reader(frame: Any, schema: Schema) -> pa.RecordBatchReader:
+    """Returns a reader of a frame's rows with the types of `schema`, in the order of the partitions. The
+    driver holds the rows of two partitions: one that is read, and the next one."""
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        with named_errors():
+            for part in _parts(frame):
+                yield from declared(part, schema).to_batches()
+
+    return pa.RecordBatchReader.from_batches(_core.TableSchema(schema.to_json()).to_arrow(), batches())
+
+
+def _parts(frame: Any) -> Iterator[pa.Table]:
     names = frame.columns
     plain = frame.toDF(*(f"c{number}" for number in range(len(names))))  # PySpark's mapInArrow does not quote names
     for row in plain.mapInArrow(_packed, "rows binary").toLocalIterator(prefetchPartitions=True):
