@@ -110,6 +110,11 @@ def constrained_column(at: Place) -> None:
     at.sql("ALTER TABLE {t} DROP COLUMN id")
 
 
+def generating_column(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/g` (id BIGINT, day DATE, month INT GENERATED ALWAYS AS (month(day))) USING delta")
+    at.sql("ALTER TABLE delta.`{root}/g` RENAME COLUMN day TO date")
+
+
 def missing_not_null(at: Place) -> None:
     at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT NOT NULL, x STRING) USING delta")
     at.spark.sql("SELECT 'x' AS x").write.format("delta").mode("append").save(f"{at.root}/n")
@@ -342,6 +347,7 @@ CASES = (
     Case("DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704", A, ARGUMENT, statement("ALTER TABLE {t} DROP CONSTRAINT low")),
     Case("DELTA_NON_BOOLEAN_CHECK_CONSTRAINT", "42621", A, SCHEMA, statement("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id)")),
     Case("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", A, ARGUMENT, constrained_column),
+    Case("DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE", "42K09", A, ARGUMENT, generating_column),
     Case(
         "DELTA_UNIVERSAL_FORMAT_VIOLATION",
         "KD00E",

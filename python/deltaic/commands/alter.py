@@ -121,8 +121,8 @@ class Alter:
         if not isinstance(new_name, str):
             raise InvalidTypeError("a column name must be a string", found=repr(new_name))
         path, _ = snapshot.schema.find(name)
-        self._needs_mapping(snapshot, "renamed", path)
         edits.check_unused(snapshot.schema, snapshot.metadata, path)
+        self._needs_mapping(snapshot, "renamed", path)
         new_path = (*path[:-1], new_name)
         partitions = [new_name if len(path) == 1 and item == path[0] else item for item in snapshot.metadata.partition_columns]
         parameters = {"oldColumnPath": path_text(path), "newColumnPath": path_text(new_path)}

@@ -293,13 +293,17 @@ def check_unused(schema: Schema, metadata: Metadata, path: Sequence[str], *, clu
     `clustering`: physical paths of the clustering columns."""
     name = path[-1].lower()
     expressions = {key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)}
+    generated: dict[str, str] = {}
     for where, item in walk(schema):
         for key in ("delta.generationExpression", "delta.invariants"):
             if key in item.metadata:
                 expressions[f"{key} of {path_text(where)}"] = _expression(item.metadata[key])
+                if key == "delta.generationExpression":
+                    generated[f"{key} of {path_text(where)}"] = f"{path_text(where)} -> {item.metadata[key]}"
     for key, text in expressions.items():
         if name in _words(text):
-            raise InvalidArgumentError("an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}")
+            error = InvalidArgumentError("an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}")
+            raise error.with_values(generated=generated.get(key))
     physical = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
     if any(tuple(column[: len(physical)]) == physical for column in clustering):
         raise InvalidArgumentError("the table is clustered by the column", where=path_text(path))

@@ -287,6 +287,15 @@ CONDITIONS: tuple[Condition, ...] = (
             "newType": '"after"',
         },
     ),
+    Condition(
+        "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
+        "42K09",
+        ANALYSIS,
+        _ARGUMENT,
+        "an expression of the table uses",
+        {"columnName": "where", "generatedColumns": "generated"},
+        details="found delta.generationExpression of",
+    ),
     Condition("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", ANALYSIS, _ARGUMENT, "an expression of the table uses"),
     Condition(
         "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
