@@ -212,6 +212,15 @@ def test_entries_are_described(session: Any, tmp_path: Path) -> None:
     assert session.sql(f"DESCRIBE DETAIL delta.`{tmp_path / 'other'}`").first().name is None
 
 
+def test_a_table_saved_at_a_path_is_created_as_select(session: Any, tmp_path: Path) -> None:
+    rows, path = session.range(1).write.format("delta"), str(tmp_path / "outside")
+    rows.option("path", path).saveAsTable("outside")
+    rows.mode("append").saveAsTable("outside")
+    history = deltaic.DeltaTable(path).history()
+    assert [entry["operation"] for entry in history] == ["WRITE", "CREATE TABLE AS SELECT"]
+    assert history[1]["operationParameters"]["isManaged"] == "false"
+
+
 def test_rows_that_are_added_by_name_are_cast(session: Any) -> None:
     """`saveAsTable` in append mode and `writeTo` cast by store assignment, as INSERT does."""
     session.sql("CREATE TABLE w (id BIGINT, v INT, k STRING) USING delta PARTITIONED BY (k)")

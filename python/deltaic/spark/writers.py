@@ -36,7 +36,7 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
     new = place_of(spark, name, path, _EXISTING.get((mode or "error").lower(), "error"))
     state.put({"path": new.path})
     with opening(spark):
-        is_new = new.enters and new.managed and not DeltaTable.exists(new.path)
+        is_new = new.enters and not DeltaTable.exists(new.path)
     with entering(spark, new):
         write_frame(df, state, mode, defines=is_new, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
 
