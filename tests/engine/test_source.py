@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -150,7 +151,10 @@ def test_an_error_of_the_source_is_every_readers(tmp_path: Path) -> None:
     assert table.scan().count() == 4
 
 
-def test_what_does_not_fit_into_memory_goes_to_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.mark.parametrize("has_pread", [True, False])  # Windows has no pread
+def test_what_does_not_fit_into_memory_goes_to_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_pread: bool) -> None:
+    if not has_pread:
+        monkeypatch.delattr(os, "pread", raising=False)
     wide = pa.table(
         {"id": range(10_000), "s": [f"{number:050}" for number in range(10_000)], "l": [[number, None] for number in range(10_000)]}
     )

@@ -238,6 +238,7 @@ def test_threads_wait_for_a_file_lock_too(tmp_path: Path) -> None:
         pass
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a system without fork")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_child_does_not_hold_its_parents_locks(tmp_path: Path) -> None:
     with FileLocks()(str(tmp_path)):

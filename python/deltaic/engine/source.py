@@ -142,8 +142,18 @@ class BufferedSource:
         kept = self._batches[position]
         if isinstance(kept, pa.RecordBatch):
             return kept
+        return pa.ipc.read_record_batch(pa.py_buffer(self._read_back(*kept)), self._schema)
+
+    def _read_back(self, offset: int, size: int) -> bytes:
+        """Returns bytes of the temporary file, to which another thread may be writing."""
         assert self._file is not None
-        return pa.ipc.read_record_batch(pa.py_buffer(os.pread(self._file.fileno(), kept[1], kept[0])), self._schema)
+        if hasattr(os, "pread"):
+            return os.pread(self._file.fileno(), size, offset)
+        with self._lock:  # Windows, where a file has one position for reads and writes
+            self._file.seek(offset)
+            message = self._file.read(size)
+            self._file.seek(self._bytes)
+            return message
 
     def _read_next(self) -> None:
         self.check()

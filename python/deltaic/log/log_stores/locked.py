@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -11,10 +12,15 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError
 from deltaic.log.log_stores.objects import Objects
 from deltaic.log.store import locate, public_options
 from deltaic.process_state import call_after_fork
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 
 Lock = Callable[[str], AbstractContextManager[Any]]
 """(location of a table) -> a context manager that only one writer of this table can enter at a time."""
@@ -24,8 +30,8 @@ _POLL = 0.005
 
 
 class FileLocks:
-    """POSIX locks (fcntl) on a file that all writers can open. They work between threads and processes, and
-    between machines if the file system supports it.
+    """Locks on a file that all writers can open: POSIX locks (fcntl), or on Windows those of `LockFile`. They
+    work between threads and processes, and between machines if the file system supports it.
 
     `folder`: the folder of the lock files, one for each table; None: `_delta_log/.deltaic.lock` of the table,
         which must be on a file system then.
@@ -63,36 +69,57 @@ class FileLocks:
 
     @contextmanager
     def _held(self, path: Path, location: str) -> Iterator[None]:
-        try:
-            import fcntl
-        except ImportError:
-            raise UnsupportedFeatureError(
-                "FileLocks need POSIX locks, which this system does not have", where=location, expected="another lock"
-            ) from None
         deadline = time.monotonic() + self.timeout
         within = _of_this_process(str(path))
         if not within.acquire(timeout=self.timeout):
             raise self._not_had(path, location)
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
             try:
-                while True:
-                    try:
-                        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                        break
-                    except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, depending on the system
-                        if time.monotonic() > deadline:
-                            raise self._not_had(path, location) from None
-                        time.sleep(_POLL)
-                yield
+                while not _try_lock(file):
+                    if time.monotonic() > deadline:
+                        raise self._not_had(path, location)
+                    time.sleep(_POLL)
+                try:
+                    yield
+                finally:
+                    _unlock(file)
             finally:
-                os.close(file)  # releases the lock
+                os.close(file)
         finally:
             within.release()
 
     def _not_had(self, path: Path, location: str) -> CommitError:
         return CommitError(f"no lock within {self.timeout} s: another writer holds {path}", where=location)
+
+
+if sys.platform == "win32":
+
+    def _try_lock(file: int) -> bool:
+        """Locks the first byte of a file, which may be empty; returns False if another writer has locked it."""
+        try:
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+        except PermissionError:
+            return False
+        return True
+
+    def _unlock(file: int) -> None:
+        """Releases the lock at once: Windows may release locks of a closed file later."""
+        msvcrt.locking(file, msvcrt.LK_UNLCK, 1)
+
+else:
+
+    def _try_lock(file: int) -> bool:
+        """Locks a file; returns False if another process has locked it."""
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, depending on the system
+            return False
+        return True
+
+    def _unlock(file: int) -> None:
+        """Does nothing: closing the file releases the lock."""
 
 
 # A POSIX lock belongs to the process, not to a thread, and is released when the process closes any descriptor
