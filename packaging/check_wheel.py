@@ -1,9 +1,15 @@
-"""Checks the wheel as a user gets it: its size, its licence and its list of components, and the examples of
-README.md and of docs/get-started.md in a clean environment without Rust."""
+"""Checks the wheel as a user gets it: its size, its licence, its list of components and the processor and C
+library of its extension; then runs the examples of README.md and of docs/get-started.md in a clean environment
+without Rust.
+
+`python packaging/check_wheel.py dist --contents` stops before the examples: for a wheel of another machine.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -15,7 +21,37 @@ LIMIT = 25 * 10**6  # bytes; a download that a notebook can afford
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def main(folder: Path) -> None:
+PLATFORM = re.compile(r"(?P<system>manylinux_2_\d+|musllinux_1_\d+|macosx_\d+_\d+|win)_(?P<processor>x86_64|aarch64|arm64|amd64)")
+"""Tag of a platform in the name of a wheel. `manylinux2014` and other aliases stand after the first one."""
+ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
+PE_MACHINES = {"amd64": 0x8664}
+C_LIBRARIES = {"manylinux": rb"\0libc\.so\.6\0", "musllinux": rb"\0libc\.(so\0|musl-)"}
+"""Name of the C library among those that an extension for Linux needs: `libc.so.6` is glibc; musl is `libc.so`,
+or `libc.musl-x86_64.so.1` as on Alpine."""
+
+
+def extension_problem(wheel: str, name: str, data: bytes) -> str | None:
+    """Returns why the extension `name` with these bytes does not fit the tag of the wheel's platform."""
+    tag = PLATFORM.search(wheel)
+    if tag is None:
+        return f"its name has no known platform, such as {', '.join(C_LIBRARIES)}, macosx or win"
+    system, processor = tag["system"].split("_")[0], tag["processor"]
+    if name != ("deltaic/_core.pyd" if system == "win" else "deltaic/_core.abi3.so"):
+        return f"{name} is not what Python imports there"
+    if system == "win":
+        [header] = struct.unpack_from("<I", data, 0x3C)
+        is_right = data[header : header + 4] == b"PE\0\0" and struct.unpack_from("<H", data, header + 4) == (PE_MACHINES[processor],)
+        return None if is_right else f"{name} is not a library of Windows for {processor}"
+    if system == "macosx":
+        return None
+    if data[:4] != b"\x7fELF" or struct.unpack_from("<H", data, 18) != (ELF_MACHINES[processor],):
+        return f"{name} is not a library of Linux for {processor}"
+    if [kind for kind, library in C_LIBRARIES.items() if re.search(library, data)] != [system]:
+        return f"{name} is not linked with the C library of {system}"
+    return None
+
+
+def main(folder: Path, *, contents_only: bool = False) -> None:
     wheels = list(folder.glob("deltaic-*-abi3-*.whl"))
     if len(wheels) != 1:
         sys.exit(f"{folder}: one abi3 wheel expected, found {[wheel.name for wheel in wheels]}")
@@ -24,12 +60,21 @@ def main(folder: Path) -> None:
         sys.exit(f"{wheels[0].name}: {size:,} bytes; the limit is {LIMIT:,}")
     with zipfile.ZipFile(wheels[0]) as wheel:
         names = wheel.namelist()
+        extensions = {name: wheel.read(name) for name in names if name.startswith("deltaic/_core.") and not name.endswith(".pyi")}
+    if len(extensions) != 1:
+        sys.exit(f"{wheels[0].name}: one extension expected, found {sorted(extensions)}")
+    [(name, data)] = extensions.items()
+    if problem := extension_problem(wheels[0].name, name, data):
+        sys.exit(f"{wheels[0].name}: {problem}")
     packages = {name.partition("/")[0] for name in names}
     if missing := {"deltaic", "pyspark_deltaic", "pyspark_delta"} - packages:
         sys.exit(f"{wheels[0].name}: without {sorted(missing)}")
     for what, end in (("licence", ".dist-info/licenses/LICENSE"), ("SBOM", ".dist-info/sboms/deltaic.cyclonedx.json")):
         if not any(name.endswith(end) for name in names):
             sys.exit(f"{wheels[0].name}: without a {what}: {end}")
+    if contents_only:
+        print(f"{wheels[0].name}: {size:,} bytes, contents as expected")
+        return
     with tempfile.TemporaryDirectory() as scratch:
         environment = Path(scratch) / "venv"
         venv.create(environment, with_pip=True)
@@ -47,4 +92,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), contents_only="--contents" in sys.argv[2:])
