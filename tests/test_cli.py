@@ -22,7 +22,7 @@ def run(*arguments: str, code: int = 0, columns: int = 200, stdin: str | None = 
     done = subprocess.run(
         [sys.executable, "-m", "deltaic.cli", *arguments],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         input=stdin,
         env={**os.environ, "COLUMNS": str(columns), "NO_COLOR": "1", "TERM": "dumb"},
         timeout=120,
@@ -146,6 +146,13 @@ def test_sql(path: str) -> None:
     assert "first 5 rows" in limited.stderr
     for arguments in (["sql", "-"], ["sql"]):
         assert json.loads(run(*arguments, "--json", stdin=f"SELECT min(id) AS m FROM delta.`{path}`\n").stdout) == [{"m": 2}]
+
+
+def test_pipes_are_utf_8(tmp_path: Path) -> None:
+    deltaic.write(tmp_path / "t", pa.table({"city": ["Zürich", "東京"]}))
+    query = f"SELECT city FROM delta.`{tmp_path / 't'}` WHERE city <> 'Zürich'"
+    assert json.loads(run("sql", "-", "--json", stdin=query).stdout) == [{"city": "東京"}]
+    assert "東京" in run("sql", "-", stdin=query).stdout
 
 
 def test_json_of_awkward_values(path: str) -> None:

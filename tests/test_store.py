@@ -6,7 +6,6 @@ from __future__ import annotations
 import errno
 import os
 import pickle
-import resource
 import shutil
 import signal
 import subprocess
@@ -384,7 +383,10 @@ def test_what_the_system_refuses_is_its_own_error_with_the_whole_path(tmp_path: 
     assert isinstance(committing.value.__cause__, PermissionError)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="a system without limits of a file's size")
 def test_a_file_that_does_not_fit_is_the_systems_error(tmp_path: Path) -> None:
+    import resource
+
     table = deltaic.write(tmp_path, pa.table({"a": [1]}))
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)

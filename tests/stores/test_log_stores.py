@@ -165,7 +165,7 @@ def test_every_commit_is_put_inside_of_the_lock(tmp_path: Path) -> None:
     with log_stores(file=LockedLogStores(lock)):
         deltaic.write(tmp_path, ROW)
         deltaic.write(tmp_path, ROW, mode="append")
-    assert set(entered) == {str(tmp_path)}
+    assert set(entered) == {tmp_path.as_posix()}
     assert len(entered) >= 2
     assert not inside
 

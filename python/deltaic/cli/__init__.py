@@ -3,6 +3,8 @@ returns."""
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 
 
@@ -20,6 +22,7 @@ def main() -> None:
         sys.exit(2)
     from deltaic.errors import DeltaError
 
+    _use_utf8()
     try:
         app()
     except DeltaError as error:
@@ -28,3 +31,13 @@ def main() -> None:
     except BrokenPipeError:  # `deltaic sql ... | head` has read enough
         sys.stderr.close()
         sys.exit(0)
+
+
+def _use_utf8() -> None:
+    """Makes pipes and files UTF-8 on Windows. Python uses the code page there, which lacks most letters of tables
+    and of frames around them, and JSON is UTF-8."""
+    if os.name != "nt" or os.environ.get("PYTHONIOENCODING"):
+        return
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
+            stream.reconfigure(encoding="utf-8")
