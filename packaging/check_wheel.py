@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 PLATFORM = re.compile(r"(?P<system>manylinux_2_\d+|musllinux_1_\d+|macosx_\d+_\d+|win)_(?P<processor>x86_64|aarch64|arm64|amd64)")
-"""Tag of a platform in the name of a wheel. `manylinux2014` and other aliases stand after the first one."""
+"""Tag of a platform in the name of a wheel. An alias such as `manylinux2014_aarch64` stands beside it."""
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
 PE_MACHINES = {"amd64": 0x8664}
 C_LIBRARIES = {"manylinux": rb"\0libc\.so\.6\0", "musllinux": rb"\0libc\.(so\0|musl-)"}

@@ -83,7 +83,7 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture
 def coordinator(place: Path) -> Iterator[FileCoordinator]:
     found = FileCoordinator(place.parent / "catalog")
-    with deltaic.configure(commit_coordinator=lambda location: found if location == str(place) else None):
+    with deltaic.configure(commit_coordinator=lambda location: found if location == place.as_posix() else None):
         yield found
 
 
@@ -234,7 +234,7 @@ class Answers:
 
 def behaving(place: Path, inner: FileCoordinator, behave: Any) -> Any:
     found = Answers(inner, behave)
-    return deltaic.configure(commit_coordinator=lambda location: found if location == str(place) else None)
+    return deltaic.configure(commit_coordinator=lambda location: found if location == place.as_posix() else None)
 
 
 def test_an_answer_that_is_lost(place: Path, coordinator: FileCoordinator) -> None:

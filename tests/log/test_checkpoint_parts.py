@@ -27,7 +27,8 @@ def make(path: Path, parts: list[list[str]]) -> deltaic.DeltaTable:
         )
     table.checkpoint()
     log = path / "_delta_log"
-    whole = pq.read_table(single := log / f"{3:020}.checkpoint.parquet")
+    single = log / f"{3:020}.checkpoint.parquet"
+    whole = pq.read_table(pa.BufferReader(single.read_bytes()))  # an open file cannot be deleted on Windows
     single.unlink()
     for number, names in enumerate(parts, start=1):
         rows = whole.select(names)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import random
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 
 ROWS = pa.table({"id": [1, 2, 3]})
+ON_POSIX = pytest.mark.skipif(sys.platform == "win32", reason="the local store of Windows has no lookups")
 
 
 @contextmanager
@@ -86,6 +88,7 @@ def same_newest(store: Store) -> int | None:
     return found.version
 
 
+@ON_POSIX
 def test_a_log_is_opened_without_listing_its_folder(tmp_path: Path) -> None:
     store = new_store(tmp_path, *commits(0, 57), checkpoint_path(50), named={"version": 50, "size": 9})
     with without_listings():
@@ -95,6 +98,7 @@ def test_a_log_is_opened_without_listing_its_folder(tmp_path: Path) -> None:
     assert same_newest(store) == 57
 
 
+@ON_POSIX
 @pytest.mark.parametrize(
     ("names", "named"),
     [
@@ -179,6 +183,7 @@ def test_a_version_whose_commit_is_gone(tmp_path: Path) -> None:
     assert lookup.last_of(store, 3) is None
 
 
+@ON_POSIX
 def test_a_store_or_a_catalog_that_does_not_allow_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = new_store(tmp_path, *commits(0, 3))
     assert lookup.last_of(store, 1) == 3
@@ -191,6 +196,7 @@ def test_a_store_or_a_catalog_that_does_not_allow_lookups(tmp_path: Path, monkey
     assert lookup.following(memory, 0) is None
 
 
+@ON_POSIX
 def test_a_table_with_transactions_over_several_tables_is_listed(tmp_path: Path) -> None:
     first, second = (deltaic.write(tmp_path / name, ROWS) for name in "ab")
     with without_listings():

@@ -51,6 +51,8 @@ def link(name: Path, target: Path) -> None:
         name.symlink_to(target, target_is_directory=target.is_dir())
     except OSError:  # Windows, for users without this right
         pytest.skip("no right to make links")
+    if not name.is_symlink():  # Wine 8
+        pytest.skip("a system that makes no links")
 
 
 @pytest.mark.parametrize("path", ["a:b", "nul", "p=a<b/x", "p=a./x", "p=a /x", "a?", "COM1.parquet", "a\\b"])

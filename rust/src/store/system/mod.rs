@@ -1,5 +1,5 @@
 //! Calls of the operating system that [`super::local`] needs beyond the standard library: those of Linux and
-//! macOS, and a form that has the standard library alone, which Windows uses.
+//! macOS, and a form that has little more than the standard library, which Windows uses.
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata, OpenOptions};

@@ -1,4 +1,5 @@
-//! The calls of the standard library, on any system; Windows uses them.
+//! The calls of the standard library, on any system; Windows uses them, and one call of its own: a rename that
+//! replaces no file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -39,8 +40,25 @@ impl System for Portable {
         is_known || error.raw_os_error().is_some_and(|code| CODES.contains(&code))
     }
 
+    /// Renames by `MoveFileEx`, which replaces nothing unless it is told to. The standard library's
+    /// `fs::rename` always replaces, so other systems than Windows have no such call here.
+    #[cfg(windows)]
+    fn rename_new(&self, from: &Path, to: &Path) -> io::Result<Option<bool>> {
+        // Paths that begin with `\\?\` may have more than 260 characters.
+        let (from, mut target) = (fs::canonicalize(from)?, fs::canonicalize(to.parent().unwrap_or(to))?);
+        target.push(to.file_name().unwrap_or_default());
+        let mut staged = tempfile::TempPath::try_from_path(from)?;
+        staged.disable_cleanup(true); // after an error the staged file is needed for another attempt
+        match staged.persist_noclobber(target) {
+            Ok(()) => Ok(Some(true)),
+            Err(failed) if failed.error.kind() == ErrorKind::AlreadyExists => Ok(Some(false)),
+            Err(failed) => Err(failed.error),
+        }
+    }
+
+    #[cfg(not(windows))]
     fn rename_new(&self, _from: &Path, _to: &Path) -> io::Result<Option<bool>> {
-        Ok(None) // `fs::rename` replaces
+        Ok(None)
     }
 
     /// Checks each folder, and then deletes. A folder that another process replaces by a link in between is
@@ -135,6 +153,20 @@ mod tests {
         assert_eq!(since_1970(Ok(UNIX_EPOCH - Duration::from_millis(1_500))), (-2, 500_000_000));
         assert_eq!(since_1970(Ok(UNIX_EPOCH - Duration::from_secs(3))), (-3, 0));
         assert_eq!(since_1970(Err(io::Error::other("none"))), (0, 0));
+    }
+
+    #[cfg(windows)]
+    #[test]
+    fn a_rename_replaces_no_file() {
+        let root = tempfile::tempdir().unwrap();
+        let (staged, target) = (root.path().join(".staged"), root.path().join("1.json"));
+        std::fs::write(&staged, b"new").unwrap();
+        std::fs::write(&target, b"old").unwrap();
+        assert_eq!(Portable.rename_new(&staged, &target).unwrap(), Some(false));
+        assert_eq!((std::fs::read(&staged).unwrap(), std::fs::read(&target).unwrap()), (b"new".to_vec(), b"old".to_vec()));
+        assert_eq!(Portable.rename_new(&staged, &root.path().join("2.json")).unwrap(), Some(true));
+        assert!(!staged.exists() && std::fs::read(root.path().join("2.json")).unwrap() == b"new");
+        assert!(Portable.rename_new(&staged, &root.path().join("3.json")).is_err());
     }
 
     #[cfg(unix)]
