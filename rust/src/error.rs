@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What kind of failure: each maps to one class of `deltaic.errors`.
+/// The kind of a failure. Each kind maps to one class of `deltaic.errors`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
@@ -22,7 +22,7 @@ pub enum Kind {
     ConstraintViolation,
     /// Two source rows for one target row (`MergeCardinalityError`).
     MergeCardinality,
-    /// No such object (`FileNotFoundError`).
+    /// The object does not exist (`FileNotFoundError`).
     NotFound,
     /// A file of the log that was deleted after the version was opened (`FileNotFoundError`).
     Gone,
@@ -113,7 +113,7 @@ impl Error {
     pub fn message(&self) -> &str {
         &self.0.message
     }
-    /// Where, if known.
+    /// The place of the failure, if it is known.
     pub fn location(&self) -> Option<&str> {
         self.0.location.as_deref()
     }
@@ -176,7 +176,7 @@ impl From<arrow::error::ArrowError> for Error {
     }
 }
 
-/// As for Arrow's errors.
+/// The same as for Arrow's errors.
 impl From<parquet::errors::ParquetError> for Error {
     fn from(error: parquet::errors::ParquetError) -> Self {
         match error {

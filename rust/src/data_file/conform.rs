@@ -17,16 +17,16 @@ use super::cast::micros;
 use crate::error::{Error, Kind, Result};
 use crate::schema::{Field, TableSchema, Type};
 
-/// How to treat a value that does not fit.
+/// The treatment of a value that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CastPolicy {
-    /// It is an error.
+    /// The value is an error.
     Strict,
-    /// It becomes null.
+    /// The value becomes null.
     Try,
 }
 
-/// How to convert an array to another type.
+/// A conversion of an array to another type.
 #[derive(Debug)]
 enum Step {
     Same,
@@ -191,7 +191,7 @@ fn lossless(found: &DataType, target: &DataType) -> bool {
     )
 }
 
-/// What a conversion needs to know about the stream.
+/// The properties of a stream on which a conversion depends.
 struct Context {
     casting: CastPolicy,
     first: u64,

@@ -54,7 +54,7 @@ struct Inbox {
     done: Option<EncodedColumn>,
 }
 
-/// What a thread owns while it encodes a column.
+/// The state of a thread that encodes a column.
 struct Work {
     writers: Vec<ColumnWriter>,
     gathered: GatheredStatistics,
@@ -70,9 +70,9 @@ impl std::fmt::Debug for Work {
 /// An encoded column: its chunks (one per leaf) and its statistics.
 #[derive(Debug)]
 pub struct EncodedColumn {
-    /// One per Parquet leaf.
+    /// The writers, one for each Parquet leaf.
     pub chunks: Vec<Chunk>,
-    /// For the file's statistics.
+    /// The collector of the file's statistics.
     pub gathered: GatheredStatistics,
 }
 
@@ -213,7 +213,7 @@ impl Pool {
         }
     }
 
-    /// No more arrays come for this group.
+    /// The group is complete.
     pub fn close_group(&self, group: &RowGroup) {
         for column in &group.columns {
             let mut inbox = lock(&column.inbox);

@@ -21,12 +21,12 @@ use crate::schema::Field;
 const KEYS: usize = 1 << 16;
 static ASCENDING: LazyLock<ScalarBuffer<i32>> = LazyLock::new(|| (0..KEYS as i32).collect());
 
-/// How the texts of an encoded column are returned.
+/// The form in which the texts of an encoded column are returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Texts {
-    /// As keys of a dictionary.
+    /// Keys of a dictionary.
     Keys,
-    /// As views of their place in memory.
+    /// Views of the texts' place in memory.
     Views,
 }
 

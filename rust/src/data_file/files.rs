@@ -52,11 +52,11 @@ impl Files {
             batch,
         })
     }
-    /// How many.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.batch.num_rows()
     }
-    /// None.
+    /// True if there is no file.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -21,7 +21,7 @@ const BITS_PER_ROARING: usize = 8;
 /// A set with at most this many bytes of bits is always passed as bits.
 const FEW_BYTES: usize = 1024;
 
-/// Which rows of a file to read: all, all except those in the set, or only those in the set.
+/// The rows of a file to read: all, all except those in the set, or only those in the set.
 const ALL: i8 = 0;
 const EXCEPT: i8 = 1;
 const ONLY: i8 = 2;
@@ -111,7 +111,7 @@ fn varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// For each file, which rows to read, and the set of rows in one of two forms.
+/// The rows to read of each file: which ones, and their set in one of two forms.
 #[derive(Default)]
 struct Rows {
     kinds: Vec<i8>,
@@ -153,7 +153,7 @@ impl Rows {
 enum Form {
     /// 64-bit words, little-endian, up to the last row.
     Bits(Vec<u8>),
-    /// One 32-bit roaring bitmap.
+    /// A 32-bit roaring bitmap.
     Roaring(Vec<u8>),
 }
 

@@ -51,7 +51,7 @@ impl<'a> RowMask<'a> {
         let scattered = (mask.len() - count) * SCATTERED > mask.len();
         Self { mask, count, bits, scattered, runs: OnceCell::new(), filter: OnceCell::new() }
     }
-    /// How many rows are kept.
+    /// The number of rows that are kept.
     pub fn count(&self) -> usize {
         self.count
     }

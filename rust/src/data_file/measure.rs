@@ -25,7 +25,7 @@ use crate::predicate::Column;
 use crate::schema::{Field, TableSchema, Type};
 use crate::store::{Store, resolve};
 
-/// Where statistics come from.
+/// The source of statistics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatisticsSource {
     /// From the footers of any writer.
@@ -117,7 +117,7 @@ pub(super) struct FooterStatistics<'a> {
 }
 
 impl<'a> FooterStatistics<'a> {
-    /// For data files of a table.
+    /// Makes a measure of data files of a table.
     pub fn new(schema: &'a Arc<TableSchema>, options: &'a WriteOptions) -> Result<Self> {
         let columns = data_columns(schema, false)?;
         let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();

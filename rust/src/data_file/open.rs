@@ -27,12 +27,12 @@ use crate::predicate::rows::evaluate;
 use crate::schema::{Field, TableSchema, partition_values};
 use crate::store::{Store, resolve};
 
-/// What a scan returns.
+/// The columns and rows that a scan returns.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// Top-level columns or fields in them, in output order.
     pub columns: Vec<String>,
-    /// Only rows for which it is true are returned.
+    /// The predicate; only rows for which it is true are returned.
     pub predicate: Option<Predicate>,
     /// Append file ordinal and row index.
     pub row_ids: bool,
@@ -73,7 +73,7 @@ impl Request {
     }
 }
 
-/// One output column.
+/// An output column.
 #[derive(Debug, Clone)]
 pub enum Output {
     /// From data files: position among [`Plan::data`].
@@ -94,14 +94,14 @@ pub enum Output {
     Row,
 }
 
-/// What is the same for all files of a scan.
+/// The part of a scan that all its files share.
 #[derive(Debug)]
 pub struct Plan {
-    /// Where.
+    /// The store of the files.
     pub store: Arc<dyn Store>,
     /// The table.
     pub schema: Arc<TableSchema>,
-    /// Which files.
+    /// The files.
     pub files: Files,
     /// The output's columns.
     pub outputs: Vec<Output>,
@@ -114,7 +114,7 @@ pub struct Plan {
     /// Positions of entries to read together because they are one file with several selections. `None`: each
     /// entry is read by itself.
     units: Option<Vec<Vec<usize>>>,
-    /// For each output column, the last array that repeats a constant.
+    /// The last array that repeats a constant, for each output column.
     repeated: Vec<LastRepeated>,
     /// Counters.
     pub metrics: Metrics,
@@ -224,12 +224,12 @@ impl Plan {
     }
 }
 
-/// Which entry each row belongs to, for a file with several entries.
+/// The entry to which each row belongs, for a file with several entries.
 #[derive(Debug)]
 pub struct Owners {
     /// (row, entry), ascending.
     rows: Vec<(u64, u32)>,
-    /// For each output column that is constant within an entry: a value for each entry.
+    /// The values by entry of each output column that is constant within an entry.
     pub constants: HashMap<usize, ArrayRef>,
 }
 

@@ -33,9 +33,9 @@ pub struct WriteOptions {
     pub write_batch_size: Option<usize>,
     /// Maximum number of bytes of text in Parquet's own bounds.
     pub statistics_truncate_length: Option<usize>,
-    /// For every column.
+    /// The setting of every column.
     pub default: ColumnOptions,
-    /// By dotted logical name.
+    /// The settings of single columns, by dotted logical name.
     pub columns: BTreeMap<String, ColumnOptions>,
     /// Columns with Delta statistics, by dotted logical name.
     pub statistics_columns: Option<Vec<String>>,

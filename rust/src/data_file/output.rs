@@ -22,13 +22,13 @@ use arrow::datatypes::SchemaRef;
 /// open at once.
 const UNOPENED: usize = 256 << 10;
 
-/// What is the same for all files of a write.
+/// The part of a write that all its files share.
 pub struct Shape {
     /// Physical Arrow schema.
     pub schema: SchemaRef,
     /// The schema in Parquet's types.
     pub root: TypePtr,
-    /// How to encode.
+    /// The options of the encoding.
     pub properties: WriterPropertiesPtr,
     /// Makes column writers.
     pub factory: ColumnWriters,

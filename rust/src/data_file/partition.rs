@@ -21,12 +21,12 @@ pub struct Splitter {
     logical: Vec<String>,
     converter: Option<RowConverter>,
     numbers: HashMap<Box<[u8]>, usize>,
-    /// Each partition's values, by number.
+    /// The values of each partition, by its number.
     pub values: Vec<Values>,
 }
 
 impl Splitter {
-    /// For the table's partition columns.
+    /// Makes an empty set for the table's partition columns.
     pub fn new(schema: &TableSchema) -> Result<Self> {
         let mut columns = Vec::new();
         for field in schema.partition_fields() {

@@ -18,19 +18,19 @@ use crate::schema::{ColumnMapping, Field, Type};
 /// Key under which arrow-rs keeps a Parquet field id.
 const PARQUET_FIELD_ID: &str = "PARQUET:field_id";
 
-/// How columns of files are found.
+/// The way in which columns of files are found.
 #[derive(Debug, Clone, Copy)]
 pub struct Finder {
     mapping: ColumnMapping,
     by_id: bool,
 }
 
-/// How to convert a decoded array to the table's type.
+/// The conversion of a decoded array to the table's type.
 #[derive(Debug)]
 pub enum Adaptation {
-    /// It has the type already.
+    /// No conversion: the array has the type already.
     Same,
-    /// By a cast that loses nothing.
+    /// A cast that loses nothing.
     Cast(Cast),
     /// Field by field: the position in the decoded struct, or `None` if the file does not have the field.
     Struct(Fields, Vec<Option<(usize, Adaptation)>>),

@@ -41,7 +41,7 @@ struct Slot {
     end: Option<Result<()>>,
 }
 
-/// What the consumer gets.
+/// The answer to the consumer.
 #[derive(Debug)]
 pub enum QueueItem {
     /// The next batch.

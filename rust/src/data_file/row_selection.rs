@@ -16,12 +16,12 @@ const ROWS_PER_RUN: usize = 128;
 /// The rows of a file to read, before any predicate.
 #[derive(Debug, Clone, Default)]
 pub enum FileRows {
-    /// All.
+    /// All rows.
     #[default]
     All,
-    /// All except these.
+    /// All rows except these.
     Except(DeletionVector),
-    /// These only.
+    /// These rows only.
     Only(DeletionVector),
 }
 

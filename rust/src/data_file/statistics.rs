@@ -20,25 +20,25 @@ use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use crate::error::Result;
 use crate::schema::{Field, Primitive, TableSchema, Type};
 
-/// Which columns have statistics.
+/// The columns that have statistics.
 #[derive(Debug, Clone)]
 pub enum IndexedColumns {
     /// The first leaves, as many as this number.
     First(usize),
-    /// These, by dotted logical name; a struct stands for its leaves.
+    /// These columns, by dotted logical name; a struct stands for its leaves.
     Named(Vec<String>),
 }
 
-/// Which statistics to compute for a column, in the structure of its type.
+/// The statistics to compute for a column, in the structure of its type.
 #[derive(Debug, Clone)]
 pub enum StatisticsShape {
-    /// Nothing.
+    /// No statistics.
     Nothing,
     /// Null count, and bounds where its type has them.
     Leaf(Primitive),
     /// Null count only.
     Count,
-    /// By field.
+    /// The statistics of each field.
     Struct(Vec<StatisticsShape>),
 }
 
@@ -114,11 +114,11 @@ impl Value {
 /// The statistics of a column.
 #[derive(Debug, Clone)]
 pub enum GatheredStatistics {
-    /// Nothing.
+    /// No statistics.
     Nothing,
-    /// Of a leaf.
+    /// The statistics of a leaf.
     Leaf(Leaf),
-    /// By field.
+    /// The statistics of each field.
     Struct(Vec<GatheredStatistics>),
 }
 
@@ -281,7 +281,7 @@ fn extremes<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>) -> Option<(T::Nati
     Some((min(array)?, max(array)?))
 }
 
-/// How to write statistics as text.
+/// The form of statistics as text.
 #[derive(Debug, Clone, Copy)]
 pub struct Form {
     /// Maximum number of characters of text in bounds.
@@ -301,7 +301,7 @@ pub struct NamedStatistics<'a> {
     pub gathered: &'a GatheredStatistics,
 }
 
-/// Which of the three objects is written: minima, maxima or null counts.
+/// The object that is written: minima, maxima or null counts.
 #[derive(Clone, Copy, PartialEq)]
 enum Part {
     Min,

@@ -32,7 +32,7 @@ const PROGRESS: usize = 1000;
 /// Number of concurrent requests to a store over a network.
 const REQUESTS: usize = 32;
 
-/// How folders are named after partition values.
+/// The way in which folders are named after partition values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Partitioning {
     /// `year=2026/month=9/x.parquet`

@@ -24,7 +24,7 @@ const UUID_LETTERS: usize = 20;
 /// Vectors of one file with a smaller gap between them are fetched as one range.
 const GAP: u64 = 64 << 10;
 
-/// How a vector is stored.
+/// The form in which a vector is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum StorageType {
     /// `u`: a file of the table, named by a UUID.
@@ -38,7 +38,7 @@ pub enum StorageType {
 /// The `deletionVector` field of an `add` or `remove` action.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Descriptor {
-    /// How the vector is stored.
+    /// The form in which the vector is stored.
     pub storage_type: StorageType,
     /// The path, or the vector itself, as in the log.
     pub path_or_inline: String,
@@ -62,7 +62,7 @@ pub enum Location {
 /// A vector to read, and the number of rows of its data file.
 #[derive(Debug, Clone)]
 pub struct VectorRequest {
-    /// Where it is.
+    /// The place of the vector.
     pub descriptor: Descriptor,
     /// Number of physical rows of the data file, if known. A larger row in the vector is an error.
     pub num_records: Option<u64>,

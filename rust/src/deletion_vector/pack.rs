@@ -9,7 +9,7 @@ use super::{DeletionVector, Descriptor, limit};
 use crate::error::{Error, Kind, Result};
 use crate::store::Store;
 
-/// Where to write vectors.
+/// The place and the form of written vectors.
 #[derive(Debug, Clone)]
 pub struct VectorTarget {
     /// Write them into the log instead of files.
@@ -38,7 +38,7 @@ struct OpenFile {
 }
 
 impl<'a> Packer<'a> {
-    /// Nothing is written yet.
+    /// Makes a pack into which nothing is written yet.
     pub fn new(store: &'a Arc<dyn Store>, packing: &'a VectorTarget) -> Self {
         Self { store, packing, open: None, written: Vec::new(), bytes: 0 }
     }

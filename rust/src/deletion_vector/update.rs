@@ -14,7 +14,7 @@ use crate::log::schema;
 use crate::log::state::actions;
 use crate::store::Store;
 
-/// What a change by vectors leaves.
+/// The result of a change by vectors.
 #[derive(Debug)]
 pub struct VectorChanges {
     /// `add` rows with merged vectors; none for a file with no row left.
@@ -45,7 +45,7 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Each count with its name.
+    /// The counts with their names.
     pub fn named(&self) -> [(&'static str, u64); 6] {
         [
             ("num_deleted_rows", self.num_deleted_rows),
@@ -135,7 +135,7 @@ impl MarkedFile {
         self.merged.cardinality() - self.deleted_before()
     }
 
-    /// No row is left.
+    /// True if no row is left.
     fn is_gone(&self) -> bool {
         self.merged.cardinality() == self.num_records
     }

@@ -24,8 +24,8 @@ pub fn z85_decode(values: &ArrayRef) -> Result<BinaryArray> {
     Ok(decoded.finish())
 }
 
-/// Whether each row is in the vector beside it. A row without a vector is not; without an index it is
-/// unknown.
+/// Tells for each row whether it is in the vector beside it. A row without a vector is not; without an index
+/// it is unknown.
 ///
 /// `vectors`: their bytes in PROTOCOL.md's portable format. Rows of one file come together, so that a vector
 /// is decoded once for them.

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 
-/// What a file's statistics say about its rows.
+/// The meaning of a file's statistics for its rows.
 #[derive(Debug)]
 pub struct Statistics {
     /// Every member as it was written: numbers keep their digits.

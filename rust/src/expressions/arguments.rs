@@ -40,7 +40,7 @@ impl<'a> Arguments<'a> {
         &self.arrays[first.min(self.arrays.len())..]
     }
 
-    /// One argument as it is.
+    /// An argument as it is.
     pub fn array(&self, place: usize) -> Result<&'a ArrayRef> {
         self.arrays.get(place).ok_or_else(|| Error::new(Kind::InvalidArgument, "too few arguments of a kernel").found(self.arrays.len()))
     }
@@ -50,27 +50,27 @@ impl<'a> Arguments<'a> {
         if array.data_type() == kind { Ok(Arc::clone(array)) } else { Ok(cast(array, kind)?) }
     }
 
-    /// One argument as text.
+    /// An argument as text.
     pub fn text(&self, place: usize) -> Result<StringArray> {
         Ok(self.cast(place, &DataType::Utf8)?.as_string::<i32>().clone())
     }
 
-    /// One argument as bytes.
+    /// An argument as bytes.
     pub fn binary(&self, place: usize) -> Result<BinaryArray> {
         Ok(self.cast(place, &DataType::Binary)?.as_binary::<i32>().clone())
     }
 
-    /// One argument as 32-bit integers.
+    /// An argument as 32-bit integers.
     pub fn integers(&self, place: usize) -> Result<Int32Array> {
         Ok(self.cast(place, &DataType::Int32)?.as_primitive().clone())
     }
 
-    /// One argument as 64-bit integers.
+    /// An argument as 64-bit integers.
     pub fn longs(&self, place: usize) -> Result<Int64Array> {
         Ok(self.cast(place, &DataType::Int64)?.as_primitive().clone())
     }
 
-    /// One argument as doubles.
+    /// An argument as doubles.
     pub fn doubles(&self, place: usize) -> Result<Float64Array> {
         Ok(self.cast(place, &DataType::Float64)?.as_primitive().clone())
     }

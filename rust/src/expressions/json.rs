@@ -366,7 +366,7 @@ fn path_of(text: &str) -> Option<Vec<Step>> {
     }
 }
 
-/// How to write matches: text without quotes, text with quotes, or the items of arrays one by one.
+/// The form of matches: text without quotes, text with quotes, or the items of arrays one by one.
 #[derive(Clone, Copy, PartialEq)]
 enum Style {
     Raw,

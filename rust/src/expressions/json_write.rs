@@ -16,7 +16,7 @@ use super::numbers::{push_double, push_float};
 use super::zones;
 use crate::error::Result;
 
-/// How values are written.
+/// The form of written values.
 pub(super) struct Writing {
     /// The session's time zone.
     pub(super) zone: Tz,

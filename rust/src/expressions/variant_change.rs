@@ -66,13 +66,13 @@ impl<'a> Node<'a> {
 
 /// Why a value is not put at a path.
 enum Refusal {
-    /// What is there after so many steps has no such part.
+    /// The value after so many steps has no such part.
     Mismatch(usize),
     Known(String),
     TooLong,
 }
 
-/// What becomes of the value at the end of a path.
+/// The change of the value at the end of a path.
 #[derive(Clone, Copy, PartialEq)]
 enum Change {
     /// A new field, or an item before the one at the index.

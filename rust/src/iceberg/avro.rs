@@ -114,9 +114,9 @@ impl Container {
 /// The layout of a value's bytes: its Avro schema without names.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Layout {
-    /// No bytes
+    /// A value of no bytes
     Null,
-    /// One byte
+    /// A value of one byte
     Boolean,
     /// A varint: int and long
     Long,
@@ -188,7 +188,7 @@ impl Layout {
 /// The named types of a schema so far.
 #[derive(Default)]
 struct NamedTypes {
-    /// Each type with the number of types in it.
+    /// The types, each with the number of types in it.
     types: HashMap<String, (Layout, usize)>,
     /// Number of types in the whole schema.
     counted: usize,

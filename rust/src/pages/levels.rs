@@ -28,7 +28,7 @@ pub struct Levels {
 enum Run {
     /// Rows with the same level.
     Same { is_valid: bool, rows: usize },
-    /// One bit for each row, from bit `first` of `bytes` on.
+    /// The bits of rows, one for each, from bit `first` of `bytes` on.
     Packed { first: usize, rows: usize },
 }
 

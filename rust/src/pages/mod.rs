@@ -41,7 +41,7 @@ fn is_unfolded_here(codec: Compression) -> bool {
     matches!(codec, Compression::GZIP(_) | Compression::BROTLI(_) | Compression::LZ4 | Compression::ZSTD(_))
 }
 
-/// What to read of a row group.
+/// The part of a row group to read.
 #[derive(Debug)]
 pub struct PageRequest {
     /// The row group.

@@ -69,7 +69,7 @@ struct Numbers<T: DataType> {
     data_type: ArrowType,
     /// A bit for each row read.
     valid: BooleanBufferBuilder,
-    /// Those that are not null.
+    /// The values that are not null.
     values: Vec<T::T>,
 }
 

@@ -18,7 +18,7 @@ use crate::error::Error;
 
 type Result<T> = std::result::Result<T, ParquetError>;
 
-/// One row group of a file.
+/// A row group of a file.
 pub struct Group<R> {
     pub file: Arc<R>,
     pub metadata: Arc<ParquetMetaData>,

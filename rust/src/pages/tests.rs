@@ -93,7 +93,7 @@ fn framed(bytes: &[u8]) -> Vec<u8> {
     into.finish().unwrap()
 }
 
-/// As Hadoop writes: several blocks, the last one short.
+/// A page as Hadoop writes it: several blocks, the last one short.
 fn blocks(bytes: &[u8], of: usize) -> Vec<u8> {
     let block = |bytes: &[u8]| {
         let packed = lz4_flex::block::compress(bytes);
@@ -183,7 +183,7 @@ fn numbers(values: &[Option<i32>]) -> RecordBatch {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
-    /// What is read here and what Parquet's own reader reads.
+    /// The values that are read here, and those that Parquet's own reader reads.
     #[test]
     fn numbers_with_nulls(values in prop::collection::vec(prop::option::weighted(0.8, -3000..3000_i32), 1..900), runs in any::<u64>(),
                           dictionary in any::<bool>(), second in any::<bool>(), batch in 1_usize..400, columns in 1_u32..1024,

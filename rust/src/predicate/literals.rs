@@ -61,9 +61,9 @@ impl Literals {
 /// Distinct integers, prepared for look-ups.
 #[derive(Debug)]
 enum Numbers {
-    /// One bit for each integer from `first` on.
+    /// The bits of integers from `first` on, one for each.
     Dense { first: i64, bits: BooleanBuffer },
-    /// In ascending order.
+    /// The values in ascending order.
     Sparse(Vec<i64>),
 }
 

@@ -305,7 +305,7 @@ mod tests {
     use arrow::array::{Float64Array, Int32Array};
     use proptest::prelude::*;
 
-    /// One container per entry; only columns i, d and s are known.
+    /// A container for each entry; only columns i, d and s are known.
     struct Files {
         i: Vec<Vec<Option<i32>>>,
         d: Vec<Vec<Option<f64>>>,

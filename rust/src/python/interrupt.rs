@@ -12,7 +12,7 @@ use crate::error::{Error, Result};
 use crate::guard;
 use crate::interrupt::Interrupt;
 
-/// How often the main thread checks for signals while work runs on another thread.
+/// The time between two checks for signals by the main thread while work runs on another thread.
 const POLL: Duration = Duration::from_millis(100);
 
 thread_local! {

@@ -32,7 +32,7 @@ use crate::parallel::on_threads;
 use crate::schema::from_arrow::fields_from_arrow;
 use crate::schema::json;
 
-/// One parsed commit file.
+/// A parsed commit file.
 #[pyclass(name = "Commit", module = "deltaic._core", frozen)]
 struct PyCommit(Commit);
 

@@ -103,7 +103,7 @@ impl TableSchema {
     pub fn fields(&self) -> &[Field] {
         &self.fields
     }
-    /// How columns are found in files.
+    /// The way in which columns are found in files.
     pub fn mapping(&self) -> ColumnMapping {
         self.mapping
     }

@@ -46,14 +46,14 @@ pub enum Primitive {
     Timestamp,
     /// A time of the calendar without zone, microseconds
     TimestampNtz,
-    /// Only nulls; such a column is in no data file
+    /// A type of nulls only; such a column is in no data file
     Void,
 }
 
 /// A type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Type {
-    /// Without parts
+    /// A type without parts
     Primitive(Primitive),
     /// Named fields
     Struct(Vec<Field>),
@@ -72,7 +72,7 @@ pub enum Type {
 pub struct Shape {
     /// Coordinate reference system: `OGC:CRS84`
     pub crs: String,
-    /// How edges run between the points of a `geography`, such as `spherical`; `None`: a `geometry`, on a
+    /// The course of edges between the points of a `geography`, such as `spherical`; `None`: a `geometry`, on a
     /// plane
     pub edges: Option<String>,
 }

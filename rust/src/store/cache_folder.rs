@@ -35,7 +35,7 @@ const RECENT: Duration = Duration::from_secs(10);
 const ABANDONED: Duration = Duration::from_secs(3600);
 /// Number of milliseconds without writing after a failed write, such as on a full disk.
 const REST_MS: u64 = 1000;
-/// How often, and with which pause, a writer tries to lock the folder's size before it gives up.
+/// The attempts of a writer to lock the folder's size before it gives up, and the pause between them.
 const LOCK_ATTEMPTS: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_micros(200);
 /// The file with the total size of all copies; writers lock it.

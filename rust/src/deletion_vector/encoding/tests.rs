@@ -237,7 +237,7 @@ proptest! {
         prop_assert_eq!(encode(&again), data);
     }
 
-    /// What this module accepts is what roaring, which checks much less, reads from it.
+    /// The vectors that this module accepts are those that roaring reads, which checks much less.
     #[test]
     fn changed_bytes_are_refused_or_read_as_roaring_reads_them(rows in valid(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         let mut data = encode(&rows);

@@ -31,7 +31,7 @@ const BLOCK: u64 = 32 << 20;
 /// appId -> (version, lastUpdated in ms).
 pub type Transactions = BTreeMap<String, (i64, Option<i64>)>;
 
-/// Where the actions that define the table are: file and line, or file and row.
+/// The places of the actions that define the table: file and line, or file and row.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     /// Place of `protocol`.
@@ -48,7 +48,7 @@ impl Places {
     }
 }
 
-/// One parsed commit, or the lines of a JSON checkpoint.
+/// A parsed commit, or the lines of a JSON checkpoint.
 #[derive(Debug, Default)]
 pub struct Commit {
     /// Its version.
@@ -296,7 +296,7 @@ fn malformed(error: serde_json::Error) -> Error {
     Error::protocol("the line is no valid action").found(error.to_string().replace(" at line 1 column", ", column")).expected(AN_ACTION)
 }
 
-/// What each line of a commit must be, for error messages.
+/// The expected form of a line of a commit, for error messages.
 const AN_ACTION: &str = "a JSON object with one action on each line";
 
 pub(super) fn too_long(bytes: usize) -> Error {
@@ -405,7 +405,7 @@ pub(super) fn parse_line<'a, S: Deserialize<'a>>(line: &'a [u8]) -> Result<Actio
     serde_json::from_str(text).map_err(malformed)
 }
 
-/// What a vector is identified by in a key: storage type, path or inline data, and offset.
+/// The parts that identify a vector in a key: storage type, path or inline data, and offset.
 pub type VectorId<'a> = (&'a str, &'a str, Option<i32>);
 
 /// Returns the identity of a row's vector. `None` if the file has no vector.

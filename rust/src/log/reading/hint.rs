@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// All characters except the unreserved ones of RFC 3986.
+/// The characters that are escaped: all except the unreserved ones of RFC 3986.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Maximum number of bytes of the paths and values in a canonical form; a larger document is an error. A path

@@ -107,7 +107,7 @@ impl<S> FileAction<'_, S> {
         &self.path.0
     }
 
-    /// What its vector is identified by in a key.
+    /// The parts that identify its vector in a key.
     pub fn vector_id(&self) -> Option<VectorId<'_>> {
         self.deletion_vector.as_ref().map(|vector| (vector.storage_type.0.as_ref(), vector.path_or_inline_dv.0.as_ref(), vector.offset))
     }
@@ -184,7 +184,7 @@ pub enum Action<'a, S> {
     ChangeFile(&'a RawValue),
     /// An action kept as text.
     Text(TextKind, &'a RawValue),
-    /// No known action.
+    /// The action is not known.
     Other,
 }
 

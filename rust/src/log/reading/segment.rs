@@ -19,12 +19,12 @@ use crate::log::schema::{ADD, REMOVE, long};
 use crate::parallel::PIECE;
 use crate::parallel::{in_order, on_threads};
 
-/// Which columns of actions to read.
+/// The columns of actions to read.
 #[derive(Debug, Clone, Copy)]
 pub enum Columns {
     /// All of [`ADD`] or [`REMOVE`].
     All,
-    /// These columns.
+    /// Only these columns.
     Of(&'static [&'static str]),
 }
 
@@ -53,12 +53,12 @@ impl Columns {
     }
 }
 
-/// Where rows are that are not in memory.
+/// The place of rows that are not in memory.
 #[derive(Debug)]
 pub enum Source {
-    /// In a checkpoint.
+    /// The rows of a checkpoint.
     Slice(Slice),
-    /// In a commit.
+    /// The rows of a commit.
     Lines(Lines),
 }
 

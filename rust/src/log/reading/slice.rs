@@ -37,7 +37,7 @@ pub struct Slice {
     group: usize,
     range: Range<usize>,
     kind: FileKind,
-    /// Which of the rows are of this kind; `None`: all.
+    /// The rows of this kind; `None`: all.
     present: Option<BooleanBuffer>,
 }
 

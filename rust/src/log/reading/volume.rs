@@ -97,7 +97,7 @@ fn longest_of(mut values: &[u8]) -> u64 {
     longest
 }
 
-/// What the files of a checkpoint have decoded to so far, on all threads.
+/// The number of bytes to which the files of a checkpoint have decoded so far, on all threads.
 #[derive(Debug)]
 pub struct DecodedVolume {
     size: u64,

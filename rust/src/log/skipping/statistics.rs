@@ -45,7 +45,7 @@ pub struct ColumnStatistics {
 pub struct Statistics {
     /// Number of physical rows.
     pub num_records: Int64Array,
-    /// In the order of the request.
+    /// The columns, in the order of the request.
     pub columns: Vec<ColumnStatistics>,
 }
 
@@ -122,7 +122,7 @@ impl Texts {
     }
 }
 
-/// Which side of a column's values a bound is on.
+/// The side of a column's values on which a bound is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Side {
     Low,
@@ -292,7 +292,7 @@ impl<'de> Visitor<'de> for Top<'_, '_, 'de> {
     }
 }
 
-/// One level of names and values.
+/// A level of names and values.
 struct Level<'t, 'r, 'de> {
     node: &'t Node,
     side: usize,

@@ -37,7 +37,7 @@ const NOT_IN_URLS: &AsciiSet = &CONTROLS
     .add(b'|')
     .add(b'}');
 
-/// How to list the files of a table.
+/// The options of a listing of a table's files.
 #[derive(Debug, Clone)]
 pub struct Listing {
     schema: Arc<TableSchema>,

@@ -23,16 +23,16 @@ const ROWS_PER_KEY: usize = 8;
 /// A row of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// Which segment.
+    /// The number of the segment.
     pub segment: usize,
-    /// Which row of it.
+    /// The row within the segment.
     pub row: u32,
 }
 
 /// Consecutive rows of a segment from one commit.
 #[derive(Debug, Clone)]
 pub struct Span {
-    /// Which segment.
+    /// The number of the segment.
     pub segment: usize,
     /// The first row.
     pub from: usize,

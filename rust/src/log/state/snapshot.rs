@@ -22,7 +22,7 @@ use crate::parallel::{in_order, on_threads};
 use crate::predicate::Predicate;
 use crate::store::Store;
 
-/// One version of a table.
+/// A version of a table.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     version: u64,

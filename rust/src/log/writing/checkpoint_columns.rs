@@ -18,7 +18,7 @@ use crate::schema::{TableSchema, types};
 
 /// The columns of a checkpoint.
 pub(super) struct Plan {
-    /// One column for each kind of action.
+    /// The columns of a checkpoint, one for each kind of action.
     pub schema: SchemaRef,
     stats_as_json: bool,
     typed: Option<TypedSchema>,

@@ -30,7 +30,7 @@ const GROUP_ROWS: usize = 128 * 1024;
 /// Number of pieces that are prepared at once, on several threads.
 const AT_ONCE: usize = 2;
 
-/// Which actions and columns a checkpoint has.
+/// The actions and columns of a checkpoint.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
     /// Tombstones of files deleted up to this time (ms since 1970) are omitted.
@@ -56,7 +56,7 @@ pub struct WrittenCheckpoint {
     pub top_bytes: u64,
     /// The sidecars of a V2 checkpoint.
     pub sidecars: Vec<Arc<Sidecar>>,
-    /// How many of the sidecars existed before.
+    /// The number of sidecars that existed before.
     pub kept: usize,
     /// Its columns.
     pub schema: SchemaRef,
