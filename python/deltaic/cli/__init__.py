@@ -34,8 +34,8 @@ def main() -> None:
 
 
 def _use_utf8() -> None:
-    """Makes pipes and files UTF-8 on Windows. Python uses the code page there, which lacks most letters of tables
-    and of frames around them, and JSON is UTF-8."""
+    """Makes pipes and files UTF-8 on Windows. Python uses the code page there, which lacks most letters of
+    tables and of frames around them, and JSON is UTF-8."""
     if os.name != "nt" or os.environ.get("PYTHONIOENCODING"):
         return
     for stream in (sys.stdin, sys.stdout, sys.stderr):

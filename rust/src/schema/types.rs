@@ -72,8 +72,8 @@ pub enum Type {
 pub struct Shape {
     /// Coordinate reference system: `OGC:CRS84`
     pub crs: String,
-    /// The course of edges between the points of a `geography`, such as `spherical`; `None`: a `geometry`, on a
-    /// plane
+    /// The course of edges between the points of a `geography`, such as `spherical`; `None`: a `geometry`, on
+    /// a plane
     pub edges: Option<String>,
 }
 

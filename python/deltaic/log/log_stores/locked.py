@@ -97,7 +97,7 @@ class FileLocks:
 if sys.platform == "win32":
 
     def _try_lock(file: int) -> bool:
-        """Locks the first byte of a file, which may be empty; returns False if another writer has locked it."""
+        """Locks the first byte of a file, which may be empty; returns False if another writer has it."""
         try:
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         except PermissionError:

@@ -1,5 +1,5 @@
-//! The calls of the standard library, on any system; Windows uses them, and one call of its own: a rename that
-//! replaces no file.
+//! The calls of the standard library, on any system; Windows uses them, and one call of its own: a rename
+//! that replaces no file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
