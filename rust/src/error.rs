@@ -176,7 +176,7 @@ impl From<arrow::error::ArrowError> for Error {
     }
 }
 
-/// The same as for Arrow's errors.
+/// Converts an error of Parquet as one of Arrow is converted.
 impl From<parquet::errors::ParquetError> for Error {
     fn from(error: parquet::errors::ParquetError) -> Self {
         match error {

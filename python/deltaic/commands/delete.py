@@ -66,9 +66,8 @@ def delete(
         return snapshot, dict(NOTHING)
     times = PhaseTimes()
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
-    transaction = Transaction(
-        snapshot, "DELETE", {"predicate": ["true" if where is None else engine.shown_condition(where, planned.alias)]}, commit
-    )
+    shown = engine.shown_condition(planned.condition or "true", planned.alias)
+    transaction = Transaction(snapshot, "DELETE", {"predicate": [shown]}, commit)
     transaction.change = Change.REMOVE  # a rewritten file has only unchanged rows
     transaction.expect(Change.REMOVE)
     with staging(transaction):

@@ -44,11 +44,6 @@ class Clause:
     def is_star(self) -> bool:
         return self.values is None and self.action != "delete"
 
-    def described(self, engine: Engine) -> dict[str, str]:
-        """Describes the clause for operationParameters, like delta-spark."""
-        shown: dict[str, str] = {"actionType": self.action}
-        return shown if self.where is None else {"predicate": engine.shown_condition(self.where, None), **shown}
-
 
 @dataclass(frozen=True, eq=False)
 class Bound:
@@ -60,6 +55,11 @@ class Bound:
     where: Expression | None
     assignments: Assignments | None
     scope: Mapping[str, Schema]
+
+    def described(self, engine: Engine) -> dict[str, str]:
+        """Describes the clause for operationParameters, like delta-spark."""
+        shown: dict[str, str] = {"actionType": self.clause.action}
+        return shown if self.where is None else {"predicate": engine.shown_condition(self.where, None), **shown}
 
 
 def evolved_schema(

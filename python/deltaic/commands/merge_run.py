@@ -106,8 +106,8 @@ class Run:
             "notMatchedPredicates": self.inserts,
             "notMatchedBySourcePredicates": self.by_source,
         }
-        described = {name: [each.clause.described(self.engine) for each in of_kind] for name, of_kind in clauses.items()}
-        return {"predicate": [self.engine.shown_condition(self.spec.on, None)], **described}
+        described = {name: [each.described(self.engine) for each in of_kind] for name, of_kind in clauses.items()}
+        return {"predicate": [self.engine.shown_condition(self.on, None)], **described}
 
     def _values(self, bound: Bound) -> list[Expression]:
         """Returns the value of each column of the table for rows of this clause."""

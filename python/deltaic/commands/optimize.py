@@ -389,8 +389,8 @@ class _Rewrite:
         measured = measure(files, _partition_keys(self.snapshot))
         size = self.job.target_size or self.snapshot.properties.target_file_size
         partitions = binning(measured, size)
-        where = self.job.where
-        parameters = {"predicate": [] if where is None else [self.engine.shown_condition(where, planned.alias)], **parameters}
+        shown = [] if planned.condition is None else [self.engine.shown_condition(planned.condition, planned.alias)]
+        parameters = {"predicate": shown, **parameters}
         done, snapshot = self._rewrite(partitions, parameters)
         skipped = files.num_rows - sum(table.num_rows for table in done.removed)
         return snapshot, self._metrics(done, files.num_rows, skipped)

@@ -61,7 +61,9 @@ def update(
     identity.check_updated(identity.columns_of(snapshot.protocol, snapshot.schema), assignments.columns)
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
     changed_columns = _expressions(snapshot, engine, assignments, alias, casting)  # errors in them are raised before rows are read
-    transaction = Transaction(snapshot, "UPDATE", {"predicate": [] if where is None else [engine.shown_condition(where, alias)]}, commit)
+    transaction = Transaction(
+        snapshot, "UPDATE", {"predicate": [] if planned.condition is None else [engine.shown_condition(planned.condition, alias)]}, commit
+    )
     transaction.expect(Change.REPLACE)
     reads_itself = planned.reads_itself or reads_table((value for _, value in changed_columns), snapshot)
     transaction.read(None if reads_itself else planned.predicate, rows_only=not reads_itself)

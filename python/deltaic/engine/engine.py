@@ -97,7 +97,7 @@ class Engine(Protocol):
         """Parses, types and translates a user's expression over aliased schemas. `queries`: subqueries are
         allowed, if the engine knows tables."""
 
-    def shown_condition(self, text: str, alias: str | None) -> str:
+    def shown_condition(self, condition: str | Expression, alias: str | None) -> str:
         """Returns the text of a condition for the history. On Spark this is Spark's form of a resolved
         condition, as delta-spark writes it: `((id = 5) AND (v > 1))`. The embedded engine returns the text as
         the user wrote it. `alias`: the table's alias, which the form leaves out; None keeps all aliases."""

@@ -47,7 +47,8 @@ class ScanPlan:
     `residual`: the conjuncts that the engine evaluates; they name columns by `alias`.
     `residual_columns`: the columns that `residual` reads, in the order of the schema.
     `skipping`: False to read all files.
-    `changes`: True for the plan of a command that changes rows, which reads the same files several times."""
+    `changes`: True for the plan of a command that changes rows, which reads the same files several times.
+    `condition`: the whole condition, resolved if that took the parser of Spark's whole grammar."""
 
     snapshot: Snapshot
     predicate: _core.Predicate | None = None
@@ -57,6 +58,7 @@ class ScanPlan:
     skipping: bool = True
     alias: str = "t"
     changes: bool = False
+    condition: str | Expression | None = None
 
     @cached_property
     def pushed(self) -> _core.Predicate | None:
@@ -190,7 +192,7 @@ def plan(
         return ScanPlan(snapshot, skipping=skipping, alias=alias, changes=changes)
     if engine.plain_sql and (conjuncts := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
         predicate = simple.together(conjuncts, snapshot.schema, snapshot.table_schema)
-        return ScanPlan(snapshot, predicate, skipping=skipping, alias=alias, changes=changes)
+        return ScanPlan(snapshot, predicate, skipping=skipping, alias=alias, changes=changes, condition=where)
     from deltaic.planning.partition_functions import decided
     from deltaic.planning.pushdown import push
 
@@ -215,7 +217,7 @@ def plan(
         else:
             left.append(conjunct)
     columns = column_names(left, snapshot.schema, alias)
-    return ScanPlan(snapshot, pushed.predicate, among, tuple(left), columns, skipping, alias, changes)
+    return ScanPlan(snapshot, pushed.predicate, among, tuple(left), columns, skipping, alias, changes, resolved)
 
 
 def own_alias(schema: Schema) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from sqlglot import exp
 
 from deltaic.errors import DeltaError
+from deltaic.plan.expression import Expression
 from deltaic.spark_sql.parsing import parse
 
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
@@ -14,15 +15,18 @@ _UNBRACKETED = (exp.Like, exp.ILike, exp.RegexpLike, exp.SubqueryPredicate)
 """Predicates that Spark writes without brackets of their own."""
 
 
-def resolved_text(text: str, relation: str | None) -> str:
+def resolved_text(condition: str | Expression, relation: str | None) -> str:
     """Returns a condition with brackets around each operation. Names keep the case in which they are written.
 
     `relation`: alias whose qualifiers are left out, so that `t.id = 5` becomes `(id = 5)`; None keeps all
     qualifiers. A text that only Spark's own parser reads is returned unchanged."""
     try:
-        holder = exp.Paren(this=parse(text).copy())
+        tree = parse(condition) if isinstance(condition, str) else condition.tree
     except DeltaError:
-        return text
+        tree = None
+    if tree is None:
+        return condition if isinstance(condition, str) else condition.text
+    holder = exp.Paren(this=tree.copy())
     for node in reversed(list(holder.this.dfs())):  # operands before their operations
         node.replace(_resolved(node, relation))
     shown: str = holder.this.sql(dialect="spark", normalize_functions="lower")

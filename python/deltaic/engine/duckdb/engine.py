@@ -113,8 +113,8 @@ class LocalEngine:
 
         return resolve(text, schemas, self.time_zone, self._tables if queries else None)
 
-    def shown_condition(self, text: str, alias: str | None) -> str:
-        return text
+    def shown_condition(self, condition: str | Expression, alias: str | None) -> str:
+        return condition if isinstance(condition, str) else condition.text
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         from deltaic.spark_sql.expression import compose

@@ -134,10 +134,10 @@ class SparkEngine:
             return self._analyser.resolve(self._queries(text), schemas, queries=True)
         return self._analyser.resolve(text, schemas)
 
-    def shown_condition(self, text: str, alias: str | None) -> str:
+    def shown_condition(self, condition: str | Expression, alias: str | None) -> str:
         from deltaic.spark_sql.resolved_text import resolved_text  # imports the parser
 
-        return resolved_text(text, alias)
+        return resolved_text(condition, alias)
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         return composed(pieces, data_type, self.time_zone)
