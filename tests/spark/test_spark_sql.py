@@ -36,8 +36,8 @@ def rows_at(path: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in deltaic.DeltaTable(path).scan().to_arrow().to_pylist())
 
 
-def newest_predicates(path: str, commits: int = 1) -> list[Any]:
-    """As the history shows them, the newest commit first."""
+def newest_parameters(path: str, commits: int = 1) -> list[Any]:
+    """Returns the operationParameters of the newest commits, the newest first."""
     return [commit["operationParameters"] for commit in deltaic.DeltaTable(path).history(commits)]
 
 
@@ -182,7 +182,7 @@ def test_changes(sql: Any, path: str) -> None:
     (row,) = sql(f"UPDATE delta.`{path}` t SET t.amount = t.amount * 2, part = upper(part) WHERE t.id > :least", {"least": 2}).collect()
     assert row.asDict() == {"num_affected_rows": 2}
     assert rows_at(path) == [(2, "a", 2.0), (3, "B", 6.0), (5, "C", 10.0)]
-    assert newest_predicates(path, 2) == [{"predicate": '["(id > 2)"]'}, {"predicate": '["(id IN (1, 4))"]'}]
+    assert newest_parameters(path, 2) == [{"predicate": '["(id > 2)"]'}, {"predicate": '["(id IN (1, 4))"]'}]
     sql(f"TRUNCATE TABLE delta.`{path}`")
     assert rows_at(path) == []
 
@@ -197,7 +197,7 @@ def test_merge(spark: Any, sql: Any, path: str) -> None:
     (row,) = sql(text).collect()
     assert row.asDict() == {"num_affected_rows": 4, "num_updated_rows": 1, "num_deleted_rows": 2, "num_inserted_rows": 1}
     assert rows_at(path) == [(1, "a", 10.0), (2, "a", 2.0), (5, "c", 5.0), (8, "n", 8.0)]
-    assert newest_predicates(path) == [
+    assert newest_parameters(path) == [
         {
             "predicate": '["(t.id = s.id)"]',
             "matchedPredicates": '[{"predicate":"(s.value IS NULL)","actionType":"delete"},{"actionType":"update"}]',

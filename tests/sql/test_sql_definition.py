@@ -234,6 +234,8 @@ def test_describe_history(table: deltaic.DeltaTable) -> None:
     deltaic.sql("DELETE FROM t WHERE id = 1", tables={"t": table})
     found = deltaic.sql("DESCRIBE HISTORY t LIMIT 1", tables={"t": table}).to_arrow()
     assert found.column_names[:6] == ["version", "timestamp", "userId", "userName", "operation", "operationParameters"]
+    job = found.schema.field("job").type
+    assert [field.name for field in job] == ["jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType"]
     (row,) = found.to_pylist()
     assert (row["version"], row["operation"], dict(row["operationMetrics"])["numDeletedRows"]) == (1, "DELETE", "1")
     assert deltaic.sql("DESC HISTORY t", tables={"t": table}).count() == 2

@@ -98,9 +98,9 @@ class Engine(Protocol):
         allowed, if the engine knows tables."""
 
     def shown_condition(self, condition: str | Expression, alias: str | None) -> str:
-        """Returns the text of a condition for the history. On Spark this is Spark's form of a resolved
-        condition, as delta-spark writes it: `((id = 5) AND (v > 1))`. The embedded engine returns the text as
-        the user wrote it. `alias`: the table's alias, which the form leaves out; None keeps all aliases."""
+        """Returns the text of a condition for the history. On Spark this is Spark's SQL of the
+        resolved condition: `((id = 5) AND (v > 1))`. The embedded engine returns the text as the user wrote it.
+        `alias`: the table's alias, which Spark's form leaves out; None keeps all aliases."""
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         """Builds an expression of this type from SQL text of ours and resolved expressions, which are not

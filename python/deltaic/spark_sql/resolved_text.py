@@ -1,4 +1,4 @@
-"""Writes a condition as Spark shows a resolved one: `id = 5 AND NOT v IS NULL` becomes
+"""Writes a condition as Spark's SQL of a resolved one: `id = 5 AND NOT v IS NULL` becomes
 `((id = 5) AND (v IS NOT NULL))`."""
 
 from __future__ import annotations
