@@ -99,8 +99,8 @@ class Engine(Protocol):
 
     def shown_condition(self, condition: str | Expression, alias: str | None) -> str:
         """Returns the text of a condition for the history. On Spark this is Spark's SQL of the
-        resolved condition: `((id = 5) AND (v > 1))`. The embedded engine returns the text as the user wrote it.
-        `alias`: the table's alias, which Spark's form leaves out; None keeps all aliases."""
+        resolved condition: `((id = 5) AND (v > 1))`. The embedded engine returns the text as the user wrote
+        it. `alias`: the table's alias, which Spark's form leaves out; None keeps all aliases."""
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         """Builds an expression of this type from SQL text of ours and resolved expressions, which are not
