@@ -1,6 +1,8 @@
 """The text of a condition in the history of a table that Spark changes. delta-spark 4.4.0 writes
-`(id#334L = 5)`, `((ID#1L = 6) OR (V#2 = -1))`, `((p#3 = b) AND (id#4L > 98))` and `id#5L IN (1,2,3)`. Here
-the ids of columns are left out, texts have quotes, and IN has brackets, as in Spark's SQL of an expression."""
+`(id#334L = 5)`, `((ID#1L = 6) OR (V#2 = -1))`, `((p#3 = b) AND (id#4L > 98))` and `id#5L IN (1,2,3)`.
+
+Here the ids of columns are left out, texts have quotes, and IN has brackets, as in Spark's SQL of an
+expression."""
 
 from __future__ import annotations
 
