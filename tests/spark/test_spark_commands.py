@@ -20,6 +20,7 @@ from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 from deltaic.engine.spark.many_rows import SETTING as DRIVER_ROW_IDS
 from deltaic.engine.spark.on_driver import BYTES_SETTING as DRIVER_BYTES
 from deltaic.errors import MergeCardinalityError
+from deltaic.spark_sql.resolved_text import resolved_text
 
 Step = Callable[[DeltaTable], Any]
 
@@ -106,6 +107,8 @@ def committed(table: DeltaTable, exact: bool) -> list[Any]:
             for name in ("timestamp", "txnId"):
                 action.pop(name, None)
             action["operationMetrics"] = countable(action.get("operationMetrics", {}), exact)
+            if table._spark is None and action["operation"] != "WRITE":
+                action["operationParameters"] = {name: resolved(value) for name, value in action["operationParameters"].items()}
         elif kind in ("add", "remove"):
             if not exact:
                 continue
@@ -115,6 +118,20 @@ def committed(table: DeltaTable, exact: bool) -> list[Any]:
             action = {**kept, "deleted": vector.get("cardinality"), "stats": stats}
         found.append((kind, json.dumps(action, sort_keys=True)))
     return sorted(found)
+
+
+def resolved(parameter: Any) -> Any:
+    """A parameter of a commit of the embedded engine, which has conditions as the user wrote them, with Spark's
+    text of them: `["(id = 5)"]` of `["id = 5"]`."""
+    if not isinstance(parameter, str):
+        return parameter
+    found = json.loads(parameter)
+    for number, clause in enumerate(found if isinstance(found, list) else ()):
+        if isinstance(clause, str):
+            found[number] = resolved_text(clause, None)
+        elif "predicate" in clause:
+            clause["predicate"] = resolved_text(clause["predicate"], None)
+    return json.dumps(found, separators=(",", ":"))
 
 
 def countable(metrics: Any, exact: bool) -> Any:

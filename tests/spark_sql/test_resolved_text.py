@@ -47,3 +47,9 @@ def test_a_condition_over_two_relations_keeps_their_aliases() -> None:
 
 def test_the_shared_tree_of_a_text_is_not_changed() -> None:
     assert [resolved_text("a = 1 or (b)", None) for _ in range(2)] == ["((a = 1) OR b)"] * 2
+
+
+def test_thousands_of_operations() -> None:
+    """One step for each operation: the work of a copy of each side grows with the square of their number."""
+    shown = resolved_text(" OR ".join(f"a = {number}" for number in range(5_000)), None)
+    assert shown == "(" * 4_999 + "(a = 0)" + "".join(f" OR (a = {number}))" for number in range(1, 5_000))

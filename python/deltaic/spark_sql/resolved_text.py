@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from sqlglot import exp
 
 from deltaic.errors import DeltaError
@@ -29,8 +31,32 @@ def resolved_text(condition: str | Expression, relation: str | None) -> str:
     holder = exp.Paren(this=tree.copy())
     for node in reversed(list(holder.this.dfs())):  # operands before their operations
         node.replace(_resolved(node, relation))
-    shown: str = holder.this.sql(dialect="spark", normalize_functions="lower")
-    return shown
+    return _text(holder.this)
+
+
+def _text(tree: exp.Expr) -> str:
+    """Returns the text of a tree. Thousands of ANDs and ORs form a tree as deep as they are many; a stack holds
+    what is left to write, since the generator of sqlglot calls itself once a level."""
+    written: list[str] = []
+    left: list[exp.Expr | str] = [tree]
+    while left:
+        part = left.pop()
+        if isinstance(part, str):
+            written.append(part)
+        elif isinstance(part, exp.Paren):
+            left += [")", part.this, "("]
+        elif isinstance(part, (exp.Connector, *_ARITHMETIC)):
+            left += [part.expression, _symbol(type(part)), part.this]
+        else:
+            written.append(part.sql(dialect="spark", normalize_functions="lower"))
+    return "".join(written)
+
+
+@cache
+def _symbol(operation: type[exp.Expr]) -> str:
+    """Returns what stands between two operands: ` AND `."""
+    example: str = operation(this=exp.Var(this="l"), expression=exp.Var(this="r")).sql(dialect="spark")
+    return example[1:-1]
 
 
 def _resolved(node: exp.Expr, relation: str | None) -> exp.Expr:
@@ -59,7 +85,9 @@ def _resolved(node: exp.Expr, relation: str | None) -> exp.Expr:
 
 
 def _bracketed(node: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=node.copy())
+    """Returns brackets around a node like the given one. The given node keeps its place in the tree, for the
+    caller to replace it."""
+    return exp.Paren(this=type(node)(**node.args))
 
 
 def _column(node: exp.Column, relation: str | None) -> exp.Expr:
