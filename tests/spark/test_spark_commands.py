@@ -121,8 +121,8 @@ def committed(table: DeltaTable, exact: bool) -> list[Any]:
 
 
 def resolved(parameter: Any) -> Any:
-    """A parameter of a commit of the embedded engine, which has conditions as the user wrote them, with Spark's
-    text of them: `["(id = 5)"]` of `["id = 5"]`."""
+    """A parameter of a commit of the embedded engine, which has conditions as the user wrote them, with the
+    text that Spark shows: `["(id = 5)"]` of `["id = 5"]`."""
     if not isinstance(parameter, str):
         return parameter
     found = json.loads(parameter)

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from sqlglot import exp
 
 from deltaic.errors import DeltaError
@@ -15,6 +13,10 @@ _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Bitw
 _OPERATIONS = (exp.Connector, exp.Predicate, exp.Not, *_ARITHMETIC)
 _UNBRACKETED = (exp.Like, exp.ILike, exp.RegexpLike, exp.SubqueryPredicate)
 """Predicates that Spark writes without brackets of their own."""
+_BETWEEN_OPERANDS: dict[type[exp.Expr], str] = {
+    kind: kind(this=exp.Var(this="l"), expression=exp.Var(this="r")).sql(dialect="spark")[1:-1] for kind in (exp.And, exp.Or, *_ARITHMETIC)
+}
+"""What Spark writes between the operands of an operation: ` AND `."""
 
 
 def resolved_text(condition: str | Expression, relation: str | None) -> str:
@@ -35,8 +37,8 @@ def resolved_text(condition: str | Expression, relation: str | None) -> str:
 
 
 def _text(tree: exp.Expr) -> str:
-    """Returns the text of a tree. Thousands of ANDs and ORs form a tree as deep as they are many; a stack holds
-    what is left to write, since the generator of sqlglot calls itself once a level."""
+    """Returns the text of a tree. A stack holds what is left to write: thousands of ANDs and ORs form a tree
+    as deep as they are many, and the generator of sqlglot calls itself once a level."""
     written: list[str] = []
     left: list[exp.Expr | str] = [tree]
     while left:
@@ -45,18 +47,11 @@ def _text(tree: exp.Expr) -> str:
             written.append(part)
         elif isinstance(part, exp.Paren):
             left += [")", part.this, "("]
-        elif isinstance(part, (exp.Connector, *_ARITHMETIC)):
-            left += [part.expression, _symbol(type(part)), part.this]
+        elif type(part) in _BETWEEN_OPERANDS:
+            left += [part.expression, _BETWEEN_OPERANDS[type(part)], part.this]
         else:
             written.append(part.sql(dialect="spark", normalize_functions="lower"))
     return "".join(written)
-
-
-@cache
-def _symbol(operation: type[exp.Expr]) -> str:
-    """Returns what stands between two operands: ` AND `."""
-    example: str = operation(this=exp.Var(this="l"), expression=exp.Var(this="r")).sql(dialect="spark")
-    return example[1:-1]
 
 
 def _resolved(node: exp.Expr, relation: str | None) -> exp.Expr:
