@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from deltaic.commands.merge import Merge
-    from deltaic.commands.write import Mode, SchemaMode
+    from deltaic.commands.write_job import Mode, SchemaMode
     from deltaic.log.snapshot import Snapshot
     from deltaic.options import ParquetOptions
     from deltaic.transaction.transaction import Counted, Transaction
@@ -93,11 +93,11 @@ class TableTransaction:
 
         >>> t.write(orders, [{"id": 7, "item": "cup"}])
         """
-        from deltaic.commands import write as writing
+        from deltaic.commands.write_job import Write
 
         if mode not in ("append", "overwrite", "overwrite_partitions"):
             raise InvalidArgumentError("unknown mode of write in a transaction", found=repr(mode), expected="'append', 'overwrite', ...")
-        job = writing.Write(
+        job = Write(
             mode=mode,
             where=where,
             schema_mode=schema_mode,

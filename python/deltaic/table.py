@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from deltaic.commands.merge import Merge, MergeSpec
     from deltaic.commands.optimize import Optimize
     from deltaic.commands.vacuum import Mode as VacuumMode
-    from deltaic.commands.write import Mode as WriteMode
-    from deltaic.commands.write import SchemaMode, Write
+    from deltaic.commands.write_job import Mode as WriteMode
+    from deltaic.commands.write_job import SchemaMode, Write
     from deltaic.engine.engine import Engine
     from deltaic.options import CommitOptions, ParquetOptions
     from deltaic.plan.nodes import Scan
@@ -1045,9 +1045,9 @@ def write(
     1
     """
     from deltaic.commands import create
-    from deltaic.commands import write as writing
+    from deltaic.commands.write_job import Write
 
-    job = writing.Write(
+    job = Write(
         mode=mode,
         where=where,
         schema_mode=schema_mode,

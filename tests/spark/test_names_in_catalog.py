@@ -6,6 +6,7 @@ Rules: delta-spark's DeltaTableCreationTests, DeltaDDLSuite and the documentatio
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,28 @@ def test_writers(session: Any, tmp_path: Path) -> None:
         frame.writeTo("nobody").using("delta").append()
     session.sql("INSERT OVERWRITE n SELECT id, 0L FROM w WHERE id = 1")
     assert ids(session.table("n")) == [1, 1, 1]
+
+
+def test_the_history_of_an_overwrite_by_name(session: Any) -> None:
+    """saveAsTable keeps the definition of the table; the history of delta-spark shows its overwrite as CREATE
+    OR REPLACE TABLE AS SELECT."""
+    session.sql("CREATE TABLE o (id BIGINT, p BIGINT) USING delta PARTITIONED BY (p) TBLPROPERTIES (a = 'b')")
+    frame = session.range(4).selectExpr("id", "id % 2 AS p")
+    for options in ({}, {"partitionOverwriteMode": "dynamic"}, {"overwriteSchema": "true"}, {"replaceWhere": "p < 2"}):
+        writer = frame.write.format("delta").mode("overwrite").options(**options)
+        (writer.partitionBy("p") if "overwriteSchema" in options else writer).saveAsTable("o")
+    frame.write.format("delta").mode("append").saveAsTable("o")
+    frame.write.format("delta").mode("overwrite").saveAsTable("new")
+    entries = [(row.operation, dict(row.operationParameters)) for row in session.sql("DESCRIBE HISTORY o").collect()[:5]]
+    by_name = "CREATE OR REPLACE TABLE AS SELECT"
+    assert [operation for operation, _ in entries] == ["WRITE", "WRITE", by_name, by_name, by_name]
+    definition = {"isManaged": "true", "description": None, "partitionBy": '["p"]', "clusterBy": "[]"}
+    assert [json.loads(parameters.pop("properties"))["a"] for _, parameters in entries[2:]] == ["b"] * 3
+    assert entries[4][1] == {"isV1SaveAsTableOverwrite": "true", **definition}
+    assert entries[3][1] == {"isV1SaveAsTableOverwrite": "true", **definition, "isDynamicPartitionOverwrite": "true"}
+    assert entries[2][1] == {"isV1SaveAsTableOverwrite": "true", **definition, "canOverwriteSchema": "true"}
+    first = session.sql("DESCRIBE HISTORY new").first()
+    assert (first.operation, first.operationParameters["isV1SaveAsTableOverwrite"]) == (by_name, "true")
 
 
 def test_delta_tables_by_name(session: Any) -> None:

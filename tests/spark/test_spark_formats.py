@@ -138,6 +138,24 @@ def test_overwrite_schema_replaces_the_partitions(tmp_path: Path, enabled: Any) 
     assert DeltaTable(path).scan().count() == 24
 
 
+def test_overwrite_schema_beside_other_options(tmp_path: Path, enabled: Any) -> None:
+    """A replaceWhere keeps the definition, since it keeps rows. Without it, overwriteSchema goes before
+    mergeSchema: `canOverwriteSchema` in WriteIntoDelta.scala."""
+    path = str(tmp_path / "t")
+    numbers(enabled).write.format("delta").partitionBy("p").save(path)
+    writer = numbers(enabled).where("p = 1").write.format("delta").mode("overwrite")
+    writer.options(overwriteSchema="true", replaceWhere="p = 1").save(path)
+    assert (list(DeltaTable(path).metadata.partition_columns), DeltaTable(path).scan().count()) == (["p"], 12)
+    wider = numbers(enabled).selectExpr("*", "1 AS x").where("p = 1")
+    with pytest.raises(SchemaMismatchError, match="x"):
+        wider.write.format("delta").mode("overwrite").options(overwriteSchema="true", replaceWhere="p = 1").save(path)
+    both = {"overwriteSchema": "true", "mergeSchema": "true"}
+    wider.write.format("delta").mode("overwrite").options(**both, replaceWhere="p = 1").save(path)
+    assert (DeltaTable(path).schema.names, DeltaTable(path).scan().count()) == (["id", "p", "name", "x"], 12)
+    enabled.range(2).write.format("delta").mode("overwrite").options(**both).save(path)
+    assert DeltaTable(path).schema.names == ["id"]
+
+
 def test_the_path_of_a_partition(tmp_path: Path, enabled: Any) -> None:
     path = str(tmp_path / "t")
     frame = numbers(enabled).selectExpr("id", "p", "nullif(concat('a b', p), 'a b0') AS q")

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
 
 import pyarrow as pa
@@ -19,12 +18,12 @@ import pyarrow.compute as pc
 
 from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants
-from deltaic.commands.assignment import check_casting
-from deltaic.commands.create import TableOptions, check_expressions, definition_parameters, operation_of, set_clustering
+from deltaic.commands.create import check_expressions, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
 from deltaic.commands.store_assignment import Casting, as_cast, assigned, retyped, same_type
+from deltaic.commands.write_job import Write
 from deltaic.engine.exporters import is_replayable
 from deltaic.errors import (
     InvalidArgumentError,
@@ -34,7 +33,6 @@ from deltaic.errors import (
     add_note,
 )
 from deltaic.log.snapshot import Snapshot
-from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import column
 from deltaic.plan.nodes import Project
 from deltaic.planning.literals import is_utc
@@ -53,89 +51,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("deltaic.commands")
 
-Mode = Literal["error", "append", "overwrite", "overwrite_partitions", "ignore"]
-SchemaMode = Literal["merge", "overwrite"]
 _ZONED = {("date", "timestamp"), ("timestamp_ntz", "timestamp"), ("timestamp", "timestamp_ntz")}
-_MODES = {
-    "error": "ErrorIfExists",
-    "append": "Append",
-    "overwrite": "Overwrite",
-    "overwrite_partitions": "Overwrite",
-    "ignore": "Ignore",
-}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Write:
-    """The arguments of a write; see `deltaic.write`.
-
-    `wanted`: options of a new table.
-    `defines`: True for CREATE [OR REPLACE] TABLE AS SELECT, which replaces an existing table completely.
-    `casting`: None to allow only values that stay the same in the column's type.
-    `fills`: True to set fields that cast structs lack to null.
-    `more`: further options of the engine's writer.
-    `streaming`: for a batch of a stream, its parameters in the history.
-    `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else
-        this is an error."""
-
-    mode: Mode = "error"
-    where: str | None = None
-    schema_mode: SchemaMode | None = None
-    wanted: TableOptions = field(default_factory=TableOptions)
-    target_file_size: int | None = None
-    parquet: ParquetOptions | None = None
-    commit: CommitOptions | None = None
-    defines: bool = False
-    casting: Casting | None = None
-    fills: bool = False
-    more: Mapping[str, Any] = field(default_factory=dict)
-    streaming: Mapping[str, Any] | None = None
-    fills_partitions: bool = False
-
-    def __post_init__(self) -> None:
-        if self.mode not in _MODES:
-            raise InvalidArgumentError("unknown mode of write", found=repr(self.mode), expected=", ".join(map(repr, _MODES)))
-        if self.schema_mode not in (None, "merge", "overwrite"):
-            raise InvalidArgumentError("unknown schema_mode", found=repr(self.schema_mode), expected="'merge', 'overwrite' or None")
-        if self.where is not None and self.mode != "overwrite":
-            raise InvalidArgumentError("where= requires mode='overwrite'", found=f"mode={self.mode!r}")
-        if self.schema_mode == "overwrite" and (self.mode != "overwrite" or self.where is not None):
-            raise InvalidArgumentError(
-                "schema_mode='overwrite' goes with mode='overwrite' and no where=", found=f"mode={self.mode!r}, where={self.where!r}"
-            )
-        if self.casting is not None:
-            check_casting(self.casting)
-        size = self.target_file_size
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise InvalidArgumentError("invalid target_file_size", found=repr(size), expected="bytes, at least 1")
-
-    @property
-    def replaces_definition(self) -> bool:
-        return self.schema_mode == "overwrite"
-
-    @property
-    def operation(self) -> str:
-        """The operation in commitInfo, as in delta-spark."""
-        if self.streaming is not None:
-            return "STREAMING UPDATE"
-        if not self.defines:
-            return "WRITE"
-        return f"{operation_of(replaces=self.mode == 'overwrite')} AS SELECT"
-
-    def parameters(self, metadata: Metadata) -> dict[str, Any]:
-        """Returns the operationParameters in commitInfo, like delta-spark."""
-        if self.streaming is not None:
-            return dict(self.streaming)
-        if self.defines:
-            return definition_parameters(self.wanted, metadata)
-        shown: dict[str, Any] = {"mode": _MODES[self.mode], "partitionBy": list(self.wanted.partition_by or ())}
-        if self.where is not None:
-            shown["predicate"] = self.where
-        if self.mode == "overwrite_partitions":
-            shown["isDynamicPartitionOverwrite"] = True
-        if self.schema_mode is not None:
-            shown["canMergeSchema" if self.schema_mode == "merge" else "canOverwriteSchema"] = True
-        return shown
 
 
 class NewRows(Interface):

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from deltaic.commands.write import Mode
+from deltaic.commands.write_job import Mode
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
@@ -59,11 +59,19 @@ class BuilderState:
 
 
 def write_frame(
-    df: Any, state: BuilderState, mode: str | None, *, defines: bool = False, casts: bool = False, by_name: bool = False
+    df: Any,
+    state: BuilderState,
+    mode: str | None,
+    *,
+    defines: bool = False,
+    saves_as_table: bool = False,
+    casts: bool = False,
+    by_name: bool = False,
 ) -> None:
     """Writes a DataFrame.
 
     `defines`: the write creates or replaces the table, like CREATE TABLE AS SELECT.
+    `saves_as_table`: the write is a saveAsTable.
     `casts`: values are cast to the table's types by store assignment.
     `by_name`: columns and fields match by name, like INSERT BY NAME. Columns that the DataFrame lacks become
     null, also partition columns.
@@ -91,6 +99,7 @@ def write_frame(
         write_options.job,
         more=write_options.more if optimize is None else {**write_options.more, "optimize_write": optimize},
         defines=defines,
+        saves_as_table=saves_as_table and save_mode == "overwrite" and write_options.job.where is None,
         casting="strict" if casts else None,
         fills=by_name,
         streaming=state.streaming,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from deltaic.commands.create import TableOptions
-from deltaic.commands.write import Mode, SchemaMode, Write
+from deltaic.commands.write_job import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.log.schema_log import DROP, RENAME, TYPE, SchemaLog
 from deltaic.log.store import open_store
@@ -263,12 +263,16 @@ class WriteOptions:
         where = reader.text("replaceWhere")
         if dynamic and where is not None:
             raise InvalidArgumentError("replaceWhere and partitionOverwriteMode=dynamic: one of them", found=where)
-        schema_mode = reader.schema_mode()
+        merges, overwrites = reader.flag("mergeSchema"), reader.flag("overwriteSchema")
         if mode != "overwrite":  # as in delta-spark
-            for name, is_given in (("replaceWhere", where is not None), ("overwriteSchema", schema_mode == "overwrite")):
+            for name, is_given in (("replaceWhere", where is not None), ("overwriteSchema", overwrites)):
                 if is_given:
                     log.warning("the option %s has no effect on a Delta table: it goes with mode overwrite", name)
-            where, schema_mode = None, None if schema_mode == "overwrite" else schema_mode
+            where, overwrites = None, False
+        elif overwrites and where is not None:
+            log.warning("the option overwriteSchema has no effect beside replaceWhere, which keeps the other rows")
+            overwrites = False
+        schema_mode: SchemaMode | None = "overwrite" if overwrites else "merge" if merges else None
         partition_by, cluster_by = reader.top_level("partitionBy"), reader.names("clusterBy")
         if schema_mode == "overwrite" and cluster_by is None:
             partition_by = partition_by or ()  # the new definition has only the partitions that the writer names, as in delta-spark
@@ -386,12 +390,6 @@ class _OptionReader:
             return None
         matches = _NAME.findall(value)
         return tuple(name_of(quoted) if quoted else plain.strip() for quoted, plain in matches)
-
-    def schema_mode(self) -> SchemaMode | None:
-        merge, overwrite = self.flag("mergeSchema"), self.flag("overwriteSchema")
-        if merge and overwrite:
-            raise InvalidArgumentError("mergeSchema and overwriteSchema: one of them")
-        return "overwrite" if overwrite else "merge" if merge else None
 
     def properties(self) -> dict[str, str] | None:
         """Reads the options that begin with `delta.`, which are properties of the table that the write

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from deltaic.commands.create import requiring_table
-from deltaic.commands.write import Mode
+from deltaic.commands.write_job import Mode
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
@@ -38,7 +38,8 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
     with opening(spark):
         is_new = new.enters and not DeltaTable.exists(new.path)
     with entering(spark, new):
-        write_frame(df, state, mode, defines=is_new, casts=(mode or "").lower() == "append" and not new.enters, by_name=True)
+        casts = (mode or "").lower() == "append" and not new.enters
+        write_frame(df, state, mode, defines=is_new, saves_as_table=True, casts=casts, by_name=True)
 
 
 def insert_into(df: Any, state: BuilderState, path: str) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from deltaic.commands import identity
 from deltaic.commands.create import TableOptions, requiring_table
-from deltaic.commands.write import Write
+from deltaic.commands.write_job import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.column_mapping import strip, without_keys
 from deltaic.protocol.schema import Schema, path_text

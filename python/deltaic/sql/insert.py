@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from deltaic.commands.write import Mode
+from deltaic.commands.write_job import Mode
 from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError, nearest_names
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.evolution import left_out

@@ -14,7 +14,7 @@ from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable, clone_files, run_write
 
 if TYPE_CHECKING:
-    from deltaic.commands.write import Mode, SchemaMode, Write
+    from deltaic.commands.write_job import Mode, SchemaMode, Write
     from deltaic.engine.engine import Engine
     from deltaic.protocol.schema import Field
 
@@ -266,7 +266,7 @@ class Tables:
     def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None, schema_mode: SchemaMode | None) -> None:
         """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
         the new version."""
-        from deltaic.commands.write import Write
+        from deltaic.commands.write_job import Write
 
         run_write(table, rows, Write(mode=mode, where=where, schema_mode=schema_mode, casting="strict", fills_partitions=True))
 

@@ -17,7 +17,8 @@ from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 from deltaic import _core
 from deltaic.commands.create import existing
 from deltaic.commands.data_files import write_target
-from deltaic.commands.write import TaskFiles, Write, checked_rows, prepared, write
+from deltaic.commands.write import TaskFiles, checked_rows, prepared, write
+from deltaic.commands.write_job import Write
 from deltaic.engine.duckdb.engine import LocalEngine, LocalRelation, arrow_schema
 from deltaic.engine.spark.batches import of_bytes, relabelled, to_bytes
 from deltaic.log.snapshot import Snapshot
