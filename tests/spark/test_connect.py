@@ -39,6 +39,7 @@ FILES = (
     "test_convert_by_name.py",
     "test_stream_sink.py::test_batches_are_commits_with_a_transaction",
     "test_stream_sink.py::test_complete_mode_replaces_all_rows",
+    "test_stream_sink.py::test_a_temporary_view_takes_no_stream",
 )
 OTHERWISE = {
     "test_spark_sql.py::test_a_query_follows_its_table_until_it_is_run": "by public interfaces a DataFrame stays at its version",

@@ -120,6 +120,16 @@ def test_from_table_to_table_by_path(session: Any, tmp_path: Path) -> None:
     assert (query.name, ids(tmp_path / "to")) == ("copied", [2])
 
 
+def test_a_temporary_view_takes_no_stream(session: Any, tmp_path: Path) -> None:
+    from pyspark.errors import AnalysisException
+
+    files(tmp_path / "in", 1)
+    session.range(1).createOrReplaceTempView("only_read")
+    writer = source(session, tmp_path / "in").writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    with pytest.raises(AnalysisException, match="Temporary view only_read doesn't support streaming write"):
+        writer.toTable("only_read", format="delta")
+
+
 def test_merges_of_a_batch_happen_once(session: Any, tmp_path: Path) -> None:
     """foreachBatch with MERGE, idempotent by txnAppId and txnVersion."""
     files(tmp_path / "in", 1, 2)

@@ -73,6 +73,13 @@ def path_in_catalog(spark: Any, parts: Sequence[str]) -> str | None:
     return None if table is None else table.path
 
 
+def is_temporary_view(spark: Any, parts: Sequence[str]) -> bool:
+    """True if the session has a temporary view of this name."""
+    if len(parts) != 1:
+        return False
+    return has_temporary_view(spark, parts[0]) if has_jvm(spark) else names.is_temporary_view(spark, parts[0])
+
+
 @dataclass(frozen=True)
 class OtherTable:
     """A table of the session catalog of another format than Delta, or a persistent view (`kind` VIEW).

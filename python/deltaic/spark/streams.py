@@ -15,7 +15,7 @@ from deltaic.engine.spark.read_path import Native
 from deltaic.errors import InvalidArgumentError, TableNotFoundError
 from deltaic.spark import patches
 from deltaic.spark.frame_writes import FORMATS, BuilderState
-from deltaic.spark.named_tables import parsed, path_in_catalog
+from deltaic.spark.named_tables import is_temporary_view, parsed, path_in_catalog
 from deltaic.spark.options import StreamReadOptions
 from deltaic.spark.portable.shipping import by_value
 from deltaic.spark.raising import raises_as_spark
@@ -251,7 +251,9 @@ def _to_table(
 ) -> Any:
     name = parsed(tableName) if _is_delta(self, "delta") else None
     path = None if name is None else name.path
-    if name is not None and path is None and (_is_delta(self, format) or path_in_catalog(session_of(self), name.parts) is not None):
+    spark = session_of(self)
+    is_named = name is not None and path is None and (_is_delta(self, format) or path_in_catalog(spark, name.parts) is not None)
+    if name is not None and is_named and not is_temporary_view(spark, name.parts):  # Spark refuses a view
         from deltaic.spark.stream_write import named_place
 
         columns = (partitionBy,) if isinstance(partitionBy, str) else tuple(partitionBy or ()) or _state_of(self).partition_by

@@ -69,6 +69,12 @@ def entry_of(spark: Any, parts: Sequence[str]) -> Entry | None:
     return next((_entry(row.namespace, row.information) for row in matches if not row.isTemporary), None)
 
 
+def is_temporary_view(spark: Any, name: str) -> bool:
+    """True if the session has a temporary view of this name."""
+    views = spark_sql(spark, f"SHOW VIEWS LIKE {spark_text(name)}").collect() if _PLAIN.fullmatch(name) else ()
+    return any(row.isTemporary and row.viewName.lower() == name.lower() for row in views)
+
+
 def _entry(schema: str, text: str) -> Entry:
     # A comment may have lines that look like other properties. Type and Provider stand before it, so their
     # first line counts; Location stands after it, so its last line counts.
