@@ -46,7 +46,7 @@ def test_add_columns(plain):
     assert plain.protocol == Protocol(1, 2)
     operation, parameters = last(plain)
     assert operation == "ADD COLUMNS"
-    assert [item["column"]["name"] for item in parameters["columns"]] == ["n", "s"]
+    assert [item["column"]["name"] for item in parameters["columns"]] == ["n", "s.c"]
     assert plain.schema.field("n") == Field("n", "integer", metadata={"comment": "new"})
     with pytest.raises(InvalidArgumentError, match="exists"):
         plain.alter.add_columns("N int")
@@ -183,3 +183,40 @@ def test_commit_options_and_conflicts(plain):
     with pytest.raises(MetadataChangedException):
         behind.alter.set_name("c")
     assert behind.version == 0
+
+
+def test_the_history_names_nested_fields_by_their_path(mapped):
+    """As in delta-spark's `DeltaOperations.AddColumns` and `ChangeColumn`."""
+    name = mapped.location
+    deltaic.sql(f"ALTER TABLE delta.`{name}` ADD COLUMNS (t STRUCT<x: INT, l: ARRAY<STRUCT<y: INT>>>, `a b` INT)")
+    deltaic.sql(f"ALTER TABLE delta.`{name}` ADD COLUMN t.w BIGINT COMMENT 'deep' AFTER x")
+    mapped = deltaic.DeltaTable(name)
+    added = {"column": {"name": "t.w", "type": "long", "nullable": True, "metadata": {"comment": "deep"}}, "position": "AFTER x"}
+    assert last(mapped) == ("ADD COLUMNS", {"columns": [added]})
+    assert [each["column"]["name"] for each in _parsed(mapped.history()[1]["operationParameters"]["columns"])] == ["t", "`a b`"]
+    mapped.alter.add_columns("t struct<l: array<struct<z: int>>>, n int")
+    assert [each["column"]["name"] for each in last(mapped)[1]["columns"]] == ["t.l.element.z", "n"]
+    mapped.alter.change_column("t.l.element.z", first=True)
+    assert (last(mapped)[1]["column"]["name"], last(mapped)[1]["position"]) == ("t.l.element.z", "FIRST")
+    mapped.alter.set_column_metadata("t.w", {"unit": "m"})
+    assert last(mapped)[1]["column"]["name"] == "t.w"
+
+
+def test_a_dropped_default_leaves_nothing(plain):
+    plain.alter.set_properties({"delta.feature.allowColumnDefaults": "supported"})
+    plain.alter.change_column("id", default="7", comment="key")
+    plain.alter.change_column("id", default="")
+    assert plain.schema.field("id").metadata == {"comment": "key"}
+    deltaic.sql(f"ALTER TABLE delta.`{plain.location}` ALTER COLUMN id SET DEFAULT 7")
+    deltaic.sql(f"ALTER TABLE delta.`{plain.location}` ALTER COLUMN id DROP DEFAULT")
+    assert deltaic.DeltaTable(plain.location).schema.field("id").metadata == {"comment": "key"}
+
+
+def test_the_property_comment_is_the_description(plain):
+    """As in delta-spark; a property of this name is reserved in Spark's catalog."""
+    plain.alter.set_properties({"comment": "all flights", "team": "x"})
+    assert (plain.metadata.description, plain.metadata.configuration.get("comment")) == ("all flights", None)
+    assert last(plain) == ("SET TBLPROPERTIES", {"properties": {"comment": "all flights", "team": "x"}})
+    deltaic.sql(f"COMMENT ON TABLE delta.`{plain.location}` IS 'again'")
+    plain = deltaic.DeltaTable(plain.location)
+    assert (plain.metadata.description, last(plain)) == ("again", ("SET TBLPROPERTIES", {"properties": {"comment": "again"}}))

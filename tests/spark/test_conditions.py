@@ -470,6 +470,13 @@ CASES = (
     Case("DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", "22003", I, ARGUMENT, lambda at: merge_builder(at).vacuum(-1)),
     Case("DELTA_MODE_NOT_SUPPORTED", "0AKDC", I, ARGUMENT, statement("GENERATE other FOR TABLE {t}")),
     Case("DELTA_ZORDERING_ON_PARTITION_COLUMN", "42P10", I, ARGUMENT, statement("OPTIMIZE {t} ZORDER BY (part)")),
+    Case(
+        "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
+        "0A000",
+        A,
+        ARGUMENT,
+        statement("CREATE TABLE delta.`{root}/n` (id BIGINT, v ARRAY<INT>) USING delta CLUSTER BY (v)"),
+    ),
     Case("DELTA_CLUSTERING_WITH_ZORDER_BY", "42613", A, ARGUMENT, clustered_zorder),
     Case(
         "DELTA_UNSUPPORTED_SCHEMA_DURING_READ",

@@ -322,6 +322,23 @@ def test_views_and_other_schemas(session: Any) -> None:
         session.sql("DROP SCHEMA other CASCADE")
 
 
+def test_all_clauses_of_a_view(session: Any) -> None:
+    session.sql("CREATE TABLE seen (id BIGINT, who STRING COMMENT 'name') USING delta")
+    session.sql("INSERT INTO seen VALUES (1, 'a')")
+    clauses = "(k COMMENT 'the key', `a b`) COMMENT 'it''s a view' TBLPROPERTIES ('x' = 'y', z.z = 1)"
+    try:
+        for made in ("VIEW lasting", "TEMPORARY VIEW passing"):
+            session.sql(f"CREATE OR REPLACE {made} {clauses} AS SELECT * FROM seen")
+            shown = {row.col_name: row.comment for row in session.sql(f"DESCRIBE {made.split()[-1]}").collect()}
+            assert {name: shown[name] for name in ("k", "a b")} == {"k": "the key", "a b": "name"}
+            assert [tuple(row) for row in session.sql(f"SELECT `a b`, k FROM {made.split()[-1]}").collect()] == [("a", 1)]
+        properties = {row.key: row.value for row in session.sql("SHOW TBLPROPERTIES lasting").collect()}
+        assert {name: properties.get(name) for name in ("x", "z.z")} == {"x": "y", "z.z": "1"}
+    finally:
+        session.sql("DROP VIEW IF EXISTS lasting")
+        session.catalog.dropTempView("passing")
+
+
 def test_changes_by_name(session: Any) -> None:
     session.sql("CREATE TABLE c (id BIGINT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
     session.sql("INSERT INTO c VALUES (1), (2)")

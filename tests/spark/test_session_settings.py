@@ -13,8 +13,8 @@ import deltaic
 import deltaic.spark
 from deltaic import CommitOptions, DeltaTable
 from deltaic.engine.spark.engine import SETTING
-from deltaic.engine.spark.settings import TXN_APP_ID, TXN_AUTO_RESET, TXN_VERSION, USER_METADATA
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
+from deltaic.engine.spark.settings import REPLACE_WHERE_CHECK, TXN_APP_ID, TXN_AUTO_RESET, TXN_VERSION, USER_METADATA
+from deltaic.errors import ConstraintViolationError, InvalidArgumentError, TableAlreadyExistsError
 
 
 @pytest.fixture
@@ -110,3 +110,24 @@ def test_default_properties_of_the_session_are_those_of_a_replaced_table(tmp_pat
         table_then = DeltaTable(tmp_path, version=version)
         assert table_then.metadata.configuration["delta.enableDeletionVectors"] == "false"
         assert table_then.protocol.min_reader_version == 1
+
+
+def test_a_default_of_an_unknown_property_has_no_effect(tmp_path: Path, session: Any) -> None:
+    session.conf.set("spark.databricks.delta.properties.defaults.nope", "1")
+    session.conf.set("spark.databricks.delta.properties.defaults.enablechangedatafeed", "true")
+    session.sql(f"CREATE TABLE delta.`{tmp_path}` (id bigint) USING delta")
+    configuration = DeltaTable(tmp_path).metadata.configuration
+    assert (configuration.get("delta.enableChangeDataFeed"), configuration.get("delta.nope")) == ("true", None)
+
+
+def test_an_overwrite_that_does_not_check_its_condition(tmp_path: Path, session: Any) -> None:
+    """delta-spark's setting for replaceWhere with rows for which the condition is not true."""
+    path = str(tmp_path)
+    session.range(4).write.format("delta").save(path)
+    rows = session.range(7, 9)
+    with pytest.raises(ConstraintViolationError):
+        rows.write.format("delta").mode("overwrite").option("replaceWhere", "id < 2").save(path)
+    session.conf.set(REPLACE_WHERE_CHECK, "false")
+    rows.write.format("delta").mode("overwrite").option("replaceWhere", "id < 2").save(path)
+    session.sql(f"INSERT INTO delta.`{path}` REPLACE WHERE id = 2 SELECT 10L AS id")
+    assert sorted(row.id for row in session.read.format("delta").load(path).collect()) == [3, 7, 8, 10]

@@ -88,7 +88,8 @@ class Alter:
             new.find(name)
             table = edits.move_field(table, table.find(name)[0], after)
         positions = {new.find(name)[0]: _position(after) for name, after in (places or {}).items()}
-        parameters = {"columns": [{"column": _field_json(item), **positions.get((item.name,), {})} for item in new]}
+        added = edits.new_fields(snapshot.schema, new)
+        parameters = {"columns": [{"column": _field_json(item, path), **positions.get(path, {})} for path, item in added]}
         self._commit(snapshot, "ADD COLUMNS", parameters, commit, schema=table)
 
     @_command
@@ -107,7 +108,7 @@ class Alter:
                 "columns cannot be replaced in a table with column mapping", expected="add_columns, change_column, drop_columns"
             )
         table = edits.replace_columns(snapshot.schema, new)
-        self._commit(snapshot, "REPLACE COLUMNS", {"columns": [_field_json(item) for item in table]}, commit, schema=table)
+        self._commit(snapshot, "REPLACE COLUMNS", {"columns": [_field_json(item, (item.name,)) for item in table]}, commit, schema=table)
 
     @_command
     def rename_column(self, name: str, new_name: str, *, commit: CommitOptions | None = None) -> None:
@@ -184,7 +185,8 @@ class Alter:
         `name`: a column; or with dots a field, an array's `element`, a map's `key` or `value`. `type`:
         Delta's name or DDL; a wider type requires the property `delta.enableTypeWidening`, a longer
         VARCHAR(n) does not. `nullable`: True to drop NOT NULL.
-        `comment`: text. `default`: SQL without columns, for later rows whose writer does not name the column.
+        `comment`: text. `default`: SQL without columns, for later rows whose writer does not name the column;
+        "" removes it.
         `first`: True to make the column the first. `after`: the column after which it is placed.
 
         >>> table.alter.change_column("delay", comment="minutes; null where nobody knows", after="id")
@@ -213,7 +215,8 @@ class Alter:
         texts = {key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None}
 
         def change(item: Field) -> Field:
-            return item.with_(nullable=item.nullable or nullable is True, metadata={**item.metadata, **texts})
+            metadata = {key: text for key, text in {**item.metadata, **texts}.items() if key != defaults.KEY or text}
+            return item.with_(nullable=item.nullable or nullable is True, metadata=metadata)
 
         if nullable is not None or texts:
             table = edits.edit_field(table, path, change)
@@ -223,7 +226,7 @@ class Alter:
             if invariants.is_computed(field):
                 raise InvalidArgumentError("a generated or identity column cannot have a default", where=path_text(path))
             defaults.check(self._engine(), [table.field(path[0])])
-        parameters: dict[str, Any] = {"column": _field_json(table.find(path)[1])}
+        parameters: dict[str, Any] = {"column": _field_json(table.find(path)[1], path)}
         if first or after is not None:
             table = edits.move_field(table, path, after)
             parameters |= _position(after)
@@ -246,7 +249,7 @@ class Alter:
             return
         synced = field.with_(metadata={**field.metadata, identity.MARK: identity.further(field, low, high)})
         schema = Schema([synced if item.name == field.name else item for item in snapshot.schema])
-        self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(synced)}, commit, schema=schema, reads=True)
+        self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(synced, (name,))}, commit, schema=schema, reads=True)
 
     @_command
     def set_column_metadata(self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None) -> None:
@@ -259,14 +262,15 @@ class Alter:
         snapshot = self._pin()
         path, _ = snapshot.schema.find(name)
         table = edits.set_metadata(snapshot.schema, path, metadata)
-        self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(table.find(path)[1])}, commit, schema=table)
+        self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(table.find(path)[1], path)}, commit, schema=table)
 
     @_command
     def set_properties(self, properties: Mapping[str, object], *, commit: CommitOptions | None = None) -> None:
         """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`,
         `delta.minWriterVersion` and `delta.feature.<name>` upgrade the protocol and are not stored. If a
         property requires a feature, the protocol is upgraded for it. An unknown name that begins with
-        `delta.` is an InvalidArgumentError, which lists similar names.
+        `delta.` is an InvalidArgumentError, which lists similar names. `comment` is not a property but the
+        table's description, as in delta-spark.
 
         >>> table.alter.set_properties({"delta.logRetentionDuration": "interval 60 days", "team": "arrivals"})
         """
@@ -274,7 +278,8 @@ class Alter:
         if not properties:
             raise InvalidArgumentError("no properties to set")
         shown = {canonical_name(name): text_of(name, value) for name, value in properties.items()}
-        self._commit(self._pin(), "SET TBLPROPERTIES", {"properties": shown}, commit, properties=properties)
+        stored = {name: value for name, value in properties.items() if name != "comment"}
+        self._commit(self._pin(), "SET TBLPROPERTIES", {"properties": shown}, commit, properties=stored, description=shown.get("comment"))
 
     @_command
     def unset_properties(self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
@@ -502,8 +507,9 @@ def _position(after: str | None) -> dict[str, str]:
     return {"position": "FIRST" if after is None else f"AFTER {path_text((after,))}"}
 
 
-def _field_json(item: Field) -> dict[str, Any]:
-    return {"name": item.name, "type": type_to_json(item.type), "nullable": item.nullable, "metadata": dict(item.metadata)}
+def _field_json(item: Field, path: tuple[str, ...]) -> dict[str, Any]:
+    """Returns a column or field for operationParameters, like delta-spark: its name is the whole path."""
+    return {"name": path_text(path), "type": type_to_json(item.type), "nullable": item.nullable, "metadata": dict(item.metadata)}
 
 
 def _as_column(field: Field, new_type: DataType, *, whole: bool) -> Field:

@@ -113,8 +113,7 @@ def _cloned(
     parameters = {"source": source.name, "sourceVersion": source.version, "isShallow": shallow}
     transaction = Transaction(target, "CLONE", parameters, _with_transactions(source, shallow, commit), store=store)
     with staging(transaction):
-        if target is not None:
-            transaction.read()
+        transaction.read()  # no blind append: it has the source's files
         if target is None or protocol != target.protocol:
             transaction.set_protocol(protocol)
         changed = target is None or metadata != target.metadata

@@ -105,6 +105,7 @@ def convert(
         "sourceFormat": "parquet",
     }
     transaction = Transaction(None, "CONVERT", parameters, commit, store=store)
+    transaction.read()  # no blind append: it takes the files that are there
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
     transaction.add(adds)

@@ -69,6 +69,7 @@ def convert_iceberg(
         "sourceFormat": "iceberg",
     }
     transaction = Transaction(None, "CONVERT", parameters, commit, store=store)
+    transaction.read()  # no blind append: it takes the files that are there
     with staging(transaction):
         rows = _deleted_rows(store, table, paths)
         if len(rows):

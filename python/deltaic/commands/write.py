@@ -190,7 +190,7 @@ def _new_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metada
     missing = {name: text for name, text in texts.items() if source.schema.get(name) is None}
     rules = generated.rules_of({name: text for name, text in texts.items() if name not in missing})
     rules += invariants.rules_of(metadata, schema)
-    if job.where is not None:
+    if job.where is not None and job.checks_where:
         rules.append(Rule("a new row does not match the where of the overwrite", job.where, job.where))
     rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting, job.fills)
     columns = _numbered_columns(source.schema, protocol, schema)

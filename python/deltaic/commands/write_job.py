@@ -28,6 +28,7 @@ _MODES = {
 class Write:
     """The arguments of a write; see `deltaic.write`.
 
+    `checks_where`: False to allow new rows for which `where` is not true.
     `wanted`: options of a new table.
     `defines`: True for CREATE [OR REPLACE] TABLE AS SELECT, which replaces an existing table completely.
     `saves_as_table`: True for the overwrite of Spark's saveAsTable, which keeps the definition of an existing
@@ -41,6 +42,7 @@ class Write:
 
     mode: Mode = "error"
     where: str | None = None
+    checks_where: bool = True
     schema_mode: SchemaMode | None = None
     wanted: TableOptions = field(default_factory=TableOptions)
     target_file_size: int | None = None

@@ -42,9 +42,10 @@ def configuration_of(definition: Definition, names: Iterable[str]) -> str:
             raise InvalidArgumentError("a clustering column comes twice", found=path_text(path))
         if not isinstance(item.type, str) or (item.type not in _ORDERED and decimal_parts(item.type) is None):
             where = f"column {path_text(path)}"
-            raise InvalidArgumentError(
+            unordered = InvalidArgumentError(
                 "no statistics to cluster by", where=where, found=type_name(item.type), expected="numbers, times, text"
             )
+            raise unordered.with_values(columns=f"{path_text(path)} : {type_name(item.type).upper()}")
         paths.append(path)
     if paths and definition.metadata.partition_columns:
         raise InvalidArgumentError(

@@ -8,7 +8,7 @@ on ids, physical names and the protocol.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
@@ -35,6 +35,28 @@ def add_columns(schema: Schema, new: Schema) -> Schema:
     except InvalidArgumentError as error:
         error.with_values(struct=type_name(Struct(schema)))
         raise
+
+
+def new_fields(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Yields what `add_columns` adds: the path and the field of each new column, and of each new field of an
+    existing struct."""
+    known = {item.name.lower(): item.type for item in fields}
+    for item in new:
+        here = (*path, item.name)
+        if item.name.lower() in known:
+            yield from _new_in(known[item.name.lower()], item.type, here)
+        else:
+            yield here, item
+
+
+def _new_in(old: DataType, new: DataType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
+    if isinstance(old, Struct) and isinstance(new, Struct):
+        yield from new_fields(old.fields, new.fields, path)
+    elif isinstance(old, Array) and isinstance(new, Array):
+        yield from _new_in(old.element, new.element, (*path, "element"))
+    elif isinstance(old, Map) and isinstance(new, Map):
+        yield from _new_in(old.key, new.key, (*path, "key"))
+        yield from _new_in(old.value, new.value, (*path, "value"))
 
 
 def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -> list[Field]:

@@ -13,6 +13,7 @@ from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.named_tables import drop, enter_view, named_table, path_at, path_in_catalog, query_of_view, relocate, rename
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.references import references
+from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
@@ -26,7 +27,7 @@ def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
 
     DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name | SET LOCATION 'path' · REFRESH
     TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name
-    [(columns)] AS query · ALTER VIEW name AS query · CREATE TABLE name LIKE name USING another format
+    [clauses] AS query · ALTER VIEW name AS query · CREATE TABLE name LIKE name USING another format
     """
     reader = Reader(text)
     if reader.at("CREATE", "TABLE"):
@@ -129,8 +130,7 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
         return False
     if_missing = reader.accept("IF", "NOT", "EXISTS")
     name = read_name(reader)
-    columns = tuple(reader.bracketed(reader.name)) if reader.at("(") else ()
-    comment = reader.string() if reader.accept("COMMENT") else None
+    clauses = ViewClauses.read(reader)
     if not reader.accept("AS"):
         return False
     text = reader.rest("a query")
@@ -141,20 +141,17 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
             return True
         if not replaces:
             raise TableAlreadyExistsError("the name is that of another table or view", where=str(name), expected="CREATE OR REPLACE VIEW")
-    _enter(spark, name, text, columns, comment, query, replaces=replaces)
+    _enter(spark, name, text, clauses, query, replaces=replaces)
     return True
 
 
-def _enter(
-    spark: Any, name: Name, text: str, columns: tuple[str, ...], comment: str | None, query: Callable[[str], Any], *, replaces: bool
-) -> None:
+def _enter(spark: Any, name: Name, text: str, clauses: ViewClauses, query: Callable[[str], Any], *, replaces: bool) -> None:
     occurrences = references(Reader(text), spark)
     if any(each.by_path for each in occurrences):
         raise UnsupportedFeatureError("a persistent view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW")
     frame = query(text)
     tables = [(each.parts, each.path) for each in occurrences if each.view is None and each.parts]
-    schema = (frame.toDF(*columns) if columns else frame).schema
-    enter_view(spark, name, text, frame.columns, schema, comment, tables, replaces=replaces)
+    enter_view(spark, name, text, frame.columns, clauses.of(frame).schema, clauses, tables, replaces=replaces)
 
 
 def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool:
@@ -167,7 +164,7 @@ def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bo
     if not references(Reader(text), spark):
         return False
     if query_of_view(spark, name.parts) is not None:
-        _enter(spark, name, text, (), None, query, replaces=True)
+        _enter(spark, name, text, ViewClauses(), query, replaces=True)
         return True
     is_temporary = len(name.parts) == 1 and any(
         each.isTemporary and each.name.lower() == name.parts[0].lower() for each in spark.catalog.listTables()

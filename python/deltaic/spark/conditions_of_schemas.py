@@ -255,6 +255,14 @@ CONDITIONS: tuple[Condition, ...] = (
         r"clustered by at most (?P<limit>\d+)",
         {"numColumnsLimit": "limit", "actualNumColumns": "found"},
     ),
+    Condition(
+        "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
+        "0A000",
+        ANALYSIS,
+        _ARGUMENT,
+        "no statistics to cluster by",
+        {"columnsWithDataTypes": "columns"},
+    ),
     Condition("DELTA_CLUSTERING_COLUMN_MISSING_STATS", "22000", ANALYSIS, _ARGUMENT, "by a column without statistics"),
     *(
         Condition(name, "0AKDC", ANALYSIS, _ARGUMENT, f"only be {word} where columns are mapped", {"advice": f"={_MAPPING_ADVICE}"})

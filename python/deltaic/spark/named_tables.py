@@ -21,6 +21,7 @@ from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsE
 from deltaic.protocol.paths import decoded_path
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.portable import names
+from deltaic.spark.view_clauses import ViewClauses
 from deltaic.sql.names import Existing, Name, read_name
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
@@ -266,7 +267,7 @@ def enter_view(
     text: str,
     query_columns: Sequence[str],
     schema: Any,
-    comment: str | None,
+    clauses: ViewClauses,
     tables: Sequence[tuple[Sequence[str], str]],
     *,
     replaces: bool,
@@ -280,16 +281,17 @@ def enter_view(
     if not has_jvm(spark):
         for table in tables:
             names.set_columns(spark, *table)
-        names.enter_view(spark, local_parts, text, schema.names, comment, replaces=replaces)
+        names.enter_view(spark, local_parts, text, schema, clauses.comment, clauses.properties, replaces=replaces)
         return
     properties = {
+        **clauses.properties,
         "view.catalogAndNamespace.numParts": "2",
         "view.catalogAndNamespace.part.0": SESSION_CATALOG,
         "view.catalogAndNamespace.part.1": catalog.current_schema(spark),
         "view.query.out.numCols": str(len(query_columns)),
         **{f"view.query.out.col.{at}": column for at, column in enumerate(query_columns)},
     }
-    catalog.enter_view(spark, _qualified(spark, local_parts), text, schema.json(), comment, properties, replaces=replaces)
+    catalog.enter_view(spark, _qualified(spark, local_parts), text, schema.json(), clauses.comment, properties, replaces=replaces)
 
 
 def drop(spark: Any, name: Name, *, purges: bool) -> None:

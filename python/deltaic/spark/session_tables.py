@@ -148,6 +148,10 @@ class SparkTables(Tables):
     def evolves(self) -> bool:
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
 
+    @property
+    def checks_where(self) -> bool:
+        return settings.checks_replace_where(self._spark)
+
     def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
         """Restores a table to the version or timestamp of `moment`. Raises VersionNotFoundError for a time
         after the last version, like other time travel on Spark."""

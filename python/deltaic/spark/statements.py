@@ -419,7 +419,7 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
         # Spark gets a text without time travel, so the parameters of the time travel are filled in here.
         return _queried(spark, Reader(with_arguments(reader.text, args)), None, frames)
     if (view := view_statement(reader.text)) is not None:
-        columns = None if view.columns else projection(spark, view.query)
+        columns = None if view.clauses.columns else projection(spark, view.query)
         view.make(_dispatched(spark, view.query, args, frames) if columns is None else _projected(spark, columns))
         if view.cached is None:
             return frame_of(spark, nothing())

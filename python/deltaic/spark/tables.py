@@ -26,6 +26,7 @@ from deltaic.errors import (
     VersionNotFoundError,
 )
 from deltaic.plan.literal import lit
+from deltaic.protocol.properties import FEATURE_PREFIX
 from deltaic.rows.rows import Rows
 from deltaic.spark.conversions import convert_named, schema_of
 from deltaic.spark.expressions import assignments, condition_text, sql_text
@@ -461,7 +462,7 @@ class DeltaTable:
         >>> table.addFeatureSupport("v2Checkpoint")
         """
         _check(featureName, str, "featureName", "a string")
-        self._table().alter.add_features(featureName)
+        self._table().alter.set_properties({FEATURE_PREFIX + featureName: "supported"})  # the operation of delta-spark
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Removes a table feature: first its use from the newest version, then the feature from the

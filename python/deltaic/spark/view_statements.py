@@ -3,32 +3,31 @@ table."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark.references import references
+from deltaic.spark.view_clauses import ViewClauses
 from deltaic.sql.tokens import Reader
 
 
 @dataclass(frozen=True)
 class ViewStatement:
-    """The parts of CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [(columns)] AS `query`, or of CACHE
+    """The parts of CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [clauses] AS `query`, or of CACHE
     [LAZY] TABLE `name` AS `query`. `cached`: "CACHE TABLE" or "CACHE LAZY TABLE", None for a view."""
 
     name: str
     query: str
     replaces: bool = False
     is_global: bool = False
-    columns: tuple[str, ...] = ()
+    clauses: ViewClauses = field(default_factory=ViewClauses)
     cached: str | None = None
 
     def make(self, frame: Any) -> None:
         """Creates the temporary view. `frame`: the DataFrame of the query."""
-        if self.columns:
-            frame = frame.toDF(*self.columns)
         maker = f"create{'OrReplace' if self.replaces or self.cached else ''}{'Global' if self.is_global else ''}TempView"
-        getattr(frame, maker)(self.name)
+        getattr(self.clauses.of(frame), maker)(self.name)
 
 
 def view_statement(text: str) -> ViewStatement | None:
@@ -47,10 +46,8 @@ def view_statement(text: str) -> ViewStatement | None:
     if not (reader.accept("TEMPORARY", "VIEW") or reader.accept("TEMP", "VIEW")):
         return None
     name = reader.name()
-    columns = tuple(reader.bracketed(reader.name)) if reader.at("(") else ()
-    if reader.accept("COMMENT"):
-        reader.string()
-    return ViewStatement(name, reader.rest("a query"), replaces, is_global, columns) if reader.accept("AS") else None
+    clauses = ViewClauses.read(reader)
+    return ViewStatement(name, reader.rest("a query"), replaces, is_global, clauses) if reader.accept("AS") else None
 
 
 @dataclass(frozen=True)

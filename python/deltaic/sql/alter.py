@@ -68,7 +68,7 @@ def _add_columns(reader: Reader) -> _Change:
 
 def _definition(reader: Reader) -> tuple[tuple[str, ...], str, _Place | None]:
     path = reader.dotted()
-    return path, reader.slice(",", "FIRST", "AFTER", expected="a type"), _read_place(reader)
+    return path, reader.slice(",", "FIRST", "AFTER", expected="a type", of_type=True), _read_place(reader)
 
 
 def _within(schema: Schema, path: tuple[str, ...], new: Field) -> Field:
@@ -144,7 +144,7 @@ def _alter_column(reader: Reader) -> _Change:
         default = reader.rest("an expression")
         return lambda table: table.alter.change_column(name, default=default)
     if reader.accept("DROP", "DEFAULT"):
-        return lambda table: table.alter.change_column(name, default="NULL")
+        return lambda table: table.alter.change_column(name, default="")
     if reader.accept("SYNC", "IDENTITY"):
         return lambda table: table.alter.sync_identity(name)
     if reader.at("SYNC") or reader.at("DROP"):
@@ -158,7 +158,7 @@ def _redefined_column(reader: Reader, name: str) -> _Change:
     if reader.done or reader.tokens[reader.position].kind not in ("word", "quoted"):
         reader.fail("TYPE, COMMENT, FIRST, AFTER, DROP NOT NULL, SET NOT NULL, SET DEFAULT or DROP DEFAULT")
     again = reader.name()
-    (field,) = Schema.from_ddl(f"{path_text((again,))} {reader.slice('FIRST', 'AFTER', expected='a type')}")
+    (field,) = Schema.from_ddl(f"{path_text((again,))} {reader.slice('FIRST', 'AFTER', expected='a type', of_type=True)}")
     place = _read_place(reader)
 
     def change(table: DeltaTable) -> None:

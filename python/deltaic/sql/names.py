@@ -258,6 +258,11 @@ class Tables:
         """True if VACUUM refuses a shorter time than the table's retention."""
         return True
 
+    @property
+    def checks_where(self) -> bool:
+        """True if the rows of INSERT ... REPLACE WHERE must match its condition."""
+        return True
+
     def overwrites_partitions(self) -> bool:
         """True if INSERT OVERWRITE replaces only the partitions of the new rows, and not all rows of the
         table."""
@@ -268,7 +273,15 @@ class Tables:
         the new version."""
         from deltaic.commands.write_job import Write
 
-        run_write(table, rows, Write(mode=mode, where=where, schema_mode=schema_mode, casting="strict", fills_partitions=True))
+        job = Write(
+            mode=mode,
+            where=where,
+            checks_where=self.checks_where,
+            schema_mode=schema_mode,
+            casting="strict",
+            fills_partitions=True,
+        )
+        run_write(table, rows, job)
 
     def create(self, path: str, rows: Any, job: Write) -> None:
         """Creates or replaces a table with a result of `query`."""

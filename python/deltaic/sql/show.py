@@ -52,7 +52,7 @@ def comment(reader: Reader, tables: Tables) -> Rows:
     reader.expect("IS")
     text = "" if reader.accept("NULL") else reader.string()
     reader.end()
-    tables.table(name).alter.set_description(text)
+    tables.table(name).alter.set_properties({"comment": text})  # the operation of delta-spark
     return nothing()
 
 

@@ -141,9 +141,10 @@ class Reader:
         self.expect(")")
         return items
 
-    def slice(self, *stops: str, expected: str = "an expression") -> str:
+    def slice(self, *stops: str, expected: str = "an expression", of_type: bool = False) -> str:
         """Returns the text before the next of `stops` (each one word) outside brackets and CASE ... END, or
-        to the end. An empty text is an error."""
+        to the end. An empty text is an error. `of_type`: True for the text of a type, in which `<` and `>`
+        are brackets: `MAP<STRING, INT>`."""
         start = self.position
         depth = cases = 0
         while not self.done:
@@ -151,6 +152,8 @@ class Reader:
             if depth == 0 and cases == 0 and (word in stops or word in (")", "]")):
                 break
             depth += (word in ("(", "[")) - (word in (")", "]"))
+            if of_type and set(word) <= {"<", ">"}:  # `>>` may be one token
+                depth += word.count("<") - word.count(">")
             # After a dot, `case` and `end` are names of columns, as in t.end.
             if start == self.position or self.tokens[self.position - 1].text != ".":
                 cases += (word == "CASE") - (word == "END" and cases > 0)

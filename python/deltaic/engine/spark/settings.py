@@ -3,6 +3,7 @@ of a call always wins."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,6 +11,9 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.options import CommitOptions
+from deltaic.protocol.properties import canonical_name
+
+log = logging.getLogger("deltaic.spark")
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
@@ -26,6 +30,9 @@ OPTIMIZE_WRITE = "spark.databricks.delta.optimizeWrite.enabled"
 PROPERTIES = "spark.databricks.delta.properties.defaults."
 """Prefix of settings with default properties of new tables: the setting PROPERTIES + `appendOnly` is the
 default of `delta.appendOnly`."""
+REPLACE_WHERE_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
+"""Setting: if false, an overwrite of the rows for which a condition is true may write rows for which it is
+not."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 RECORDS = "spark.sql.files.maxRecordsPerFile"
 """Setting: maximum number of rows of a written file; 0: no limit."""
@@ -42,6 +49,10 @@ def setting_text(spark: Any, name: str) -> str | None:
 
 def is_on(spark: Any, name: str) -> bool:
     return (setting_text(spark, name) or "").lower() == "true"
+
+
+def checks_replace_where(spark: Any) -> bool:
+    return (setting_text(spark, REPLACE_WHERE_CHECK) or "").lower() != "false"
 
 
 def overwrites_partitions(spark: Any) -> bool:
@@ -91,9 +102,14 @@ def _transaction(spark: Any) -> dict[str, int]:
 
 
 def table_properties(spark: Any, properties: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
-    """Returns the properties of a new table: `properties`, and the session's defaults for others."""
-    settings = spark.conf.getAll
-    defaults = {
-        "delta." + str(name).removeprefix(PROPERTIES): str(text) for name, text in settings.items() if str(name).startswith(PROPERTIES)
-    }
+    """Returns the properties of a new table: `properties`, and the session's defaults for others. A default
+    of an unknown property has no effect, as in delta-spark."""
+    defaults = {}
+    for setting, text in spark.conf.getAll.items():
+        if str(setting).startswith(PROPERTIES):
+            name = "delta." + str(setting).removeprefix(PROPERTIES)
+            try:
+                defaults[canonical_name(name)] = str(text)
+            except InvalidArgumentError:
+                log.warning("the setting %s has no effect: %s is not a table property", setting, name)
     return {**defaults, **(properties or {})} if defaults else properties

@@ -9,7 +9,7 @@ columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -134,11 +134,20 @@ def set_columns(spark: Any, parts: Sequence[str], path: str) -> None:
     spark_sql(spark, f"ALTER TABLE {_quoted(parts)} REPLACE COLUMNS ({_columns(spark, path) or _NO_COLUMNS})")
 
 
-def enter_view(spark: Any, parts: Sequence[str], text: str, columns: Sequence[str], comment: str | None, *, replaces: bool) -> None:
-    """Creates a persistent view over tables of the catalog."""
+def enter_view(
+    spark: Any, parts: Sequence[str], text: str, schema: Any, comment: str | None, properties: Mapping[str, str], *, replaces: bool
+) -> None:
+    """Creates a persistent view over tables of the catalog. `schema`: the view's columns, a pyspark
+    StructType."""
     statement = "CREATE OR REPLACE VIEW" if replaces else "CREATE VIEW"
-    clause = "" if comment is None else f" COMMENT {spark_text(comment)}"
-    spark_sql(spark, f"{statement} {_quoted(parts)} ({', '.join(map(col, columns))}){clause} AS {text}")
+    columns = ", ".join(f"{col(column.name)}{_comment(column.metadata.get('comment'))}" for column in schema)
+    pairs = ", ".join(f"{spark_text(key)} = {spark_text(value)}" for key, value in properties.items())
+    clauses = _comment(comment) + (f" TBLPROPERTIES ({pairs})" if pairs else "")
+    spark_sql(spark, f"{statement} {_quoted(parts)} ({columns}){clauses} AS {text}")
+
+
+def _comment(text: str | None) -> str:
+    return "" if text is None else f" COMMENT {spark_text(text)}"
 
 
 def drop(spark: Any, parts: tuple[str, str], *, purges: bool) -> None:
