@@ -18,6 +18,8 @@ SETTINGS = {
     "spark.driver.memory": "1800m",
     # A JVM without memory answers nobody for ever; one that has ended is an error at once.
     "spark.driver.extraJavaOptions": "-XX:+ExitOnOutOfMemoryError",
+    # Each broadcast of a join takes a page of the heap: 64 MB by default, in each of eight threads at once.
+    "spark.buffer.pageSize": "4m",
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.sql.session.timeZone": "UTC",
