@@ -10,7 +10,17 @@ from deltaic.engine.spark import settings
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema
 from deltaic.spark.frame_writes import FORMATS
-from deltaic.spark.named_tables import drop, enter_view, named_table, path_at, path_in_catalog, query_of_view, relocate, rename
+from deltaic.spark.named_tables import (
+    drop,
+    enter_view,
+    is_temporary_view,
+    named_table,
+    path_at,
+    path_in_catalog,
+    query_of_view,
+    relocate,
+    rename,
+)
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.references import references
 from deltaic.spark.view_clauses import ViewClauses
@@ -166,10 +176,7 @@ def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bo
     if query_of_view(spark, name.parts) is not None:
         _enter(spark, name, text, ViewClauses(), query, replaces=True)
         return True
-    is_temporary = len(name.parts) == 1 and any(
-        each.isTemporary and each.name.lower() == name.parts[0].lower() for each in spark.catalog.listTables()
-    )
-    if not is_temporary:
+    if not is_temporary_view(spark, name.parts):
         raise InvalidArgumentError("[TABLE_OR_VIEW_NOT_FOUND] no such view", found=str(name), expected="a view")
     query(f"CREATE OR REPLACE TEMPORARY VIEW {quote_name(name.parts[0])} AS {text}")
     return True

@@ -11,14 +11,13 @@ from typing import Any
 
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import named_errors
-from deltaic.engine.spark.native.session import has_temporary_view
 from deltaic.engine.spark.types import of_frame
 from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Field
-from deltaic.spark.named_tables import SESSION_CATALOG, entering, named_table, naming, place_of, query_of_view
+from deltaic.spark.named_tables import SESSION_CATALOG, entering, is_temporary_view, named_table, naming, place_of, query_of_view
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import references, spliced
@@ -215,7 +214,6 @@ class SparkTables(Tables):
         if path is None:
             expected = "delta.`path`, parquet.`path`, iceberg.`path`, the name of a Delta table, or a temporary view of one"
             error = InvalidArgumentError("[DELTA_CLONE_UNSUPPORTED_SOURCE] no source of a clone", found=str(name), expected=expected)
-            is_temporary = len(name.parts) == 1 and has_temporary_view(self._spark, name.parts[0])
-            is_view = is_temporary or query_of_view(self._spark, name.parts) is not None
+            is_view = is_temporary_view(self._spark, name.parts) or query_of_view(self._spark, name.parts) is not None
             raise error.with_values(name=".".join(name.parts), format="View" if is_view else None)
         return self.opened(path)
