@@ -220,3 +220,10 @@ def test_the_property_comment_is_the_description(plain):
     deltaic.sql(f"COMMENT ON TABLE delta.`{plain.location}` IS 'again'")
     plain = deltaic.DeltaTable(plain.location)
     assert (plain.metadata.description, last(plain)) == ("again", ("SET TBLPROPERTIES", {"properties": {"comment": "again"}}))
+    plain.alter.unset_properties("comment", "team")
+    assert (plain.metadata.description, plain.metadata.configuration.get("team")) == ("", None)
+    assert last(plain)[1]["properties"] == ["team", "comment"]
+    with pytest.raises(InvalidArgumentError, match="not set"):
+        plain.alter.unset_properties("comment")
+    made = deltaic.DeltaTable.create(plain.location + "2", SCHEMA, properties={"comment": "new", "team": "y"})
+    assert (made.metadata.description, made.metadata.configuration.get("comment")) == ("new", None)

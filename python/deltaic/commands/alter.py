@@ -283,25 +283,27 @@ class Alter:
 
     @_command
     def unset_properties(self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
-        """Removes the properties `names`, so that their defaults apply. Raises InvalidArgumentError for a
-        property that is not set, unless `if_exists`.
+        """Removes the properties `names`, so that their defaults apply; `comment` removes the description.
+        Raises InvalidArgumentError for a property that is not set, unless `if_exists`.
 
         >>> table.alter.unset_properties("team", if_exists=True)
         """
         snapshot = self._pin()
         stored = snapshot.metadata.configuration
         gone = []
+        has_comment = "comment" in names and bool(snapshot.metadata.description)
         for name in names:
             exact = name if name in stored else canonical_name(name)
             if exact in REGISTRY and REGISTRY[exact].status is Status.INTERNAL:
                 raise InvalidArgumentError("this property belongs to its feature and cannot be removed", found=repr(name))
             if exact in stored:
                 gone.append(exact)
-            elif not if_exists:
+            elif not if_exists and not (exact == "comment" and has_comment):
                 raise InvalidArgumentError("the property is not set", found=repr(name), expected=", ".join(sorted(stored)) or None)
         if not names:
             raise InvalidArgumentError("no properties to unset")
-        self._commit(snapshot, "UNSET TBLPROPERTIES", {"properties": gone, "ifExists": if_exists}, commit, unset=gone)
+        shown = {"properties": [*gone, "comment"] if has_comment else gone, "ifExists": if_exists}
+        self._commit(snapshot, "UNSET TBLPROPERTIES", shown, commit, unset=gone, description="" if has_comment else None)
 
     @_command
     def set_name(self, name: str, *, commit: CommitOptions | None = None) -> None:

@@ -16,7 +16,7 @@ from deltaic.options import CommitOptions
 from deltaic.protocol import clustering, definition, features, properties
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID, MODE
-from deltaic.protocol.properties import TableProperties
+from deltaic.protocol.properties import TableProperties, text_of
 from deltaic.protocol.schema import Schema, path_text
 from deltaic.transaction import giving_way
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -75,10 +75,13 @@ class TableOptions:
         wanted: Mapping[str, Any] | None,
     ) -> TableOptions:
         """Validates and normalizes options. `partition_by` and `cluster_by` may be one name or several.
-        `wanted`: properties."""
+        `wanted`: properties; `comment` among them is the description, unless `description` is given."""
         check_instance(name, (str, type(None)), "name", "text")
         check_instance(description, (str, type(None)), "description", "text")
         check_instance(wanted, (Mapping, type(None)), "properties", "a mapping of names to values")
+        if wanted is not None and "comment" in wanted:
+            description = text_of("comment", wanted["comment"]) if description is None else description
+            wanted = {key: value for key, value in wanted.items() if key != "comment"}
         partitions, clusters = _names(partition_by), _names(cluster_by)
         return TableOptions(partition_by=partitions, cluster_by=clusters, name=name, description=description, properties=wanted)
 
