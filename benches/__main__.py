@@ -17,7 +17,9 @@ HERE = Path(__file__).resolve().parent
 
 
 def main(names: list[str]) -> int:
-    scripts = {path.stem: path for path in sorted((HERE / "peers").glob("*.py")) if not path.stem.startswith("_")}
+    scripts = {
+        path.stem: path for path in sorted((HERE / "peers").glob("*.py")) if not path.stem.startswith("_")
+    }
     if unknown := [name for name in names if name not in scripts]:
         sys.exit(f"no such benchmark: {', '.join(unknown)}; there are: {', '.join(scripts)}")
     (HERE / "records").mkdir(exist_ok=True)
@@ -25,7 +27,9 @@ def main(names: list[str]) -> int:
     for name in names or scripts:
         print(f"== {name}", flush=True)
         record = HERE / "records" / f"{name}.json"
-        failed += subprocess.run([sys.executable, scripts[name], "--record", record], check=False).returncode != 0
+        failed += (
+            subprocess.run([sys.executable, scripts[name], "--record", record], check=False).returncode != 0
+        )
     return failed
 
 

@@ -47,7 +47,9 @@ impl Line {
     fn show(&self) {
         let wanted = match self.share {
             None => "recorded".to_owned(),
-            Some(share) => format!("at least {:.0} %: {}", share * 100.0, if self.missed() { "MISSED" } else { "met" }),
+            Some(share) => {
+                format!("at least {:.0} %: {}", share * 100.0, if self.missed() { "MISSED" } else { "met" })
+            }
         };
         println!(
             "{:28} {:9.0} MB/s | {:9} {:9.0} MB/s | {:6.1} % ({wanted})",
@@ -123,14 +125,17 @@ fn checksum(numbers: &mut Numbers) -> Vec<Line> {
     let frame = builder.finish().split_off(1);
     assert_eq!(file::open_frame(&frame, data.len() as u64).expect("a right checksum"), data);
     let opened = || file::open_frame(black_box(&frame), CHECKSUM_BYTES as u64).map(<[u8]>::len);
-    vec![line("crc-32 of a frame", data.len(), "crc32fast", Some(0.8), opened, || crc32fast::hash(black_box(&data)))]
+    vec![line("crc-32 of a frame", data.len(), "crc32fast", Some(0.8), opened, || {
+        crc32fast::hash(black_box(&data))
+    })]
 }
 
 /// Vectors <-> bytes and their union, beside roaring's own bitmap of the same rows.
 fn bitmaps(numbers: &mut Numbers) -> Vec<Line> {
     let mut lines = Vec::new();
     for (name, one_in) in [("10 %", 10), ("0.1 %", 1000)] {
-        let mut some = || -> Vec<u64> { (0..ROWS).filter(|_| numbers.next().is_multiple_of(one_in)).collect() };
+        let mut some =
+            || -> Vec<u64> { (0..ROWS).filter(|_| numbers.next().is_multiple_of(one_in)).collect() };
         let (rows, more) = (some(), some());
         let vector = DeletionVector::from_rows(rows.clone()).expect("rows in range");
         let other = DeletionVector::from_rows(more.clone()).expect("rows in range");
@@ -148,12 +153,29 @@ fn bitmaps(numbers: &mut Numbers) -> Vec<Line> {
         assert_eq!(&bytes[16..], theirs, "the format's own encoding, after magic, count and key");
         assert_eq!(vector.union(&other).cardinality(), (&plain | &others).len());
         let read = || DeletionVector::from_bytes(black_box(&bytes)).map(|vector| vector.cardinality());
-        let read_plain = || RoaringBitmap::deserialize_from(black_box(&theirs[..])).map(|bitmap| bitmap.len());
+        let read_plain =
+            || RoaringBitmap::deserialize_from(black_box(&theirs[..])).map(|bitmap| bitmap.len());
         let written_plain = || written(black_box(&plain));
-        lines.push(line(&format!("bitmap, {name}: read"), bytes.len(), "roaring", Some(0.8), read, read_plain));
-        lines.push(line(&format!("bitmap, {name}: write"), bytes.len(), "roaring", Some(0.8), || vector.to_bytes(), written_plain));
+        lines.push(line(
+            &format!("bitmap, {name}: read"),
+            bytes.len(),
+            "roaring",
+            Some(0.8),
+            read,
+            read_plain,
+        ));
+        lines.push(line(
+            &format!("bitmap, {name}: write"),
+            bytes.len(),
+            "roaring",
+            Some(0.8),
+            || vector.to_bytes(),
+            written_plain,
+        ));
         let union = || black_box(&vector).union(&other);
-        lines.push(line(&format!("bitmap, {name}: union"), bytes.len(), "roaring", Some(0.8), union, || black_box(&plain) | &others));
+        lines.push(line(&format!("bitmap, {name}: union"), bytes.len(), "roaring", Some(0.8), union, || {
+            black_box(&plain) | &others
+        }));
         // Both are given rows of their own.
         let sorted = || RoaringBitmap::from_sorted_iter(rows.clone().into_iter().map(|row| row as u32));
         let size = rows.len() * 8;
@@ -183,9 +205,14 @@ fn text(numbers: &mut Numbers) -> Vec<Line> {
 fn curves(numbers: &mut Numbers) -> Vec<Line> {
     let mut lines = Vec::new();
     for count in [2, 4, 16] {
-        let columns: Vec<Vec<u32>> = (0..count).map(|_| (0..CLUSTERED_ROWS).map(|_| numbers.next() as u32).collect()).collect();
+        let columns: Vec<Vec<u32>> =
+            (0..count).map(|_| (0..CLUSTERED_ROWS).map(|_| numbers.next() as u32).collect()).collect();
         let rows = zorder::interleave::rows(&columns);
-        let whole = columns.iter().enumerate().map(|(at, column)| u64::from(column[0] >> 31) << (count - 1 - at)).sum::<u64>();
+        let whole = columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| u64::from(column[0] >> 31) << (count - 1 - at))
+            .sum::<u64>();
         let first = u16::from_be_bytes([rows[0], rows[1]]);
         assert_eq!(u64::from(first) >> (16 - count), whole, "the highest bit of every column leads");
         let bytes = columns.len() * CLUSTERED_ROWS * 4;
@@ -212,7 +239,10 @@ fn curves(numbers: &mut Numbers) -> Vec<Line> {
 
 fn record(path: &str, lines: &[Line]) -> std::io::Result<()> {
     let processor = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let processor = processor.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": ")).map(|(_, name)| name);
+    let processor = processor
+        .lines()
+        .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
+        .map(|(_, name)| name);
     let document = serde_json::json!({
         "command": "cargo bench --no-default-features --bench kernels",
         "machine": { "processor": processor, "cores": std::thread::available_parallelism().map_or(0, usize::from), "system": std::env::consts::OS },
@@ -224,9 +254,12 @@ fn record(path: &str, lines: &[Line]) -> std::io::Result<()> {
 
 fn main() -> ExitCode {
     let mut numbers = Numbers(0x9E37_79B9_7F4A_7C15);
-    let lines: Vec<Line> = [checksum, bitmaps, text, curves].iter().flat_map(|kernel| kernel(&mut numbers)).collect();
+    let lines: Vec<Line> =
+        [checksum, bitmaps, text, curves].iter().flat_map(|kernel| kernel(&mut numbers)).collect();
     let mut arguments = std::env::args().skip_while(|argument| argument != "--record").skip(1);
-    let path = arguments.next().unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/benches/records/kernels.json").to_owned());
+    let path = arguments
+        .next()
+        .unwrap_or_else(|| concat!(env!("CARGO_MANIFEST_DIR"), "/benches/records/kernels.json").to_owned());
     if let Err(error) = record(&path, &lines) {
         eprintln!("no record at {path}: {error}");
         return ExitCode::FAILURE;

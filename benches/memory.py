@@ -83,12 +83,18 @@ def work(job: str, table: Any) -> None:
             found, last = found + batch.num_rows, texts[-1].as_py()
         assert found == rows, found
     elif job == "join":
-        text = "SELECT count(*) AS n, sum(length(a.s) + length(b.s)) AS letters FROM t a JOIN t b ON a.s = b.s"
-        assert deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist() == [{"n": rows, "letters": 300 * rows}]
+        text = (
+            "SELECT count(*) AS n, sum(length(a.s) + length(b.s)) AS letters FROM t a JOIN t b ON a.s = b.s"
+        )
+        assert deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist() == [
+            {"n": rows, "letters": 300 * rows}
+        ]
     elif job == "window":
         previous = "SELECT key, lag(s) OVER (PARTITION BY key ORDER BY other) AS p FROM t"
         text = f"SELECT sum(length(p)) AS letters, count(DISTINCT key) AS keys FROM ({previous})"
-        ((letters, keys),) = [row.values() for row in deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist()]
+        ((letters, keys),) = [
+            row.values() for row in deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist()
+        ]
         assert letters == 150 * (rows - keys)
     elif job == "z_order":
         before = checksum(table)
@@ -99,9 +105,16 @@ def work(job: str, table: Any) -> None:
         assert table.optimize.purge()["num_deletion_vectors_removed"] > 0
         assert checksum(table) == before
     else:
-        merge = table.merge(reader(rows, rows // 2), "t.id = s.id").when_matched_update_all().when_not_matched_insert_all()
+        merge = (
+            table.merge(reader(rows, rows // 2), "t.id = s.id")
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+        )
         done = merge.execute()
-        assert (done["num_target_rows_updated"], done["num_target_rows_inserted"]) == (rows - rows // 2, rows // 2), done
+        assert (done["num_target_rows_updated"], done["num_target_rows_inserted"]) == (
+            rows - rows // 2,
+            rows // 2,
+        ), done
         assert table.scan(["id"]).count() == rows + rows // 2
 
 
@@ -171,12 +184,18 @@ def in_a_process(job: str, path: Path, limit: str, group: Path | None) -> dict[s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=16_000_000)
     parser.add_argument("--container", type=int, default=1_500_000_000)
-    parser.add_argument("--limit", default="-", help="configure(memory_limit=); none: the default in the container")
+    parser.add_argument(
+        "--limit", default="-", help="configure(memory_limit=); none: the default in the container"
+    )
     parser.add_argument("--jobs", default=",".join(JOBS), help="comma-separated")
-    parser.add_argument("--tables", type=Path, help="folder of the tables; kept, and used again where it has them")
+    parser.add_argument(
+        "--tables", type=Path, help="folder of the tables; kept, and used again where it has them"
+    )
     parser.add_argument("--record", type=Path, help="file for the results as JSON")
     parser.add_argument("--child", nargs=3, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -192,7 +211,11 @@ def main() -> None:
         for job in options.jobs.split(","):
             shutil.copytree(tables / ("deleted" if job == "purge" else "plain"), root / job)
             with container(options.container) as group:
-                limit = options.limit if group is not None or options.limit != "-" else str(options.container // 2)
+                limit = (
+                    options.limit
+                    if group is not None or options.limit != "-"
+                    else str(options.container // 2)
+                )
                 row = in_a_process(job, root / job, limit, group)
             shutil.rmtree(root / job)
             row["container"] = options.container if group is not None else None
@@ -203,7 +226,12 @@ def main() -> None:
             print(json.dumps(row), flush=True)
     if options.record:
         machine = {"cores": os.cpu_count(), "system": platform.platform(), "load": list(os.getloadavg())}
-        document = {"command": " ".join(["python", *sys.argv]), "machine": machine, "rows": options.rows, "results": results}
+        document = {
+            "command": " ".join(["python", *sys.argv]),
+            "machine": machine,
+            "rows": options.rows,
+            "results": results,
+        }
         options.record.write_text(json.dumps(document, indent=1) + "\n")
     if not all(row["met"] for row in results):
         raise SystemExit("a target was missed")

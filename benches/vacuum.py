@@ -61,7 +61,12 @@ def write_inventory(place: Path, root: Path, paths: list[str]) -> None:
 
 
 def measured(root: Path, inventory: Path, how: str) -> dict[str, Any]:
-    done = subprocess.run([sys.executable, "-c", RUN, str(root), str(inventory), how], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(root), str(inventory), how],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     found: dict[str, Any] = json.loads(done.stdout)
     return found
 
@@ -87,7 +92,11 @@ def main() -> None:
         assert not any(path.name.startswith("lost-") for path in root.rglob("*.parquet"))
         small = Path(folder, "small")
         write_table(small, 1_000)
-        write_inventory(inventory, small, [f"p={number % 50}/lost-{number:08}-c000.snappy.parquet" for number in range(options.files)])
+        write_inventory(
+            inventory,
+            small,
+            [f"p={number % 50}/lost-{number:08}-c000.snappy.parquet" for number in range(options.files)],
+        )
         results["all of them go, dry"] = measured(small, inventory, "dry")
         assert results["all of them go, dry"]["gone"] == options.files
     record = {"files": options.files, "gone": options.gone, "limit_megabytes": LIMIT, "runs": results}

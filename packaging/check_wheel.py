@@ -1,6 +1,6 @@
 """Checks the wheel as a user gets it: its size, its licence, its list of components and the processor and C
-library of its extension; then runs the examples of README.md and of docs/get-started.md in a clean environment
-without Rust.
+library of its extension; then runs the examples of README.md and of docs/get-started.md in a clean
+environment without Rust.
 
 `python packaging/check_wheel.py dist --contents` stops before the examples: for a wheel of another machine.
 """
@@ -21,13 +21,16 @@ LIMIT = 25 * 10**6  # bytes; a download that a notebook can afford
 ROOT = Path(__file__).resolve().parent.parent
 
 
-PLATFORM = re.compile(r"(?P<system>manylinux_2_\d+|musllinux_1_\d+|macosx_\d+_\d+|win)_(?P<processor>x86_64|aarch64|arm64|amd64)")
+PLATFORM = re.compile(
+    r"(?P<system>manylinux_2_\d+|musllinux_1_\d+|macosx_\d+_\d+|win)"
+    r"_(?P<processor>x86_64|aarch64|arm64|amd64)"
+)
 """Tag of a platform in the name of a wheel. An alias such as `manylinux2014_aarch64` stands beside it."""
 ELF_MACHINES = {"x86_64": 62, "aarch64": 183}
 PE_MACHINES = {"amd64": 0x8664}
 C_LIBRARIES = {"manylinux": rb"\0libc\.so\.6\0", "musllinux": rb"\0libc\.(so\0|musl-)"}
-"""Name of the C library among those that an extension for Linux needs: `libc.so.6` is glibc; musl is `libc.so`,
-or `libc.musl-x86_64.so.1` as on Alpine."""
+"""Name of the C library among those that an extension for Linux needs: `libc.so.6` is glibc; musl is
+`libc.so`, or `libc.musl-x86_64.so.1` as on Alpine."""
 
 
 def extension_problem(wheel: str, name: str, data: bytes) -> str | None:
@@ -40,7 +43,9 @@ def extension_problem(wheel: str, name: str, data: bytes) -> str | None:
         return f"{name} is not what Python imports there"
     if system == "win":
         [header] = struct.unpack_from("<I", data, 0x3C)
-        is_right = data[header : header + 4] == b"PE\0\0" and struct.unpack_from("<H", data, header + 4) == (PE_MACHINES[processor],)
+        is_right = data[header : header + 4] == b"PE\0\0" and struct.unpack_from("<H", data, header + 4) == (
+            PE_MACHINES[processor],
+        )
         return None if is_right else f"{name} is not a library of Windows for {processor}"
     if system == "macosx":
         return None
@@ -60,7 +65,11 @@ def main(folder: Path, *, contents_only: bool = False) -> None:
         sys.exit(f"{wheels[0].name}: {size:,} bytes; the limit is {LIMIT:,}")
     with zipfile.ZipFile(wheels[0]) as wheel:
         names = wheel.namelist()
-        extensions = {name: wheel.read(name) for name in names if name.startswith("deltaic/_core.") and not name.endswith(".pyi")}
+        extensions = {
+            name: wheel.read(name)
+            for name in names
+            if name.startswith("deltaic/_core.") and not name.endswith(".pyi")
+        }
     if len(extensions) != 1:
         sys.exit(f"{wheels[0].name}: one extension expected, found {sorted(extensions)}")
     [(name, data)] = extensions.items()
@@ -69,7 +78,10 @@ def main(folder: Path, *, contents_only: bool = False) -> None:
     packages = {name.partition("/")[0] for name in names}
     if missing := {"deltaic", "pyspark_deltaic", "pyspark_delta"} - packages:
         sys.exit(f"{wheels[0].name}: without {sorted(missing)}")
-    for what, end in (("licence", ".dist-info/licenses/LICENSE"), ("SBOM", ".dist-info/sboms/deltaic.cyclonedx.json")):
+    for what, end in (
+        ("licence", ".dist-info/licenses/LICENSE"),
+        ("SBOM", ".dist-info/sboms/deltaic.cyclonedx.json"),
+    ):
         if not any(name.endswith(end) for name in names):
             sys.exit(f"{wheels[0].name}: without a {what}: {end}")
     if contents_only:
@@ -80,14 +92,36 @@ def main(folder: Path, *, contents_only: bool = False) -> None:
         venv.create(environment, with_pip=True)
         python = environment / ("Scripts" if os.name == "nt" else "bin") / "python"
         # No cargo, no compiler: only the environment's own programs.
-        clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "CARGO", "RUST"))}
+        clean = {
+            key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "CARGO", "RUST"))
+        }
         clean["PATH"] = str(python.parent)
         subprocess.run(
-            [python, "-m", "pip", "install", "--quiet", "--only-binary", ":all:", f"{wheels[0]}[cli]", "pandas"], check=True, env=clean
+            [
+                python,
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--only-binary",
+                ":all:",
+                f"{wheels[0]}[cli]",
+                "pandas",
+            ],
+            check=True,
+            env=clean,
         )
         pages = [ROOT / "README.md", ROOT / "docs" / "get-started.md"]
-        subprocess.run([python, "-I", ROOT / "tests" / "test_readme.py", *pages], check=True, env=clean, cwd=scratch)
-        subprocess.run([python.parent / "deltaic", "--help"], check=True, env=clean, cwd=scratch, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [python, "-I", ROOT / "tests" / "test_readme.py", *pages], check=True, env=clean, cwd=scratch
+        )
+        subprocess.run(
+            [python.parent / "deltaic", "--help"],
+            check=True,
+            env=clean,
+            cwd=scratch,
+            stdout=subprocess.DEVNULL,
+        )
     print(f"{wheels[0].name}: {size:,} bytes, installs without Rust, runs README.md and get-started.md")
 
 

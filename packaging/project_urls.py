@@ -1,5 +1,5 @@
-"""Adds the project's URLs to pyproject.toml before a release is built. The address of the repository is in one
-place, the environment variable DELTAIC_PROJECT_URL (DELTAIC_SITE_URL is that of the documentation)."""
+"""Adds the project's URLs to pyproject.toml before a release is built. The address of the repository is in
+one place, the environment variable DELTAIC_PROJECT_URL (DELTAIC_SITE_URL is that of the documentation)."""
 
 from __future__ import annotations
 

@@ -10,7 +10,11 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = {"CONTRIBUTING.md": "contributing.md", "ARCHITECTURE.md": "architecture.md", "CHANGELOG.md": "changelog.md"}
+PAGES = {
+    "CONTRIBUTING.md": "contributing.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "CHANGELOG.md": "changelog.md",
+}
 
 
 def on_files(files: Any, config: Any) -> Any:
@@ -25,7 +29,10 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
     `contributing.md`. In a cell of a table, GitHub needs `\\|` for a bar within code, and MkDocs `|`."""
     for source, target in PAGES.items():
         markdown = markdown.replace(f"](../{source}", f"]({target}")
-    lines = [re.sub(r"`[^`]*`", _unescaped, line) if line.startswith("|") else line for line in markdown.split("\n")]
+    lines = [
+        re.sub(r"`[^`]*`", _unescaped, line) if line.startswith("|") else line
+        for line in markdown.split("\n")
+    ]
     return "\n".join(lines)
 
 

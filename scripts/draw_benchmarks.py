@@ -12,7 +12,13 @@ from typing import Any
 from deltaic.pictures.svg import document, element, label
 
 ROOT = Path(__file__).resolve().parents[1]
-COLOURS = {"deltaic": "#c4610a", "deltalake": "#2f6fb0", "duckdb": "#6a8f2f", "pyarrow": "#7a5ea8", "delta-spark": "#2f6fb0"}
+COLOURS = {
+    "deltaic": "#c4610a",
+    "deltalake": "#2f6fb0",
+    "duckdb": "#6a8f2f",
+    "pyarrow": "#7a5ea8",
+    "delta-spark": "#2f6fb0",
+}
 OTHERS = {
     "parquet": "#6a8f2f",
     "deltalake_query": "#7fb2e0",
@@ -103,7 +109,8 @@ CHARTS = (
     Chart(
         "features",
         "The cost of features",
-        "Each job is compared with the same job without the feature, with deltalake, or with a checkpoint of the table.",
+        "Each job is compared with the same job without the feature, with deltalake, or with a checkpoint of"
+        " the table.",
         {
             "append": "append, constraints and generated columns",
             "delete": "delete 1 %, with the change data feed",
@@ -150,9 +157,9 @@ CHARTS = (
     Chart(
         "functions",
         "Functions of SQL",
-        "Processor time of all threads, compared with the most similar expression of DuckDB.\n"
-        "`benches/records/functions.json` has all 347 functions, with the reason if one takes more than three times as\n"
-        "long.",
+        "Processor time of all threads, compared with the most similar expression of"
+        " DuckDB.\n`benches/records/functions.json` has all 347 functions, with the reason if one takes more"
+        " than three times as\nlong.",
         {
             name: name
             for name in (
@@ -191,7 +198,8 @@ CHARTS = (
     Chart(
         "statements",
         "Small statements and streams on Spark",
-        "The session is warm. A statement changes ten rows of a million; the stream reads 200 commits in 100 batches.",
+        "The session is warm. A statement changes ten rows of a million; the stream reads 200 commits in 100"
+        " batches.",
         {
             "delete_ten": "DELETE",
             "update_ten": "UPDATE",
@@ -203,13 +211,15 @@ CHARTS = (
     Chart(
         "spark_features",
         "Change feed and constraints on Spark",
-        "The session is warm. The feed has 100 commits and 3,600,000 changes, and the table has three constraints.",
+        "The session is warm. The feed has 100 commits and 3,600,000 changes, and the table has three"
+        " constraints.",
         {"changes": "read the change feed", "append": "append 4,000,000 rows"},
     ),
     Chart(
         "spark_plans",
         "A log of a million files on Spark",
-        "Time until the first query is planned in a new session, until it is planned in a warm session, and for a\nsecond query.",
+        "Time until the first query is planned in a new session, until it is planned in a warm session, and"
+        " for a\nsecond query.",
         {"plan_first": "in a new session", "plan_warm": "in a warm session", "plan_again": "a second query"},
     ),
 )
@@ -219,9 +229,15 @@ def seconds(record: Mapping[str, Any], job: str) -> dict[str, float]:
     """System -> seconds of a job, deltaic first."""
     row = next(row for row in record["results"] if row["job"] == job)
     if "rivals" in row:
-        rivals = {name: rival["seconds"] for name, rival in row["rivals"].items() if rival["seconds"] is not None}
+        rivals = {
+            name: rival["seconds"] for name, rival in row["rivals"].items() if rival["seconds"] is not None
+        }
         return {"deltaic": row["deltaic"], **rivals}
-    return {name: value["seconds"] for name, value in row.items() if name in {**COLOURS, **OTHERS} and value["seconds"]}
+    return {
+        name: value["seconds"]
+        for name, value in row.items()
+        if name in {**COLOURS, **OTHERS} and value["seconds"]
+    }
 
 
 def readable(value: float) -> str:
@@ -246,7 +262,12 @@ def _ticks(low: float, high: float) -> list[float]:
     each."""
     powers = range(math.floor(low), math.floor(high) + 1)
     steps = (1, 2, 5) if math.floor(high) - math.ceil(low) < 2 else (1,)
-    return [step * 10.0**power for power in powers for step in steps if low <= math.log10(step * 10.0**power) <= high]
+    return [
+        step * 10.0**power
+        for power in powers
+        for step in steps
+        if low <= math.log10(step * 10.0**power) <= high
+    ]
 
 
 def drawing(chart: Chart, times: Sequence[tuple[str, Mapping[str, float]]]) -> str:
@@ -277,7 +298,9 @@ def drawing(chart: Chart, times: Sequence[tuple[str, Mapping[str, float]]]) -> s
         body.append(element("line", x1=min(places), x2=max(places), y1=y, y2=y, stroke="#bbb"))
         for name, value in reversed(row.items()):
             about = element("title", f"{NAMES.get(name, name)}: {readable(value)}")
-            body.append(element("circle", about, cx=place(value), cy=y, r=6, fill=_colour(name), fill_opacity=0.9))
+            body.append(
+                element("circle", about, cx=place(value), cy=y, r=6, fill=_colour(name), fill_opacity=0.9)
+            )
     return document(_LEFT + _WIDTH + 32, base + 32, f"{chart.title}: seconds of each system", body)
 
 
@@ -291,14 +314,25 @@ def files() -> dict[str, str]:
     lines = [
         "# Benchmarks",
         "",
-        "This page compares whole jobs. The systems take turns on the same data and the same machine, and the best run",
+        (
+            "This page compares whole jobs. The systems take turns on the same data and the same machine, and"
+            " the best run"
+        ),
         "of each counts. Their answers are compared before their times. The numbers are from the records in",
-        "`benches/records`, which the scripts of this repository write. `scripts/draw_benchmarks.py` writes this",
-        "page and its pictures from them. Other machines have other times, but the systems should compare in the",
+        (
+            "`benches/records`, which the scripts of this repository write. `scripts/draw_benchmarks.py`"
+            " writes this"
+        ),
+        (
+            "page and its pictures from them. Other machines have other times, but the systems should compare"
+            " in the"
+        ),
         "same way.",
     ]
     for chart in CHARTS:
-        record = json.loads((ROOT / "benches" / "records" / f"{chart.record}.json").read_text(encoding="utf-8"))
+        record = json.loads(
+            (ROOT / "benches" / "records" / f"{chart.record}.json").read_text(encoding="utf-8")
+        )
         times = [(text, seconds(record, job)) for job, text in chart.jobs.items()]
         texts[f"drawings/bench-{chart.record}.svg"] = drawing(chart, times) + "\n"
         systems = list(dict.fromkeys(name for _, row in times for name in row))
@@ -309,10 +343,28 @@ def files() -> dict[str, str]:
         ]
         machine = record["machine"]
         # The tables of these two do not have the record's number of rows.
-        rows = f"{record['rows']:,} rows, " if "rows" in record and chart.record not in ("small", "spark_plans") else ""
-        lines += ["", f"## {chart.title}", "", chart.text, "", f"![{chart.title}](drawings/bench-{chart.record}.svg)", ""]
-        lines += ["| job | " + " | ".join(NAMES.get(name, name) for name in systems) + " |", "|---" * (len(systems) + 1) + "|"]
-        lines += [f"| {text} | " + " | ".join(readable(row[name]) if name in row else "" for name in systems) + " |" for text, row in times]
+        rows = (
+            f"{record['rows']:,} rows, "
+            if "rows" in record and chart.record not in ("small", "spark_plans")
+            else ""
+        )
+        lines += [
+            "",
+            f"## {chart.title}",
+            "",
+            chart.text,
+            "",
+            f"![{chart.title}](drawings/bench-{chart.record}.svg)",
+            "",
+        ]
+        lines += [
+            "| job | " + " | ".join(NAMES.get(name, name) for name in systems) + " |",
+            "|---" * (len(systems) + 1) + "|",
+        ]
+        lines += [
+            f"| {text} | " + " | ".join(readable(row[name]) if name in row else "" for name in systems) + " |"
+            for text, row in times
+        ]
         lines += ["", f"{rows}{machine.get('processor', 'x86-64')}, {machine['cores']} cores;"]
         lines += [f"{', '.join(versions)}. Measured by:"]
         lines += ["", "```text", record["command"], "```"]

@@ -36,7 +36,10 @@ _ARROW = element(
 def box(x: float, y: float, width: float, height: float, *lines: str, colour: str = BLUE) -> list[str]:
     """A box with lines of text in its middle."""
     shape = {"x": x, "y": y, "width": width, "height": height, "rx": 5}
-    body = [element("rect", **shape, fill="#fff"), element("rect", **shape, fill=colour, fill_opacity=0.12, stroke=colour)]
+    body = [
+        element("rect", **shape, fill="#fff"),
+        element("rect", **shape, fill=colour, fill_opacity=0.12, stroke=colour),
+    ]
     first = y + height / 2 - 7.5 * (len(lines) - 1) + 4
     for number, line in enumerate(lines):
         class_ = "panel" if number == 0 and len(lines) > 1 else "label"
@@ -47,14 +50,19 @@ def box(x: float, y: float, width: float, height: float, *lines: str, colour: st
 def arrow(x1: float, y1: float, x2: float, y2: float, text: str = "", *, dashed: bool = False) -> list[str]:
     dashes = {"stroke_dasharray": "5 4"} if dashed else {}
     body = [element("line", x1=x1, y1=y1, x2=x2, y2=y2, stroke="#555", marker_end="url(#arrow)", **dashes)]
-    return [*body, label((x1 + x2) / 2, (y1 + y2) / 2 - 5, text, anchor="middle", class_="note")] if text else body
+    return (
+        [*body, label((x1 + x2) / 2, (y1 + y2) / 2 - 5, text, anchor="middle", class_="note")]
+        if text
+        else body
+    )
 
 
 def log() -> str:
     body = [_ARROW, label(16, 24, "The log: a file for each version", class_="title")]
     for number in range(9):
         x = 20 + 82 * number
-        body += box(x, 44, 70, 40, f"…{number + 4}.json", colour=GREEN if number > 6 else GREY if number < 6 else BLUE)
+        colour = GREEN if number > 6 else GREY if number < 6 else BLUE
+        body += box(x, 44, 70, 40, f"…{number + 4}.json", colour=colour)
     body += box(20 + 82 * 6 - 12, 112, 94, 40, "checkpoint", "of version 10")
     body += arrow(547, 84, 547, 110) + arrow(547, 152, 547, 194)
     body += arrow(629, 84, 610, 194) + arrow(711, 84, 670, 194)
@@ -81,9 +89,18 @@ def read() -> str:
         if number:
             body += arrow(x - 28, 83, x - 1, 83)
         body.append(label(x + 61, 136, counts[number], anchor="middle", class_="note"))
-    body += [element("line", x1=170, x2=592, y1=152, y2=152, stroke=BLUE), label(381, 168, "Rust: deltaic._core", anchor="middle")]
-    body += [element("line", x1=20, x2=142, y1=152, y2=152, stroke=ORANGE), label(81, 168, "Python", anchor="middle")]
-    body += [element("line", x1=620, x2=742, y1=152, y2=152, stroke=ORANGE), label(681, 168, "the engine", anchor="middle")]
+    body += [
+        element("line", x1=170, x2=592, y1=152, y2=152, stroke=BLUE),
+        label(381, 168, "Rust: deltaic._core", anchor="middle"),
+    ]
+    body += [
+        element("line", x1=20, x2=142, y1=152, y2=152, stroke=ORANGE),
+        label(81, 168, "Python", anchor="middle"),
+    ]
+    body += [
+        element("line", x1=620, x2=742, y1=152, y2=152, stroke=ORANGE),
+        label(681, 168, "the engine", anchor="middle"),
+    ]
     return document(770, 186, "The steps of a read", body)
 
 
@@ -95,20 +112,45 @@ def vectors() -> str:
         x = 20 + 30 * row
         gone = row in deleted | updated
         colour = RED if row in deleted else ORANGE if row in updated else BLUE
-        body.append(element("rect", x=x, y=66, width=26, height=34, fill=colour, fill_opacity=0.55 if gone else 0.14, stroke=colour))
+        body.append(
+            element(
+                "rect",
+                x=x,
+                y=66,
+                width=26,
+                height=34,
+                fill=colour,
+                fill_opacity=0.55 if gone else 0.14,
+                stroke=colour,
+            )
+        )
         body.append(label(x + 13, 88, row, anchor="middle"))
     body += box(540, 60, 200, 46, "deletion vector", "{3, 4, 7, 11}", colour=RED)
     body += arrow(540, 83, 503, 83)
     body.append(label(20, 138, "new file of the UPDATE", class_="panel"))
-    body.append(element("rect", x=20, y=148, width=26, height=34, fill=ORANGE, fill_opacity=0.3, stroke=ORANGE))
+    body.append(
+        element("rect", x=20, y=148, width=26, height=34, fill=ORANGE, fill_opacity=0.3, stroke=ORANGE)
+    )
     body.append(label(33, 170, "7'", anchor="middle"))
     body.append(label(60, 170, "the row with its new values"))
-    body += box(540, 136, 200, 62, "commit", "remove the file as it was", "add it with the vector, add 7'", colour=GREEN)
+    body += box(
+        540,
+        136,
+        200,
+        62,
+        "commit",
+        "remove the file as it was",
+        "add it with the vector, add 7'",
+        colour=GREEN,
+    )
     return document(760, 212, "A deletion vector marks rows of a file", body)
 
 
 def commits() -> str:
-    body = [_ARROW, label(16, 24, "Two writers: the second one checks, rebases and goes on top", class_="title")]
+    body = [
+        _ARROW,
+        label(16, 24, "Two writers: the second one checks, rebases and goes on top", class_="title"),
+    ]
     for name, y in (("writer A", 66), ("the log", 126), ("writer B", 186)):
         body.append(label(20, y + 4, name, class_="panel"))
         body.append(element("line", x1=100, x2=740, y1=y, y2=y, stroke="#ddd"))
@@ -161,10 +203,18 @@ def curves() -> str:
             column, line = curve(side, index)
             x, y = left + column * cell, top + (side - 1 - line) * cell
             colour = shades[index * parts // (side * side)]
-            body.append(element("rect", x=x, y=y, width=cell, height=cell, fill=colour, fill_opacity=0.22, stroke="#fff"))
+            body.append(
+                element(
+                    "rect", x=x, y=y, width=cell, height=cell, fill=colour, fill_opacity=0.22, stroke="#fff"
+                )
+            )
             points.append(f"{x + cell / 2:g},{y + cell / 2:g}")
-        body.append(element("polyline", points=" ".join(points), fill="none", stroke="#333", stroke_width=1.5))
-        body.append(label(left + side * cell / 2, top + side * cell + 20, "range of column a", anchor="middle"))
+        body.append(
+            element("polyline", points=" ".join(points), fill="none", stroke="#333", stroke_width=1.5)
+        )
+        body.append(
+            label(left + side * cell / 2, top + side * cell + 20, "range of column a", anchor="middle")
+        )
         side_label = label(left - 14, top + side * cell / 2, "range of column b", anchor="middle")
         body.append(element("g", side_label, transform=f"rotate(-90 {left - 14} {top + side * cell / 2})"))
     return document(700, 372, "The Z-order curve and the Hilbert curve", body)
@@ -176,10 +226,14 @@ def layouts() -> dict[str, str]:
     random = np.random.default_rng(7)
     with tempfile.TemporaryDirectory() as folder:
         where, count = "x < 300 and y between 400 and 700", 160_000
-        table = deltaic.write(f"{folder}/points", {"x": [0], "y": [0]}, properties={"delta.targetFileSize": "131072"})
+        table = deltaic.write(
+            f"{folder}/points", {"x": [0], "y": [0]}, properties={"delta.targetFileSize": "131072"}
+        )
         table.delete()
         for _ in range(16):
-            data = pa.table({"x": random.integers(0, 1000, count // 16), "y": random.integers(0, 1000, count // 16)})
+            data = pa.table(
+                {"x": random.integers(0, 1000, count // 16), "y": random.integers(0, 1000, count // 16)}
+            )
             deltaic.write(table, data, mode="append")
         spread = table.version
         table.delete("x % 7 = 0 and y < 450")
@@ -209,7 +263,11 @@ def history() -> str:
 
 def _numbered(svg: str) -> str:
     numbers: dict[str, str] = {}
-    return re.sub(r"part-[\w.-]+?\.parquet", lambda match: numbers.setdefault(match[0], f"file-{len(numbers) + 1}.parquet"), svg)
+    return re.sub(
+        r"part-[\w.-]+?\.parquet",
+        lambda match: numbers.setdefault(match[0], f"file-{len(numbers) + 1}.parquet"),
+        svg,
+    )
 
 
 def drawings() -> dict[str, str]:

@@ -51,7 +51,9 @@ def _repository(source: str) -> Iterator[Path]:
                 shutil.copyfileobj(answer, out)
         inside = Path(scratch) / "source"
         with tarfile.open(file) as archive:
-            wanted = [member for member in archive if any(f"/{place}/" in f"/{member.name}" for place in PLACES)]
+            wanted = [
+                member for member in archive if any(f"/{place}/" in f"/{member.name}" for place in PLACES)
+            ]
             archive.extractall(inside, members=wanted, filter="data")
         yield next(inside.iterdir(), inside)
 
@@ -64,7 +66,10 @@ def _put(repository: Path, name: str, target: Path) -> bool:
             return True
         if packed.is_file():
             data = pa.CompressedInputStream(pa.OSFile(str(packed)), "zstd").read()
-            with tempfile.TemporaryDirectory(dir=target) as scratch, tarfile.open(fileobj=io.BytesIO(data)) as archive:
+            with (
+                tempfile.TemporaryDirectory(dir=target) as scratch,
+                tarfile.open(fileobj=io.BytesIO(data)) as archive,
+            ):
                 archive.extractall(scratch, filter="data")
                 os.rename(Path(scratch) / name, target / name)  # whole, or not there at all
             return True

@@ -48,7 +48,12 @@ def load(spark: SparkSession, rows: pa.Table, *, partitions: bool = True) -> Dat
     """The rows in Spark, in one partition or (`partitions=False`) in the plan itself. A timestamp without
     zone travels as one in UTC, which is the session's zone here, so that no clock comes in between."""
     local = [field.name for field in rows.schema if field.type == pa.timestamp("us")]
-    zoned = pa.schema([field.with_type(pa.timestamp("us", "UTC")) if field.name in local else field for field in rows.schema])
+    zoned = pa.schema(
+        [
+            field.with_type(pa.timestamp("us", "UTC")) if field.name in local else field
+            for field in rows.schema
+        ]
+    )
     frame = spark.createDataFrame(rows.cast(zoned))
     frame = frame.coalesce(1) if partitions else frame
     for name in local:
@@ -123,7 +128,8 @@ def session() -> SparkSession:
         .config("spark.ui.enabled", "false")
         .config("spark.sql.ansi.enabled", "true")
         .config("spark.sql.shuffle.partitions", "1")
-        .config("spark.sql.codegen.wholeStage", "false")  # thousands of tiny queries: compiling each would take the time
+        # Thousands of tiny queries: compiling each would take the time.
+        .config("spark.sql.codegen.wholeStage", "false")
         .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         .getOrCreate()
     )
@@ -145,7 +151,11 @@ def main(names: list[str]) -> None:
                 recorded = record(spark, family, zone)
                 save(family.name, zone, recorded)
                 refused = [(entry["form"], entry["refused"]) for entry in recorded if "refused" in entry]
-                print(f"{family.name} {zone}: {len(recorded)} forms, {time.monotonic() - start:.0f} s; refused: {refused}", flush=True)
+                print(
+                    f"{family.name} {zone}: {len(recorded)} forms, {time.monotonic() - start:.0f} s; refused:"
+                    f" {refused}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

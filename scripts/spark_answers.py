@@ -39,7 +39,11 @@ class Spark:
         spark.conf.set("spark.sql.session.timeZone", zone)
         self._parser = spark._jsparkSession.sessionState().sqlParser()
         expressions = catalyst.catalyst.expressions
-        self._try, self._struct, self._nullable = expressions.TryEval, expressions.CreateNamedStruct, expressions.KnownNullable
+        self._try, self._struct, self._nullable = (
+            expressions.TryEval,
+            expressions.CreateNamedStruct,
+            expressions.KnownNullable,
+        )
         self._name = self._parser.parseExpression("'v'")
         self._column, self._sequence = catalyst.classic.ExpressionUtils.column, spark._jvm.PythonUtils.toSeq
 
@@ -54,7 +58,9 @@ class Spark:
     def _together(self, forms: Sequence[str], frame: DataFrame) -> dict[str, Answer]:
         """Each form in TryEval, so that what fails is told from what is null."""
         try:
-            selected = frame.select(*[self._boxed(form).alias(f"v{index}") for index, form in enumerate(forms)])
+            selected = frame.select(
+                *[self._boxed(form).alias(f"v{index}") for index, form in enumerate(forms)]
+            )
             kinds = [field.dataType["v"].dataType.json() for field in selected.schema]
             table = selected.toArrow()
             boxes = [encode(table.column(index)) for index in range(len(forms))]
@@ -84,7 +90,9 @@ class Spark:
         """A form on one row after the other, each in a query of its own: Spark keeps a map half built where
         TryEval caught its error, and puts its entries into the next one."""
         answer = self._together([form], self._local)[form]
-        return {**answer, "values": [self._on(row, form) for row in self._rows]} if "type" in answer else answer
+        return (
+            {**answer, "values": [self._on(row, form) for row in self._rows]} if "type" in answer else answer
+        )
 
     def condition(self, form: str, row: int) -> str:
         """The error condition of a form on a row; empty where it does not fail."""
@@ -116,5 +124,7 @@ class Known:
             self._answers |= asked
             if self._path is not None:
                 with self._path.open("a", encoding="utf-8") as lines:
-                    lines.writelines(json.dumps({"form": form, **answer}) + "\n" for form, answer in asked.items())
+                    lines.writelines(
+                        json.dumps({"form": form, **answer}) + "\n" for form, answer in asked.items()
+                    )
         return {form: self._answers[form] for form in forms}

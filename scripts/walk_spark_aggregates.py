@@ -46,13 +46,17 @@ class Spark:
         load(spark, WALK.rows).localCheckpoint().createOrReplaceTempView("given")
         spark.conf.set("spark.sql.session.timeZone", zone)
 
-    def answers(self, asked: Sequence[Query], alone: Set[Query], batch: int = 20) -> Iterator[tuple[Query, dict[str, Any]]]:
+    def answers(
+        self, asked: Sequence[Query], alone: Set[Query], batch: int = 20
+    ) -> Iterator[tuple[Query, dict[str, Any]]]:
         """{"type", "rows": [[key, value], ...]}, {"type", "error": condition} or {"refused": condition} of
         each; what may fail is to be asked `alone`, as it takes all with it that is asked together."""
         for query in asked:
             if query in alone:
                 yield from self._together([query]).items()
-        for _, group in groupby(sorted((query for query in asked if query not in alone), key=_alike), key=_alike):
+        for _, group in groupby(
+            sorted((query for query in asked if query not in alone), key=_alike), key=_alike
+        ):
             same = list(group)
             for start in range(0, len(same), batch):
                 yield from self._together(same[start : start + batch]).items()
@@ -66,7 +70,13 @@ class Spark:
         except Exception as error:
             if len(asked) == 1:
                 kind = None if frame is None else frame.schema["v0"].dataType.json()
-                return {asked[0]: {"refused": condition(error)} if kind is None else {"type": kind, "error": condition(error)}}
+                return {
+                    asked[0]: (
+                        {"refused": condition(error)}
+                        if kind is None
+                        else {"type": kind, "error": condition(error)}
+                    )
+                }
             half = len(asked) // 2
             return self._together(asked[:half]) | self._together(asked[half:])
         keys = encode(table.column("k")) if asked[0].key else [None] * table.num_rows
@@ -100,9 +110,18 @@ def main(options: argparse.Namespace) -> None:
     asked = list(dict.fromkeys([*once, *asked]) if options.record else asked)
     mine = {query: ours.outcome(query) for query in asked}
     answered = [query for query in asked if not isinstance(mine[query], DeltaError)]
-    wrong = [query for query in asked if isinstance(mine[query], DeltaError) and not isinstance(mine[query], UnsupportedFeatureError)]
-    print(f"{len(asked)} queries, {len(answered)} answered, {len(wrong)} refused as wrong; {time.monotonic() - start:.0f} s", flush=True)
-    wrong = chosen.sample(wrong, min(len(wrong), 400))  # most are wrong in Spark too, and asking one takes long
+    wrong = [
+        query
+        for query in asked
+        if isinstance(mine[query], DeltaError) and not isinstance(mine[query], UnsupportedFeatureError)
+    ]
+    print(
+        f"{len(asked)} queries, {len(answered)} answered, {len(wrong)} refused as wrong;"
+        f" {time.monotonic() - start:.0f} s",
+        flush=True,
+    )
+    # Most are wrong in Spark too, and asking one takes long.
+    wrong = chosen.sample(wrong, min(len(wrong), 400))
     spark, same = Spark(session(), options.zone), []
     known = answered + wrong + [query for query in once if options.record and query not in answered + wrong]
     for query, theirs in spark.answers(known, {query for query in known if failing(mine[query])}):
@@ -113,7 +132,11 @@ def main(options: argparse.Namespace) -> None:
     print(f"{len(same)} the same; {time.monotonic() - start:.0f} s")
     if options.record:
         old = [entry for entry in same if Query(*entry["query"]) in once]
-        rest = [entry for entry in same if Query(*entry["query"]) not in once and not _ORDER.search(entry["query"][0])]
+        rest = [
+            entry
+            for entry in same
+            if Query(*entry["query"]) not in once and not _ORDER.search(entry["query"][0])
+        ]
         recorded = old + chosen.sample(rest, min(options.record, len(rest)))
         save("aggregates", options.zone, sorted(recorded, key=lambda entry: entry["query"]))
 

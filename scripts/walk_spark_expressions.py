@@ -49,7 +49,10 @@ class Walk:
         self.answers, self.spark = Answers(WALK, zone), Spark(session(), WALK.rows, zone)
         place = zone.replace("/", "_")
         paths = [known / f"{way}-{place}.jsonl" if known else None for way in ("early", "planned")]
-        self.early, self.planned = (Known(self.spark, path, planned=path_of) for path, path_of in zip(paths, (False, True), strict=True))
+        self.early, self.planned = (
+            Known(self.spark, path, planned=path_of)
+            for path, path_of in zip(paths, (False, True), strict=True)
+        )
         self.counts: Counter[str] = Counter()
         self._conditions = 0
 
@@ -58,31 +61,46 @@ class Walk:
         start = time.monotonic()
         for first in range(0, len(forms), CHUNK):
             yield from self._chunk([form for form in forms[first : first + CHUNK] if not _CLOCK.search(form)])
-            print(f"{min(first + CHUNK, len(forms))} forms, {dict(self.counts)}, {time.monotonic() - start:.0f} s", flush=True)
+            print(
+                f"{min(first + CHUNK, len(forms))} forms, {dict(self.counts)},"
+                f" {time.monotonic() - start:.0f} s",
+                flush=True,
+            )
 
     def _chunk(self, forms: Sequence[str]) -> Iterator[tuple[str, Answer, list[str]]]:
         outcomes = {form: self.answers.outcome(form) for form in forms}
-        answered = {form: outcome for form, outcome in outcomes.items() if isinstance(outcome, TranslatedExpression)}
+        answered = {
+            form: outcome for form, outcome in outcomes.items() if isinstance(outcome, TranslatedExpression)
+        }
         wrong = [form for form, outcome in outcomes.items() if isinstance(outcome, InvalidArgumentError)]
         wrong = wrong[: len(answered) // 20]  # most are wrong in Spark too, and asking one takes long
         self.counts["answered"] += len(answered)
         theirs = self.early.answers([*answered, *wrong])
         ours = dict(zip(answered, self.answers.tried([*answered.values()]), strict=True))
         why = {form: self._why(form, answered[form], ours[form], theirs[form]) for form in answered}
-        doubtful = [form for form, found in why.items() if found]  # the optimizer's answer is the one that counts
+        # The optimizer's answer is the one that counts.
+        doubtful = [form for form, found in why.items() if found]
         theirs |= self.planned.answers(doubtful)
         for form in doubtful:
             why[form] = self._why(form, answered[form], ours[form], theirs[form])
             if why[form]:
                 theirs[form] = self.spark.alone(form)
-                why[form] = self._why(form, answered[form], self.answers.failing(answered[form]), theirs[form])
-        why |= {form: [f"refused, {outcomes[form]}"] if "refused" not in theirs[form] else [] for form in wrong}
+                why[form] = self._why(
+                    form, answered[form], self.answers.failing(answered[form]), theirs[form]
+                )
+        why |= {
+            form: [f"refused, {outcomes[form]}"] if "refused" not in theirs[form] else [] for form in wrong
+        }
         self.counts["different"] += sum(map(bool, why.values()))
         return ((form, theirs[form], found) for form, found in why.items())
 
     def _why(self, form: str, found: TranslatedExpression, ours: Sequence[Any], theirs: Answer) -> list[str]:
         why = differences(form, found, ours, theirs)
-        failing = [row for row, value in enumerate(theirs.get("values", ())) if isinstance(value, dict) and value.get("error") == ""]
+        failing = [
+            row
+            for row, value in enumerate(theirs.get("values", ()))
+            if isinstance(value, dict) and value.get("error") == ""
+        ]
         if not why and failing and self._conditions < MAX_CONDITIONS:
             self._conditions += 1
             values = [*theirs["values"]]
@@ -107,7 +125,11 @@ def main(options: argparse.Namespace) -> None:
         return
     forms = first_level()
     if options.nested:
-        known = [form for form in chosen.sample(forms, 20_000) if isinstance(walk.answers.outcome(form), TranslatedExpression)]
+        known = [
+            form
+            for form in chosen.sample(forms, 20_000)
+            if isinstance(walk.answers.outcome(form), TranslatedExpression)
+        ]
         forms = nested(known, options.nested, options.seed)
     elif options.sample:
         forms = chosen.sample(forms, options.sample)
@@ -120,9 +142,15 @@ def main(options: argparse.Namespace) -> None:
     if options.json:
         options.json.write_text("".join(json.dumps(found) + "\n" for found in different), encoding="utf-8")
     if options.record:
-        recorded = sorted(chosen.sample(same, min(options.record, len(same))), key=lambda entry: entry["form"])
+        recorded = sorted(
+            chosen.sample(same, min(options.record, len(same))), key=lambda entry: entry["form"]
+        )
         planned = walk.planned.answers(entry["form"] for entry in recorded)
-        save("nested" if options.nested else WALK.name, options.zone, [{"form": form, **answer} for form, answer in planned.items()])
+        save(
+            "nested" if options.nested else WALK.name,
+            options.zone,
+            [{"form": form, **answer} for form, answer in planned.items()],
+        )
 
 
 if __name__ == "__main__":

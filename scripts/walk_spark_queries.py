@@ -66,7 +66,9 @@ def walk(first: int, behind: int) -> None:
         if shown:
             print(f"{number} {outcome}: {text}\n    {shown}", flush=True)
         if number + 1 == behind or (number + 1 - first) % 500 == 0:
-            print(f"{number + 1 - first} queries, {time.monotonic() - start:.0f} s: {dict(counts)}", flush=True)
+            print(
+                f"{number + 1 - first} queries, {time.monotonic() - start:.0f} s: {dict(counts)}", flush=True
+            )
             note_counts(first, {"behind": number + 1, "spark": spark.version, **dict(sorted(counts.items()))})
 
 
@@ -74,7 +76,11 @@ def note_counts(first: int, found: dict[str, Any]) -> None:
     """Writes what became of the queries from `first` on."""
     walks = json.loads(WALKED.read_text()) if WALKED.exists() else {}
     walks[str(first)] = found
-    WALKED.write_text("{\n" + ",\n".join(f"{json.dumps(key)}: {json.dumps(walks[key])}" for key in sorted(walks, key=int)) + "\n}\n")
+    WALKED.write_text(
+        "{\n"
+        + ",\n".join(f"{json.dumps(key)}: {json.dumps(walks[key])}" for key in sorted(walks, key=int))
+        + "\n}\n"
+    )
 
 
 def compared(text: str, rows: dict[str, Any], asked: dict[str, Any]) -> tuple[str, str]:

@@ -28,7 +28,9 @@ ROWS = pa.table(
         "s": ["a", None, "zebra"],
         "d": [0.5, None, -0.0],
         "b": [True, None, False],
-        "t": pa.array([dt.datetime(2024, 1, 1, 0, 0, 0, 1), None, dt.datetime(1969, 12, 31)], pa.timestamp("us", "UTC")),
+        "t": pa.array(
+            [dt.datetime(2024, 1, 1, 0, 0, 0, 1), None, dt.datetime(1969, 12, 31)], pa.timestamp("us", "UTC")
+        ),
         "n": pa.array([Decimal("1.50"), None, Decimal("-1.50")], pa.decimal128(10, 2)),
         "a": [dt.date(2024, 1, 1), None, dt.date(1500, 1, 1)],
         "st": pa.array([{"x": 1}, None, {"x": None}], pa.struct([("x", pa.int32())])),
@@ -43,9 +45,20 @@ TABLES: dict[str, tuple[pa.Table, dict[str, Any]]] = {
     "partitioned": (FEW, {"partition_by": ["p"]}),
     "mapped": (ROWS, {"properties": {"delta.columnMapping.mode": "name"}}),
     "ids": (FEW, {"properties": {"delta.columnMapping.mode": "id"}}),
-    "marked": (FEW, {"properties": {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}}),
+    "marked": (
+        FEW,
+        {"properties": {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}},
+    ),
     "second": (FEW, {"properties": {"delta.checkpointPolicy": "v2"}}),
-    "structs": (FEW, {"properties": {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"}}),
+    "structs": (
+        FEW,
+        {
+            "properties": {
+                "delta.checkpoint.writeStatsAsStruct": "true",
+                "delta.checkpoint.writeStatsAsJson": "false",
+            }
+        },
+    ),
     "iceberg": (
         FEW,
         {
@@ -70,9 +83,18 @@ FORMS: list[dict[str, Any]] = [
 ]
 PREDICATES = [
     {"op": "=", "column": ["i"], "literal": "5"},
-    {"op": "and", "args": [{"op": "<", "column": ["d"], "literal": "NaN"}, {"op": "not", "arg": {"op": "is_null", "column": ["s"]}}]},
+    {
+        "op": "and",
+        "args": [
+            {"op": "<", "column": ["d"], "literal": "NaN"},
+            {"op": "not", "arg": {"op": "is_null", "column": ["s"]}},
+        ],
+    },
     {"op": "in", "column": ["s"], "literals": ["", "a", None]},
-    {"op": "or", "args": [{"op": "starts_with", "column": ["s"], "literal": "z"}, {"op": "null"}, {"op": "true"}]},
+    {
+        "op": "or",
+        "args": [{"op": "starts_with", "column": ["s"], "literal": "z"}, {"op": "null"}, {"op": "true"}],
+    },
     {"op": ">=", "column": ["t"], "literal": "2024-01-01T00:00:00.000001Z"},
     {"op": "<=", "column": ["a"], "literal": "1970-01-01"},
     {"op": "!=", "column": ["n"], "literal": "1.50"},
@@ -82,10 +104,29 @@ PREDICATES = [
     {"op": "and", "args": [{"op": "!=", "column": ["i"], "literal": str(number)} for number in range(17)]},
     {"op": "false"},
 ]
-PATHS = ["part-0.parquet", "p=1/a%20b.parquet", "/data/table/x", "file:///data/table/x%2Fy", "s3://bucket/table/x", "../x", "a/./b", "%2Fx"]
+PATHS = [
+    "part-0.parquet",
+    "p=1/a%20b.parquet",
+    "/data/table/x",
+    "file:///data/table/x%2Fy",
+    "s3://bucket/table/x",
+    "../x",
+    "a/./b",
+    "%2Fx",
+]
 # In the order of `primitive_types` in rust/src/fuzzing/.
 VALUES = [
-    *(["text"], ["bytes"], ["true", "False"], ["-7"], ["300"], ["-70000"], ["9223372036854775807"], ["1e21", "NaN"], ["-Infinity", "0.1"]),
+    *(
+        ["text"],
+        ["bytes"],
+        ["true", "False"],
+        ["-7"],
+        ["300"],
+        ["-70000"],
+        ["9223372036854775807"],
+        ["1e21", "NaN"],
+        ["-Infinity", "0.1"],
+    ),
     ["1500-01-01", "2024-02-29", "+10000-01-01"],
     *(["2024-06-01T10:00:00.123456+02:00", "1969-12-31 23:59:59"],) * 2,
     ["1.50", "-2E+1"],
@@ -101,7 +142,9 @@ class Seeds:
 
     def add(self, target: str, data: bytes | str) -> None:
         (self.folder / target).mkdir(parents=True, exist_ok=True)
-        (self.folder / target / f"seed-{self.count:04}").write_bytes(data.encode() if isinstance(data, str) else data)
+        (self.folder / target / f"seed-{self.count:04}").write_bytes(
+            data.encode() if isinstance(data, str) else data
+        )
         self.count += 1
 
 
@@ -117,7 +160,13 @@ def write_tables(root: Path) -> None:
 
 
 def add_vectors(seeds: Seeds) -> None:
-    sets = [[], [3, 4, 7, 11, 18, 29], range(5000), range(0, 200_000, 3), [1, 1 << 16, 1 << 33, (1 << 62) + 5]]
+    sets = [
+        [],
+        [3, 4, 7, 11, 18, 29],
+        range(5000),
+        range(0, 200_000, 3),
+        [1, 1 << 16, 1 << 33, (1 << 62) + 5],
+    ]
     for rows in sets:
         vector = deltaic.DeletionVector.from_rows(pa.array(rows, pa.uint64()))
         data = vector.to_bytes()
@@ -144,7 +193,10 @@ def add_log(seeds: Seeds, table: Path) -> None:
             for stats in (action[name].get("stats") for name in ("add", "remove") if name in action):
                 if stats:
                     seeds.add("file_statistics", stats)
-    for checkpoint in [*table.glob("_delta_log/*.checkpoint*.parquet"), *table.glob("_delta_log/_sidecars/*.parquet")]:
+    for checkpoint in [
+        *table.glob("_delta_log/*.checkpoint*.parquet"),
+        *table.glob("_delta_log/_sidecars/*.parquet"),
+    ]:
         seeds.add("checkpoint", checkpoint.read_bytes())
     for hint in table.glob("_delta_log/_last_checkpoint"):
         seeds.add("last_checkpoint", hint.read_bytes())
@@ -211,8 +263,20 @@ def add_texts(seeds: Seeds) -> None:
     counts = dict.fromkeys(bounds, 0)
     statistics = {"numRecords": 3, "minValues": bounds, "maxValues": bounds, "nullCount": counts}
     seeds.add("file_statistics", json.dumps(statistics))
-    numbers = {"c3": 1, "c6": -7, "c7": 0.1, "c8": 1e300, "c10": "1969-12-31T23:59:59.999Z", "c12": 1.5, "c2": True, "st": {"x": 2}}
-    seeds.add("file_statistics", json.dumps({"numRecords": 1, "minValues": numbers, "maxValues": numbers, "nullCount": {}}))
+    numbers = {
+        "c3": 1,
+        "c6": -7,
+        "c7": 0.1,
+        "c8": 1e300,
+        "c10": "1969-12-31T23:59:59.999Z",
+        "c12": 1.5,
+        "c2": True,
+        "st": {"x": 2},
+    }
+    seeds.add(
+        "file_statistics",
+        json.dumps({"numRecords": 1, "minValues": numbers, "maxValues": numbers, "nullCount": {}}),
+    )
     metadata = {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "c", "comment": 0.1}
     field = {"name": "c", "type": "decimal(10,2)", "nullable": True, "metadata": metadata}
     seeds.add("schema_json", "c\n" + json.dumps({"type": "struct", "fields": [field]}))

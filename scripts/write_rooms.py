@@ -24,7 +24,11 @@ table (`tests/test_layering.py`), so a change of a room never needs a change of 
 def layers() -> list[list[str]]:
     """Rows of rooms from the public interface down, as in tests/test_layering.py."""
     tree = ast.parse((ROOT / "tests" / "test_layering.py").read_text(encoding="utf-8"))
-    (value,) = [node.value for node in tree.body if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "LAYERS"]
+    (value,) = [
+        node.value
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "LAYERS"
+    ]
     assert value is not None
     return [sorted(row) for row in ast.literal_eval(value)]
 
@@ -75,7 +79,13 @@ def crate() -> list[tuple[str, str]]:
 
 
 def page() -> str:
-    lines = [_HEAD, "## Python, from the public interface down", "", "| room | what is here | tests |", "|---|---|---|"]
+    lines = [
+        _HEAD,
+        "## Python, from the public interface down",
+        "",
+        "| room | what is here | tests |",
+        "|---|---|---|",
+    ]
     lines += [f"| `{path}` | {text} | {named} |" for path, text, named in rooms()]
     lines += [
         "",

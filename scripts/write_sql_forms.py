@@ -101,16 +101,22 @@ argument of `coalesce` fail only on rows for which Spark evaluates them:
 | `<` `<=` `>` `>=` `BETWEEN` | any two values with a common type, except maps |
 | `(a, b) IN ((1, 2), ...)` | several columns against rows of values |
 | `AND` `OR` `NOT` `IS [NOT] NULL` `IS [NOT] TRUE` `IS [NOT] FALSE` | boolean, or text such as `'true'` |
-| `+` `-` `*` `/` `%` `div`, unary `-` `+` | numbers (decimals with Spark's precision and scale), or a number and text |
-| `+` `-` | date and int; date or timestamp and interval; two dates or timestamps (`-`), or one and text; two intervals; text and an interval of days or times |
+| `+` `-` `*` `/` `%` `div`, unary `-` `+` | numbers (decimals with Spark's precision and scale), or a \
+number and text |
+| `+` `-` | date and int; date or timestamp and interval; two dates or timestamps (`-`), or one and text; \
+two intervals; text and an interval of days or times |
 | `*` `/` | an interval and a number |
 | `&` `\\|` `^` `~` `<<` `>>` `>>>` | integers |
 | `\\|\\|` | text (other types are cast to text), binary, arrays |
-| `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a pattern; RLIKE takes Java's patterns except the flags `x` and `U`, `\\G`, `\\X` and Unicode blocks in `\\p{...}` |
+| `LIKE` `ILIKE` `RLIKE`, with NOT and ESCAPE; `LIKE ANY`, `SOME`, `ALL` | text and a pattern; RLIKE takes \
+Java's patterns except the flags `x` and `U`, `\\G`, `\\X` and Unicode blocks in `\\p{...}` |
 | `CASE` `CAST` `TRY_CAST` `::` | types as in the table of casts |
-| `a[i]` `m[k]` `s.field` | an item of an array (index from 0) or map, a field of a struct or of each struct in an array; `m.k` for a map with text keys |
+| `a[i]` `m[k]` `s.field` | an item of an array (index from 0) or map, a field of a struct or of each struct \
+in an array; `m.k` for a map with text keys |
 | `v:a.b[0]['c d']` | a value inside a variant, like `variant_get` |
-| `INTERVAL` | a literal of units (`INTERVAL 1 DAY 2 HOURS`), or from one unit to another (`INTERVAL '1-2' YEAR TO MONTH`); as a column of a result Arrow's `duration[us]`, or `month_day_nano_interval` for years and months |
+| `INTERVAL` | a literal of units (`INTERVAL 1 DAY 2 HOURS`), or from one unit to another (`INTERVAL '1-2' \
+YEAR TO MONTH`); as a column of a result Arrow's `duration[us]`, or `month_day_nano_interval` for years and \
+months |
 | `DATE` `TIMESTAMP` `TIMESTAMP_NTZ` `X` | literals |
 | `x -> ...`, `(x, y) -> ...` | as an argument of functions that take a lambda |
 """
@@ -120,25 +126,43 @@ _QUERIES = """## Queries
 
 | clause | forms |
 |---|---|
-| `WITH` | several, each may read those before it; column names; `RECURSIVE`: `anchor UNION ALL step`, at most 100 steps or `MAX RECURSION LEVEL n`; also before INSERT, DELETE, UPDATE and MERGE |
-| `SELECT` | expressions, also over aliases to their left (`1 AS a, a + 1`); `*`, `t.*`, `struct.*`, `* EXCEPT (a)`, each also among arguments (`hash(*)`, `struct(t.*)`); `DISTINCT`; two columns may have the same name |
-| `FROM` | tables (``delta.`path` ``, names of `tables=`), `VERSION AS OF`, `TIMESTAMP AS OF`, queries in brackets, `VALUES`, a list with commas, `range(...)`, `table_changes(...)`, `table_changes_by_path(...)`, `explode(...)` and the other functions of LATERAL VIEW, `variant_explode(...)`, `variant_explode_outer(...)` |
-| joins | `[INNER]`, `CROSS`, `LEFT`, `RIGHT`, `FULL [OUTER]`, `[LEFT] SEMI`, `[LEFT] ANTI`, each with `ON` or `USING`; `NATURAL`; `LATERAL (SELECT ...)`, `LATERAL explode(...)` |
-| `LATERAL VIEW [OUTER]` | `explode`, `posexplode`, `inline`, each also with `_outer` (`explode_outer`, `posexplode_outer`, `inline_outer`), `stack`, `json_tuple`; the same functions as a column of SELECT |
+| `WITH` | several, each may read those before it; column names; `RECURSIVE`: `anchor UNION ALL step`, at \
+most 100 steps or `MAX RECURSION LEVEL n`; also before INSERT, DELETE, UPDATE and MERGE |
+| `SELECT` | expressions, also over aliases to their left (`1 AS a, a + 1`); `*`, `t.*`, `struct.*`, `* \
+EXCEPT (a)`, each also among arguments (`hash(*)`, `struct(t.*)`); `DISTINCT`; two columns may have the same \
+name |
+| `FROM` | tables (``delta.`path` ``, names of `tables=`), `VERSION AS OF`, `TIMESTAMP AS OF`, queries in \
+brackets, `VALUES`, a list with commas, `range(...)`, `table_changes(...)`, `table_changes_by_path(...)`, \
+`explode(...)` and the other functions of LATERAL VIEW, `variant_explode(...)`, `variant_explode_outer(...)` |
+| joins | `[INNER]`, `CROSS`, `LEFT`, `RIGHT`, `FULL [OUTER]`, `[LEFT] SEMI`, `[LEFT] ANTI`, each with `ON` \
+or `USING`; `NATURAL`; `LATERAL (SELECT ...)`, `LATERAL explode(...)` |
+| `LATERAL VIEW [OUTER]` | `explode`, `posexplode`, `inline`, each also with `_outer` (`explode_outer`, \
+`posexplode_outer`, `inline_outer`), `stack`, `json_tuple`; the same functions as a column of SELECT |
 | `WHERE`, `HAVING`, `QUALIFY` | a condition; window functions in QUALIFY alone |
-| `GROUP BY` | expressions, positions, aliases of the SELECT, `ALL`; `ROLLUP`, `CUBE`, `GROUPING SETS`, also `WITH ROLLUP`; `grouping()`, `grouping_id()`; time windows: `window(at, '1 day' [, slide [, start]])`, `session_window(at, '5 minutes')` |
-| windows | `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile`, `lag`, `lead`, `first_value`, `last_value`, `nth_value`, every aggregate; frames by `ROWS` and `RANGE`, also with intervals; named `WINDOW`; `IGNORE NULLS`; over aggregates |
+| `GROUP BY` | expressions, positions, aliases of the SELECT, `ALL`; `ROLLUP`, `CUBE`, `GROUPING SETS`, also \
+`WITH ROLLUP`; `grouping()`, `grouping_id()`; time windows: `window(at, '1 day' [, slide [, start]])`, \
+`session_window(at, '5 minutes')` |
+| windows | `row_number`, `rank`, `dense_rank`, `percent_rank`, `cume_dist`, `ntile`, `lag`, `lead`, \
+`first_value`, `last_value`, `nth_value`, every aggregate; frames by `ROWS` and `RANGE`, also with \
+intervals; named `WINDOW`; `IGNORE NULLS`; over aggregates |
 | `ORDER BY` | expressions, positions, aliases, `ALL`, with `ASC`, `DESC`, `NULLS FIRST`, `NULLS LAST` |
 | `LIMIT`, `OFFSET` | an integer, arithmetic on integers, `ALL` |
 | `rand()`, `randn()`, `uuid()` | without a seed, in SELECT, WHERE, ORDER BY and GROUP BY |
-| `UNION`, `EXCEPT` or `MINUS`, `INTERSECT`, each with `ALL` | queries with the same number of columns; `UNION BY NAME` |
-| subqueries | `IN (SELECT ...)`, also of several columns, `EXISTS (SELECT ...)`, a subquery for one value, and `x > ANY (SELECT ...)`, `x > ALL (SELECT ...)`, which Spark does not have; each may use columns of the outer query; also in the conditions of DELETE and UPDATE |
+| `UNION`, `EXCEPT` or `MINUS`, `INTERSECT`, each with `ALL` | queries with the same number of columns; \
+`UNION BY NAME` |
+| subqueries | `IN (SELECT ...)`, also of several columns, `EXISTS (SELECT ...)`, a subquery for one value, \
+and `x > ANY (SELECT ...)`, `x > ALL (SELECT ...)`, which Spark does not have; each may use columns of the \
+outer query; also in the conditions of DELETE and UPDATE |
 | `:name`, `?` | a value of `parameters=` |
-| `IDENTIFIER(...)` | the name of a table, a column or a function as text: literals, joined by `\\|\\|`, or a parameter |
-| `f(a => 1)` | arguments by name, of the functions of which Spark takes them: `mask`, `explode` and its like in FROM |
+| `IDENTIFIER(...)` | the name of a table, a column or a function as text: literals, joined by `\\|\\|`, or \
+a parameter |
+| `f(a => 1)` | arguments by name, of the functions of which Spark takes them: `mask`, `explode` and its \
+like in FROM |
 | `PIVOT`, `UNPIVOT` | after a table or a query in brackets |
-| `TABLESAMPLE` | after a table or a query in brackets: `n PERCENT`, `n ROWS` (the first n), `BUCKET x OUT OF y`, `REPEATABLE (seed)` |
-| `\\|>` | `WHERE`, `SELECT`, `EXTEND`, `SET`, `DROP`, `AS`, `AGGREGATE ... GROUP BY`, joins, set operations, `ORDER BY`, `LIMIT`, `OFFSET`, `TABLESAMPLE`, `PIVOT`, `UNPIVOT` |
+| `TABLESAMPLE` | after a table or a query in brackets: `n PERCENT`, `n ROWS` (the first n), `BUCKET x OUT \
+OF y`, `REPEATABLE (seed)` |
+| `\\|>` | `WHERE`, `SELECT`, `EXTEND`, `SET`, `DROP`, `AS`, `AGGREGATE ... GROUP BY`, joins, set \
+operations, `ORDER BY`, `LIMIT`, `OFFSET`, `TABLESAMPLE`, `PIVOT`, `UNPIVOT` |
 | hints, `SORT BY`, `DISTRIBUTE BY`, `CLUSTER BY` | accepted and ignored: they change no answer |
 """
 
@@ -146,21 +170,33 @@ _QUERIES = """## Queries
 def render() -> str:
     """The page's text."""
     assert registered
-    return "\n".join([_INTRODUCTION, _casts(), _functions(), _others(), _aggregates(), _refused(), _QUERIES, _statements()])
+    return "\n".join(
+        [_INTRODUCTION, _casts(), _functions(), _others(), _aggregates(), _refused(), _QUERIES, _statements()]
+    )
 
 
 def _casts() -> str:
     lines = [
         "## Casts",
         "",
-        "A cast goes from the type of the row to the type of the column. Arrays, structs and maps are cast item by",
-        "item. A variant is cast to each of these types, and each of these types and arrays of them to variant.",
+        (
+            "A cast goes from the type of the row to the type of the column. Arrays, structs and maps are "
+            "cast item by"
+        ),
+        (
+            "item. A variant is cast to each of these types, and each of these types and arrays of them to "
+            "variant."
+        ),
         "",
     ]
     names = [type_text(kind).removesuffix("(10,2)") for kind in _PRIMITIVES]
     lines += ["| from \\ to | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]
     for source, name in zip(_PRIMITIVES, names, strict=True):
-        lines.append(f"| {name} | " + " | ".join("yes" if _is_cast(source, target) else "" for target in _PRIMITIVES) + " |")
+        lines.append(
+            f"| {name} | "
+            + " | ".join("yes" if _is_cast(source, target) else "" for target in _PRIMITIVES)
+            + " |"
+        )
     return "\n".join([*lines, ""])
 
 
@@ -176,8 +212,14 @@ def _functions() -> str:
     lines = [
         "## Functions",
         "",
-        "`T`: any type, the same for each `T`. `any`: any type, also a different one for each argument. `...`: more",
-        "arguments of the same kind. An argument of another type is cast as Spark casts it. A type after `=` must be",
+        (
+            "`T`: any type, the same for each `T`. `any`: any type, also a different one for each argument. "
+            "`...`: more"
+        ),
+        (
+            "arguments of the same kind. An argument of another type is cast as Spark casts it. A type "
+            "after `=` must be"
+        ),
         "given exactly. A NULL without a type becomes what Spark makes of it. `collection`: an array or map.",
         "",
     ]
@@ -200,9 +242,14 @@ def _functions() -> str:
 def _shown(pattern: str) -> str:
     if pattern.startswith("="):
         return "=" + _shown(pattern[1:])
-    return {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "K": "T", "V": "T"}.get(pattern, pattern).replace(
-        "<", "\\<"
-    )
+    return {
+        "byte": "tinyint",
+        "short": "smallint",
+        "integer": "int",
+        "long": "bigint",
+        "K": "T",
+        "V": "T",
+    }.get(pattern, pattern).replace("<", "\\<")
 
 
 def _others() -> str:
@@ -216,7 +263,8 @@ A map of literals gives the options: `to_json(s, map('dateFormat', 'dd.MM.yyyy')
 |---|---|
 | `from_json`, `to_json`, `from_csv`, `to_csv` | `dateFormat`, `timestampFormat`, `timestampNTZFormat` |
 | `from_json`, `from_csv` | `mode`: `PERMISSIVE` |
-| `from_csv`, `to_csv`, `schema_of_csv` | `sep` or `delimiter`, `quote`, `escape`, `nullValue`, `ignoreLeadingWhiteSpace`, `ignoreTrailingWhiteSpace` |
+| `from_csv`, `to_csv`, `schema_of_csv` | `sep` or `delimiter`, `quote`, `escape`, `nullValue`, \
+`ignoreLeadingWhiteSpace`, `ignoreTrailingWhiteSpace` |
 | `to_csv` | `quoteAll` |
 
 The schema of `from_json` and `from_csv` is a text literal, or `schema_of_json` or `schema_of_csv` of a text
@@ -225,10 +273,13 @@ literal. It has no field `_corrupt_record`, which Spark fills with the text of a
 Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
 
 A pattern for dates and times is a literal. Writing knows the fields
-`G GG GGG GGGG yyyy yy y` and `Q` to `QQQQ`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DD DDD E EE EEE EEEE F a h hh H HH k kk K KK m mm s ss`,
+`G GG GGG GGGG yyyy yy y` and `Q` to `QQQQ`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DD DDD E EE EEE EEEE F a \
+h hh H HH k kk K KK m mm s ss`,
 `S` to `SSSSSSSSS`, `X` to `XXXXX`, `x` to `xxxxx`, `Z ZZ ZZZ ZZZZ O OOOO VV z zz zzz zzzz`, reading knows
-`yyyy yy y`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DDD a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, `X XX XXX Z`,
-and optional parts in brackets. A name of a zone (`z`) is refused in the years in which daylight saving time is
+`yyyy yy y`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DDD a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, \
+`X XX XXX Z`,
+and optional parts in brackets. A name of a zone (`z`) is refused in the years in which daylight saving time \
+is
 not told by the offsets of January and July, and in the few zones that have no such years.
 """
 
@@ -248,7 +299,9 @@ def _refused() -> str:
     for name, reason in sorted(NOT_HERE.items()):
         reasons.setdefault(reason, []).append(f"`{name}`")
     lines = [f"| {reason} | {', '.join(names)} |" for reason, names in reasons.items()]
-    return "\n".join(["## Functions of Spark that are refused", "", "| reason | functions |", "|---|---|", *lines, ""])
+    return "\n".join(
+        ["## Functions of Spark that are refused", "", "| reason | functions |", "|---|---|", *lines, ""]
+    )
 
 
 def _statements() -> str:

@@ -18,19 +18,31 @@ STATEMENTS = (
     "DELETE FROM {t} WHERE CASE WHEN p = 1 THEN id ELSE 0 END BETWEEN 1 AND 2",
     "UPDATE {t} SET s = upper(s), p = p + 1 WHERE id BETWEEN 2 AND 3",
     "UPDATE {t} AS x SET x.s = concat(x.s, '!') WHERE x.p = 1 OR x.s LIKE 'c%'",
-    "MERGE INTO {t} AS t USING {s} AS s ON t.id = s.id AND t.p < 3 WHEN MATCHED AND s.p > 1 THEN UPDATE SET t.s = s.s "
-    "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (s.id, s.p, s.s)",
-    "MERGE INTO {t} AS t USING {s} AS s ON t.id = s.id WHEN NOT MATCHED AND s.p > 0 THEN INSERT * "
-    "WHEN NOT MATCHED BY SOURCE AND t.id > 2 THEN UPDATE SET p = t.p * 2",
+    (
+        "MERGE INTO {t} AS t USING {s} AS s ON t.id = s.id AND t.p < 3 WHEN MATCHED AND s.p > 1 THEN UPDATE"
+        " SET t.s = s.s WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (s.id, s.p,"
+        " s.s)"
+    ),
+    (
+        "MERGE INTO {t} AS t USING {s} AS s ON t.id = s.id WHEN NOT MATCHED AND s.p > 0 THEN INSERT * "
+        "WHEN NOT MATCHED BY SOURCE AND t.id > 2 THEN UPDATE SET p = t.p * 2"
+    ),
     "INSERT INTO {t} (id, p, s) VALUES (9, 9, 'z'), (10, 10, 'y')",
     "INSERT INTO {t} SELECT id + 10 AS id, p, s FROM {s} WHERE id < 3",
     "INSERT OVERWRITE {t} SELECT id, p, s FROM {s}",
-    "INSERT INTO {t} SELECT CAST(count(*) AS BIGINT) AS id, max(a.p) AS p, a.s FROM {s} AS a JOIN {s} AS b ON a.id = b.id "
-    "GROUP BY a.s HAVING count(*) > 0 ORDER BY s DESC LIMIT 3",
-    "INSERT INTO {t} WITH c AS (SELECT id, p, s FROM {s} WHERE p IN (1, 2)), d AS (SELECT * FROM c) "
-    "SELECT id, p, trim(BOTH 'a' FROM s) AS s FROM d UNION ALL SELECT id, p, s FROM c WHERE NOT (p = 1)",
+    (
+        "INSERT INTO {t} SELECT CAST(count(*) AS BIGINT) AS id, max(a.p) AS p, a.s FROM {s} AS a JOIN {s} AS"
+        " b ON a.id = b.id GROUP BY a.s HAVING count(*) > 0 ORDER BY s DESC LIMIT 3"
+    ),
+    (
+        "INSERT INTO {t} WITH c AS (SELECT id, p, s FROM {s} WHERE p IN (1, 2)), d AS (SELECT * FROM c) "
+        "SELECT id, p, trim(BOTH 'a' FROM s) AS s FROM d UNION ALL SELECT id, p, s FROM c WHERE NOT (p = 1)"
+    ),
     "INSERT INTO {t} REPLACE WHERE p = 2 AND id > 0 SELECT id, 2 AS p, s FROM {s} WHERE id > 2",
-    "CREATE OR REPLACE TABLE {t} (id BIGINT, p INT NOT NULL, s STRING COMMENT 'text') USING delta PARTITIONED BY (p)",
+    (
+        "CREATE OR REPLACE TABLE {t} (id BIGINT, p INT NOT NULL, s STRING COMMENT 'text') USING delta"
+        " PARTITIONED BY (p)"
+    ),
     "ALTER TABLE {t} ADD COLUMNS (x INT COMMENT 'new', y STRING)",
     "ALTER TABLE {t} SET TBLPROPERTIES ('delta.appendOnly' = 'false', 'a.b' = 'c')",
 )
@@ -42,7 +54,12 @@ def broken(statements: tuple[str, ...], seed: int, per_statement: int) -> Iterat
     random_ = random.Random(seed)
     for statement in statements:
         tokens = _tokens(statement)
-        forms = [*_truncated(statement, tokens), *_without(statement, tokens), *_doubled(statement, tokens), *_swapped(statement, tokens)]
+        forms = [
+            *_truncated(statement, tokens),
+            *_without(statement, tokens),
+            *_doubled(statement, tokens),
+            *_swapped(statement, tokens),
+        ]
         forms += [f"{statement} {word}" for word in TRAILING]
         yield from random_.sample(forms, min(per_statement, len(forms)))
 

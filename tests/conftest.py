@@ -11,7 +11,9 @@ from spark_session import IGNORED, spark
 __all__ = ["spark"]
 
 # Two cores shared with other work: a slow example is no error, a non-deterministic one is.
-settings.register_profile("suite", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "suite", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("suite")
 
 
@@ -25,7 +27,9 @@ def arrow_sources(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "spark: needs a Spark session; given to every test that does")
-    config.addinivalue_line("markers", "slow: left out by `make test-quick`; given to the tests of slow_tests.txt")
+    config.addinivalue_line(
+        "markers", "slow: left out by `make test-quick`; given to the tests of slow_tests.txt"
+    )
     for ignored in IGNORED:
         config.addinivalue_line("filterwarnings", ignored)
 

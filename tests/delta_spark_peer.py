@@ -53,7 +53,11 @@ def answer(spark: Any, question: dict[str, Any]) -> Any:
 
 def streamed(spark: Any, question: dict[str, Any]) -> str:
     frame = spark.readStream.format("delta").options(**question["options"]).load(question["stream"])
-    writer = frame.writeStream.format("delta").option("checkpointLocation", question["checkpoint"]).trigger(availableNow=True)
+    writer = (
+        frame.writeStream.format("delta")
+        .option("checkpointLocation", question["checkpoint"])
+        .trigger(availableNow=True)
+    )
     query = writer.start(question["into"])
     query.awaitTermination()
     return str(query.id)

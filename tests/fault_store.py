@@ -25,9 +25,15 @@ class FaultStore:
         self.before_put: Callable[[str], None] | None = None
         self._lock = threading.Lock()
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
+    def list_from(
+        self, prefix: str, start_after: str | None, recursive: bool
+    ) -> Iterable[tuple[str, int, int]]:
         with self._lock:
-            return [(path, len(data), modified) for path, (data, modified) in self.objects.items() if path.startswith(prefix)]
+            return [
+                (path, len(data), modified)
+                for path, (data, modified) in self.objects.items()
+                if path.startswith(prefix)
+            ]
 
     def head(self, path: str) -> tuple[int, int] | None:
         with self._lock:
@@ -77,4 +83,6 @@ class FaultStore:
 
     @property
     def commits(self) -> list[str]:
-        return sorted(path for path in self.objects if path.startswith("_delta_log/") and path.endswith(".json"))
+        return sorted(
+            path for path in self.objects if path.startswith("_delta_log/") and path.endswith(".json")
+        )

@@ -37,11 +37,20 @@ class GoogleStub:
             status, headers, answer = self._error("404 Not Found", "NoSuchBucket")
         else:
             with self._lock:
-                status, headers, answer = self._handle(environ, name, {key: values[0] for key, values in query.items()}, body)
-        start_response(status, [("Content-Length", str(len(answer))), *headers] if "Content-Length" not in dict(headers) else headers)
+                status, headers, answer = self._handle(
+                    environ, name, {key: values[0] for key, values in query.items()}, body
+                )
+        start_response(
+            status,
+            [("Content-Length", str(len(answer))), *headers]
+            if "Content-Length" not in dict(headers)
+            else headers,
+        )
         return [answer]
 
-    def _handle(self, environ: dict[str, Any], name: str, query: dict[str, str], body: bytes) -> tuple[str, list[tuple[str, str]], bytes]:
+    def _handle(
+        self, environ: dict[str, Any], name: str, query: dict[str, str], body: bytes
+    ) -> tuple[str, list[tuple[str, str]], bytes]:
         method = environ["REQUEST_METHOD"]
         if method == "GET" and not name:
             return self._listing(query)
@@ -74,7 +83,11 @@ class GoogleStub:
 
     def _get(self, method: str, name: str, wanted: str | None) -> tuple[str, list[tuple[str, str]], bytes]:
         body, changed, generation = self.objects[name]
-        headers = [("ETag", _tag(body)), ("Last-Modified", formatdate(changed, usegmt=True)), ("x-goog-generation", str(generation))]
+        headers = [
+            ("ETag", _tag(body)),
+            ("Last-Modified", formatdate(changed, usegmt=True)),
+            ("x-goog-generation", str(generation)),
+        ]
         if method == "HEAD":
             return "200 OK", [*headers, ("Content-Length", str(len(body)))], b""
         if wanted is None:
@@ -85,7 +98,11 @@ class GoogleStub:
         end = min(int(match[2]) + 1, len(body)) if match[1] and match[2] else len(body)
         if start >= len(body):
             return self._error("416 Range Not Satisfiable", "InvalidRange")
-        return "206 Partial Content", [*headers, ("Content-Range", f"bytes {start}-{end - 1}/{len(body)}")], body[start:end]
+        return (
+            "206 Partial Content",
+            [*headers, ("Content-Range", f"bytes {start}-{end - 1}/{len(body)}")],
+            body[start:end],
+        )
 
     def _listing(self, query: dict[str, str]) -> tuple[str, list[tuple[str, str]], bytes]:
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter")
@@ -103,10 +120,19 @@ class GoogleStub:
                 break
             body, changed, _ = self.objects[name]
             when = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(changed))
-            found.append(f"<Contents><Key>{escape(name)}</Key><Size>{len(body)}</Size><LastModified>{when}</LastModified></Contents>")
+            found.append(
+                f"<Contents><Key>{escape(name)}</Key><Size>{len(body)}</Size>"
+                f"<LastModified>{when}</LastModified></Contents>"
+            )
             last = name
-        prefixes = "".join(f"<CommonPrefixes><Prefix>{escape(each)}</Prefix></CommonPrefixes>" for each in folders)
-        return "200 OK", [], f"<ListBucketResult>{''.join(found)}{prefixes}{token}</ListBucketResult>".encode()
+        prefixes = "".join(
+            f"<CommonPrefixes><Prefix>{escape(each)}</Prefix></CommonPrefixes>" for each in folders
+        )
+        return (
+            "200 OK",
+            [],
+            f"<ListBucketResult>{''.join(found)}{prefixes}{token}</ListBucketResult>".encode(),
+        )
 
     def _error(self, status: str, code: str) -> tuple[str, list[tuple[str, str]], bytes]:
         return status, [], f"<Error><Code>{quote(code)}</Code></Error>".encode()

@@ -14,7 +14,11 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parent
-NAMES = tuple(line for line in (TESTS / "golden_tables.txt").read_text(encoding="utf-8").splitlines() if not line.startswith("#"))
+NAMES = tuple(
+    line
+    for line in (TESTS / "golden_tables.txt").read_text(encoding="utf-8").splitlines()
+    if not line.startswith("#")
+)
 
 
 def folder(named: str | None, checkout: Path) -> Path:
@@ -26,7 +30,8 @@ def folder(named: str | None, checkout: Path) -> Path:
     missing = [name for name in NAMES if not (Path(named) / name).is_dir()]
     if missing:
         raise FileNotFoundError(
-            f"DELTAIC_GOLDEN={named} lacks {len(missing)} tables, the first {missing[0]}: fetch_golden_tables.py gets them"
+            f"DELTAIC_GOLDEN={named} lacks {len(missing)} tables, the first {missing[0]}:"
+            " fetch_golden_tables.py gets them"
         )
     return Path(named).resolve()
 

@@ -66,7 +66,10 @@ class Delete:
 def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -> Table:
     """The table with one more snapshot, in which these deletes are added: a new metadata file, which no
     catalog knows."""
-    folder, document = folder_of(table), json.loads(Path(table.metadata_location.removeprefix("file://")).read_text())
+    folder, document = (
+        folder_of(table),
+        json.loads(Path(table.metadata_location.removeprefix("file://")).read_text()),
+    )
     sequence_number = document.get("last-sequence-number", 0) + 1
     snapshot_id, io = 1000 + sequence_number, table.io
     spec = table.spec()
@@ -80,9 +83,13 @@ def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -
                 bounds = {PATH_ID: referenced.encode()} if referenced else None
                 found = DataFile.from_args(
                     _table_format_version=3,
-                    content=DataFileContent.EQUALITY_DELETES if delete.kind == "equality" else DataFileContent.POSITION_DELETES,
+                    content=DataFileContent.EQUALITY_DELETES
+                    if delete.kind == "equality"
+                    else DataFileContent.POSITION_DELETES,
                     file_path=path.as_uri(),
-                    file_format=FileFormat.PUFFIN if delete.kind == "vector" else FileFormat[delete.file_format],
+                    file_format=FileFormat.PUFFIN
+                    if delete.kind == "vector"
+                    else FileFormat[delete.file_format],
                     partition=source.partition if delete.partition is None else Record(delete.partition),
                     record_count=count,
                     file_size_in_bytes=size,
@@ -98,16 +105,26 @@ def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -
                         _table_format_version=3,
                         status=ManifestEntryStatus.ADDED,
                         snapshot_id=snapshot_id,
-                        sequence_number=sequence_number if delete.sequence_number is None else delete.sequence_number,
+                        sequence_number=sequence_number
+                        if delete.sequence_number is None
+                        else delete.sequence_number,
                         file_sequence_number=sequence_number,
                         data_file=found,
                     )
                 )
     manifest = folder / "metadata" / f"deletes-{sequence_number}.avro"
-    meta = {"schema": table.schema().model_dump_json(), "partition-spec": "[]", "partition-spec-id": str(spec.spec_id)}
+    meta = {
+        "schema": table.schema().model_dump_json(),
+        "partition-spec": "[]",
+        "partition-spec-id": str(spec.spec_id),
+    }
     schema = manifest_entry_schema_with_data_file(3, data_file)
     with AvroOutputFile(
-        io.new_output(manifest.as_uri()), schema, "manifest_entry", record_schema=schema, metadata={**meta, "content": "deletes"}
+        io.new_output(manifest.as_uri()),
+        schema,
+        "manifest_entry",
+        record_schema=schema,
+        metadata={**meta, "content": "deletes"},
     ) as out:
         out.write_block(entries)
     added = ManifestFile.from_args(
@@ -129,7 +146,10 @@ def with_deletes(table: Table, deletes: Sequence[Delete], *, version: int = 2) -
     manifests = [*(before.manifests(io) if before else []), added]
     listing = folder / "metadata" / f"snap-{sequence_number}.avro"
     with AvroOutputFile(
-        io.new_output(listing.as_uri()), MANIFEST_LIST_FILE_SCHEMAS[2], "manifest_file", metadata={"format-version": str(version)}
+        io.new_output(listing.as_uri()),
+        MANIFEST_LIST_FILE_SCHEMAS[2],
+        "manifest_file",
+        metadata={"format-version": str(version)},
     ) as out:
         out.write_block(manifests)
     snapshot = {
@@ -187,7 +207,11 @@ def with_foreign_file(table: Table, data: list[dict[str, Any]], name: str = "for
 def _data_files(table: Table) -> list[DataFile]:
     snapshot = table.current_snapshot()
     assert snapshot is not None
-    found = [entry.data_file for manifest in snapshot.manifests(table.io) for entry in manifest.fetch_manifest_entry(table.io)]
+    found = [
+        entry.data_file
+        for manifest in snapshot.manifests(table.io)
+        for entry in manifest.fetch_manifest_entry(table.io)
+    ]
     return [each for each in found if each.content == DataFileContent.DATA]
 
 
@@ -205,7 +229,12 @@ def _written(path: Path, delete: Delete) -> list[tuple[Path, int, list[Blob]]]:
             framed = struct.pack(">I", len(bitmap)) + bitmap + struct.pack(">I", zlib.crc32(bitmap))
             blobs.append((referenced, len(data), len(framed), len(positions)))
             properties = {"referenced-data-file": referenced, "cardinality": str(len(positions))}
-            blob = {"type": "deletion-vector-v1", "fields": [POSITION_ID], "snapshot-id": -1, "sequence-number": -1}
+            blob = {
+                "type": "deletion-vector-v1",
+                "fields": [POSITION_ID],
+                "snapshot-id": -1,
+                "sequence-number": -1,
+            }
             footer.append({**blob, "offset": len(data), "length": len(framed), "properties": properties})
             data += framed
         payload = json.dumps({"blobs": footer}).encode()

@@ -20,7 +20,9 @@ def memory_store() -> Store:
     return Store(f"memory://{uuid.uuid4().hex}/table")
 
 
-def adds(*paths: str, month: str | None = None, ids: tuple[int, int] | None = None, data_change: bool = True) -> pa.Table:
+def adds(
+    *paths: str, month: str | None = None, ids: tuple[int, int] | None = None, data_change: bool = True
+) -> pa.Table:
     """add actions; `ids`: minimum and maximum of the column id."""
     stats: dict[str, Any] = {"numRecords": 10}
     if ids is not None:
@@ -40,7 +42,9 @@ def adds(*paths: str, month: str | None = None, ids: tuple[int, int] | None = No
 
 
 def create(store: Store, *, partitioned: bool = False, properties: dict[str, Any] | None = None) -> Snapshot:
-    protocol, metadata = new_table("id bigint, month string", partition_columns=["month"] if partitioned else None, properties=properties)
+    protocol, metadata = new_table(
+        "id bigint, month string", partition_columns=["month"] if partitioned else None, properties=properties
+    )
     transaction = Transaction(None, "CREATE TABLE", {}, store=store)
     transaction.set_protocol(protocol)
     transaction.set_metadata(metadata)
@@ -48,7 +52,9 @@ def create(store: Store, *, partitioned: bool = False, properties: dict[str, Any
 
 
 def append(snapshot: Snapshot, *paths: str, options: CommitOptions | None = None, **details: Any) -> Snapshot:
-    transaction = Transaction(snapshot, "WRITE", {"mode": "Append", "partitionBy": []}, options, sleep=lambda _: None)
+    transaction = Transaction(
+        snapshot, "WRITE", {"mode": "Append", "partitionBy": []}, options, sleep=lambda _: None
+    )
     transaction.add(adds(*paths, **details))
     return transaction.commit({"num_files": len(paths)})
 
@@ -65,11 +71,15 @@ def remove(transaction: Transaction, snapshot: Snapshot, *names: str, data_chang
 
 
 def month_is(snapshot: Snapshot, month: str) -> _core.Predicate:
-    return _core.Predicate.from_json(json.dumps({"op": "=", "column": ["month"], "literal": month}), snapshot.table_schema)
+    return _core.Predicate.from_json(
+        json.dumps({"op": "=", "column": ["month"], "literal": month}), snapshot.table_schema
+    )
 
 
 def id_below(snapshot: Snapshot, limit: int) -> _core.Predicate:
-    return _core.Predicate.from_json(json.dumps({"op": "<", "column": ["id"], "literal": str(limit)}), snapshot.table_schema)
+    return _core.Predicate.from_json(
+        json.dumps({"op": "<", "column": ["id"], "literal": str(limit)}), snapshot.table_schema
+    )
 
 
 def commit_lines(store: Store, version: int) -> list[dict[str, Any]]:

@@ -47,12 +47,22 @@ class NumberedStore:
         if failing and self.error is not None:
             raise self.error(f"failed after the deed: {path}")
         if failing:
-            raise TimeoutError(f"no answer for {path}") if self.fault == "lost" else OSError(f"failed after the deed: {path}")
+            raise (
+                TimeoutError(f"no answer for {path}")
+                if self.fault == "lost"
+                else OSError(f"failed after the deed: {path}")
+            )
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
+    def list_from(
+        self, prefix: str, start_after: str | None, recursive: bool
+    ) -> Iterable[tuple[str, int, int]]:
         failing = self._begin("list", prefix)
         with self._lock:
-            found = [(path, len(data), modified) for path, (data, modified) in self.objects.items() if path.startswith(prefix)]
+            found = [
+                (path, len(data), modified)
+                for path, (data, modified) in self.objects.items()
+                if path.startswith(prefix)
+            ]
         self._end(failing, prefix)
         return found
 
@@ -80,7 +90,11 @@ class NumberedStore:
                 self.objects[path] = (data, time.time_ns() // 1_000_000)
         # What fails after the deed is not known to the caller: the protocol's third answer.
         if failing:
-            raise self.error(f"failed after the deed: {path}") if self.error is not None else TimeoutError(f"no answer for {path}")
+            raise (
+                self.error(f"failed after the deed: {path}")
+                if self.error is not None
+                else TimeoutError(f"no answer for {path}")
+            )
         return not there
 
     def write(self, path: str, data: bytes) -> None:

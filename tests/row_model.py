@@ -35,7 +35,9 @@ def multiset(rows: Iterable[Row]) -> Counter[Any]:
 
 def arrow_rows(table: pa.Table) -> list[Row]:
     """Rows of an Arrow table as tuples in its order of columns."""
-    return list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table.num_columns else []
+    return (
+        list(zip(*(column.to_pylist() for column in table.columns), strict=True)) if table.num_columns else []
+    )
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,11 @@ def compare(column: str, operator: str, literal: str, value: Any) -> Condition:
 
     def holds(row: dict[str, Any]) -> bool | None:
         found = row[column]
-        return None if found is None else tests[operator](math.inf if isinstance(found, float) and math.isnan(found) else found)
+        return (
+            None
+            if found is None
+            else tests[operator](math.inf if isinstance(found, float) and math.isnan(found) else found)
+        )
 
     return Condition(lambda prefix: f"{prefix}`{column}` {operator} {literal}", holds)
 
@@ -124,7 +130,9 @@ class Model:
 
     def delete(self, condition: Condition | None) -> int:
         before = len(self.rows)
-        self.rows = [row for row in self.rows if condition is not None and condition.holds(self.named(row)) is not True]
+        self.rows = [
+            row for row in self.rows if condition is not None and condition.holds(self.named(row)) is not True
+        ]
         return before - len(self.rows)
 
     def _changed(self, row: Row, changes: Sequence[Change], source: dict[str, Any] | None = None) -> Row:
@@ -134,7 +142,10 @@ class Model:
 
     def update(self, changes: Sequence[Change], condition: Condition | None) -> int:
         chosen = [condition is None or condition.holds(self.named(row)) is True for row in self.rows]
-        self.rows = [self._changed(row, changes) if change else row for row, change in zip(self.rows, chosen, strict=True)]
+        self.rows = [
+            self._changed(row, changes) if change else row
+            for row, change in zip(self.rows, chosen, strict=True)
+        ]
         return sum(chosen)
 
     def is_ambiguous(self, source: Sequence[Row], key: str, clauses: Sequence[Clause]) -> bool:
@@ -145,7 +156,10 @@ class Model:
             return False
         position = self.columns.index(key)
         keys = Counter(row[position] for row in source if row[position] is not None)
-        return any(keys[row[position]] > 1 and any(clause.applies(self.named(row)) for clause in matched) for row in self.rows)
+        return any(
+            keys[row[position]] > 1 and any(clause.applies(self.named(row)) for clause in matched)
+            for row in self.rows
+        )
 
     def merge(self, source: Sequence[Row], key: str, clauses: Sequence[Clause]) -> Counter[str]:
         """MERGE ON t.key = s.key, where the source is not ambiguous. -> rows inserted, updated, deleted."""
@@ -168,11 +182,15 @@ class Model:
             else:
                 done["updated"] += 1
                 kept.append(
-                    tuple(other) if clause.action == "update_all" and other is not None else self._changed(row, clause.changes, incoming)
+                    tuple(other)
+                    if clause.action == "update_all" and other is not None
+                    else self._changed(row, clause.changes, incoming)
                 )
         for row in source:
             if row[position] is None or row[position] not in seen:
-                clause = next((c for c in clauses if c.kind == "not_matched" and c.applies(self.named(row))), None)
+                clause = next(
+                    (c for c in clauses if c.kind == "not_matched" and c.applies(self.named(row))), None
+                )
                 if clause is not None:
                     done["inserted"] += 1
                     kept.append(tuple(row))

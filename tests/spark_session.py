@@ -30,7 +30,11 @@ SETTINGS = {
 
 
 # PySpark's own: pandas 3 is newer than it says to support, and sockets to its workers close with the process.
-IGNORED = ("ignore::FutureWarning:pyspark", "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+IGNORED = (
+    "ignore::FutureWarning:pyspark",
+    "ignore::ResourceWarning",
+    "ignore::pytest.PytestUnraisableExceptionWarning",
+)
 
 
 REMOTE = "DELTAIC_TEST_REMOTE"
@@ -63,7 +67,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         yield from remote_session(sql.SparkSession, remote, str(tmp_path_factory.mktemp("warehouse")))
         return
     builder = sql.SparkSession.builder.master("local[2]").appName("deltaic-tests")
-    for name, value in {**SETTINGS, "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse"))}.items():
+    for name, value in {
+        **SETTINGS,
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+    }.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
@@ -83,6 +90,7 @@ def remote_session(sessions: Any, address: str, warehouse: str) -> Iterator[Any]
         if address.startswith("local") or name.startswith("spark.sql."):
             builder = builder.config(name, value)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # settings of the server that it does not change any more
+        # Settings of the server that it does not change any more.
+        warnings.simplefilter("ignore", UserWarning)
         session = builder.getOrCreate()
     yield session

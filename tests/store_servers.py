@@ -77,7 +77,9 @@ class Server:
 
     def __enter__(self) -> Server:
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
-        self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
         self._thread.start()
         return self
 
@@ -118,7 +120,9 @@ class Server:
         request = Request(environ["REQUEST_METHOD"], *place, environ.get("HTTP_RANGE"), target=target)
         with self._lock:
             self.requests.append(request)
-            fault = next((each for each in self.faults if each.hits < each.times and each.matches(request)), None)
+            fault = next(
+                (each for each in self.faults if each.hits < each.times and each.matches(request)), None
+            )
             if fault is not None:
                 fault.hits += 1
         if self.delay:
@@ -130,7 +134,8 @@ class Server:
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             status, code = _REFUSALS[kind]
             start_response(status, [("Content-Type", "application/xml")])
-            return [f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>by script</Message></Error>".encode()]
+            text = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>by script</Message></Error>"
+            return [text.encode()]
         if kind == "blind":
             environ.pop("HTTP_IF_NONE_MATCH", None)
         if kind == "slow":
@@ -207,7 +212,9 @@ def moto_s3() -> Iterator[S3]:
         found = S3(server)
         scope = f"{KEY}/20260101/us-east-1/s3/aws4_request"
         signed = f"AWS4-HMAC-SHA256 Credential={scope}, SignedHeaders=host, Signature=0"
-        made = urllib.request.Request(f"{server.url}/{found.bucket}", method="PUT", headers={"Authorization": signed})
+        made = urllib.request.Request(
+            f"{server.url}/{found.bucket}", method="PUT", headers={"Authorization": signed}
+        )
         urllib.request.urlopen(made).close()
         yield found
 
@@ -220,13 +227,20 @@ def google() -> Iterator[Server]:
 
 
 def google_place(server: Server) -> Place:
-    account = {"gcs_base_url": server.url, "disable_oauth": True, "client_email": "", "private_key": "", "private_key_id": ""}
+    account = {
+        "gcs_base_url": server.url,
+        "disable_oauth": True,
+        "client_email": "",
+        "private_key": "",
+        "private_key_id": "",
+    }
     options = {"google_service_account_key": json.dumps(account), "allow_http": "true"}
     return Place(f"gs://tables/{uuid.uuid4().hex[:8]}", options, server)
 
 
 AZURE_ACCOUNT = "devstoreaccount1"
-AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="  # the emulator's, known to all
+# The emulator's, known to all.
+AZURE_KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 
 
 class AzuriteError(Exception):

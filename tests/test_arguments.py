@@ -100,7 +100,9 @@ def test_a_column_may_have_another_encoding_than_the_rest(table):
 def test_a_schema_comes_from_whatever_has_one(tmp_path):
     import polars as pl
 
-    for number, given in enumerate((ROWS, ROWS.schema, pl.DataFrame(ROWS), ROWS.to_pandas(), deltaic.Schema.from_arrow(ROWS.schema))):
+    for number, given in enumerate(
+        (ROWS, ROWS.schema, pl.DataFrame(ROWS), ROWS.to_pandas(), deltaic.Schema.from_arrow(ROWS.schema))
+    ):
         assert deltaic.DeltaTable.create(tmp_path / str(number), given).schema.names == ["id", "name"]
 
 
@@ -108,7 +110,8 @@ def test_an_iterator_that_was_read_before_is_an_error_and_not_no_names(tmp_path:
     rows = pa.table({"a": [1], "b": [2]})
     table = deltaic.write(tmp_path / "t", rows, partition_by=(name for name in ["a"]))
     assert table.metadata.partition_columns == ("a",)
-    assert table.scan(name for name in ["b", "a"]).to_arrow().to_pylist() == [{"b": 2, "a": 1}]  # type: ignore[arg-type]
+    scan = table.scan(name for name in ["b", "a"])  # type: ignore[arg-type]
+    assert scan.to_arrow().to_pylist() == [{"b": 2, "a": 1}]
     table.vacuum(keep_versions=iter([0]), dry_run=True)
     read = iter(["a"])
     list(read)

@@ -38,7 +38,12 @@ def table(tmp_path: Path) -> Path:
 
 
 def rows(start: int) -> pa.Table:
-    return pa.table({"id": pa.array(range(start, start + 10), pa.int64()), "word": [f"w{at}" for at in range(start, start + 10)]})
+    return pa.table(
+        {
+            "id": pa.array(range(start, start + 10), pa.int64()),
+            "word": [f"w{at}" for at in range(start, start + 10)],
+        }
+    )
 
 
 def read(place: Path) -> list[Any]:
@@ -98,9 +103,14 @@ def test_bits_of_the_log(table: Path, pattern: str) -> None:
         for bit in chance.sample(range(8 * len(content)), FLIPS):
             path.write_bytes(flip(content, bit))
             try:
-                assert read(table) == expected, (path.name, bit // 8, content[max(bit // 8 - 40, 0) : bit // 8 + 40])
+                assert read(table) == expected, (
+                    path.name,
+                    bit // 8,
+                    content[max(bit // 8 - 40, 0) : bit // 8 + 40],
+                )
             except DeltaError:
                 refused += 1
         path.write_bytes(content)
-    assert refused > 0 or pattern in ("_last_checkpoint", "*.checkpoint.parquet")  # a broken one is passed over
+    # A broken one is passed over.
+    assert refused > 0 or pattern in ("_last_checkpoint", "*.checkpoint.parquet")
     assert read(table) == expected

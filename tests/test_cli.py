@@ -18,7 +18,9 @@ import pytest
 import deltaic
 
 
-def run(*arguments: str, code: int = 0, columns: int = 200, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+def run(
+    *arguments: str, code: int = 0, columns: int = 200, stdin: str | None = None
+) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [sys.executable, "-m", "deltaic.cli", *arguments],
         capture_output=True,
@@ -37,15 +39,25 @@ def run_json(*arguments: str) -> Any:
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    data = pa.table({"id": list(range(20)), "name": [f"n[{number}]" for number in range(20)], "part": [number % 2 for number in range(20)]})
-    table = deltaic.write(tmp_path / "t", data, partition_by="part", properties={"delta.enableDeletionVectors": True})
+    data = pa.table(
+        {
+            "id": list(range(20)),
+            "name": [f"n[{number}]" for number in range(20)],
+            "part": [number % 2 for number in range(20)],
+        }
+    )
+    table = deltaic.write(
+        tmp_path / "t", data, partition_by="part", properties={"delta.enableDeletionVectors": True}
+    )
     table.delete("id = 3")
     return str(tmp_path / "t")
 
 
 def test_a_look_at_a_table_imports_neither_arrow_nor_a_parser(path: str) -> None:
     heavy = ("pyarrow", "numpy", "duckdb", "sqlglot")
-    code = f"import sys; sys.argv = ['deltaic', 'show', {path!r}]\nfrom deltaic.cli import main\ntry: main()\n"
+    code = (
+        f"import sys; sys.argv = ['deltaic', 'show', {path!r}]\nfrom deltaic.cli import main\ntry: main()\n"
+    )
     code += f"finally: print([name for name in {heavy} if name in sys.modules], file=sys.stderr)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
     assert done.stderr.strip() == "[]"
@@ -88,8 +100,15 @@ def test_history_can_be_read_in_80_columns(path: str) -> None:
 def test_control_characters_are_shown_and_not_sent(tmp_path: Path) -> None:
     hostile = "a\x1b[2Jb\x9bc\u202ed\re"
     path = str(tmp_path / "t")
-    deltaic.write(path, pa.table({"n\x1b]0;x\x07": [hostile]}), properties={"delta.columnMapping.mode": "name"})
-    for arguments in (["head", path], ["head", path, "--json"], ["sql", f"SELECT * FROM delta.`{path}`"], ["show", path]):
+    deltaic.write(
+        path, pa.table({"n\x1b]0;x\x07": [hostile]}), properties={"delta.columnMapping.mode": "name"}
+    )
+    for arguments in (
+        ["head", path],
+        ["head", path, "--json"],
+        ["sql", f"SELECT * FROM delta.`{path}`"],
+        ["show", path],
+    ):
         shown = run(*arguments).stdout
         assert not set("\x1b\x9b\u202e\r\x07") & set(shown), arguments
     assert r"a\x1b[2Jb\x9bc\u202ed\re" in run("head", path).stdout
@@ -119,7 +138,12 @@ def test_optimize_and_vacuum(path: str) -> None:
 
 
 def test_vacuum_with_an_inventory(path: str, tmp_path: Path) -> None:
-    columns = {"path": [f"{path}/lost.parquet"], "length": [1], "isDir": [False], "modificationTime": [1_600_000_000_000]}
+    columns = {
+        "path": [f"{path}/lost.parquet"],
+        "length": [1],
+        "isDir": [False],
+        "modificationTime": [1_600_000_000_000],
+    }
     pq.write_table(pa.table(columns), tmp_path / "inventory.parquet")
     found = run_json("vacuum", path, "--dry-run", "--inventory", str(tmp_path / "inventory.parquet"))
     assert [file["path"] for file in found] == ["lost.parquet"]
@@ -130,7 +154,12 @@ def test_optimize_takes_a_size_and_clusters(path: str, tmp_path: Path) -> None:
     assert "--target-size: not a size" in run("optimize", path, "--target-size", "many", code=1).stderr
     clustered = str(tmp_path / "c")
     for number in range(2):
-        deltaic.write(clustered, pa.table({"id": [number, number + 5]}), mode="append", cluster_by="id" if number == 0 else None)
+        deltaic.write(
+            clustered,
+            pa.table({"id": [number, number + 5]}),
+            mode="append",
+            cluster_by="id" if number == 0 else None,
+        )
     assert run_json("optimize", clustered, "--cluster")["num_files_removed"] == 2
     assert run("optimize", path, "--cluster", "--purge", code=2).stderr != ""
     assert run("optimize", clustered, "--cluster", "--where", "id = 1", code=2).stderr != ""
@@ -138,14 +167,18 @@ def test_optimize_takes_a_size_and_clusters(path: str, tmp_path: Path) -> None:
 
 def test_sql(path: str) -> None:
     assert run_json("sql", f"SELECT count(*) AS n FROM delta.`{path}`") == [{"n": 19}]
-    assert run_json("sql", "SELECT max(id) AS m FROM t VERSION AS OF 0", "--table", f"t={path}") == [{"m": 19}]
+    assert run_json("sql", "SELECT max(id) AS m FROM t VERSION AS OF 0", "--table", f"t={path}") == [
+        {"m": 19}
+    ]
     assert run_json("sql", f"DELETE FROM delta.`{path}` WHERE id < 2") == [{"num_affected_rows": 2}]
     assert run_json("sql", "SELECT 1 AS a WHERE 1 = 0") == []
     limited = run("sql", f"SELECT id FROM delta.`{path}`", "--limit", "5")
     assert len(limited.stdout.strip().splitlines()) == 7
     assert "first 5 rows" in limited.stderr
     for arguments in (["sql", "-"], ["sql"]):
-        assert json.loads(run(*arguments, "--json", stdin=f"SELECT min(id) AS m FROM delta.`{path}`\n").stdout) == [{"m": 2}]
+        assert json.loads(
+            run(*arguments, "--json", stdin=f"SELECT min(id) AS m FROM delta.`{path}`\n").stdout
+        ) == [{"m": 2}]
 
 
 def test_pipes_are_utf_8(tmp_path: Path) -> None:
@@ -157,10 +190,12 @@ def test_pipes_are_utf_8(tmp_path: Path) -> None:
 
 def test_json_of_awkward_values(path: str) -> None:
     statement = (
-        "SELECT CAST('NaN' AS DOUBLE) AS f, CAST(1.10 AS DECIMAL(5, 2)) AS d, X'00FF' AS b, DATE '2024-02-29' AS day, "
-        "array(1, NULL) AS a, NULL AS n"
+        "SELECT CAST('NaN' AS DOUBLE) AS f, CAST(1.10 AS DECIMAL(5, 2)) AS d, X'00FF' AS b, DATE '2024-02-29'"
+        " AS day, array(1, NULL) AS a, NULL AS n"
     )
-    assert run_json("sql", statement) == [{"f": "nan", "d": "1.10", "b": "AP8=", "day": "2024-02-29", "a": [1, None], "n": None}]
+    assert run_json("sql", statement) == [
+        {"f": "nan", "d": "1.10", "b": "AP8=", "day": "2024-02-29", "a": [1, None], "n": None}
+    ]
 
 
 @pytest.mark.parametrize("missing", ["typer", "rich"])
@@ -168,7 +203,10 @@ def test_without_its_libraries_the_command_says_what_to_install(missing: str) ->
     code = f"import sys; sys.modules[{missing!r}] = None; from deltaic.cli import main; main()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == f"the command deltaic needs {missing}, which is not installed: pip install 'deltaic[cli]'\n"
+    assert (
+        done.stderr
+        == f"the command deltaic needs {missing}, which is not installed: pip install 'deltaic[cli]'\n"
+    )
 
 
 def test_an_error_of_the_table_is_one_line_and_code_1(path: str, tmp_path: Path) -> None:
@@ -179,7 +217,10 @@ def test_an_error_of_the_table_is_one_line_and_code_1(path: str, tmp_path: Path)
     assert "nobody" in run("head", path, "--where", "nobody = 1", code=1).stderr
 
 
-@pytest.mark.parametrize("arguments", [["shwo"], ["head"], ["head", "x", "--number", "many"], ["sql", "SELECT 1", "--table", "nonsense"]])
+@pytest.mark.parametrize(
+    "arguments",
+    [["shwo"], ["head"], ["head", "x", "--number", "many"], ["sql", "SELECT 1", "--table", "nonsense"]],
+)
 def test_wrong_usage_is_code_2(arguments: list[str]) -> None:
     assert run(*arguments, code=2).stderr != ""
 
@@ -207,7 +248,10 @@ def test_log(path: str) -> None:
 
 def test_log_in_words(path: str) -> None:
     shown = run("log", path, "..1", "--limit", "1")
-    assert [line.strip() for line in shown.stdout.splitlines() if line.startswith("version")] == ["version 0", "version 1"]
+    assert [line.strip() for line in shown.stdout.splitlines() if line.startswith("version")] == [
+        "version 0",
+        "version 1",
+    ]
     assert "DELETE" in shown.stdout
     assert "id bigint" in shown.stdout
     assert "1 more files" in shown.stderr
@@ -215,7 +259,9 @@ def test_log_in_words(path: str) -> None:
     assert [line.split()[0] for line in lines] == ["remove", "add"]
 
 
-@pytest.mark.parametrize("versions", ["2", "99", "90..99", "0..2", "1..0", "x", "..", "-1", "0...1", "9" * 30])
+@pytest.mark.parametrize(
+    "versions", ["2", "99", "90..99", "0..2", "1..0", "x", "..", "-1", "0...1", "9" * 30]
+)
 def test_log_of_versions_that_are_not_there(path: str, versions: str) -> None:
     refused = run("log", path, "--", versions, code=1)
     assert "expected" in refused.stderr
@@ -231,15 +277,27 @@ def test_log_of_a_broken_commit(path: str) -> None:
 
 def test_inspect(path: str) -> None:
     found = run_json("inspect", path)
-    assert (found["version"], found["versions"], found["problem"], found["checkpoint"], found["hint"]) == (1, [0, 1], None, None, None)
+    assert (found["version"], found["versions"], found["problem"], found["checkpoint"], found["hint"]) == (
+        1,
+        [0, 1],
+        None,
+        None,
+        None,
+    )
     assert (found["files"], found["rows"], found["deletion_vectors"], found["tombstones"]) == (2, 19, 1, 1)
     assert {"name": "deletionVectors", "used": True, "writes": True} in found["features"]
     assert found["log"]["commits"]["files"] == 2
-    assert found["log"]["commits"]["bytes"] == sum(file.stat().st_size for file in Path(path, "_delta_log").glob("*.json"))
+    assert found["log"]["commits"]["bytes"] == sum(
+        file.stat().st_size for file in Path(path, "_delta_log").glob("*.json")
+    )
     assert found["size_in_bytes"] == sum(file["size"] for file in run_json("files", path))
     deltaic.DeltaTable(path).checkpoint()
     found = run_json("inspect", path)
-    assert (found["checkpoint"]["version"], found["checkpoint"]["kind"], found["checkpoint"]["commits_since"]) == (1, "classic", 0)
+    assert (
+        found["checkpoint"]["version"],
+        found["checkpoint"]["kind"],
+        found["checkpoint"]["commits_since"],
+    ) == (1, "classic", 0)
     assert (found["hint"], found["log"]["checkpoints"]["files"]) == (1, 1)
     text = run("inspect", path).stdout
     assert "deletionVectors" in text
@@ -248,7 +306,12 @@ def test_inspect(path: str) -> None:
 
 def test_inspect_a_table_that_cannot_be_read(path: str) -> None:
     commit = Path(path, "_delta_log", f"{2:020}.json")
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["fromTheFuture"], "writerFeatures": ["fromTheFuture"]}
+    protocol = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": ["fromTheFuture"],
+        "writerFeatures": ["fromTheFuture"],
+    }
     commit.write_text(json.dumps({"protocol": protocol}) + "\n")
     found = run_json("inspect", path)
     assert "fromTheFuture" in found["problem"]

@@ -32,7 +32,12 @@ COUNTER = -1
 
 
 def rows(*pairs: tuple[int, int]) -> pa.Table:
-    return pa.table({"id": pa.array([pair[0] for pair in pairs], pa.int64()), "n": pa.array([pair[1] for pair in pairs], pa.int64())})
+    return pa.table(
+        {
+            "id": pa.array([pair[0] for pair in pairs], pa.int64()),
+            "n": pa.array([pair[1] for pair in pairs], pa.int64()),
+        }
+    )
 
 
 def again(path: str, command: Any) -> int:
@@ -64,7 +69,9 @@ def work(path: str, writer: int, rounds: int) -> dict[str, Any]:
         source = rows((first + 1, number), (first + 5, number))
 
         def merge(table: DeltaTable, source: pa.Table = source) -> None:
-            table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+            table.merge(
+                source, "t.id = s.id"
+            ).when_matched_update_all().when_not_matched_insert_all().execute()
 
         conflicts += again(path, merge)
         own.update({first + 1: number, first + 5: number})
@@ -83,14 +90,21 @@ def check(path: str, done: list[dict[str, Any]]) -> None:
     ids = [entry["txnId"] for entry in table.history()]
     assert len(ids) == table.version + 1 == len(set(ids))
     # Every version can be read, and the counter never goes back.
-    values = [table.at(version).scan(["n"], f"id = {COUNTER}").to_arrow()["n"].to_pylist() for version in range(0, table.version + 1, 7)]
+    values = [
+        table.at(version).scan(["n"], f"id = {COUNTER}").to_arrow()["n"].to_pylist()
+        for version in range(0, table.version + 1, 7)
+    ]
     assert all(len(each) == 1 for each in values)
     assert values == sorted(values)
 
 
 @pytest.mark.parametrize("vectors", [True, False])
 def test_threads_that_change_one_table(tmp_path: Path, vectors: bool) -> None:
-    deltaic.write(tmp_path, rows((COUNTER, 0)), properties={"delta.enableDeletionVectors": vectors, "delta.checkpointInterval": 5})
+    deltaic.write(
+        tmp_path,
+        rows((COUNTER, 0)),
+        properties={"delta.enableDeletionVectors": vectors, "delta.checkpointInterval": 5},
+    )
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda writer: work(str(tmp_path), writer, 3), range(1, 5)))
     check(str(tmp_path), done)
@@ -99,10 +113,14 @@ def test_threads_that_change_one_table(tmp_path: Path, vectors: bool) -> None:
 def test_processes_that_change_one_table(tmp_path: Path) -> None:
     path = tmp_path / "t"
     deltaic.write(path, rows((COUNTER, 0)), properties={"delta.checkpointInterval": 5})
-    script = "import json, sys; import test_concurrency as t; print(json.dumps(t.work(sys.argv[1], int(sys.argv[2]), 3)))"
+    script = (
+        "import json, sys; import test_concurrency as t; print(json.dumps(t.work(sys.argv[1],"
+        " int(sys.argv[2]), 3)))"
+    )
     here = str(Path(__file__).parent)
     arguments = [
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r}); {script}", str(path), str(writer)] for writer in range(1, 5)
+        [sys.executable, "-c", f"import sys; sys.path.insert(0, {here!r}); {script}", str(path), str(writer)]
+        for writer in range(1, 5)
     ]
     processes = [subprocess.Popen(each, stdout=subprocess.PIPE, text=True) for each in arguments]
     answers = [process.communicate(timeout=300)[0] for process in processes]
@@ -133,7 +151,9 @@ def at_once(*commands: Any) -> list[BaseException | None]:
 def test_of_many_that_change_one_row_from_one_version_a_single_one_wins(tmp_path: Path) -> None:
     deltaic.write(tmp_path, rows((COUNTER, 0)))
     tables = [DeltaTable(tmp_path) for _ in range(6)]
-    outcomes = at_once(*(lambda table=table: table.update({"n": "n + 1"}, f"id = {COUNTER}") for table in tables))
+    outcomes = at_once(
+        *(lambda table=table: table.update({"n": "n + 1"}, f"id = {COUNTER}") for table in tables)
+    )
     assert outcomes.count(None) == 1
     # The winner added a file with the row: delta-spark looks at added files before removed ones.
     assert all(isinstance(each, ConcurrentAppendException) for each in outcomes if each is not None)
@@ -150,7 +170,9 @@ def test_partitions_that_do_not_meet_do_not_conflict(tmp_path: Path) -> None:
     data = pa.table({"id": pa.array(range(8), pa.int64()), "month": [str(number % 4) for number in range(8)]})
     deltaic.write(tmp_path, data, partition_by="month")
     tables = [DeltaTable(tmp_path) for _ in months]
-    outcomes = at_once(*(lambda month=month: tables[month].delete(f"month = '{month}' AND id < 4") for month in months))
+    outcomes = at_once(
+        *(lambda month=month: tables[month].delete(f"month = '{month}' AND id < 4") for month in months)
+    )
     assert outcomes == [None] * 4
     assert sorted(DeltaTable(tmp_path).scan(["id"]).to_arrow()["id"].to_pylist()) == [4, 5, 6, 7]
 
@@ -159,7 +181,10 @@ def test_a_change_of_the_schema_stops_those_who_write_beside_it(tmp_path: Path) 
     table = deltaic.write(tmp_path, rows((1, 1)))
     others = [DeltaTable(tmp_path), DeltaTable(tmp_path)]
     table.alter.add_columns("word string")
-    commands = (lambda each: each.delete("id = 1"), lambda each: deltaic.write(each, rows((2, 2)), mode="append"))
+    commands = (
+        lambda each: each.delete("id = 1"),
+        lambda each: deltaic.write(each, rows((2, 2)), mode="append"),
+    )
     for other, command in zip(others, commands, strict=True):
         with pytest.raises(MetadataChangedException) as raised:
             command(other)
@@ -176,7 +201,9 @@ def test_a_winner_whose_vector_was_vacuumed_is_a_conflict(tmp_path: Path) -> Non
     winner.delete("id % 5 = 0")
     winner.delete("id % 11 = 0")
     winner.vacuum(retention=timedelta(0), enforce_retention=False)
-    with pytest.raises(ConcurrentWriteException, match="version 1 came first, and a file that shows what it changed") as raised:
+    with pytest.raises(
+        ConcurrentWriteException, match="version 1 came first, and a file that shows what it changed"
+    ) as raised:
         loser.delete("id = 3")
     assert raised.value.winner == 1
     assert DeltaTable(tmp_path).scan(where="id = 3").count() == 1

@@ -31,7 +31,10 @@ def test_with_puts_back_what_it_changed() -> None:
         assert settings.memory_limit == 4_000_000_000
         assert configuration.current().threads == 2
         with deltaic.configure(threads=1):
-            assert (configuration.current().threads, configuration.current().memory_limit) == (1, 4_000_000_000)
+            assert (configuration.current().threads, configuration.current().memory_limit) == (
+                1,
+                4_000_000_000,
+            )
         assert configuration.current().threads == 2
     assert configuration.current() == before
 
@@ -54,9 +57,16 @@ def test_with_is_for_its_own_context_alone() -> None:
         other = _in_a_thread(configuration.current)
         assert (other.time_zone, other.threads) == ("UTC", 5)
         _in_a_thread(lambda: deltaic.configure(durable=False))  # for the process
-        assert (configuration.current().time_zone, configuration.current().durable) == ("Europe/Berlin", False)
+        assert (configuration.current().time_zone, configuration.current().durable) == (
+            "Europe/Berlin",
+            False,
+        )
         assert asyncio.run(asyncio.to_thread(configuration.current)).threads == 2
-    assert (configuration.current().time_zone, configuration.current().threads, configuration.current().durable) == ("UTC", 5, False)
+    assert (
+        configuration.current().time_zone,
+        configuration.current().threads,
+        configuration.current().durable,
+    ) == ("UTC", 5, False)
 
 
 def test_blocks_of_threads_that_overlap_put_back_what_was() -> None:
@@ -122,10 +132,19 @@ def test_commands_work_in_the_zone_of_their_block(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["write", "merge", "sql"])
 def test_times_without_a_zone_are_of_the_blocks_zone_in_every_command(tmp_path: Path, way: str) -> None:
-    table = deltaic.DeltaTable.create(tmp_path / "t", "ts timestamp, d timestamp, n timestamp_ntz, st struct<ts: timestamp, x: int>")
+    table = deltaic.DeltaTable.create(
+        tmp_path / "t", "ts timestamp, d timestamp, n timestamp_ntz, st struct<ts: timestamp, x: int>"
+    )
     noon = dt.datetime(2024, 1, 1, 12)
     zoned = noon.replace(tzinfo=dt.timezone.utc)
-    rows = pa.table({"TS": [noon], "d": [noon.date()], "n": pa.array([zoned], pa.timestamp("us", "UTC")), "st": [{"ts": noon, "x": 1}]})
+    rows = pa.table(
+        {
+            "TS": [noon],
+            "d": [noon.date()],
+            "n": pa.array([zoned], pa.timestamp("us", "UTC")),
+            "st": [{"ts": noon, "x": 1}],
+        }
+    )
     with deltaic.configure(time_zone="Europe/Berlin"):
         if way == "write":
             deltaic.write(table, rows, mode="append")
@@ -135,15 +154,24 @@ def test_times_without_a_zone_are_of_the_blocks_zone_in_every_command(tmp_path: 
             deltaic.sql("insert into t select * from d", tables={"t": table, "d": rows})
     hour = dt.timedelta(hours=1)
     (row,) = DeltaTable(tmp_path / "t").scan().to_arrow().to_pylist()
-    assert row == {"ts": zoned - hour, "d": zoned - 13 * hour, "n": noon + hour, "st": {"ts": zoned - hour, "x": 1}}
+    assert row == {
+        "ts": zoned - hour,
+        "d": zoned - 13 * hour,
+        "n": noon + hour,
+        "st": {"ts": zoned - hour, "x": 1},
+    }
 
 
 def test_work_on_other_threads_has_the_settings_of_its_block(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "t", pa.table({"n": pa.array([0, 1, 2], pa.int64()), "x": ["a", "b", "c"]}))
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"n": pa.array([0, 1, 2], pa.int64()), "x": ["a", "b", "c"]})
+    )
     source = pa.table({"n": pa.array([1, 5], pa.int64()), "x": ["B", "E"]})
     with deltaic.configure(memory_limit="300MB", threads=1, time_zone="Asia/Tokyo"):
         merge = table.merge(source, "t.n = s.n").when_matched_update_all().when_not_matched_insert_all()
-        merge.when_not_matched_by_source_update({"x": "concat(x, hour(timestamp '1970-01-01 00:00:00'))"}, "n = 0").execute()
+        merge.when_not_matched_by_source_update(
+            {"x": "concat(x, hour(timestamp '1970-01-01 00:00:00'))"}, "n = 0"
+        ).execute()
     assert table.scan().to_arrow().sort_by("n")["x"].to_pylist() == ["a0", "B", "c", "E"]
 
 
@@ -155,7 +183,8 @@ def test_an_error_inside_puts_back_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("4GB", 4 * 10**9), ("512MiB", 512 * 2**20), ("1.5 kb", 1500), ("10", 10), (123, 123), ("1TiB", 2**40)]
+    ("text", "size"),
+    [("4GB", 4 * 10**9), ("512MiB", 512 * 2**20), ("1.5 kb", 1500), ("10", 10), (123, 123), ("1TiB", 2**40)],
 )
 def test_sizes(text: int | str, size: int) -> None:
     assert configuration.parse_size(text) == size
@@ -186,7 +215,9 @@ def test_not_a_size(text: Any) -> None:
 def test_refused_and_nothing_changed(arguments: dict[str, Any], error: type[Exception]) -> None:
     before = configuration.current()
     with pytest.raises(error):
-        deltaic.configure(threads=7, **arguments) if "threads" not in arguments else deltaic.configure(**arguments)
+        deltaic.configure(threads=7, **arguments) if "threads" not in arguments else deltaic.configure(
+            **arguments
+        )
     assert configuration.current() == before
 
 

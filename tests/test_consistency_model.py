@@ -41,7 +41,11 @@ class StepwiseStore(FaultStore):
         self.writers_lock = threading.Lock()
 
     def write_if_absent(self, path: str, data: bytes) -> bool | None:
-        writer = json.loads(data.split(b"\n")[0]).get("commitInfo", {}).get("userMetadata") if path.endswith(".json") else None
+        writer = (
+            json.loads(data.split(b"\n")[0]).get("commitInfo", {}).get("userMetadata")
+            if path.endswith(".json")
+            else None
+        )
         if writer is None:
             return super().write_if_absent(path, data)
         if int(writer) not in self.came:
@@ -69,12 +73,19 @@ class StepwiseStore(FaultStore):
 
 
 def increment(location: str, writer: int) -> None:
-    deltaic.DeltaTable(location, version=0).update({"n": "n + 1"}, "id = 0", commit=deltaic.CommitOptions(user_metadata=str(writer)))
+    deltaic.DeltaTable(location, version=0).update(
+        {"n": "n + 1"}, "id = 0", commit=deltaic.CommitOptions(user_metadata=str(writer))
+    )
 
 
 def append(location: str, writer: int) -> None:
     new = pa.table({"id": [writer + 1], "n": [1]})
-    deltaic.write(deltaic.DeltaTable(location, version=0), new, mode="append", commit=deltaic.CommitOptions(user_metadata=str(writer)))
+    deltaic.write(
+        deltaic.DeltaTable(location, version=0),
+        new,
+        mode="append",
+        commit=deltaic.CommitOptions(user_metadata=str(writer)),
+    )
 
 
 def run(operation: Any, guard: str, order: tuple[int, ...], vectors: bool) -> bool:
@@ -83,7 +94,9 @@ def run(operation: Any, guard: str, order: tuple[int, ...], vectors: bool) -> bo
     store = StepwiseStore(guard)
     with deltaic.configure(log_stores={"steps": lambda location, options: store}):
         location = "steps://model/t"
-        deltaic.write(location, pa.table({"id": [0], "n": [0]}), properties={"delta.enableDeletionVectors": vectors})
+        deltaic.write(
+            location, pa.table({"id": [0], "n": [0]}), properties={"delta.enableDeletionVectors": vectors}
+        )
         store.order = list(order)
 
         def attempt(writer: int) -> bool:
@@ -94,10 +107,14 @@ def run(operation: Any, guard: str, order: tuple[int, ...], vectors: bool) -> bo
             return True
 
         with ThreadPoolExecutor(2) as pool:
-            contexts = [copy_context(), copy_context()]  # threads see the settings of a `with` block by its context alone
+            # Threads see the settings of a `with` block by its context alone.
+            contexts = [copy_context(), copy_context()]
             told = sum(pool.map(lambda writer: contexts[writer].run(attempt, writer), [0, 1]))
         table = deltaic.DeltaTable(location)
-        seen = [sum(table.at(version).scan(["n"]).to_arrow()["n"].to_pylist()) for version in range(table.version + 1)]
+        seen = [
+            sum(table.at(version).scan(["n"]).to_arrow()["n"].to_pylist())
+            for version in range(table.version + 1)
+        ]
     return told >= 1 and seen == list(range(told + 1))
 
 

@@ -24,7 +24,9 @@ from golden import GOLDEN, needs_golden
 
 SCHEMA = {
     "type": "struct",
-    "fields": [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in (("p", "string"), ("i", "long"))],
+    "fields": [
+        {"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in (("p", "string"), ("i", "long"))
+    ],
 }
 METADATA = {
     "metaData": {
@@ -51,9 +53,22 @@ def put(store: _core.Store, version: int, *actions: Any) -> None:
 
 
 def add(
-    path: str, *, dv: tuple[str, str, int | None] | None = None, size: int = 1, rows: int | None = None, p: str | None = "a", **more: Any
+    path: str,
+    *,
+    dv: tuple[str, str, int | None] | None = None,
+    size: int = 1,
+    rows: int | None = None,
+    p: str | None = "a",
+    **more: Any,
 ) -> dict[str, Any]:
-    action = {"path": path, "partitionValues": {"p": p}, "size": size, "modificationTime": 1, "dataChange": True, **more}
+    action = {
+        "path": path,
+        "partitionValues": {"p": p},
+        "size": size,
+        "modificationTime": 1,
+        "dataChange": True,
+        **more,
+    }
     if rows is not None:
         action["stats"] = json.dumps({"numRecords": rows})
     return {"add": action | vector(dv)}
@@ -71,7 +86,12 @@ def vector(dv: tuple[str, str, int | None] | None) -> dict[str, Any]:
     return {"deletionVector": descriptor | ({} if offset is None else {"offset": offset})}
 
 
-def load(store: _core.Store, version: int, checkpoint: list[str] = [], first: int = 0) -> _core.Snapshot:  # noqa: B006
+def load(
+    store: _core.Store,
+    version: int,
+    checkpoint: list[str] = [],  # noqa: B006
+    first: int = 0,
+) -> _core.Snapshot:
     return _core.Snapshot.load(store, version, checkpoint, [(v, name(v)) for v in range(first, version + 1)])
 
 
@@ -80,7 +100,10 @@ TABLE_SCHEMA = _core.TableSchema(json.dumps(SCHEMA), ["p"])
 
 def live(snapshot: _core.Snapshot) -> list[tuple[str, Any]]:
     adds = snapshot.files(TABLE_SCHEMA).adds
-    return [(row["path"], key_of(row["deletionVector"])) for row in adds.select(["path", "deletionVector"]).to_pylist()]
+    return [
+        (row["path"], key_of(row["deletionVector"]))
+        for row in adds.select(["path", "deletionVector"]).to_pylist()
+    ]
 
 
 def key_of(descriptor: dict[str, Any] | None) -> Any:
@@ -115,16 +138,18 @@ class Replay:
                         self.domains[body["domain"]] = body
 
     def check(self, snapshot: _core.Snapshot) -> None:
-        assert live(snapshot) == sorted(self.files, key=lambda key: key[0]) or sorted(live(snapshot), key=repr) == sorted(
-            self.files, key=repr
-        )
+        assert live(snapshot) == sorted(self.files, key=lambda key: key[0]) or sorted(
+            live(snapshot), key=repr
+        ) == sorted(self.files, key=repr)
         assert [path for path, _ in live(snapshot)] == sorted(path for path, _ in self.files)
         assert snapshot.file_count == len(self.files)
         assert snapshot.size_in_bytes == sum(body["size"] for body in self.files.values())
         assert snapshot.transactions == self.transactions
         assert {name: json.loads(text) for name, text in snapshot.domains.items()} == self.domains
         stones = snapshot.tombstones().select(["path", "deletionVector", "deletionTimestamp"]).to_pylist()
-        assert {(row["path"], key_of(row["deletionVector"])): row["deletionTimestamp"] for row in stones} == self.tombstones
+        assert {
+            (row["path"], key_of(row["deletionVector"])): row["deletionTimestamp"] for row in stones
+        } == self.tombstones
         assert len(stones) == len(self.tombstones)
         later = snapshot.tombstones(5)
         assert later.num_rows == sum(time > 5 for time in self.tombstones.values())
@@ -145,9 +170,19 @@ def histories(draw: st.DrawFn) -> list[list[dict[str, Any]]]:
                 both.append(remove(path, dv=old, time=draw(st.integers(0, 9))))
             actions += draw(st.permutations(both))
         if draw(st.booleans()):
-            actions.append({"txn": {"appId": draw(st.sampled_from("xy")), "version": draw(st.integers(0, 9))}})
+            actions.append(
+                {"txn": {"appId": draw(st.sampled_from("xy")), "version": draw(st.integers(0, 9))}}
+            )
         if draw(st.booleans()):
-            actions.append({"domainMetadata": {"domain": draw(st.sampled_from("xy")), "configuration": "", "removed": draw(st.booleans())}})
+            actions.append(
+                {
+                    "domainMetadata": {
+                        "domain": draw(st.sampled_from("xy")),
+                        "configuration": "",
+                        "removed": draw(st.booleans()),
+                    }
+                }
+            )
         history.append([*draw(st.permutations(actions)), {"unknown": {"x": 1}}])
     return history
 
@@ -166,7 +201,9 @@ def test_replay_equals_the_plain_one(history: list[list[dict[str, Any]]], step: 
                 refreshed = load(store, version)
             else:
                 before = live(refreshed)
-                newer = refreshed.refresh(store, [(v, name(v)) for v in range(refreshed.version + 1, version + 1)])
+                newer = refreshed.refresh(
+                    store, [(v, name(v)) for v in range(refreshed.version + 1, version + 1)]
+                )
                 assert live(refreshed) == before, "a snapshot is immutable"
                 refreshed = newer
             assert refreshed.version == version
@@ -176,7 +213,9 @@ def test_replay_equals_the_plain_one(history: list[list[dict[str, Any]]], step: 
 
 @settings(max_examples=60, deadline=None)
 @given(histories(), st.integers(0, 40), st.booleans(), st.booleans())
-def test_a_checkpoint_anywhere_changes_nothing(history: list[list[dict[str, Any]]], at: int, as_json: bool, as_struct: bool) -> None:
+def test_a_checkpoint_anywhere_changes_nothing(
+    history: list[list[dict[str, Any]]], at: int, as_json: bool, as_struct: bool
+) -> None:
     store = memory()
     oracle = Replay()
     at = min(at, len(history) - 1)
@@ -186,11 +225,23 @@ def test_a_checkpoint_anywhere_changes_nothing(history: list[list[dict[str, Any]
     path = f"_delta_log/{at:020}.checkpoint.parquet"
     before = load(store, at)
     written = before.write_checkpoint(
-        store, path, min_deletion_timestamp=-1, stats_as_json=as_json, stats_as_struct=as_struct, schema=TABLE_SCHEMA
+        store,
+        path,
+        min_deletion_timestamp=-1,
+        stats_as_json=as_json,
+        stats_as_struct=as_struct,
+        schema=TABLE_SCHEMA,
     )
     assert written["num_of_add_files"] == before.file_count
     assert written["size_in_bytes"] == (store.head(path) or (0,))[0]
-    assert written["size"] == before.file_count + before.tombstones().num_rows + len(before.transactions) + len(before.domains) + 2
+    assert (
+        written["size"]
+        == before.file_count
+        + before.tombstones().num_rows
+        + len(before.transactions)
+        + len(before.domains)
+        + 2
+    )
     for version in range(at):
         store.delete([name(version)])
     again = load(store, len(history) - 1, [path], at + 1)
@@ -224,7 +275,20 @@ STATS = {
         "day": "2024-02-29",
         "st": {"x": 8},
     },
-    "nullCount": {"i": 0, "s": 1, "t": 0, "n": 0, "d": 0, "f": 0, "dec": 0, "day": 0, "st": {"x": 4}, "b": 1, "l": 2, "bin": 0},
+    "nullCount": {
+        "i": 0,
+        "s": 1,
+        "t": 0,
+        "n": 0,
+        "d": 0,
+        "f": 0,
+        "dec": 0,
+        "day": 0,
+        "st": {"x": 4},
+        "b": 1,
+        "l": 2,
+        "bin": 0,
+    },
 }
 WIDE = {
     "type": "struct",
@@ -244,7 +308,13 @@ WIDE = {
             ("b", "boolean"),
             ("bin", "binary"),
             ("v", "void"),
-            ("st", {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}),
+            (
+                "st",
+                {
+                    "type": "struct",
+                    "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}],
+                },
+            ),
             ("l", {"type": "array", "elementType": "long", "containsNull": True}),
         ]
     ],
@@ -256,19 +326,36 @@ def test_statistics_survive_a_checkpoint(as_json: bool, as_struct: bool, tmp_pat
     store = _core.Store(str(tmp_path))
     schema = _core.TableSchema(json.dumps(WIDE), ["p", "day_p"])
     actions = [
-        add("a", stats=json.dumps(STATS), tags={"t": "1"}, baseRowId=1, defaultRowCommitVersion=2, clusteringProvider="x"),
+        add(
+            "a",
+            stats=json.dumps(STATS),
+            tags={"t": "1"},
+            baseRowId=1,
+            defaultRowCommitVersion=2,
+            clusteringProvider="x",
+        ),
         add("b"),
         add("c", stats="broken"),
     ]
     for action in actions:
         action["add"]["partitionValues"]["day_p"] = "2024-05-05"
     metadata = {
-        "metaData": METADATA["metaData"]
-        | {"schemaString": json.dumps(WIDE), "partitionColumns": ["p", "day_p"], "name": "n", "createdTime": 5, "configuration": {"a": "b"}}
+        "metaData": (
+            METADATA["metaData"]
+            | {
+                "schemaString": json.dumps(WIDE),
+                "partitionColumns": ["p", "day_p"],
+                "name": "n",
+                "createdTime": 5,
+                "configuration": {"a": "b"},
+            }
+        )
     }
     put(store, 0, PROTOCOL, metadata, *actions, remove("gone", time=10), remove("old", time=3))
     path = "_delta_log/00000000000000000000.checkpoint.parquet"
-    load(store, 0).write_checkpoint(store, path, min_deletion_timestamp=5, stats_as_json=as_json, stats_as_struct=as_struct, schema=schema)
+    load(store, 0).write_checkpoint(
+        store, path, min_deletion_timestamp=5, stats_as_json=as_json, stats_as_struct=as_struct, schema=schema
+    )
     again = _core.Snapshot.load(store, 0, [path], [])
     assert json.loads(again.metadata or "") == metadata["metaData"]
     assert again.tombstones()["path"].to_pylist() == ["gone"]
@@ -289,7 +376,11 @@ def test_statistics_survive_a_checkpoint(as_json: bool, as_struct: bool, tmp_pat
         )
         assert json.loads(stats[0]) == same
         assert stats[1] is None
-        assert json.loads(stats[2]) == {"minValues": {"st": {}}, "maxValues": {"st": {}}, "nullCount": {"st": {}}}
+        assert json.loads(stats[2]) == {
+            "minValues": {"st": {}},
+            "maxValues": {"st": {}},
+            "nullCount": {"st": {}},
+        }
     columns = pq.read_schema(tmp_path / path).field("add").type
     assert {field.name for field in columns} >= ({"stats"} if as_json else {"path"}) | (
         {"stats_parsed", "partitionValues_parsed"} if as_struct else set()
@@ -339,7 +430,10 @@ def test_transactions_and_tombstones_expire_in_checkpoints() -> None:
         0,
         PROTOCOL,
         METADATA,
-        *({"txn": {"appId": a, "version": 1} | t} for a, t in (("x", {}), ("y", {"lastUpdated": 5}), ("z", {"lastUpdated": 9}))),
+        *(
+            {"txn": {"appId": a, "version": 1} | t}
+            for a, t in (("x", {}), ("y", {"lastUpdated": 5}), ("z", {"lastUpdated": 9}))
+        ),
         remove("a", time=5),
         remove("b", time=6),
     )
@@ -377,12 +471,27 @@ BROKEN_CHECKPOINTS: dict[str, tuple[Any, str]] = {
     "add is no struct": (pa.table({"add": ["x"]}), "no struct"),
     "an add without a path": (pa.table({"add": pa.array([ROW | {"path": None}], ADD)}), "expected path"),
     "an add without a size": (pa.table({"add": pa.array([ROW | {"size": None}], ADD)}), "size"),
-    "an add without partition values": (pa.table({"add": pa.array([ROW | {"partitionValues": None}], ADD)}), "partitionValues"),
+    "an add without partition values": (
+        pa.table({"add": pa.array([ROW | {"partitionValues": None}], ADD)}),
+        "partitionValues",
+    ),
     "a negative size": (pa.table({"add": pa.array([ROW | {"size": -5}], ADD)}), "-5"),
-    "a size that is text": (pa.table({"add": [{"path": "a", "size": "many", "partitionValues": "x"}]}), "wrong type"),
-    "two protocols": (pa.table({"protocol": [{"minReaderVersion": 1, "minWriterVersion": 2}] * 2}), "two of protocol"),
-    "txn without a version": (pa.table({"txn": [{"appId": "x"}], "protocol": pa.nulls(1, pa.struct([("a", pa.int32())]))}), "version"),
-    "a sidecar elsewhere": (pa.table({"sidecar": [{"path": "../x"}], "protocol": pa.nulls(1, pa.struct([("a", pa.int32())]))}), "sidecar"),
+    "a size that is text": (
+        pa.table({"add": [{"path": "a", "size": "many", "partitionValues": "x"}]}),
+        "wrong type",
+    ),
+    "two protocols": (
+        pa.table({"protocol": [{"minReaderVersion": 1, "minWriterVersion": 2}] * 2}),
+        "two of protocol",
+    ),
+    "txn without a version": (
+        pa.table({"txn": [{"appId": "x"}], "protocol": pa.nulls(1, pa.struct([("a", pa.int32())]))}),
+        "version",
+    ),
+    "a sidecar elsewhere": (
+        pa.table({"sidecar": [{"path": "../x"}], "protocol": pa.nulls(1, pa.struct([("a", pa.int32())]))}),
+        "sidecar",
+    ),
 }
 
 
@@ -472,7 +581,10 @@ def test_golden_checkpoints_say_what_their_commits_say(table: str) -> None:
     root = root / "delta" if (root / "delta").exists() else root
     store, newest, ways = golden_states(root)
     states = [
-        _core.Snapshot.load(store, max(newest, first - 1), parts, [(v, name(v)) for v in range(first, newest + 1)]) for parts, first in ways
+        _core.Snapshot.load(
+            store, max(newest, first - 1), parts, [(v, name(v)) for v in range(first, newest + 1)]
+        )
+        for parts, first in ways
     ]
     assert len(states) > 1
     for state in states[1:]:
@@ -590,8 +702,9 @@ def test_actions_from_actions() -> None:
     adds = _core.read_commit(store, 0, name(0)).adds
     removes = _core.removes_of(adds, 77, False).to_pylist()
     assert removes[0] | {"partitionValues": 0, "tags": 0, "deletionVector": 0} == {
-        "path": "a", "deletionTimestamp": 77, "dataChange": False, "extendedFileMetadata": True, "partitionValues": 0, "size": 1,
-        "stats": None, "tags": 0, "deletionVector": 0, "baseRowId": 5, "defaultRowCommitVersion": None,
+        "path": "a", "deletionTimestamp": 77, "dataChange": False, "extendedFileMetadata": True,
+        "partitionValues": 0, "size": 1, "stats": None, "tags": 0, "deletionVector": 0, "baseRowId": 5,
+        "defaultRowCommitVersion": None,
     }  # fmt: skip
     assert removes[0]["deletionVector"] == adds["deletionVector"][0].as_py()
     again = _core.adds_again(adds, data_change=False)
@@ -617,11 +730,17 @@ BROKEN_LINES = {
     "no object": (b"[1]", "an action"),
     "a text": (b'"x"', "an action"),
     "two actions": (
-        b'{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true},"commitInfo":{}}',
+        (
+            b'{"add":{"path":"x","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true},'
+            b'"commitInfo":{}}'
+        ),
         "two actions",
     ),
     "two objects": (GOOD + GOOD, "trailing"),
-    "the same action twice": (b'{"txn":{"appId":"a","version":1},"txn":{"appId":"b","version":1}}', "two actions"),
+    "the same action twice": (
+        b'{"txn":{"appId":"a","version":1},"txn":{"appId":"b","version":1}}',
+        "two actions",
+    ),
     "no path": (b'{"add":{"partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}', "path"),
     "empty path": (json.dumps(add("")).encode(), "empty path"),
     "path of a wrong type": (GOOD.replace(b'"a"', b"1", 1), "invalid type"),
@@ -638,19 +757,31 @@ BROKEN_LINES = {
     "a partition twice": (GOOD.replace(b'{"p": "a"}', b'{"p": "a", "p": "b"}'), "'p' twice"),
     "a field twice": (GOOD.replace(b'"size": 1', b'"size": 1, "size": 2'), "duplicate field"),
     "a vector without its kind": (
-        b'{"remove":{"path":"x","dataChange":true,"deletionVector":{"pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1}}}',
+        (
+            b'{"remove":{"path":"x","dataChange":true,"deletionVector":{"pathOrInlineDv":"x",'
+            b'"sizeInBytes":1,"cardinality":1}}}'
+        ),
         "storageType",
     ),
     "a vector with a negative size": (
-        b'{"remove":{"path":"x","deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":-1,"cardinality":1}}}',
+        (
+            b'{"remove":{"path":"x","deletionVector":{"storageType":"u","pathOrInlineDv":"x",'
+            b'"sizeInBytes":-1,"cardinality":1}}}'
+        ),
         "negative",
     ),
     "a vector with a negative offset": (
-        b'{"remove":{"path":"x","deletionVector":{"storageType":"u","offset":-4,"pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1}}}',
+        (
+            b'{"remove":{"path":"x","deletionVector":{"storageType":"u","offset":-4,"pathOrInlineDv":"x",'
+            b'"sizeInBytes":1,"cardinality":1}}}'
+        ),
         "negative",
     ),
     "a vector of too many rows": (
-        b'{"remove":{"path":"x","deletionVector":{"storageType":"u","pathOrInlineDv":"x","sizeInBytes":1,"cardinality":1e30}}}',
+        (
+            b'{"remove":{"path":"x","deletionVector":{"storageType":"u","pathOrInlineDv":"x",'
+            b'"sizeInBytes":1,"cardinality":1e30}}}'
+        ),
         "invalid type",
     ),
     "not UTF-8": (GOOD.replace(b'"a"', b'"\xff"', 1), "UTF-8"),
@@ -674,7 +805,10 @@ BROKEN_LINES = {
 def test_a_broken_line_is_named(case: str) -> None:
     line, part = BROKEN_LINES[case]
     store = memory()
-    store.put(name(0), json.dumps(PROTOCOL).encode() + b"\n" + json.dumps(add("first")).encode() + b"\n" + line + b"\n")
+    store.put(
+        name(0),
+        json.dumps(PROTOCOL).encode() + b"\n" + json.dumps(add("first")).encode() + b"\n" + line + b"\n",
+    )
     expect(store, 0, f"{name(0)}:3", part)
 
 
@@ -683,8 +817,14 @@ BROKEN_COMMITS = {
     "blank lines alone": (b"\n \n\n", "empty"),
     "byte order mark": (b"\xef\xbb\xbf" + GOOD, "byte order mark"),
     "added twice": (GOOD + b"\n" + GOOD, "added twice"),
-    "added twice, spelled otherwise": (json.dumps(add("a b")).encode() + b"\n" + json.dumps(add("a%20b")).encode(), "added twice"),
-    "added twice with two vectors": (json.dumps(add("a", dv=("u", "x", 1))).encode() + b"\n" + GOOD, "added twice"),
+    "added twice, spelled otherwise": (
+        json.dumps(add("a b")).encode() + b"\n" + json.dumps(add("a%20b")).encode(),
+        "added twice",
+    ),
+    "added twice with two vectors": (
+        json.dumps(add("a", dv=("u", "x", 1))).encode() + b"\n" + GOOD,
+        "added twice",
+    ),
     "removed twice": ((json.dumps(remove("a")).encode() + b"\n") * 2, "removed twice"),
     "added and removed": (GOOD + b"\n" + json.dumps(remove("a")).encode(), "both adds and removes"),
     "two protocols": ((json.dumps(PROTOCOL).encode() + b"\n") * 2, "two of protocol"),

@@ -17,7 +17,12 @@ from deltaic.errors import InvalidArgumentError, ProtocolError, SchemaMismatchEr
 
 def schema(*fields: tuple[str, object], **metadata: dict[str, object]) -> str:
     return json.dumps(
-        {"type": "struct", "fields": [{"name": n, "type": t, "nullable": True, "metadata": metadata.get(n, {})} for n, t in fields]}
+        {
+            "type": "struct",
+            "fields": [
+                {"name": n, "type": t, "nullable": True, "metadata": metadata.get(n, {})} for n, t in fields
+            ],
+        }
     )
 
 
@@ -53,7 +58,10 @@ def test_nested_children_carry_the_names_of_the_specification() -> None:
     assert found.value_type.key_field.name == "key"
     assert found.value_type.item_field.name == "value"
     assert not found.value_type.item_field.nullable
-    assert json.loads(_core.schema_from_arrow(table.to_arrow()))["fields"][0]["type"] == json.loads(table.json)["fields"][0]["type"]
+    assert (
+        json.loads(_core.schema_from_arrow(table.to_arrow()))["fields"][0]["type"]
+        == json.loads(table.json)["fields"][0]["type"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,15 +99,24 @@ def test_field_metadata_goes_both_ways() -> None:
     metadata = {"delta.columnMapping.id": 7, "delta.columnMapping.physicalName": "col-1", "comment": "seven"}
     table = _core.TableSchema(schema(("c", "long"), c=metadata), column_mapping="id")
     field = table.to_arrow().field("c")
-    assert field.metadata == {b"delta.columnMapping.id": b"7", b"delta.columnMapping.physicalName": b"col-1", b"comment": b"seven"}
+    assert field.metadata == {
+        b"delta.columnMapping.id": b"7",
+        b"delta.columnMapping.physicalName": b"col-1",
+        b"comment": b"seven",
+    }
     assert json.loads(_core.schema_from_arrow(table.to_arrow()))["fields"][0]["metadata"] == metadata
 
 
 def test_columns_are_chosen_without_case_and_by_branch() -> None:
-    inner = {"type": "struct", "fields": [{"name": n, "type": "long", "nullable": True, "metadata": {}} for n in ("x", "y")]}
+    inner = {
+        "type": "struct",
+        "fields": [{"name": n, "type": "long", "nullable": True, "metadata": {}} for n in ("x", "y")],
+    }
     table = _core.TableSchema(schema(("A", inner), ("b", "string")), ["b"])
     assert table.partition_columns == ["b"]
-    assert table.to_arrow(["B", "a.Y"]) == pa.schema([("b", pa.string()), ("A", pa.struct([("y", pa.int64())]))])
+    assert table.to_arrow(["B", "a.Y"]) == pa.schema(
+        [("b", pa.string()), ("A", pa.struct([("y", pa.int64())]))]
+    )
     with pytest.raises(InvalidArgumentError, match=r'no column "a\.z".*expected one of A, b'):
         table.to_arrow(["a.z"])
 
@@ -137,7 +154,9 @@ def test_field_ids_of_files(tmp_path: Path) -> None:
         pq.write_table(written.empty_table(), tmp_path / name, store_schema=False)
         sizes.append((tmp_path / name).stat().st_size)
     times = pa.array([0] * len(schemas), pa.int64())
-    listing = pa.table({"path": list(schemas), "size": pa.array(sizes, pa.int64()), "modification_time": times})
+    listing = pa.table(
+        {"path": list(schemas), "size": pa.array(sizes, pa.int64()), "modification_time": times}
+    )
     found = _core.Survey(_core.Store(str(tmp_path)), listing, hive=False).arrow_schemas
     assert [path for _, path in found] == ["a", "b", "c"]
     for read, path in found:

@@ -30,8 +30,16 @@ TABLES: dict[str, dict[str, object]] = {
     "copies": {"delta.enableDeletionVectors": False},
     "change feed": {"delta.enableDeletionVectors": False, "delta.enableChangeDataFeed": True},
     "checkpoints": {"delta.enableDeletionVectors": True, "delta.checkpointInterval": 1},
-    "sidecars": {"delta.enableDeletionVectors": True, "delta.checkpointInterval": 1, "delta.checkpointPolicy": "v2"},
-    "mapped": {"delta.columnMapping.mode": "name", "delta.enableRowTracking": True, "delta.enableDeletionVectors": True},
+    "sidecars": {
+        "delta.enableDeletionVectors": True,
+        "delta.checkpointInterval": 1,
+        "delta.checkpointPolicy": "v2",
+    },
+    "mapped": {
+        "delta.columnMapping.mode": "name",
+        "delta.enableRowTracking": True,
+        "delta.enableDeletionVectors": True,
+    },
 }
 FAULTS: dict[str, tuple[Fault, bool]] = {
     "error before": ("before", False),
@@ -134,7 +142,12 @@ class Enumeration:
             assert (found, there) in [(self.origin, 0), (self.result, self.commits)], where
         else:
             assert (found, there) == (self.origin, 0), where
-        if there == 0 and name == "error before" and not isinstance(error, CommitUnknownError) and self.name != "manifests":
+        if (
+            there == 0
+            and name == "error before"
+            and not isinstance(error, CommitUnknownError)
+            and self.name != "manifests"
+        ):
             assert data_files(store) <= data_files(self.before), where
         if there == 0:
             self.command(DeltaTable(location))

@@ -58,14 +58,19 @@ def naive_decode(data: bytes) -> set[int]:
 
 def runs(first: st.SearchStrategy[int], longest: int) -> st.SearchStrategy[range]:
     return st.builds(
-        lambda start, length, step: range(start, start + length * step, step), first, st.integers(0, longest), st.integers(1, 3)
+        lambda start, length, step: range(start, start + length * step, step),
+        first,
+        st.integers(0, longest),
+        st.integers(1, 3),
     )
 
 
 def row_sets(longest: int = 6000) -> st.SearchStrategy[set[int]]:
     """Few rows and many, runs, several containers and bitmaps."""
     near = st.one_of(st.integers(0, 300), st.integers(65_000, 66_000), st.integers(2**32 - 50, 2**32 + 50))
-    return st.lists(runs(near, longest), max_size=4).map(lambda parts: {row for part in parts for row in part})
+    return st.lists(runs(near, longest), max_size=4).map(
+        lambda parts: {row for part in parts for row in part}
+    )
 
 
 def test_inline_of_the_design_document() -> None:
@@ -90,7 +95,11 @@ def test_older_format_is_refused_by_name() -> None:
 def test_round_trip(rows: set[int]) -> None:
     vector = DeletionVector.from_rows(rows)
     assert naive_decode(vector.to_bytes()) == rows
-    assert DeletionVector.from_bytes(vector.to_bytes()) == vector == DeletionVector.from_inline(vector.to_inline())
+    assert (
+        DeletionVector.from_bytes(vector.to_bytes())
+        == vector
+        == DeletionVector.from_inline(vector.to_inline())
+    )
     assert vector.rows().to_pylist() == list(vector) == sorted(rows)
     assert vector.rows().type == pa.uint64()
     assert len(vector) == vector.cardinality == len(rows)
@@ -198,7 +207,9 @@ def test_mask_that_does_not_fit() -> None:
         DeletionVector.from_rows([1]).mask(0, 2**63)
 
 
-TABLE = pa.table({"row": range(100, 120), "text": [f"t{i}" for i in range(20)], "lists": [[i, None] for i in range(20)]})
+TABLE = pa.table(
+    {"row": range(100, 120), "text": [f"t{i}" for i in range(20)], "lists": [[i, None] for i in range(20)]}
+)
 
 
 @settings(deadline=None)
@@ -243,7 +254,11 @@ VALID = [
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.sampled_from(VALID), st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=4), st.integers(0, 300))
+@given(
+    st.sampled_from(VALID),
+    st.lists(st.tuples(st.integers(0, 400), st.integers(0, 255)), min_size=1, max_size=4),
+    st.integers(0, 300),
+)
 def test_changed_bytes(data: bytes, changes: list[tuple[int, int]], cut: int) -> None:
     """Refused by name, or read exactly as the format says."""
     changed = bytearray(data)
@@ -315,7 +330,10 @@ def test_a_bomb_that_does_not_lie_stays_small() -> None:
 def test_limit() -> None:
     before = set_vector_limit(43)
     try:
-        with pytest.raises(ProtocolError, match="larger than the limit for vectors; found 44 bytes; expected at most 43 bytes"):
+        with pytest.raises(
+            ProtocolError,
+            match="larger than the limit for vectors; found 44 bytes; expected at most 43 bytes",
+        ):
             DeletionVector.from_inline(HLD_INLINE)
     finally:
         assert set_vector_limit(before) == 43

@@ -29,7 +29,9 @@ JARS, PYTHON = os.environ.get("DELTA_SPARK_JARS"), os.environ.get("DELTA_SPARK_P
 COMMITS = int(os.environ.get("DELTA_SPARK_COMMITS", "24"))
 BATCHES = int(os.environ.get("DELTA_SPARK_BATCHES", "10"))
 
-pytestmark = pytest.mark.skipif(not (JARS and PYTHON), reason="DELTA_SPARK_JARS and DELTA_SPARK_PYTHON name no delta-spark")
+pytestmark = pytest.mark.skipif(
+    not (JARS and PYTHON), reason="DELTA_SPARK_JARS and DELTA_SPARK_PYTHON name no delta-spark"
+)
 
 
 class Peer:
@@ -66,7 +68,9 @@ class Peer:
         return self._ask(sql=text)
 
     def streamed(self, source: Path, into: Path, checkpoint: Path, **options: Any) -> str:
-        found: str = self._ask(stream=str(source), into=str(into), checkpoint=str(checkpoint), options=options)
+        found: str = self._ask(
+            stream=str(source), into=str(into), checkpoint=str(checkpoint), options=options
+        )
         return found
 
     def rows(self, table: DeltaTable, *columns: str, version: int | None = None) -> list[tuple[Any, ...]]:
@@ -97,24 +101,37 @@ def tracked(table: DeltaTable) -> list[tuple[Any, ...]]:
     snapshot = DeltaTable(table.location)._snapshot
     names = row_tracking.hidden_columns(snapshot.metadata)
     assert names is not None
-    found = _core.read(snapshot.store, snapshot.table_schema, snapshot.files().adds, ["id", "v"], row_tracking=names).to_table()
+    found = _core.read(
+        snapshot.store, snapshot.table_schema, snapshot.files().adds, ["id", "v"], row_tracking=names
+    ).to_table()
     return sorted(zip(*(found[name].to_pylist() for name in ("id", "v", *names)), strict=True))
 
 
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])
 @pytest.mark.parametrize("vectors", [True, False])
 def test_row_tracking(tmp_path: Path, peer: Peer, vectors: bool, mapping: str) -> None:
-    properties = {"delta.enableRowTracking": True, "delta.enableDeletionVectors": vectors, "delta.columnMapping.mode": mapping}
+    properties = {
+        "delta.enableRowTracking": True,
+        "delta.enableDeletionVectors": vectors,
+        "delta.columnMapping.mode": mapping,
+    }
     table = deltaic.write(tmp_path / "t", numbers(*range(10)), properties=properties)
     deltaic.write(table, numbers(*range(10, 20)), mode="append")
     table.update({"v": "9"}, "id in (3, 13)")
     table.delete("id = 5")
-    table.merge(numbers(7, 100), "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    table.merge(
+        numbers(7, 100), "t.id = s.id"
+    ).when_matched_update_all().when_not_matched_insert_all().execute()
     table.optimize.compact()
     seen = ("id", "v", "_metadata.row_id", "_metadata.row_commit_version")
     before = peer.rows(table, *seen)
     assert before == tracked(table)
-    for statement in ("UPDATE {} SET v = 77 WHERE id = 1", "INSERT INTO {} VALUES (500L, 1)", "DELETE FROM {} WHERE id = 2", "OPTIMIZE {}"):
+    for statement in (
+        "UPDATE {} SET v = 77 WHERE id = 1",
+        "INSERT INTO {} VALUES (500L, 1)",
+        "DELETE FROM {} WHERE id = 2",
+        "OPTIMIZE {}",
+    ):
         peer.sql(statement.format(f"delta.`{table.location}`"))
     after = peer.rows(table, *seen)
     assert after == tracked(table)
@@ -160,14 +177,19 @@ def test_in_commit_timestamps(tmp_path: Path, peer: Peer) -> None:
     peer.sql(f"INSERT INTO delta.`{table.location}` VALUES (4L, 1)")
     table.refresh()
     deltaic.write(table, numbers(5), mode="append")
-    history = {row[0]: datetime.fromisoformat(row[1]) for row in peer.sql(f"DESCRIBE HISTORY delta.`{table.location}`")}
+    history = {
+        row[0]: datetime.fromisoformat(row[1])
+        for row in peer.sql(f"DESCRIBE HISTORY delta.`{table.location}`")
+    }
     assert {entry["version"]: entry["timestamp"].replace(tzinfo=None) for entry in table.history()} == history
     stamps = [entry["inCommitTimestamp"] for entry in reversed(table.history()) if entry["version"] >= 2]
     assert stamps == sorted(set(stamps))
 
 
 def test_type_widening(tmp_path: Path, peer: Peer) -> None:
-    data = pa.table({"id": pa.array([1], pa.int64()), "v": pa.array([1], pa.int32()), "d": pa.array([1.5], pa.float32())})
+    data = pa.table(
+        {"id": pa.array([1], pa.int64()), "v": pa.array([1], pa.int32()), "d": pa.array([1.5], pa.float32())}
+    )
     table = deltaic.write(tmp_path / "t", data, properties={"delta.enableTypeWidening": True})
     table.alter.change_column("v", type="bigint")
     table.alter.change_column("d", type="double")
@@ -176,12 +198,17 @@ def test_type_widening(tmp_path: Path, peer: Peer) -> None:
     peer.sql(f"ALTER TABLE delta.`{table.location}` ALTER COLUMN v TYPE DECIMAL(30, 2)")
     peer.sql(f"INSERT INTO delta.`{table.location}` VALUES (3L, 0.25, 0.5D)")
     table.refresh()
-    assert [entry["toType"] for entry in table.schema.field("v").metadata["delta.typeChanges"]] == ["long", "decimal(30,2)"]
+    assert [entry["toType"] for entry in table.schema.field("v").metadata["delta.typeChanges"]] == [
+        "long",
+        "decimal(30,2)",
+    ]
     assert [str(row[1]) for row in ours(table, "id", "v")] == ["1.00", f"{2**40}.00", "0.25"]
 
 
 def test_dropped_features(tmp_path: Path, peer: Peer) -> None:
-    table = deltaic.write(tmp_path / "t", numbers(*range(10)), properties={"delta.enableDeletionVectors": True})
+    table = deltaic.write(
+        tmp_path / "t", numbers(*range(10)), properties={"delta.enableDeletionVectors": True}
+    )
     table.delete("id = 3")
     table.alter.drop_feature("deletionVectors")
     assert peer.rows(table, "count(*)") == peer.rows(table, "count(*)", version=1) == [(9,)]
@@ -192,7 +219,9 @@ def test_dropped_features(tmp_path: Path, peer: Peer) -> None:
     mapped.alter.drop_feature("columnMapping")
     peer.sql(f"INSERT INTO delta.`{mapped.location}` VALUES (3L, 7)")
     assert ours(mapped, "id", "w") == peer.rows(mapped, "id", "w") == [(1, 0), (2, 0), (3, 7)]
-    theirs = deltaic.write(tmp_path / "s", numbers(*range(10)), properties={"delta.enableDeletionVectors": True})
+    theirs = deltaic.write(
+        tmp_path / "s", numbers(*range(10)), properties={"delta.enableDeletionVectors": True}
+    )
     theirs.delete("id = 3")
     peer.sql(f"ALTER TABLE delta.`{theirs.location}` DROP FEATURE deletionVectors")
     theirs.refresh()
@@ -202,7 +231,9 @@ def test_dropped_features(tmp_path: Path, peer: Peer) -> None:
 
 
 def test_variants(tmp_path: Path, peer: Peer) -> None:
-    table = DeltaTable.create(tmp_path / "t", "id bigint, v variant", properties={"delta.enableDeletionVectors": False})
+    table = DeltaTable.create(
+        tmp_path / "t", "id bigint, v variant", properties={"delta.enableDeletionVectors": False}
+    )
     number = {"metadata": b"\x01\x00\x00", "value": b"\x0c\x05"}
     deltaic.write(table, pa.table({"id": [1, 2], "v": [number, None]}), mode="append")
     assert peer.rows(table, "id", "to_json(v)") == [(1, "5"), (2, None)]
@@ -218,14 +249,24 @@ def test_defaults_and_partition_columns_in_files(tmp_path: Path, peer: Peer) -> 
     deltaic.write(table, pa.table({"id": [1]}), mode="append")
     peer.sql(f"INSERT INTO delta.`{table.location}` (id) VALUES (2L)")
     assert ours(table, "id", "v") == peer.rows(table, "id", "v") == [(1, 5), (2, 5)]
-    properties = {"delta.enableMaterializePartitionColumnsFeature": True, "delta.enableDeletionVectors": False}
-    parted = deltaic.write(tmp_path / "p", pa.table({"id": [1, 2], "p": ["a", "b"]}), partition_by="p", properties=properties)
+    properties = {
+        "delta.enableMaterializePartitionColumnsFeature": True,
+        "delta.enableDeletionVectors": False,
+    }
+    parted = deltaic.write(
+        tmp_path / "p", pa.table({"id": [1, 2], "p": ["a", "b"]}), partition_by="p", properties=properties
+    )
     peer.sql(f"INSERT INTO delta.`{parted.location}` VALUES (3L, 'c')")
     assert ours(parted, "id", "p") == peer.rows(parted, "id", "p") == [(1, "a"), (2, "b"), (3, "c")]
 
 
 def changed_rows(feed: pa.Table) -> list[tuple[Any, ...]]:
-    return sorted(zip(*(feed[name].to_pylist() for name in ("_commit_version", "_change_type", "id", "v", "tens")), strict=True))
+    return sorted(
+        zip(
+            *(feed[name].to_pylist() for name in ("_commit_version", "_change_type", "id", "v", "tens")),
+            strict=True,
+        )
+    )
 
 
 def check_changes_lead_to(table: DeltaTable) -> None:
@@ -244,7 +285,11 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
     column in turns; each step all see the model's rows, and at the end all see the same changes."""
     deltalake = pytest.importorskip("deltalake")
     columns = "id LONG, v INT, tens LONG GENERATED ALWAYS AS (id * 10)"
-    properties = {"delta.enableDeletionVectors": False, "delta.checkpointInterval": 7, "delta.enableChangeDataFeed": True}
+    properties = {
+        "delta.enableDeletionVectors": False,
+        "delta.checkpointInterval": 7,
+        "delta.enableChangeDataFeed": True,
+    }
     table = DeltaTable.create(tmp_path / "t", columns, properties=properties)
     table.alter.add_constraints({"few": "v <= 1000000"})
     place = f"delta.`{table.location}`"
@@ -290,7 +335,11 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
                 else:
                     peer.sql(f"UPDATE {place} SET v = 1000001 WHERE id = {key}")
         table.refresh()
-        assert ours(table, "id", "v", "tens") == [(id, v, id * 10) for id, v in sorted(model.items())], (step, writer, what)
+        assert ours(table, "id", "v", "tens") == [(id, v, id * 10) for id, v in sorted(model.items())], (
+            step,
+            writer,
+            what,
+        )
         if table.version > before:
             check_changes_lead_to(table)
     rows = [(id, v, id * 10) for id, v in sorted(model.items())]
@@ -298,7 +347,9 @@ def test_commits_in_turns(tmp_path: Path, peer: Peer) -> None:
     theirs = deltalake.DeltaTable(table.location)
     assert sorted(tuple(row.values()) for row in theirs.to_pyarrow_table().to_pylist()) == rows
     changes = changed_rows(table.changes(0).to_arrow())
-    found = peer.sql(f"SELECT _commit_version, _change_type, id, v, tens FROM table_changes_by_path('{table.location}', 0)")
+    found = peer.sql(
+        f"SELECT _commit_version, _change_type, id, v, tens FROM table_changes_by_path('{table.location}', 0)"
+    )
     assert sorted(tuple(row) for row in found) == changes
     assert changed_rows(pa.table(theirs.load_cdf(starting_version=0).read_all())) == changes
 
@@ -327,7 +378,10 @@ def test_a_stream_in_turns(tmp_path: Path, peer: Peer, spark: Any) -> None:
             if choose.random() < 0.5:
                 deltaic.write(source, pa.concat_tables([numbers(*keys)]), mode="append", target_file_size=200)
             else:
-                peer.sql(f"INSERT INTO {place} SELECT /*+ REPARTITION(2) */ id, 0 FROM range({keys.start}, {keys.stop})")
+                peer.sql(
+                    f"INSERT INTO {place} SELECT /*+ REPARTITION(2) */ id, 0 FROM range({keys.start},"
+                    f" {keys.stop})"
+                )
         table.refresh()
         if turn and choose.random() < 0.3:
             table.optimize.compact()
@@ -340,7 +394,11 @@ def test_a_stream_in_turns(tmp_path: Path, peer: Peer, spark: Any) -> None:
             queries.add(peer.streamed(source, into, checkpoint, **options))
         else:
             frame = own.readStream.format("delta").options(**options).load(str(source))
-            writer = frame.writeStream.format("delta").option("checkpointLocation", str(checkpoint)).trigger(availableNow=True)
+            writer = (
+                frame.writeStream.format("delta")
+                .option("checkpointLocation", str(checkpoint))
+                .trigger(availableNow=True)
+            )
             query = writer.start(str(into))
             query.awaitTermination()
             queries.add(str(query.id))
@@ -355,16 +413,30 @@ def test_a_stream_in_turns(tmp_path: Path, peer: Peer, spark: Any) -> None:
 
 @pytest.mark.parametrize(
     ("properties", "compacted"),
-    [({}, 0), ({"delta.checkpoint.writeStatsAsJson": False}, 0), ({"delta.checkpointPolicy": "v2"}, 0), ({}, 3)],
+    [
+        ({}, 0),
+        ({"delta.checkpoint.writeStatsAsJson": False}, 0),
+        ({"delta.checkpointPolicy": "v2"}, 0),
+        ({}, 3),
+    ],
     ids=["classic", "typed statistics", "sidecars", "compacted ranges"],
 )
-def test_a_log_that_begins_with_a_checkpoint(tmp_path: Path, peer: Peer, properties: dict[str, Any], compacted: int) -> None:
+def test_a_log_that_begins_with_a_checkpoint(
+    tmp_path: Path, peer: Peer, properties: dict[str, Any], compacted: int
+) -> None:
     """It reads our checkpoints, ranges and hint; its checksums go on from ours, and are held against the log
     when we read on."""
     with deltaic.configure(log_compaction_interval=compacted):
-        table = deltaic.write(tmp_path / "t", numbers(0), properties={"delta.checkpointInterval": 4, **properties})
+        table = deltaic.write(
+            tmp_path / "t", numbers(0), properties={"delta.checkpointInterval": 4, **properties}
+        )
         for key in range(1, 10):
-            deltaic.write(table, numbers(key, key + 100), mode="append", commit=deltaic.CommitOptions(transactions={"app": key}))
+            deltaic.write(
+                table,
+                numbers(key, key + 100),
+                mode="append",
+                commit=deltaic.CommitOptions(transactions={"app": key}),
+            )
         table.refresh()
         table.delete("id in (3, 4, 104)")
     folder = Path(table.location) / "_delta_log"
@@ -372,7 +444,11 @@ def test_a_log_that_begins_with_a_checkpoint(tmp_path: Path, peer: Peer, propert
         for ending in ("json", "crc"):
             (folder / f"{version:020}.{ending}").unlink()
     assert peer.rows(table, "id") == ours(table, "id")
-    for statement in ("INSERT INTO {} VALUES (1000L, 1)", "DELETE FROM {} WHERE id = 0", "UPDATE {} SET v = 7 WHERE id = 9"):
+    for statement in (
+        "INSERT INTO {} VALUES (1000L, 1)",
+        "DELETE FROM {} WHERE id = 0",
+        "UPDATE {} SET v = 7 WHERE id = 9",
+    ):
         peer.sql(statement.format(f"delta.`{table.location}`"))
     assert (folder / f"{13:020}.crc").exists()
     assert list(folder.glob(f"{12:020}.checkpoint*"))

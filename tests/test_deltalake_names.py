@@ -48,19 +48,31 @@ def test_names_of_the_package(name: str) -> None:
         (lambda table: table.update(new_values={"id": 3}), "new_values", "set"),
         (lambda table: table.merge(pa.table({"id": [1]}), predicate="s.id = t.id"), "predicate", "on"),
         (lambda table: table.vacuum(retention_hours=1), "retention_hours", "retention"),
-        (lambda table: deltaic.write(table, pa.table({"id": [1]}), configuration={}), "configuration", "properties"),
+        (
+            lambda table: deltaic.write(table, pa.table({"id": [1]}), configuration={}),
+            "configuration",
+            "properties",
+        ),
         (lambda table: deltaic.write(table, pa.table({"id": [1]}), predicate="id = 1"), "predicate", "where"),
-        (lambda table: deltaic.DeltaTable.create("x", "id int", configuration={}), "configuration", "properties"),
+        (
+            lambda table: deltaic.DeltaTable.create("x", "id int", configuration={}),
+            "configuration",
+            "properties",
+        ),
     ],
 )
 def test_arguments(call: Callable[[Any], Any], argument: str, ours: str, table: deltaic.DeltaTable) -> None:
-    with pytest.raises(InvalidTypeError, match=f"has no argument '{argument}'; found {argument}=; expected {ours}="):
+    with pytest.raises(
+        InvalidTypeError, match=f"has no argument '{argument}'; found {argument}=; expected {ours}="
+    ):
         call(table)
     assert table.version == 0
 
 
 def test_version_is_a_property(table: deltaic.DeltaTable) -> None:
-    with pytest.raises(TypeError, match=r"version is a property; found table\.version\(\); expected table\.version"):
+    with pytest.raises(
+        TypeError, match=r"version is a property; found table\.version\(\); expected table\.version"
+    ):
         table.version()  # type: ignore[operator]
     assert table.version == 0
     assert repr(table.version) == "0"

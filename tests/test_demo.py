@@ -25,7 +25,11 @@ def test_every_number_agrees(demo: ModuleType, tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize("step", ["delete", "update", "merge_day"])
 def test_a_difference_ends_it_with_1(
-    demo: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, step: str
+    demo: ModuleType,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    step: str,
 ) -> None:
     affected = demo._affected
     monkeypatch.setattr(demo, "_affected", lambda *arguments: affected(*arguments) + 1)

@@ -38,7 +38,13 @@ def place(store: NumberedStore) -> str:
 
 
 def rows(*ids: int, word: str = "old") -> pa.Table:
-    return pa.table({"id": pa.array(ids, pa.int64()), "month": [str(number % 2) for number in ids], "word": [word] * len(ids)})
+    return pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "month": [str(number % 2) for number in ids],
+            "word": [word] * len(ids),
+        }
+    )
 
 
 def start(vectors: str, interval: str = "100") -> NumberedStore:
@@ -65,9 +71,13 @@ def merge(table: DeltaTable) -> None:
 COMMANDS: dict[str, Command] = {
     "append": lambda table: deltaic.write(table, rows(8, 9), mode="append"),
     "overwrite": lambda table: deltaic.write(table, rows(8, 9), mode="overwrite"),
-    "overwrite where": lambda table: deltaic.write(table, rows(1, 9), mode="overwrite", where="month = '1' AND id < 10"),
+    "overwrite where": lambda table: deltaic.write(
+        table, rows(1, 9), mode="overwrite", where="month = '1' AND id < 10"
+    ),
     "overwrite partitions": lambda table: deltaic.write(table, rows(8), mode="overwrite_partitions"),
-    "new column": lambda table: deltaic.write(table, rows(8).append_column("n", pa.array([1])), mode="append", schema_mode="merge"),
+    "new column": lambda table: deltaic.write(
+        table, rows(8).append_column("n", pa.array([1])), mode="append", schema_mode="merge"
+    ),
     "delete": lambda table: table.delete("id IN (1, 4, 6)"),
     "update": lambda table: table.update({"word": "'new'"}, "id < 5"),
     "merge": merge,
@@ -82,7 +92,9 @@ COMMANDS: dict[str, Command] = {
 }
 
 
-def run(command: Command, store: NumberedStore, fail_at: int | None, fault: Fault, *, lasting: bool = False) -> BaseException | None:
+def run(
+    command: Command, store: NumberedStore, fail_at: int | None, fault: Fault, *, lasting: bool = False
+) -> BaseException | None:
     """The command on the table as it is when the faults begin; -> what it raised."""
     location = place(store)
     table = DeltaTable(location)
@@ -104,7 +116,9 @@ def data_files(store: NumberedStore) -> set[str]:
     return {path for path in store.objects if not path.startswith("_delta_log/")}
 
 
-def one_fault_at_every_call(command: Command, vectors: str, fault: Fault, *, interval: str = "100", lasting: bool = False) -> None:
+def one_fault_at_every_call(
+    command: Command, vectors: str, fault: Fault, *, interval: str = "100", lasting: bool = False
+) -> None:
     before = start(vectors, interval)
     origin = content(place(before))
     done = NumberedStore(before.objects)

@@ -30,8 +30,14 @@ PROPERTIES: dict[str, dict[str, Any]] = {
     "v2Checkpoint": {"delta.checkpointPolicy": "v2"},
     "clustering": {},
     "allowColumnDefaults": {"delta.feature.allowColumnDefaults": "supported"},
-    "icebergCompatV2": {"delta.enableIcebergCompatV2": True, "delta.universalFormat.enabledFormats": "iceberg"},
-    "icebergCompatV3": {"delta.enableIcebergCompatV3": True, "delta.universalFormat.enabledFormats": "iceberg"},
+    "icebergCompatV2": {
+        "delta.enableIcebergCompatV2": True,
+        "delta.universalFormat.enabledFormats": "iceberg",
+    },
+    "icebergCompatV3": {
+        "delta.enableIcebergCompatV3": True,
+        "delta.universalFormat.enabledFormats": "iceberg",
+    },
 }
 EXCLUSIVE: list[set[str]] = [
     {"materializePartitionColumns", "clustering"},
@@ -46,7 +52,13 @@ Model = list[dict[str, Any]]
 
 
 def data(*keys: int) -> pa.Table:
-    return pa.table({"k": pa.array(keys, pa.int64()), "p": [f"p{key % 2}" for key in keys], "n": pa.array(keys, pa.int32())})
+    return pa.table(
+        {
+            "k": pa.array(keys, pa.int64()),
+            "p": [f"p{key % 2}" for key in keys],
+            "n": pa.array(keys, pa.int32()),
+        }
+    )
 
 
 def rows(table: DeltaTable) -> Model:
@@ -66,7 +78,9 @@ def operate(table: DeltaTable, wanted: set[str]) -> Model:
     table.update({"n": "n + 1"}, "k in (3, 100)")
     table.delete("k = 5 or k = 101")
     source = pa.table({"k": [7, 200], "p": ["p1", "p0"]})
-    table.merge(source, "t.k = s.k").when_matched_update({"n": "-1"}).when_not_matched_insert_all(exclude=["n"]).execute()
+    table.merge(source, "t.k = s.k").when_matched_update({"n": "-1"}).when_not_matched_insert_all(
+        exclude=["n"]
+    ).execute()
     model = [{**row, "n": row["n"] + (row["k"] in (3, 100))} for row in model if row["k"] not in (5, 101)]
     model = [{**row, "n": -1} if row["k"] == 7 else row for row in model]
     model.append({"k": 200, "p": "p0", "n": 77 if "allowColumnDefaults" in wanted else None})
@@ -100,7 +114,9 @@ def make(tmp_path: Path, wanted: set[str]) -> DeltaTable:
 
 def check(tmp_path: Path, wanted: set[str]) -> None:
     table = make(tmp_path, wanted)
-    assert wanted <= set(table.protocol.writer_features or ()) | ({"columnMapping"} if table.protocol.min_writer_version < 7 else set())
+    assert wanted <= set(table.protocol.writer_features or ()) | (
+        {"columnMapping"} if table.protocol.min_writer_version < 7 else set()
+    )
     model = operate(table, wanted)
     again = DeltaTable(table.location)
     assert rows(again) == model
@@ -113,7 +129,9 @@ def check(tmp_path: Path, wanted: set[str]) -> None:
 
 def deltalake_rows(path: str) -> Model:
     deltalake = pytest.importorskip("deltalake")
-    reader = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute("select k, p, n from t")
+    reader = (
+        deltalake.QueryBuilder().register("t", deltalake.DeltaTable(path)).execute("select k, p, n from t")
+    )
     return sorted(pa.table(reader).to_pylist(), key=lambda row: row["k"])
 
 
@@ -155,7 +173,10 @@ def test_materialised_partition_columns_are_in_the_files(tmp_path: Path) -> None
     assert found == {10: ("a", 1), 2: (None, 2), 3: (None, 3), 4: ("b", 4)}
     assert sorted(table.scan(where="p = 'a' or q = 4").to_arrow()["v"].to_pylist()) == [4, 10]
     asked = deltaic.write(
-        tmp_path / "asked", pa.table({"p": ["a"], "v": [1]}), partition_by="p", properties={"delta.writePartitionColumnsToParquet": True}
+        tmp_path / "asked",
+        pa.table({"p": ["a"], "v": [1]}),
+        partition_by="p",
+        properties={"delta.writePartitionColumnsToParquet": True},
     )
     (path,) = asked.files().to_arrow()["path"].to_pylist()
     assert pq.ParquetFile(Path(asked.location) / path).schema.names == ["v", "p"], "after the data columns"

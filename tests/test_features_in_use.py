@@ -20,7 +20,12 @@ MORE = pa.table({"a": [10]})
 
 
 def listed(*names, readers=()):
-    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": list(readers), "writerFeatures": [*names, *readers]}
+    return {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": list(readers),
+        "writerFeatures": [*names, *readers],
+    }
 
 
 def legacy(reader, writer):
@@ -59,9 +64,32 @@ UNUSED = [
     legacy(1, 4),
     legacy(2, 5),
     legacy(2, 6),
-    listed("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "identityColumns"),
-    listed("allowColumnDefaults", "inCommitTimestamp", "icebergCompatV1", "icebergCompatV2", "domainMetadata", "clustering"),
-    listed(readers=["columnMapping", "deletionVectors", "timestampNtz", "v2Checkpoint", "vacuumProtocolCheck", "typeWidening"]),
+    listed(
+        "appendOnly",
+        "invariants",
+        "checkConstraints",
+        "changeDataFeed",
+        "generatedColumns",
+        "identityColumns",
+    ),
+    listed(
+        "allowColumnDefaults",
+        "inCommitTimestamp",
+        "icebergCompatV1",
+        "icebergCompatV2",
+        "domainMetadata",
+        "clustering",
+    ),
+    listed(
+        readers=[
+            "columnMapping",
+            "deletionVectors",
+            "timestampNtz",
+            "v2Checkpoint",
+            "vacuumProtocolCheck",
+            "typeWidening",
+        ]
+    ),
     listed(readers=["variantType", "variantShredding", "geospatial"]),
 ]
 
@@ -87,16 +115,26 @@ IN_USE = [
     ("checkConstraints", listed("checkConstraints"), {"delta.constraints.c": "a > 0"}, None, set()),
     ("changeDataFeed", legacy(1, 4), {"delta.enableChangeDataFeed": "true"}, None, set()),
     ("generatedColumns", legacy(1, 4), {}, {"delta.generationExpression": "if(a > 0, a, 7)"}, set()),
-    ("icebergWriterCompatV1", listed("icebergWriterCompatV1"), {"delta.enableIcebergWriterCompatV1": "true"}, None, set(RUN)),
+    (
+        "icebergWriterCompatV1",
+        listed("icebergWriterCompatV1"),
+        {"delta.enableIcebergWriterCompatV1": "true"},
+        None,
+        set(RUN),
+    ),
     ("shiny", listed("shiny"), {}, None, set(RUN)),
 ]
 
 
 @pytest.mark.parametrize("operation", sorted(RUN))
 @pytest.mark.parametrize(
-    ("name", "protocol", "configuration", "metadata", "refused"), IN_USE, ids=lambda value: value if isinstance(value, str) else ""
+    ("name", "protocol", "configuration", "metadata", "refused"),
+    IN_USE,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_feature_in_use_refuses_the_writes_that_would_break_it(tmp_path, name, protocol, configuration, metadata, refused, operation):
+def test_a_feature_in_use_refuses_the_writes_that_would_break_it(
+    tmp_path, name, protocol, configuration, metadata, refused, operation
+):
     table = deltaic.DeltaTable(make(tmp_path / "t", protocol, configuration, metadata))
     assert sorted(table.scan().to_arrow()["a"].to_pylist()) == [1, 2, 3]
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
@@ -116,14 +154,20 @@ def test_a_reader_feature_that_is_not_supported_refuses_to_open(tmp_path, name):
 def test_newer_versions_refuse(tmp_path):
     with pytest.raises(UnsupportedFeatureError, match="newer reader"):
         deltaic.DeltaTable(make(tmp_path / "r", {**listed(), "minReaderVersion": 4}))
-    table = deltaic.DeltaTable(make(tmp_path / "w", {"minReaderVersion": 1, "minWriterVersion": 8, "writerFeatures": []}))
+    table = deltaic.DeltaTable(
+        make(tmp_path / "w", {"minReaderVersion": 1, "minWriterVersion": 8, "writerFeatures": []})
+    )
     with pytest.raises(UnsupportedFeatureError, match="newer writer"):
         table.alter.set_description("x")
 
 
 def test_column_invariants_are_kept(tmp_path):
     """PROTOCOL.md, "Column Invariants", its example."""
-    path = make(tmp_path / "t", legacy(1, 2), metadata={"delta.invariants": json.dumps({"expression": {"expression": "a > 0"}})})
+    path = make(
+        tmp_path / "t",
+        legacy(1, 2),
+        metadata={"delta.invariants": json.dumps({"expression": {"expression": "a > 0"}})},
+    )
     deltaic.write(path, MORE, mode="append")
     for bad in (0, None):
         with pytest.raises(ConstraintViolationError):

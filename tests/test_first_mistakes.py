@@ -49,9 +49,21 @@ def merged(table: deltaic.DeltaTable, on: Any, source: Any = FRAME) -> object:
 Case = tuple[Callable[[deltaic.DeltaTable], object], type[Exception], str]
 CASES: dict[str, Case] = {
     # names of columns
-    "a column": (lambda t: t.scan(["citty"]), InvalidArgumentError, "no such column; found 'citty'; expected city"),
-    "a column like none": (lambda t: t.scan(["x"]), InvalidArgumentError, "found 'x'; expected one of id, city, degrees, day"),
-    "columns as text": (lambda t: t.scan("id"), InvalidTypeError, "columns must be a sequence of names; found 'id'"),
+    "a column": (
+        lambda t: t.scan(["citty"]),
+        InvalidArgumentError,
+        "no such column; found 'citty'; expected city",
+    ),
+    "a column like none": (
+        lambda t: t.scan(["x"]),
+        InvalidArgumentError,
+        "found 'x'; expected one of id, city, degrees, day",
+    ),
+    "columns as text": (
+        lambda t: t.scan("id"),
+        InvalidTypeError,
+        "columns must be a sequence of names; found 'id'",
+    ),
     "a column of a condition": (
         lambda t: t.scan(where="citty = 'Rome'"),
         InvalidArgumentError,
@@ -62,18 +74,28 @@ CASES: dict[str, Case] = {
         InvalidArgumentError,
         "found Rome; expected one of id, city, degrees, day; or 'Rome', if it is text",
     ),
-    "None in SQL": (lambda t: t.delete("degrees = None"), InvalidArgumentError, "found None; expected NULL, which IS NULL finds"),
+    "None in SQL": (
+        lambda t: t.delete("degrees = None"),
+        InvalidArgumentError,
+        "found None; expected NULL, which IS NULL finds",
+    ),
     "a column of SQL": (
         lambda t: deltaic.sql(f"SELECT citty FROM delta.`{t.location}`"),
         InvalidArgumentError,
         "no column citty; found citty; expected city",
     ),
     "a column of a join": (
-        lambda t: deltaic.sql(f"SELECT a.citty FROM delta.`{t.location}` a JOIN delta.`{t.location}` b ON a.id = b.id"),
+        lambda t: deltaic.sql(
+            f"SELECT a.citty FROM delta.`{t.location}` a JOIN delta.`{t.location}` b ON a.id = b.id"
+        ),
         InvalidArgumentError,
         "found a.citty; expected a.city",
     ),
-    "a column of Z-order": (lambda t: t.optimize.z_order("idd"), InvalidArgumentError, "found 'idd'; expected id"),
+    "a column of Z-order": (
+        lambda t: t.optimize.z_order("idd"),
+        InvalidArgumentError,
+        "found 'idd'; expected id",
+    ),
     "a partition column": (
         lambda t: deltaic.write(t.location + "2", FRAME, partition_by="citty"),
         InvalidArgumentError,
@@ -90,44 +112,87 @@ CASES: dict[str, Case] = {
         InvalidTypeError,
         r"""found list \[\('id', '=', 1\)\]; expected text, like "id = 1\"""",
     ),
-    "a frame to delete": (lambda t: t.delete(FRAME), InvalidTypeError, "found DataFrame id city degrees day 0 1 Oslo"),  # type: ignore[arg-type]
+    "a frame to delete": (
+        lambda t: t.delete(FRAME),  # type: ignore[arg-type]
+        InvalidTypeError,
+        "found DataFrame id city degrees day 0 1 Oslo",
+    ),
     "a whole statement": (
         lambda t: t.delete("DELETE FROM t WHERE id = 1"),
         InvalidArgumentError,
-        "column 11: SQL does not parse at or near 'FROM'; found .*; expected one expression without words of a statement",
+        (
+            "column 11: SQL does not parse at or near 'FROM'; found .*; expected one expression without words"
+            " of a statement"
+        ),
     ),
     "WHERE in a condition": (
         lambda t: t.delete("where id = 1"),
         InvalidArgumentError,
         "expected one expression without words of a statement",
     ),
-    "a quote": (lambda t: t.scan(where="city = 'Rome"), InvalidArgumentError, "a quote, comment or number is not complete; found"),
-    "a bracket": (lambda t: t.scan(where="(id = 1"), InvalidArgumentError, r"a bracket is never closed; found '\(id = 1'"),
+    "a quote": (
+        lambda t: t.scan(where="city = 'Rome"),
+        InvalidArgumentError,
+        "a quote, comment or number is not complete; found",
+    ),
+    "a bracket": (
+        lambda t: t.scan(where="(id = 1"),
+        InvalidArgumentError,
+        r"a bracket is never closed; found '\(id = 1'",
+    ),
     "no condition": (lambda t: t.scan(where=""), InvalidArgumentError, "the text is empty; found ''"),
-    "a number as a condition": (lambda t: t.scan(where="id"), SchemaMismatchError, "'id': a condition must be a boolean; found long"),
-    "an aggregate in a condition": (lambda t: t.scan(where="max(id) = 1"), InvalidArgumentError, "aggregate function max cannot stand"),
+    "a number as a condition": (
+        lambda t: t.scan(where="id"),
+        SchemaMismatchError,
+        "'id': a condition must be a boolean; found long",
+    ),
+    "an aggregate in a condition": (
+        lambda t: t.scan(where="max(id) = 1"),
+        InvalidArgumentError,
+        "aggregate function max cannot stand",
+    ),
     "a function": (
         lambda t: t.scan(where="lenght(city) = 4"),
         UnsupportedFeatureError,
         r"function lenght\(string\) .*expected one of length",
     ),
-    "a function's arguments": (lambda t: t.scan(where="length() = 4"), UnsupportedFeatureError, r"; expected length\(string\) or"),
+    "a function's arguments": (
+        lambda t: t.scan(where="length() = 4"),
+        UnsupportedFeatureError,
+        r"; expected length\(string\) or",
+    ),
     # places
     "no folder": (
         lambda t: deltaic.DeltaTable(t.location + "2"),
         TableNotFoundError,
         "weather2: no Delta table here; found no such folder",
     ),
-    "a file": (lambda t: deltaic.DeltaTable(__file__), TableNotFoundError, "found a file; expected the folder of a table"),
+    "a file": (
+        lambda t: deltaic.DeltaTable(__file__),
+        TableNotFoundError,
+        "found a file; expected the folder of a table",
+    ),
     "the log": (
         lambda t: deltaic.DeltaTable(t.location + "/_delta_log"),
         TableNotFoundError,
         "found the folder of a log; expected the folder of its table, .*weather$",
     ),
-    "a tilde": (lambda t: deltaic.DeltaTable("~/weather"), TableNotFoundError, r"expected a path without '~': os\.path\.expanduser"),
-    "a number as a path": (lambda t: deltaic.DeltaTable(5), InvalidTypeError, "found int; expected text or os.PathLike"),  # type: ignore[arg-type]
+    "a tilde": (
+        lambda t: deltaic.DeltaTable("~/weather"),
+        TableNotFoundError,
+        r"expected a path without '~': os\.path\.expanduser",
+    ),
+    "a number as a path": (
+        lambda t: deltaic.DeltaTable(5),  # type: ignore[arg-type]
+        InvalidTypeError,
+        "found int; expected text or os.PathLike",
+    ),
     "no path": (lambda t: deltaic.DeltaTable(""), InvalidArgumentError, "the path of a table is empty"),
-    "a scheme": (lambda t: deltaic.DeltaTable("foo://x/y"), InvalidArgumentError, "found foo; expected a local path, file://"),
+    "a scheme": (
+        lambda t: deltaic.DeltaTable("foo://x/y"),
+        InvalidArgumentError,
+        "found foo; expected a local path, file://",
+    ),
     "write into a file": (
         lambda t: deltaic.write(__file__, FRAME),
         InvalidArgumentError,
@@ -139,10 +204,10 @@ CASES: dict[str, Case] = {
         "no table can be created here; found the folder of a log",
     ),
     "swapped arguments": (
-        lambda t: deltaic.write(FRAME, t.location),
+        lambda t: deltaic.write(FRAME, t.location),  # type: ignore[arg-type]
         InvalidTypeError,
         "path of a table has the wrong type; found DataFrame",
-    ),  # type: ignore[arg-type]
+    ),
     "options as text": (
         lambda t: deltaic.DeltaTable(t.location, storage_options="region"),  # type: ignore[arg-type]
         InvalidTypeError,
@@ -163,13 +228,33 @@ CASES: dict[str, Case] = {
         TableNotFoundError,
         "no Delta table here; found no such folder",
     ),
-    "a table in a transaction": (lambda t: deltaic.transaction("weather").__enter__(), InvalidTypeError, "found str 'weather'"),  # type: ignore[arg-type]
+    "a table in a transaction": (
+        lambda t: deltaic.transaction("weather").__enter__(),  # type: ignore[arg-type]
+        InvalidTypeError,
+        "found str 'weather'",
+    ),
     # versions
     "a version": (lambda t: t.at(7), VersionNotFoundError, "no such version; found 7; expected 0 to 0"),
-    "a version as text": (lambda t: t.at("0"), InvalidTypeError, "version; found '0'; expected a whole number"),  # type: ignore[arg-type]
-    "yesterday": (lambda t: t.at(timestamp="yesterday"), InvalidArgumentError, "not a timestamp; found 'yesterday'; expected ISO 8601"),
-    "an early time": (lambda t: t.at(timestamp="2001-01-01"), VersionNotFoundError, "before the first version; found 2001-01-01"),
-    "two versions": (lambda t: t.at(0, timestamp="2030-01-01"), InvalidArgumentError, "version and timestamp exclude each other; found"),
+    "a version as text": (
+        lambda t: t.at("0"),  # type: ignore[arg-type]
+        InvalidTypeError,
+        "version; found '0'; expected a whole number",
+    ),
+    "yesterday": (
+        lambda t: t.at(timestamp="yesterday"),
+        InvalidArgumentError,
+        "not a timestamp; found 'yesterday'; expected ISO 8601",
+    ),
+    "an early time": (
+        lambda t: t.at(timestamp="2001-01-01"),
+        VersionNotFoundError,
+        "before the first version; found 2001-01-01",
+    ),
+    "two versions": (
+        lambda t: t.at(0, timestamp="2030-01-01"),
+        InvalidArgumentError,
+        "version and timestamp exclude each other; found",
+    ),
     "restore to nothing": (
         lambda t: t.restore(),
         InvalidArgumentError,
@@ -182,10 +267,10 @@ CASES: dict[str, Case] = {
         "already exists here; expected mode='append' or",
     ),
     "a mode": (
-        lambda t: deltaic.write(t, FRAME, mode="apend"),
+        lambda t: deltaic.write(t, FRAME, mode="apend"),  # type: ignore[arg-type]
         InvalidArgumentError,
         "unknown mode of write; found 'apend'; expected 'error', 'app",
-    ),  # type: ignore[arg-type]
+    ),
     "a new column": (
         lambda t: deltaic.write(t, FRAME.assign(x=1), mode="append"),
         SchemaMismatchError,
@@ -201,7 +286,11 @@ CASES: dict[str, Case] = {
         SchemaMismatchError,
         "column day: .*string does not fit; found .*; expected date",
     ),
-    "values of two types": (lambda t: deltaic.write(t.location + "2", {"a": [1, "x"]}), SchemaMismatchError, "column a: "),
+    "values of two types": (
+        lambda t: deltaic.write(t.location + "2", {"a": [1, "x"]}),
+        SchemaMismatchError,
+        "column a: ",
+    ),
     "columns of two lengths": (
         lambda t: deltaic.write(t.location + "2", {"a": [1], "b": []}),
         InvalidArgumentError,
@@ -223,16 +312,36 @@ CASES: dict[str, Case] = {
         "property delta.appendOnly: not a boolean; found 'yes'; expected 'true' or 'false'",
     ),
     # assignments and merge
-    "text for a mapping": (lambda t: t.update("degrees = 1"), InvalidTypeError, "found str 'degrees = 1'; expected {'column': 'SQL'}"),  # type: ignore[arg-type]
+    "text for a mapping": (
+        lambda t: t.update("degrees = 1"),  # type: ignore[arg-type]
+        InvalidTypeError,
+        "found str 'degrees = 1'; expected {'column': 'SQL'}",
+    ),
     "text in an update": (
         lambda t: t.update({"city": "Berlin"}),
         InvalidArgumentError,
         "found Berlin; expected .* or 'Berlin', if it is text",
     ),
-    "keys as a list": (lambda t: merged(t, ["id"]), InvalidTypeError, r"found list \['id'\]; expected text, like 't.id = s.id'"),
-    "a key alone": (lambda t: merged(t, "id"), InvalidArgumentError, r"column id is ambiguous; found id; expected t\.id or s\.id"),
-    "another alias": (lambda t: merged(t, "target.id = s.id"), InvalidArgumentError, r"found target\.id; expected one of t\.id, s\.id"),
-    "a key that is missing": (lambda t: merged(t, "t.id = s.idd"), InvalidArgumentError, r"found s\.idd; expected s\.id$"),
+    "keys as a list": (
+        lambda t: merged(t, ["id"]),
+        InvalidTypeError,
+        r"found list \['id'\]; expected text, like 't.id = s.id'",
+    ),
+    "a key alone": (
+        lambda t: merged(t, "id"),
+        InvalidArgumentError,
+        r"column id is ambiguous; found id; expected t\.id or s\.id",
+    ),
+    "another alias": (
+        lambda t: merged(t, "target.id = s.id"),
+        InvalidArgumentError,
+        r"found target\.id; expected one of t\.id, s\.id",
+    ),
+    "a key that is missing": (
+        lambda t: merged(t, "t.id = s.idd"),
+        InvalidArgumentError,
+        r"found s\.idd; expected s\.id$",
+    ),
     "a source without columns": (
         lambda t: merged(t, "t.id = s.id", FRAME[["id"]]),
         SchemaMismatchError,
@@ -243,9 +352,17 @@ CASES: dict[str, Case] = {
         InvalidTypeError,
         "not a source of rows; found str; expected Arrow",
     ),
-    "a merge without clauses": (lambda t: t.merge(FRAME, "t.id = s.id").execute(), InvalidArgumentError, "expected when_matched_"),
+    "a merge without clauses": (
+        lambda t: t.merge(FRAME, "t.id = s.id").execute(),
+        InvalidArgumentError,
+        "expected when_matched_",
+    ),
     # upkeep and definition
-    "hours": (lambda t: t.vacuum(retention=7), InvalidTypeError, "retention has the wrong type; found int; expected datetime.timedelta"),  # type: ignore[arg-type]
+    "hours": (
+        lambda t: t.vacuum(retention=7),  # type: ignore[arg-type]
+        InvalidTypeError,
+        "retention has the wrong type; found int; expected datetime.timedelta",
+    ),
     "a short retention": (
         lambda t: t.vacuum(retention=datetime.timedelta(0)),
         InvalidArgumentError,
@@ -256,15 +373,31 @@ CASES: dict[str, Case] = {
         InvalidArgumentError,
         "character 3 of 'x strng': .*; found 'strng'; expected a type",
     ),
-    "a column that is there": (lambda t: t.alter.add_columns("ID int"), InvalidArgumentError, "(?i)id: the column exists already"),
-    "a column of a constraint": (lambda t: t.alter.add_constraints({"c": "idd > 0"}), InvalidArgumentError, "found idd; expected id"),
-    "dropping a column": (lambda t: t.alter.drop_columns("id"), InvalidArgumentError, "expected alter.set_properties.*'name'.* first"),
+    "a column that is there": (
+        lambda t: t.alter.add_columns("ID int"),
+        InvalidArgumentError,
+        "(?i)id: the column exists already",
+    ),
+    "a column of a constraint": (
+        lambda t: t.alter.add_constraints({"c": "idd > 0"}),
+        InvalidArgumentError,
+        "found idd; expected id",
+    ),
+    "dropping a column": (
+        lambda t: t.alter.drop_columns("id"),
+        InvalidArgumentError,
+        "expected alter.set_properties.*'name'.* first",
+    ),
     "memory": (
         lambda t: deltaic.configure(memory_limit="lots"),
         InvalidArgumentError,
         "memory_limit: not a size; found 'lots'; expected bytes",
     ),
-    "a time zone": (lambda t: deltaic.configure(time_zone="Mars"), InvalidArgumentError, "found 'Mars'; expected an IANA name"),
+    "a time zone": (
+        lambda t: deltaic.configure(time_zone="Mars"),
+        InvalidArgumentError,
+        "found 'Mars'; expected an IANA name",
+    ),
 }
 
 
@@ -280,7 +413,9 @@ def test_a_mistake(name: str, table: deltaic.DeltaTable) -> None:
 
 def test_parquet_files_without_a_log(tmp_path: Path) -> None:
     FRAME.to_parquet(tmp_path / "a.parquet")
-    with pytest.raises(TableNotFoundError, match=r"found Parquet files without a log; expected .*DeltaTable\.convert\(path\)"):
+    with pytest.raises(
+        TableNotFoundError, match=r"found Parquet files without a log; expected .*DeltaTable\.convert\(path\)"
+    ):
         deltaic.DeltaTable(tmp_path)
     assert deltaic.DeltaTable.convert(tmp_path).scan().count() == 3
 

@@ -66,7 +66,9 @@ class Disk:
             except DeltaError:  # a new table without a commit
                 continue
             rows = sorted(map(str, table.scan().to_arrow().to_pylist()))
-            properties = {key: value for key, value in table.metadata.configuration.items() if "materialized" not in key}
+            properties = {
+                key: value for key, value in table.metadata.configuration.items() if "materialized" not in key
+            }
             found.append((name, table.schema.to_json(), rows, table.version, properties))
         return found
 
@@ -76,7 +78,9 @@ def rows(first: int, count: int = 400) -> pa.Table:
     chance = random.Random(first)
     numbers = range(first, first + count)
     words = [chance.randbytes(20).hex() for _ in numbers]
-    return pa.table({"id": pa.array(numbers, pa.int64()), "part": [str(at % 2) for at in numbers], "word": words})
+    return pa.table(
+        {"id": pa.array(numbers, pa.int64()), "part": [str(at % 2) for at in numbers], "word": words}
+    )
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["vectors", "copies"])
@@ -84,7 +88,9 @@ def disk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     if os.name != "posix" or os.geteuid() != 0:
         pytest.skip("mounting a small file system needs root")
     root = tmp_path_factory.mktemp("small")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(root)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(root)], capture_output=True, check=False
+    )
     if mounted.returncode:
         pytest.skip("no tmpfs can be mounted here")
     try:
@@ -106,7 +112,9 @@ def disk(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 def merge(disk: Disk) -> None:
     merging = disk.table().merge(rows(700), "t.id = s.id")
-    merging.when_matched_update_all().when_not_matched_insert_all().when_not_matched_by_source_delete("t.id = 3").execute()
+    merging.when_matched_update_all().when_not_matched_insert_all().when_not_matched_by_source_delete(
+        "t.id = 3"
+    ).execute()
 
 
 def several(disk: Disk) -> None:
@@ -129,7 +137,9 @@ COMMANDS: dict[str, Callable[[Disk], object]] = {
     "write a new table": lambda disk: deltaic.write(disk.root / "new", rows(0)),
     "append": lambda disk: deltaic.write(disk.table(), rows(900), mode="append"),
     "overwrite": lambda disk: deltaic.write(disk.table(), rows(900), mode="overwrite"),
-    "overwrite where": lambda disk: deltaic.write(disk.table(), rows(900), mode="overwrite", where="id >= 300"),
+    "overwrite where": lambda disk: deltaic.write(
+        disk.table(), rows(900), mode="overwrite", where="id >= 300"
+    ),
     "overwrite partitions": lambda disk: deltaic.write(disk.table(), rows(900), mode="overwrite_partitions"),
     "new column": lambda disk: deltaic.write(
         disk.table(), rows(900).append_column("n", pa.array(range(400))), mode="append", schema_mode="merge"
@@ -149,7 +159,9 @@ COMMANDS: dict[str, Callable[[Disk], object]] = {
     "shallow clone": lambda disk: disk.table().clone(disk.root / "new", shallow=True),
     "convert": convert,
     "add a column": lambda disk: disk.table().alter.add_columns("n int"),
-    "set properties": lambda disk: disk.table().alter.set_properties({"delta.appendOnly": "false", "a": "b" * 5000}),
+    "set properties": lambda disk: disk.table().alter.set_properties(
+        {"delta.appendOnly": "false", "a": "b" * 5000}
+    ),
     "add a constraint": lambda disk: disk.table().alter.add_constraints({"positive": "id >= 0"}),
     "add a feature": lambda disk: disk.table().alter.set_properties({"delta.enableRowTracking": "true"}),
     "drop a feature": lambda disk: disk.table().alter.drop_feature("deletionVectors"),
@@ -227,7 +239,11 @@ def may_stay(path: str, name: str) -> bool:
     meets it aborts: its intents and start commits."""
     if name == "several tables":
         return "/_delta_log/" in path
-    return name in SEVERAL_COMMITS or "/_symlink_format_manifest/" in path or path.endswith(".checkpoint.parquet")
+    return (
+        name in SEVERAL_COMMITS
+        or "/_symlink_format_manifest/" in path
+        or path.endswith(".checkpoint.parquet")
+    )
 
 
 def is_short(disk: Disk, pages: int) -> bool:

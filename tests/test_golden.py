@@ -41,7 +41,9 @@ def test_tables_are_fetched(source: str, tmp_path: Path) -> None:
         place = str(tmp_path / "main.tar.gz") if source == "archive" else (tmp_path / "main.tar.gz").as_uri()
     target = tmp_path / "golden"
     target.mkdir()
-    assert loaded("scripts/fetch_golden_tables.py").fetch(place, target, [PLAIN, PACKED, "nowhere"]) == ["nowhere"]
+    assert loaded("scripts/fetch_golden_tables.py").fetch(place, target, [PLAIN, PACKED, "nowhere"]) == [
+        "nowhere"
+    ]
     assert deltaic.DeltaTable(target / PLAIN).scan().to_pylist() == [{"a": 1}, {"a": 2}]
     assert deltaic.DeltaTable(target / PACKED / "delta").scan().to_pylist() == [{"a": 3}]
     assert sorted(path.name for path in target.iterdir()) == sorted([PLAIN, PACKED])

@@ -22,8 +22,15 @@ from deltaic.errors import InvalidArgumentError
 
 @pytest.fixture
 def table(tmp_path: Path) -> deltaic.DeltaTable:
-    data = pa.table({"id": pa.array(range(100_000), pa.int64()), "text": pa.array([f"row {number}" for number in range(100_000)])})
-    return deltaic.write(tmp_path / "t", data, target_file_size=100_000, properties={"delta.enableDeletionVectors": True})
+    data = pa.table(
+        {
+            "id": pa.array(range(100_000), pa.int64()),
+            "text": pa.array([f"row {number}" for number in range(100_000)]),
+        }
+    )
+    return deltaic.write(
+        tmp_path / "t", data, target_file_size=100_000, properties={"delta.enableDeletionVectors": True}
+    )
 
 
 def test_threads_share_a_table(table: deltaic.DeltaTable) -> None:
@@ -55,7 +62,8 @@ def test_after_fork(table: deltaic.DeltaTable) -> None:
         warnings.simplefilter("ignore", DeprecationWarning)
         import pyarrow as pa, deltaic
         table = deltaic.DeltaTable({table.location!r})
-        found = deltaic.sql("SELECT count(*) AS n FROM t WHERE text LIKE '%9'", tables={{"t": table}}).to_arrow()
+        query = "SELECT count(*) AS n FROM t WHERE text LIKE '%9'"
+        found = deltaic.sql(query, tables={{"t": table}}).to_arrow()
         assert found["n"].to_pylist() == [10_000]
         children = []
         for number in range(3):
@@ -63,8 +71,10 @@ def test_after_fork(table: deltaic.DeltaTable) -> None:
             if child == 0:
                 try:
                     assert table.scan(where="id % 2 = 0").count() == 50_000
-                    deltaic.write({table.location!r}, pa.table({{"id": [-number], "text": ["child"]}}), mode="append")
-                    assert deltaic.sql("SELECT max(id) AS n FROM t", tables={{"t": table}}).to_arrow()["n"].to_pylist() == [99_999]
+                    new = pa.table({{"id": [-number], "text": ["child"]}})
+                    deltaic.write({table.location!r}, new, mode="append")
+                    found = deltaic.sql("SELECT max(id) AS n FROM t", tables={{"t": table}}).to_arrow()
+                    assert found["n"].to_pylist() == [99_999]
                     os._exit(0)
                 except BaseException:
                     import traceback
@@ -122,7 +132,9 @@ ENDLESS_WRITE = """
         for number in itertools.count():
             if number == 3:
                 print("running", flush=True)
-            yield pa.record_batch({"id": pa.array(range(200_000), pa.int64()), "text": pa.array([str(number)] * 200_000)})
+            yield pa.record_batch({
+                "id": pa.array(range(200_000), pa.int64()), "text": pa.array([str(number)] * 200_000)
+            })
 
     deltaic.write(sys.argv[1], batches(), mode="append")
 """
@@ -142,7 +154,8 @@ LONG_QUERY = """
     import deltaic
     table = deltaic.DeltaTable(sys.argv[1])
     print("running", flush=True)
-    deltaic.sql("SELECT sum(a.id * b.id % 7) AS n FROM t AS a CROSS JOIN t AS b WHERE a.id + b.id > 3", tables={"t": table}).to_arrow()
+    query = "SELECT sum(a.id * b.id % 7) AS n FROM t AS a CROSS JOIN t AS b WHERE a.id + b.id > 3"
+    deltaic.sql(query, tables={"t": table}).to_arrow()
 """
 
 
@@ -152,7 +165,10 @@ def test_interrupt_stops_the_work_and_leaves_no_commit(table: deltaic.DeltaTable
     folder = Path(table.location)
     before = {path.name for path in folder.rglob("*") if path.is_file()}
     process = subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(script), table.location], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", textwrap.dedent(script), table.location],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout is not None

@@ -21,9 +21,17 @@ import pytest
 import deltaic
 from deltaic.errors import DeltaError, PathOutsideTableError, ProtocolError
 
-FIELDS = [{"name": name, "type": data_type, "nullable": True, "metadata": {}} for name, data_type in (("a", "long"), ("p", "string"))]
+FIELDS = [
+    {"name": name, "type": data_type, "nullable": True, "metadata": {}}
+    for name, data_type in (("a", "long"), ("p", "string"))
+]
 SCHEMA = json.dumps({"type": "struct", "fields": FIELDS})
-VECTORS = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+VECTORS = {
+    "minReaderVersion": 3,
+    "minWriterVersion": 7,
+    "readerFeatures": ["deletionVectors"],
+    "writerFeatures": ["deletionVectors"],
+}
 ROWS = [{"a": number, "p": letter} for number, letter in enumerate("xyz")]
 
 
@@ -43,7 +51,11 @@ def actions(folder, *, add=None, metadata=None, protocol=None):
         "partitionColumns": [],
         "configuration": {},
     }
-    parts = {"protocol": protocol or VECTORS}, {"metaData": {**definition, **(metadata or {})}}, {"add": {**file, **(add or {})}}
+    parts = (
+        {"protocol": protocol or VECTORS},
+        {"metaData": {**definition, **(metadata or {})}},
+        {"add": {**file, **(add or {})}},
+    )
     return [json.dumps(part) for part in parts]
 
 
@@ -107,7 +119,9 @@ def test_data_files_outside_the_table(folder, path):
     assert (folder.parent / "secret.parquet").exists()
 
 
-@pytest.mark.parametrize("path", ["%", "%zz", "gone.parquet", "%252e%252e/secret.parquet", "f.parquet?x=1", "~/f.parquet"])
+@pytest.mark.parametrize(
+    "path", ["%", "%zz", "gone.parquet", "%252e%252e/secret.parquet", "f.parquet?x=1", "~/f.parquet"]
+)
 def test_data_files_that_are_not_there(folder, path):
     with pytest.raises(ProtocolError, match="not there"):
         use(commit(folder, actions(folder, add={"path": path})))
@@ -136,11 +150,22 @@ def inline(rows, *, size=None, cardinality=None):
     vector = deltaic.DeletionVector.from_rows(rows)
     size = len(vector.to_bytes()) if size is None else size
     cardinality = len(rows) if cardinality is None else cardinality
-    return {"storageType": "i", "pathOrInlineDv": vector.to_inline(), "sizeInBytes": size, "cardinality": cardinality}
+    return {
+        "storageType": "i",
+        "pathOrInlineDv": vector.to_inline(),
+        "sizeInBytes": size,
+        "cardinality": cardinality,
+    }
 
 
 def stored(kind, name, size=40, offset=1):
-    return {"storageType": kind, "pathOrInlineDv": name, "offset": offset, "sizeInBytes": size, "cardinality": 1}
+    return {
+        "storageType": kind,
+        "pathOrInlineDv": name,
+        "offset": offset,
+        "sizeInBytes": size,
+        "cardinality": 1,
+    }
 
 
 VECTORS_OUT_OF_ORDER = [
@@ -167,7 +192,9 @@ VECTORS_OUT_OF_ORDER = [
 ]
 
 
-@pytest.mark.parametrize(("vector", "message"), VECTORS_OUT_OF_ORDER, ids=lambda value: json.dumps(value)[:60])
+@pytest.mark.parametrize(
+    ("vector", "message"), VECTORS_OUT_OF_ORDER, ids=lambda value: json.dumps(value)[:60]
+)
 def test_vectors_out_of_order(folder, vector, message):
     commit(folder, actions(folder, add={"deletionVector": vector, "stats": '{"numRecords":3}'}))
     with pytest.raises((ProtocolError, PathOutsideTableError), match=message):
@@ -187,10 +214,20 @@ def bad_lines(lines):
     yield "a number", [*lines, "5"]
     yield "two actions", [*lines, '{"add":{"path":"x"},"remove":{"path":"y"}}']
     yield "no end of brackets", [*lines, '{"commitInfo":' + "[" * 200_000 + "}"]
-    yield "a number too large", [protocol, metadata, re.sub(r'"size": \d+', '"size": 99999999999999999999', add)]
+    yield (
+        "a number too large",
+        [protocol, metadata, re.sub(r'"size": \d+', '"size": 99999999999999999999', add)],
+    )
     yield "a negative size", [protocol, metadata, add.replace('"size": ', '"size": -')]
     yield "NaN", [protocol, metadata, add.replace('"modificationTime": 1', '"modificationTime": NaN')]
-    yield "a key twice", [protocol, metadata, add.replace('"modificationTime": 1', '"modificationTime": 1, "path": "f.parquet"')]
+    yield (
+        "a key twice",
+        [
+            protocol,
+            metadata,
+            add.replace('"modificationTime": 1', '"modificationTime": 1, "path": "f.parquet"'),
+        ],
+    )
     yield "a NUL", [*lines, "\0"]
     yield "half a surrogate", [protocol, metadata, add.replace("f.parquet", "\\ud800.parquet")]
     yield "a version that is text", [*lines, '{"txn":{"appId":"a","version":"x"}}']
@@ -213,7 +250,9 @@ def test_bytes_that_are_no_text(folder):
 
 
 @pytest.mark.parametrize(
-    "extra", ['{"future":{"x":1}}', "{}", "   ", '{"commitInfo":{"x":"' + "y" * 1_000_000 + '"}}'], ids=lambda text: text[:20]
+    "extra",
+    ['{"future":{"x":1}}', "{}", "   ", '{"commitInfo":{"x":"' + "y" * 1_000_000 + '"}}'],
+    ids=lambda text: text[:20],
 )
 def test_lines_that_mean_nothing_here(folder, extra):
     assert use(commit(folder, [*actions(folder), extra])) == ROWS
@@ -224,14 +263,25 @@ BAD_PARTS = {
     "version as text": {"protocol": {"minReaderVersion": "1", "minWriterVersion": 2}},
     "no writer version": {"protocol": {"minReaderVersion": 1}},
     "no features": {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7}},
-    "features of an old version": {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": ["x"]}},
+    "features of an old version": {
+        "protocol": {"minReaderVersion": 1, "minWriterVersion": 2, "readerFeatures": ["x"]}
+    },
     "schema": {"metadata": {"schemaString": "{"}},
-    "schema too deep": {"metadata": {"schemaString": '{"type":"array","containsNull":true,"elementType":' * 5000 + '"long"' + "}" * 5000}},
+    "schema too deep": {
+        "metadata": {
+            "schemaString": '{"type":"array","containsNull":true,"elementType":' * 5000
+            + '"long"'
+            + "}" * 5000
+        }
+    },
     "two columns of one name": {"metadata": {"schemaString": SCHEMA.replace('"p"', '"A"')}},
     "no such type": {"metadata": {"schemaString": SCHEMA.replace('"long"', '"frob"')}},
     "partitioned by what is not there": {"metadata": {"partitionColumns": ["nope"]}},
     "no partition value": {"metadata": {"partitionColumns": ["p"]}},
-    "a partition value of another type": {"metadata": {"partitionColumns": ["a"]}, "add": {"partitionValues": {"a": "x"}}},
+    "a partition value of another type": {
+        "metadata": {"partitionColumns": ["a"]},
+        "add": {"partitionValues": {"a": "x"}},
+    },
     "another format": {"metadata": {"format": {"provider": "orc", "options": {}}}},
     "no id": {"metadata": {"id": None}},
     "mapped without names": {
@@ -247,7 +297,9 @@ def test_bad_parts(folder, parts):
         use(commit(folder, actions(folder, **parts)))
 
 
-@pytest.mark.parametrize("stats", ["{", "5", '{"numRecords":"x","minValues":5}', '{"numRecords":-5}', '{"minValues":{"a":"x"}}'])
+@pytest.mark.parametrize(
+    "stats", ["{", "5", '{"numRecords":"x","minValues":5}', '{"numRecords":-5}', '{"minValues":{"a":"x"}}']
+)
 def test_bad_statistics_skip_nothing(folder, stats):
     assert use(commit(folder, actions(folder, add={"stats": stats}))) == ROWS
 
@@ -268,7 +320,9 @@ def written(tmp_path_factory):
         }
     )
     properties = {"delta.columnMapping.mode": "name", "delta.checkpointInterval": 3}
-    table = deltaic.write(tmp_path_factory.mktemp("fuzz") / "t", rows, partition_by="p", properties=properties)
+    table = deltaic.write(
+        tmp_path_factory.mktemp("fuzz") / "t", rows, partition_by="p", properties=properties
+    )
     table.delete("id % 7 = 0")
     table.update({"s": "'new'"}, "id = 5")
     deltaic.write(table, rows.slice(0, 50), mode="append")
@@ -295,7 +349,9 @@ def changed(data, chance):
             new[-1 - chance.randrange(min(len(new), 300))] = chance.randrange(256)
     elif numbers:
         found = chance.choice(numbers)
-        new[found.start() : found.end()] = chance.choice([b"-1", b"99999999999999999999", b"9223372036854775807", b"0", b"1e308"])
+        new[found.start() : found.end()] = chance.choice(
+            [b"-1", b"99999999999999999999", b"9223372036854775807", b"0", b"1e308"]
+        )
     return bytes(new)
 
 

@@ -39,10 +39,15 @@ def every_type() -> pa.Table:
         "string": pa.array(["é\0\n", None], pa.string()),
         "binary": pa.array([b"\0\xff", None], pa.binary()),
         "date": pa.array([date(1900, 1, 1), None], pa.date32()),
-        "timestamp": pa.array([datetime(2024, 2, 29, 23, 59, 59, 999999, utc), None], pa.timestamp("us", tz="UTC")),
+        "timestamp": pa.array(
+            [datetime(2024, 2, 29, 23, 59, 59, 999999, utc), None], pa.timestamp("us", tz="UTC")
+        ),
         "timestamp_ntz": pa.array([datetime(1969, 12, 31, 23, 59, 59, 1), None], pa.timestamp("us")),
         "array": pa.array([[1, None], None], pa.list_(pa.int32())),
-        "struct": pa.array([{"a": 1, "b": {"c": "x"}}, None], pa.struct({"a": pa.int32(), "b": pa.struct({"c": pa.string()})})),
+        "struct": pa.array(
+            [{"a": 1, "b": {"c": "x"}}, None],
+            pa.struct({"a": pa.int32(), "b": pa.struct({"c": pa.string()})}),
+        ),
         "map": pa.array([[("k", 1.5), ("l", None)], None], pa.map_(pa.string(), pa.float64())),
     }
     return pa.table(columns)
@@ -69,9 +74,19 @@ def test_deltalake_reads_every_type(tmp_path: Path, partition: str | None) -> No
 
 
 def test_deltalake_reads_our_vectors(tmp_path: Path) -> None:
-    data = pa.table({"id": list(range(10_000)), "part": [number % 3 for number in range(10_000)], "text": [str(n) for n in range(10_000)]})
+    data = pa.table(
+        {
+            "id": list(range(10_000)),
+            "part": [number % 3 for number in range(10_000)],
+            "text": [str(n) for n in range(10_000)],
+        }
+    )
     table = deltaic.write(
-        tmp_path / "t", data, partition_by="part", target_file_size=20_000, properties={"delta.enableDeletionVectors": True}
+        tmp_path / "t",
+        data,
+        partition_by="part",
+        target_file_size=20_000,
+        properties={"delta.enableDeletionVectors": True},
     )
     table.delete("id % 10 = 3")
     table.update({"text": "concat(text, '!')"}, "id % 100 = 5")
@@ -87,7 +102,10 @@ def test_deltalake_reads_our_vectors(tmp_path: Path) -> None:
 def test_deltalake_reads_after_upkeep(tmp_path: Path) -> None:
     data = pa.table({"id": list(range(2_000)), "text": [str(number % 50) for number in range(2_000)]})
     table = deltaic.write(
-        tmp_path / "t", data, target_file_size=2_000, properties={"delta.enableDeletionVectors": True, "delta.checkpointInterval": 2}
+        tmp_path / "t",
+        data,
+        target_file_size=2_000,
+        properties={"delta.enableDeletionVectors": True, "delta.checkpointInterval": 2},
     )
     table.delete("id % 2 = 0")
     table.optimize.z_order(["text", "id"])
@@ -107,10 +125,14 @@ def test_both_keep_constraints_and_generated_columns(tmp_path: Path, maker: str)
     path = str(tmp_path / "t")
     if maker == "deltaic":
         properties = {"delta.constraints.pos": "id > 0", "delta.enableDeletionVectors": False}
-        deltaic.DeltaTable.create(path, "id bigint, twice bigint generated always as (id * 2)", properties=properties)
+        deltaic.DeltaTable.create(
+            path, "id bigint, twice bigint generated always as (id * 2)", properties=properties
+        )
     else:
         twice = deltalake.Field("twice", "long", metadata={"delta.generationExpression": "id * 2"})
-        deltalake.DeltaTable.create(path, deltalake.Schema([deltalake.Field("id", "long"), twice])).alter.add_constraint({"pos": "id > 0"})
+        deltalake.DeltaTable.create(
+            path, deltalake.Schema([deltalake.Field("id", "long"), twice])
+        ).alter.add_constraint({"pos": "id > 0"})
 
     def theirs(data: pa.Table) -> None:
         deltalake.write_deltalake(path, data, mode="append")
@@ -129,7 +151,9 @@ def test_both_keep_constraints_and_generated_columns(tmp_path: Path, maker: str)
     with pytest.raises(deltalake.exceptions.DeltaError):
         theirs(pa.table({"id": [1000]}))
     expected = multiset((number, number * 2) for number in [1, 2, 3, 4, 5, 106, 107, 108, 109, 110])
-    assert deltalake_rows(path, ["id", "twice"]) == ours(deltaic.DeltaTable(path), ["id", "twice"]) == expected
+    assert (
+        deltalake_rows(path, ["id", "twice"]) == ours(deltaic.DeltaTable(path), ["id", "twice"]) == expected
+    )
     deltaic.DeltaTable(path).alter.drop_constraint("pos")
     theirs(pa.table({"id": [-1]}))
 
@@ -204,7 +228,12 @@ REFUSED = {
 }
 
 # A log without its data files: the version, the schema and the listing are what there is to read.
-LOG_ONLY = {"app-txn-with-last-updated", "table-with-geo", "with_checkpoint_no_last_checkpoint", "partition_cm"}
+LOG_ONLY = {
+    "app-txn-with-last-updated",
+    "table-with-geo",
+    "with_checkpoint_no_last_checkpoint",
+    "partition_cm",
+}
 
 # Written in America/Los_Angeles without a zone: the timestamps of its partitions are another reader's guess.
 EXCEPT_COLUMNS = {"data-reader-partition-values": {"as_timestamp"}}
@@ -228,7 +257,9 @@ def test_golden_rows(name: str) -> None:
     expected = pa.concat_tables([pq.read_table(path) for path in files], promote_options="default")
     table = deltaic.DeltaTable(_location(name))
     columns = [column for column in expected.column_names if column not in EXCEPT_COLUMNS.get(name, set())]
-    assert sorted(column.lower() for column in table.schema.names) == sorted(column.lower() for column in expected.column_names)
+    assert sorted(column.lower() for column in table.schema.names) == sorted(
+        column.lower() for column in expected.column_names
+    )
     found = table.scan(columns).to_arrow()
     if expected.num_rows > 10_000:  # a million rows as Python objects take minutes
         order = [(column, "ascending") for column in columns]

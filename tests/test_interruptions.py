@@ -87,7 +87,11 @@ class Job:
         self.folder = folder
         self.rows: Ids = [(number, 0) for number in range(40)]
         self.next = 40
-        properties = {"delta.enableDeletionVectors": True, "delta.checkpointInterval": 5, "delta.autoOptimize.autoCompact": True}
+        properties = {
+            "delta.enableDeletionVectors": True,
+            "delta.checkpointInterval": 5,
+            "delta.autoOptimize.autoCompact": True,
+        }
         deltaic.write(folder, self.arrow(self.rows), properties=properties)
         # Other libraries are imported by now: one that is stopped in the middle of its import may be of no
         # use any more.
@@ -98,7 +102,12 @@ class Job:
 
     @staticmethod
     def arrow(rows: Ids) -> pa.Table:
-        return pa.table({"id": pa.array([row[0] for row in rows], pa.int64()), "n": pa.array([row[1] for row in rows], pa.int64())})
+        return pa.table(
+            {
+                "id": pa.array([row[0] for row in rows], pa.int64()),
+                "n": pa.array([row[1] for row in rows], pa.int64()),
+            }
+        )
 
     def command(self, kind: str | None = None) -> tuple[str, Callable[[DeltaTable], object], Ids]:
         """A command, by chance where none is named, and the rows after it."""
@@ -107,11 +116,19 @@ class Job:
         if kind in ("append", "overwrite"):
             new = [(self.next + number, 0) for number in range(5 if kind == "append" else 40)]
             self.next += len(new)
-            return kind, lambda table: deltaic.write(table, self.arrow(new), mode=kind), (rows if kind == "append" else []) + new  # type: ignore[arg-type]
+            return (
+                kind,
+                lambda table: deltaic.write(table, self.arrow(new), mode=kind),  # type: ignore[arg-type]
+                (rows if kind == "append" else []) + new,
+            )
         if kind == "delete":
             return kind, lambda table: table.delete(f"id = {low}"), [row for row in rows if row[0] != low]
         if kind == "update":
-            return kind, lambda table: table.update({"n": "n + 1"}, f"id > {low}"), [(i, n + 1 if i > low else n) for i, n in rows]
+            return (
+                kind,
+                lambda table: table.update({"n": "n + 1"}, f"id > {low}"),
+                [(i, n + 1 if i > low else n) for i, n in rows],
+            )
         if kind == "merge":
             new = [(low, 100), (self.next, 100)]
             self.next += 1
@@ -178,7 +195,9 @@ def test_exceptions_set_from_another_thread_at_random_moments(tmp_path: Path) ->
             thread = threading.Thread(target=run)
             thread.start()
             time.sleep(job.random.uniform(0, durations.get(kind, 0.05)))
-            ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(error))
+            ctypes.pythonapi.PyThreadState_SetAsyncExc(
+                ctypes.c_ulong(thread.ident or 0), ctypes.py_object(error)
+            )
             thread.join()
             if not raised:
                 durations[kind] = 1.1 * (time.monotonic() - started)
@@ -242,7 +261,9 @@ def data_files(store: FaultStore) -> int:
 
 @pytest.mark.parametrize("after", [True, False])
 @pytest.mark.parametrize("error", ERRORS)
-def test_an_exception_while_a_commit_is_put(place: SignallingStore, alarm: Alarm, error: type[BaseException], after: bool) -> None:
+def test_an_exception_while_a_commit_is_put(
+    place: SignallingStore, alarm: Alarm, error: type[BaseException], after: bool
+) -> None:
     table = DeltaTable("signals://t")
     place.ending, place.after = "1.json", after
     alarm.set(error("time is up"))
@@ -269,7 +290,9 @@ def test_an_exception_after_the_commit_reaches_the_user(
     assert ids() == [1, 2, 3, 4]
 
 
-def test_an_exception_while_files_are_compacted_reaches_the_user(place: SignallingStore, alarm: Alarm) -> None:
+def test_an_exception_while_files_are_compacted_reaches_the_user(
+    place: SignallingStore, alarm: Alarm
+) -> None:
     table = DeltaTable("signals://t")
     table.alter.set_properties({"delta.autoOptimize.autoCompact": "true"})
     for number in range(2, 51):
@@ -289,7 +312,10 @@ def test_two_exceptions_in_a_row_keep_the_files(place: SignallingStore, alarm: A
     class Stubborn(Alarm):
         def __call__(self, number: int, frame: object) -> None:
             if self.error is not None:
-                error, self.error = self.error, KeyboardInterrupt("again") if isinstance(self.error, RuntimeError) else None
+                error, self.error = (
+                    self.error,
+                    KeyboardInterrupt("again") if isinstance(self.error, RuntimeError) else None,
+                )
                 signal.setitimer(signal.ITIMER_REAL, 0.05 if self.error is not None else 0)
                 raise error
 
@@ -345,7 +371,9 @@ def test_whatever_a_store_raises_the_log_is_asked(error: type[BaseException], fa
 def endless(folder: Path) -> deltaic.Rows:
     """A query that nobody waits for, over a table."""
     table = deltaic.write(folder, pa.table({"k": range(200_000)}))
-    return deltaic.sql("select count(*) as n from t a join t b on a.k % 10 = b.k % 10 and a.k + b.k < 0", tables={"t": table})
+    return deltaic.sql(
+        "select count(*) as n from t a join t b on a.k % 10 = b.k % 10 and a.k + b.k < 0", tables={"t": table}
+    )
 
 
 @pytest.mark.parametrize("name", ["to_arrow", "count", "to_pylist", "to_reader"])
@@ -413,7 +441,9 @@ def test_an_exception_set_for_a_thread_ends_its_query_and_its_command(tmp_path: 
         thread = threading.Thread(target=run)
         thread.start()
         time.sleep(0.5)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread.ident or 0), ctypes.py_object(TimeoutError))
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(
+            ctypes.c_ulong(thread.ident or 0), ctypes.py_object(TimeoutError)
+        )
         thread.join(20)
         assert [type(error) for error in found] == [TimeoutError]
     assert not list((tmp_path / "w").rglob("*.parquet"))
@@ -439,14 +469,18 @@ MANY = """
     def came_from_it(error):
         # What other libraries call an error of their own: a tokenizer one of the text, Python one of a
         # module's import.
-        return error is not None and (isinstance(error, Stopped) or came_from_it(error.__cause__ or error.__context__))
+        return error is not None and (
+            isinstance(error, Stopped) or came_from_it(error.__cause__ or error.__context__)
+        )
 
     signal.signal(signal.SIGALRM, stop)
     table = deltaic.DeltaTable(sys.argv[1])
     chance, met = random.Random(7), 0
     commands = [
         lambda: table.scan(where="id % 3 = 0 and text like '%7'").to_arrow(),
-        lambda: deltaic.sql("select count(*), max(a.text) from t a join t b on a.id = b.id", tables={"t": table}).to_arrow(),
+        lambda: deltaic.sql(
+            "select count(*), max(a.text) from t a join t b on a.id = b.id", tables={"t": table}
+        ).to_arrow(),
         lambda: sum(batch.num_rows for batch in table.scan().to_reader()),
         lambda: list(table.scan(["id"]).to_reader()),
     ]
@@ -488,7 +522,9 @@ FREED = """
     adds = snapshot.files().adds
     os.remove(os.path.join(sys.argv[1], adds["path"][0].as_py()))
     for number in range(20):
-        reader = pa.RecordBatchReader.from_stream(_core.read(snapshot.store, snapshot.table_schema, adds, ["id"]))
+        reader = pa.RecordBatchReader.from_stream(
+            _core.read(snapshot.store, snapshot.table_schema, adds, ["id"])
+        )
         try:
             reader.read_all()
         except pa.ArrowInvalid:

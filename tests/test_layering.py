@@ -49,7 +49,11 @@ def _imported_rooms(tree: ast.AST) -> set[str]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         if isinstance(node, ast.Import):
-            found |= {parts[1] for name in node.names if (parts := name.name.split("."))[0] == "deltaic" and len(parts) > 1}
+            found |= {
+                parts[1]
+                for name in node.names
+                if (parts := name.name.split("."))[0] == "deltaic" and len(parts) > 1
+            }
         elif isinstance(node, ast.ImportFrom) and node.module == "deltaic":
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("deltaic."):
@@ -92,7 +96,19 @@ def _loaded_by(statement: str) -> set[str]:
     return set(done.stdout.split())
 
 
-HEAVY = {"duckdb", "sqlglot", "rich", "typer", "pandas", "polars", "pyarrow", "numpy", "hypothesis", "pyspark", "py4j"}
+HEAVY = {
+    "duckdb",
+    "sqlglot",
+    "rich",
+    "typer",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "numpy",
+    "hypothesis",
+    "pyspark",
+    "py4j",
+}
 
 
 def test_import_deltaic_loads_nothing_heavy() -> None:
@@ -106,7 +122,11 @@ def test_the_front_door_loads_no_engine_and_no_parser() -> None:
 
 def test_no_vague_names() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc"}
-    assert [path for path in PACKAGE.rglob("*.py") if vague & {part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts}] == []
+    assert [
+        path
+        for path in PACKAGE.rglob("*.py")
+        if vague & {part.removesuffix(".py") for part in path.relative_to(PACKAGE).parts}
+    ] == []
 
 
 # The rooms of the log in Rust, each of which uses those before it alone.
@@ -123,7 +143,10 @@ def test_rooms_of_the_log_in_rust_use_those_before_them() -> None:
 
 
 # Attributes by which PySpark's objects reach the JVM, and the library that does it.
-_OF_THE_JVM = re.compile(r"\._j(vm|df|c|sc|reader|write|sparkSession)\b|\b(from|import) py4j|pyspark\.java_gateway|\._gateway\b|\"_j[a-z]")
+_OF_THE_JVM = re.compile(
+    r"\._j(vm|df|c|sc|reader|write|sparkSession)\b|\b(from|import)"
+    r" py4j|pyspark\.java_gateway|\._gateway\b|\"_j[a-z]"
+)
 
 
 def test_one_room_knows_the_jvm() -> None:
@@ -141,9 +164,15 @@ def test_one_room_knows_the_jvm() -> None:
 def test_modules_of_the_engine_on_spark_form_no_cycle() -> None:
     """Imports for types count, too: a module that takes the engine would be read together with all of it."""
     room = PACKAGE / "engine" / "spark"
-    names = {".".join(("deltaic", *path.relative_to(PACKAGE).with_suffix("").parts)): path for path in room.rglob("*.py")}
-    imports = {name: _imported_modules(ast.parse(path.read_text())) & set(names) for name, path in names.items()}
-    assert len(list(graphlib.TopologicalSorter(imports).static_order())) == len(names)  # CycleError names the modules of a cycle
+    names = {
+        ".".join(("deltaic", *path.relative_to(PACKAGE).with_suffix("").parts)): path
+        for path in room.rglob("*.py")
+    }
+    imports = {
+        name: _imported_modules(ast.parse(path.read_text())) & set(names) for name, path in names.items()
+    }
+    # CycleError names the modules of a cycle.
+    assert len(list(graphlib.TopologicalSorter(imports).static_order())) == len(names)
 
 
 def _imported_modules(tree: ast.AST) -> set[str]:

@@ -15,10 +15,16 @@ from deltaic import errors
 from deltaic._core import DeletionVector, Predicate, Snapshot, Store, TableSchema
 
 FIELDS = [
-    ("p q", "date"), ("id", "long"), ("t", "timestamp"), ("n", "decimal(20,2)"), ("d", "double"), ("bin", "binary"), ("ok", "boolean"),
+    ("p q", "date"), ("id", "long"), ("t", "timestamp"), ("n", "decimal(20,2)"), ("d", "double"),
+    ("bin", "binary"), ("ok", "boolean"),
     ("s", {"type": "struct", "fields": [{"name": "x", "type": "string", "nullable": True, "metadata": {}}]}),
 ]  # fmt: skip
-SCHEMA = json.dumps({"type": "struct", "fields": [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in FIELDS]})
+SCHEMA = json.dumps(
+    {
+        "type": "struct",
+        "fields": [{"name": n, "type": t, "nullable": True, "metadata": {}} for n, t in FIELDS],
+    }
+)
 
 
 def table(tmp_path: Path, adds: list[dict[str, Any]]) -> tuple[Store, Snapshot]:
@@ -49,7 +55,12 @@ def test_a_row_a_file_with_typed_values(tmp_path: Path) -> None:
         "nullCount": {"id": 0, "bin": 2, "s": {"x": 1}},
     }
     inline = DeletionVector.from_rows([1, 3])
-    vector = {"storageType": "i", "pathOrInlineDv": inline.to_inline(), "sizeInBytes": len(inline.to_bytes()), "cardinality": 2}
+    vector = {
+        "storageType": "i",
+        "pathOrInlineDv": inline.to_inline(),
+        "sizeInBytes": len(inline.to_bytes()),
+        "cardinality": 2,
+    }
     adds = [
         {
             "path": "p%20q=2024-02-29/b%2525.parquet",
@@ -68,7 +79,15 @@ def test_a_row_a_file_with_typed_values(tmp_path: Path) -> None:
     assert full["modification_time"] == dt.datetime(2023, 11, 14, 22, 13, 20, 123000, dt.timezone.utc)
     assert full["partition_values"] == {"p q": dt.date(2024, 2, 29)}
     assert full["num_records"] == 5
-    assert full["null_count"] == {"id": 0, "t": None, "n": None, "d": None, "bin": 2, "ok": None, "s": {"x": 1}}
+    assert full["null_count"] == {
+        "id": 0,
+        "t": None,
+        "n": None,
+        "d": None,
+        "bin": 2,
+        "ok": None,
+        "s": {"x": 1},
+    }
     low, high = (dt.datetime(2024, 1, 1, 0, 0, 0, ms, dt.timezone.utc) for ms in (123000, 124000))
     assert full["min_values"] == {"id": 1, "t": low, "n": Decimal("1.25"), "d": -1.5, "s": {"x": "a"}}
     assert full["max_values"] == {"id": 9, "t": high, "n": Decimal("99.00"), "d": 2.0, "s": {"x": "z"}}
@@ -82,7 +101,9 @@ def test_a_row_a_file_with_typed_values(tmp_path: Path) -> None:
     )
     assert plain["deleted_rows"] == []
     assert plain["deletion_vector"] is None
-    assert math.prod(value is None for value in plain["min_values"].values() if not isinstance(value, dict)) == 1
+    assert (
+        math.prod(value is None for value in plain["min_values"].values() if not isinstance(value, dict)) == 1
+    )
 
 
 def test_only_files_that_may_match_and_only_the_statistics_asked_for(tmp_path: Path) -> None:

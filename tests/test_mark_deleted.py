@@ -16,15 +16,36 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deltaic import DeletionVector
-from deltaic._core import MarkedFiles, RowIds, Store, crc32, empty_adds, mark_deleted, read_deletion_vector, z85_encode
+from deltaic._core import (
+    MarkedFiles,
+    RowIds,
+    Store,
+    crc32,
+    empty_adds,
+    mark_deleted,
+    read_deletion_vector,
+    z85_encode,
+)
 from deltaic.errors import InvalidArgumentError, ProtocolError
 
 ROW_IDS = pa.schema([("__deltaic_file", pa.int32()), ("__deltaic_row", pa.int64())])
 
 
 def add(path: str, num_records: int | None = 1000, **more: Any) -> dict[str, Any]:
-    stats = None if num_records is None else json.dumps({"numRecords": num_records, "nullCount": {"a": 0}, "tightBounds": True})
-    return {"path": path, "partitionValues": [("p", "1")], "size": 10, "modificationTime": 7, "dataChange": False, "stats": stats, **more}
+    stats = (
+        None
+        if num_records is None
+        else json.dumps({"numRecords": num_records, "nullCount": {"a": 0}, "tightBounds": True})
+    )
+    return {
+        "path": path,
+        "partitionValues": [("p", "1")],
+        "size": 10,
+        "modificationTime": 7,
+        "dataChange": False,
+        "stats": stats,
+        **more,
+    }
 
 
 def table(*adds: Mapping[str, Any]) -> pa.Table:
@@ -41,7 +62,9 @@ def mark(store: Store, files: pa.Table, rows: Mapping[int, Iterable[int]], **opt
 
 
 def read(store: Store, vector: Mapping[str, Any]) -> set[int]:
-    descriptor = (vector[name] for name in ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"))
+    descriptor = (
+        vector[name] for name in ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+    )
     return set(read_deletion_vector(store, *descriptor))
 
 
@@ -51,7 +74,12 @@ def store(tmp_path: Path) -> Store:
 
 
 def test_first_vectors(store: Store, tmp_path: Path) -> None:
-    tags = {"tags": [("t", "1")], "baseRowId": 5, "defaultRowCommitVersion": 6, "clusteringProvider": "liquid"}
+    tags = {
+        "tags": [("t", "1")],
+        "baseRowId": 5,
+        "defaultRowCommitVersion": 6,
+        "clusteringProvider": "liquid",
+    }
     files = table(add("a", **tags), add("b"), add("c"))
     marked = mark(store, files, {0: [3, 1], 2: [7]})
     adds, removes = marked.adds.to_pylist(), marked.removes.to_pylist()
@@ -73,7 +101,12 @@ def test_first_vectors(store: Store, tmp_path: Path) -> None:
     for row in adds:
         assert json.loads(row["stats"]) == {"numRecords": 1000, "nullCount": {"a": 0}, "tightBounds": False}
     for row in removes:
-        assert (row["deletionTimestamp"], row["extendedFileMetadata"], row["size"], row["deletionVector"]) == (123, True, 10, None)
+        assert (
+            row["deletionTimestamp"],
+            row["extendedFileMetadata"],
+            row["size"],
+            row["deletionVector"],
+        ) == (123, True, 10, None)
         assert row["partitionValues"] == [("p", "1")]
     assert (removes[0]["baseRowId"], removes[0]["defaultRowCommitVersion"]) == (5, 6)
     (path,) = marked.written
@@ -122,7 +155,10 @@ def test_a_row_deleted_already_counts_once(store: Store) -> None:
     second = mark(store, first.adds, {0: [2, 3], 1: [1]})
     assert second.adds["path"].to_pylist() == second.removes["path"].to_pylist() == ["a"]
     assert read(store, second.adds["deletionVector"][0].as_py()) == {1, 2, 3}
-    counts = ["num_deleted_rows", *(f"num_deletion_vectors_{what}" for what in ("added", "removed", "updated"))]
+    counts = [
+        "num_deleted_rows",
+        *(f"num_deletion_vectors_{what}" for what in ("added", "removed", "updated")),
+    ]
     assert [second.metrics[name] for name in counts] == [1, 1, 1, 1]
     nothing = mark(store, first.adds, {1: [1]})
     assert (nothing.adds.num_rows, nothing.removes.num_rows, nothing.written) == (0, 0, [])
@@ -163,7 +199,9 @@ def test_rows_from_the_footer(store: Store, tmp_path: Path, stats: str | None) -
     assert json.loads(written)["tightBounds"] is False
     assert ("12345678901234567890.123456789" in written) == bool(stats)
     assert mark(store, files, {0: range(5)}).adds.num_rows == 0
-    with pytest.raises(ProtocolError, match=r"a%20b.parquet: data file has fewer rows .* found row 5; expected rows below 5"):
+    with pytest.raises(
+        ProtocolError, match=r"a%20b.parquet: data file has fewer rows .* found row 5; expected rows below 5"
+    ):
         mark(store, files, {0: [5]})
 
 
@@ -172,7 +210,11 @@ def test_null_counts_of_tight_statistics(store: Store) -> None:
     first = mark(store, table(add("a", 10)), {0: [0, 1]}).adds.to_pylist()[0]
     tight = {"numRecords": 10, "nullCount": {"all": 8, "some": 3, "s": {"x": 8}}, "tightBounds": True}
     (again,) = mark(store, table({**first, "stats": json.dumps(tight)}), {0: [2]}).adds["stats"].to_pylist()
-    assert json.loads(again) == {"numRecords": 10, "nullCount": {"all": 10, "some": 3, "s": {"x": 10}}, "tightBounds": False}
+    assert json.loads(again) == {
+        "numRecords": 10,
+        "nullCount": {"all": 10, "some": 3, "s": {"x": 10}},
+        "tightBounds": False,
+    }
 
 
 def test_inline(store: Store, tmp_path: Path) -> None:
@@ -218,8 +260,16 @@ def test_broken_vectors(store: Store, tmp_path: Path) -> None:
 
 def test_vectors_that_lie(store: Store) -> None:
     inline = DeletionVector.from_rows([2000]).to_bytes()
-    lie = {"storageType": "i", "pathOrInlineDv": z85_encode(inline), "offset": None, "sizeInBytes": len(inline), "cardinality": 1}
-    with pytest.raises(ProtocolError, match="a row that its data file has not; found row 2000; expected rows below 1000"):
+    lie = {
+        "storageType": "i",
+        "pathOrInlineDv": z85_encode(inline),
+        "offset": None,
+        "sizeInBytes": len(inline),
+        "cardinality": 1,
+    }
+    with pytest.raises(
+        ProtocolError, match="a row that its data file has not; found row 2000; expected rows below 1000"
+    ):
         mark(store, table(add("a", deletionVector=lie)), {0: [5]})
     with pytest.raises(ProtocolError, match="cardinality"):
         mark(store, table(add("a", 5000, deletionVector={**lie, "cardinality": 2})), {0: [5]})
@@ -235,7 +285,13 @@ def test_one_row_of_a_large_file_costs_a_few_bytes(store: Store) -> None:
 
 
 @settings(max_examples=20, deadline=None)
-@given(st.lists(st.dictionaries(st.integers(0, 3), st.sets(st.integers(0, 49), min_size=1), min_size=1), min_size=1, max_size=5))
+@given(
+    st.lists(
+        st.dictionaries(st.integers(0, 3), st.sets(st.integers(0, 49), min_size=1), min_size=1),
+        min_size=1,
+        max_size=5,
+    )
+)
 def test_many_changes(changes: list[dict[int, set[int]]]) -> None:
     """Sets in Python are the oracle."""
     store = Store("memory://many_changes")

@@ -27,7 +27,10 @@ def container(root: Path, cgroup: str, mounts: str, limits: dict[str, str]) -> i
 
 
 SECOND = "35 31 0:32 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup rw,nsdelegate\n"
-FIRST = "36 31 0:33 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n37 31 0:34 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n"
+FIRST = (
+    "36 31 0:33 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n37 31 0:34 / /sys/fs/cgroup/cpu rw -"
+    " cgroup cgroup rw,cpu\n"
+)
 
 
 def test_the_smallest_limit_on_the_way_up_counts(tmp_path: Path) -> None:
@@ -66,7 +69,9 @@ def test_no_limit(tmp_path: Path, text: str) -> None:
     assert memory.container_limit(str(tmp_path / "nothing here")) is None
 
 
-def test_the_machines_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_machines_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/meminfo").write_text("MemTotal:        2000000 kB\nMemFree:          100 kB\n")
     assert memory.machine_memory(str(tmp_path)) == 2_048_000_000
@@ -127,10 +132,13 @@ def test_a_process_stays_within_its_limit(tables: Path, job: str) -> None:
     for."""
     table = tables / job
     shutil.copytree(tables / ("deleted" if job == "purge" else "plain"), table)
-    done = subprocess.run([sys.executable, BENCH, "--child", job, table, "600MB"], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, BENCH, "--child", job, table, "600MB"], capture_output=True, text=True
+    )
     shutil.rmtree(table)
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.strip().splitlines()[-1])
     assert found["limit"] == 600_000_000
-    of_the_caller = MADE_BY_THE_READER if job == "merge" else 0  # the limit is not for the caller's own objects
+    # The limit is not for the caller's own objects.
+    of_the_caller = MADE_BY_THE_READER if job == "merge" else 0
     assert found["peak"] - of_the_caller <= 720_000_000, found

@@ -50,11 +50,17 @@ def _lines() -> Iterator[tuple[str, int, str]]:
 
 
 def _found(pattern: re.Pattern[str], *allowed: str) -> list[str]:
-    return [f"{name}:{number}: {line.strip()}" for name, number, line in _lines() if pattern.search(line) and name not in allowed]
+    return [
+        f"{name}:{number}: {line.strip()}"
+        for name, number, line in _lines()
+        if pattern.search(line) and name not in allowed
+    ]
 
 
 def test_parts_of_texts_are_replaced_by_one_function() -> None:
-    assert _found(re.compile(r"\[copied"), "sql_text.py", "spark/expressions.py") == [], "take deltaic.sql_text.edited"
+    assert _found(re.compile(r"\[copied"), "sql_text.py", "spark/expressions.py") == [], (
+        "take deltaic.sql_text.edited"
+    )
 
 
 def test_one_tokenizer() -> None:
@@ -66,7 +72,9 @@ def test_one_quoting() -> None:
 
 
 def test_one_encoding_of_paths() -> None:
-    assert _found(re.compile(r"urllib.*\b(?:un)?quote|__HIVE_DEFAULT"), "protocol/paths.py") == [], "encode by deltaic.protocol.paths"
+    assert _found(re.compile(r"urllib.*\b(?:un)?quote|__HIVE_DEFAULT"), "protocol/paths.py") == [], (
+        "encode by deltaic.protocol.paths"
+    )
 
 
 def test_every_exception_is_needed() -> None:

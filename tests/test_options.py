@@ -13,7 +13,12 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError
 def test_defaults() -> None:
     options = CommitOptions()
     assert (options.user_metadata, dict(options.info), dict(options.transactions)) == (None, {}, {})
-    assert (options.isolation, options.max_retries, options.checkpoint, options.clean_log) == (None, None, True, None)
+    assert (options.isolation, options.max_retries, options.checkpoint, options.clean_log) == (
+        None,
+        None,
+        True,
+        None,
+    )
     assert ParquetOptions().to_core() == {}
 
 
@@ -27,7 +32,9 @@ def test_to_core_uses_the_writers_names() -> None:
         write_batch_size=50,
         statistics_truncate_length=60,
         default=ColumnOptions(dictionary=False),
-        columns={"a": ColumnOptions(encoding="delta_binary_packed", bloom_filter=True, bloom_filter_fpp=0.01)},
+        columns={
+            "a": ColumnOptions(encoding="delta_binary_packed", bloom_filter=True, bloom_filter_fpp=0.01)
+        },
     )
     assert options.to_core() == {
         "compression": "zstd(3)",
@@ -69,4 +76,7 @@ def test_refused(kind: type[Any], arguments: dict[str, Any], error: type[Excepti
 
 
 def test_a_dictionary_may_be_refused_beside_an_encoding() -> None:
-    assert ColumnOptions(dictionary=False, encoding="plain").to_core() == {"dictionary": False, "encoding": "plain"}
+    assert ColumnOptions(dictionary=False, encoding="plain").to_core() == {
+        "dictionary": False,
+        "encoding": "plain",
+    }

@@ -38,7 +38,21 @@ from deltaic.errors import (
 )
 from deltaic.protocol import row_tracking
 from deltaic.protocol.schema import Field, Schema
-from row_model import Change, Clause, Condition, Model, Row, arrow_rows, both, canonical, compare, either, is_null, multiset, negated
+from row_model import (
+    Change,
+    Clause,
+    Condition,
+    Model,
+    Row,
+    arrow_rows,
+    both,
+    canonical,
+    compare,
+    either,
+    is_null,
+    multiset,
+    negated,
+)
 
 GENERATED = "concat(coalesce(s, 'none'), ':', coalesce(CAST(k AS STRING), ''))"
 EXAMPLES = int(os.environ.get("DELTAIC_ORACLE_EXAMPLES", "20"))
@@ -48,7 +62,10 @@ _text = st.text(alphabet="ab é%/:=\\'\"\n", max_size=6)
 
 # Columns beside the fixed ones: Arrow type and values.
 EXTRA: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
-    "double": (pa.float64(), st.sampled_from([0.0, -0.0, 1.5, -2.25, float("nan"), float("inf"), float("-inf"), 1e300])),
+    "double": (
+        pa.float64(),
+        st.sampled_from([0.0, -0.0, 1.5, -2.25, float("nan"), float("inf"), float("-inf"), 1e300]),
+    ),
     "float": (pa.float32(), st.sampled_from([0.0, -0.0, 0.5, float("nan"), float("-inf")])),
     "byte": (pa.int8(), st.integers(-128, 127)),
     "short": (pa.int16(), st.integers(-(2**15), 2**15 - 1)),
@@ -59,7 +76,10 @@ EXTRA: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
         st.sampled_from([Decimal("1e-10"), Decimal("-9999999999999999999999999999.9999999999"), Decimal(0)]),
     ),
     "date": (pa.date32(), st.dates(date(1900, 1, 1), date(2200, 1, 1))),
-    "timestamp": (pa.timestamp("us", tz="UTC"), _moments.map(lambda moment: moment.replace(tzinfo=timezone.utc))),
+    "timestamp": (
+        pa.timestamp("us", tz="UTC"),
+        _moments.map(lambda moment: moment.replace(tzinfo=timezone.utc)),
+    ),
     "timestamp_ntz": (pa.timestamp("us"), _moments),
     "binary": (pa.binary(), st.binary(max_size=5)),
     "text": (pa.string(), _text),
@@ -67,12 +87,17 @@ EXTRA: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "struct": (
         pa.struct({"a": pa.int32(), "b": pa.struct({"c": pa.string()})}),
         st.fixed_dictionaries(
-            {"a": st.one_of(st.none(), st.integers(0, 9)), "b": st.one_of(st.none(), st.fixed_dictionaries({"c": _text}))}
+            {
+                "a": st.one_of(st.none(), st.integers(0, 9)),
+                "b": st.one_of(st.none(), st.fixed_dictionaries({"c": _text})),
+            }
         ),
     ),
     "map": (
         pa.map_(pa.string(), pa.float64()),
-        st.dictionaries(_text, st.sampled_from([None, 0.5, float("nan")]), max_size=2).map(lambda d: list(d.items())),
+        st.dictionaries(_text, st.sampled_from([None, 0.5, float("nan")]), max_size=2).map(
+            lambda d: list(d.items())
+        ),
     ),
 }
 
@@ -87,14 +112,22 @@ WIDER: dict[pa.DataType, tuple[str, pa.DataType, list[Any], Callable[[Any], Any]
     pa.int32(): ("bigint", pa.int64(), [2], int),
     pa.float32(): ("double", pa.float64(), [0.7, -0.1, 1e300], float),
     pa.decimal128(9, 2): ("decimal(20,4)", pa.decimal128(20, 4), [Decimal("0.0001")], Decimal),
-    pa.date32(): ("timestamp_ntz", pa.timestamp("us"), [datetime(2000, 1, 1, 1)], lambda day: datetime(day.year, day.month, day.day)),
+    pa.date32(): (
+        "timestamp_ntz",
+        pa.timestamp("us"),
+        [datetime(2000, 1, 1, 1)],
+        lambda day: datetime(day.year, day.month, day.day),
+    ),
 }
 
 # An empty string is null in a partition column, so it is none of the values.
 PARTITIONS: dict[str, tuple[pa.DataType, list[tuple[str, Any]]]] = {
     "string": (pa.string(), [("'a'", "a"), ("'a b/c%:=é'", "a b/c%:=é"), ("'__HIVE'", "__HIVE")]),
     "int": (pa.int32(), [("1", 1), ("-7", -7), ("2147483647", 2147483647)]),
-    "date": (pa.date32(), [("DATE '2024-02-29'", date(2024, 2, 29)), ("DATE '1969-12-31'", date(1969, 12, 31))]),
+    "date": (
+        pa.date32(),
+        [("DATE '2024-02-29'", date(2024, 2, 29)), ("DATE '1969-12-31'", date(1969, 12, 31))],
+    ),
     "boolean": (pa.bool_(), [("true", True), ("false", False)]),
 }
 
@@ -131,11 +164,21 @@ def time_limit(seconds: float, error: type[Exception]) -> Iterator[None]:
 def rows_by_id(table: deltaic.DeltaTable) -> dict[int, Any]:
     """The rows of a table by their row ids."""
     snapshot, names = table._snapshot, row_tracking.hidden_columns(table.metadata)
-    read = _core.read(snapshot.store, snapshot.table_schema, snapshot.files().adds, table.schema.names, row_tracking=names).to_table()
-    return dict(zip(read[names[0]].to_pylist(), map(canonical, arrow_rows(read.select(table.schema.names))), strict=True))
+    read = _core.read(
+        snapshot.store, snapshot.table_schema, snapshot.files().adds, table.schema.names, row_tracking=names
+    ).to_table()
+    return dict(
+        zip(
+            read[names[0]].to_pylist(),
+            map(canonical, arrow_rows(read.select(table.schema.names))),
+            strict=True,
+        )
+    )
 
 
-def check_changes_by_row_id(before: deltaic.DeltaTable, after: deltaic.DeltaTable, gone: Counter[Any], came: Counter[Any]) -> None:
+def check_changes_by_row_id(
+    before: deltaic.DeltaTable, after: deltaic.DeltaTable, gone: Counter[Any], came: Counter[Any]
+) -> None:
     """The changes have every row id that went, came or got another row; all others are rows that were
     replaced by equal ones."""
     old, new = rows_by_id(before), rows_by_id(after)
@@ -199,7 +242,9 @@ class Oracle(RuleBasedStateMachine):
             "p": (self.partition[0], st.sampled_from(literals)),
             "w": (pa.float32(), st.sampled_from([*SINGLE, float("nan")])),
         }
-        self.columns.update({(name if mapping != "none" else name.replace(" ", "_")): EXTRA[name] for name in extra})
+        self.columns.update(
+            {(name if mapping != "none" else name.replace(" ", "_")): EXTRA[name] for name in extra}
+        )
         self.model = Model(list(self.columns))
         rows = self.draw_rows(data, 8)
         properties = {"delta.columnMapping.mode": mapping, "delta.checkpointInterval": checkpoints}
@@ -226,7 +271,11 @@ class Oracle(RuleBasedStateMachine):
                 schema = Schema([*Schema.of(self.arrow(rows).schema), generated])
                 deltaic.DeltaTable.create(self.folder / name, schema, **definition)
             mode: Any = "append" if computed else "error"
-            self.tables.append(deltaic.write(self.folder / name, self.arrow(rows), mode=mode, target_file_size=file_size, **definition))
+            self.tables.append(
+                deltaic.write(
+                    self.folder / name, self.arrow(rows), mode=mode, target_file_size=file_size, **definition
+                )
+            )
         self.model.rows = rows
         self.settle()
 
@@ -249,9 +298,14 @@ class Oracle(RuleBasedStateMachine):
         return list(data.draw(st.lists(st.tuples(*values), max_size=most), label="rows"))
 
     def draw_condition(self, data: Any, depth: int = 2) -> Condition:
-        kind = data.draw(st.sampled_from(["k", "id", "p", "s", "w", "null", "and", "or", "not"][: 9 if depth else 6]), label="condition")
+        kind = data.draw(
+            st.sampled_from(["k", "id", "p", "s", "w", "null", "and", "or", "not"][: 9 if depth else 6]),
+            label="condition",
+        )
         if kind in ("and", "or"):
-            return (both if kind == "and" else either)(self.draw_condition(data, depth - 1), self.draw_condition(data, depth - 1))
+            return (both if kind == "and" else either)(
+                self.draw_condition(data, depth - 1), self.draw_condition(data, depth - 1)
+            )
         if kind == "not":
             return negated(self.draw_condition(data, depth - 1))
         if kind == "null":
@@ -272,12 +326,22 @@ class Oracle(RuleBasedStateMachine):
     def draw_changes(self, data: Any) -> list[Change]:
         literal, value = data.draw(st.sampled_from(self.partition[1]))
         choices = [
-            Change("k", "k % 3 + 1", lambda row, _: None if row["k"] is None else int(row["k"] - 3 * int(row["k"] / 3)) + 1),
+            Change(
+                "k",
+                "k % 3 + 1",
+                lambda row, _: None if row["k"] is None else int(row["k"] - 3 * int(row["k"] / 3)) + 1,
+            ),
             Change("s", "concat(s, 'x')", lambda row, _: None if row["s"] is None else row["s"] + "x"),
             Change("p", literal, lambda row, _: value),
             Change("id", "null", lambda row, _: None),
         ]
-        return list(data.draw(st.lists(st.sampled_from(choices), min_size=1, max_size=2, unique_by=lambda change: change.column)))
+        return list(
+            data.draw(
+                st.lists(
+                    st.sampled_from(choices), min_size=1, max_size=2, unique_by=lambda change: change.column
+                )
+            )
+        )
 
     # --- changing rows
 
@@ -312,7 +376,11 @@ class Oracle(RuleBasedStateMachine):
             assert metrics.get("num_deleted_rows", count) == count
         self.settle()
 
-    @rule(data=st.data(), after=st.floats(0.0001, 0.03), error=st.sampled_from([TimeoutError, RuntimeError, MemoryError]))
+    @rule(
+        data=st.data(),
+        after=st.floats(0.0001, 0.03),
+        error=st.sampled_from([TimeoutError, RuntimeError, MemoryError]),
+    )
     def delete_within_a_time_limit(self, data: Any, after: float, error: type[Exception]) -> None:
         """The limit may end it at any moment; what is not there then is done again."""
         condition = self.draw_condition(data)
@@ -340,7 +408,11 @@ class Oracle(RuleBasedStateMachine):
             table.delete(condition.text())
             try:
                 late.delete(condition.text())
-            except (ConcurrentAppendException, ConcurrentDeleteDeleteException, ConcurrentDeleteReadException):
+            except (
+                ConcurrentAppendException,
+                ConcurrentDeleteDeleteException,
+                ConcurrentDeleteReadException,
+            ):
                 late.refresh()
                 late.delete(condition.text())
             table.refresh()
@@ -351,12 +423,19 @@ class Oracle(RuleBasedStateMachine):
         condition, changes = self.draw_condition(data), self.draw_changes(data)
         count = self.model.update(changes, condition)
         for table in self.tables:
-            assert table.update({change.column: change.sql for change in changes}, condition.text())["num_updated_rows"] == count
+            assert (
+                table.update({change.column: change.sql for change in changes}, condition.text())[
+                    "num_updated_rows"
+                ]
+                == count
+            )
         self.settle()
 
     @rule(
         data=st.data(),
-        end=st.sampled_from(["AND", "OR (", "garbage", "AS x", "NOT", ") OR (1 = 1", ",", "IN", "BETWEEN 1", "/*"]),
+        end=st.sampled_from(
+            ["AND", "OR (", "garbage", "AS x", "NOT", ") OR (1 = 1", ",", "IN", "BETWEEN 1", "/*"]
+        ),
         way=st.integers(0, 5),
     )
     def change_by_what_does_not_parse(self, data: Any, end: str, way: int) -> None:
@@ -401,7 +480,15 @@ class Oracle(RuleBasedStateMachine):
                     building.execute()
                 table.refresh()
             metrics = building.execute()
-            assert Counter({kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("inserted", "updated", "deleted")}) == done
+            assert (
+                Counter(
+                    {
+                        kind: metrics.get(f"num_target_rows_{kind}", 0)
+                        for kind in ("inserted", "updated", "deleted")
+                    }
+                )
+                == done
+            )
         self.settle()
 
     def change_definition(self, table: deltaic.DeltaTable) -> None:
@@ -422,22 +509,45 @@ class Oracle(RuleBasedStateMachine):
     def draw_clauses(self, data: Any) -> list[Clause]:
         clauses: list[Clause] = []
         if data.draw(st.booleans(), label="matched with a condition"):
-            clauses.append(Clause("matched", data.draw(st.sampled_from(["delete", "update_all"])), self.draw_condition(data, 1)))
+            clauses.append(
+                Clause(
+                    "matched",
+                    data.draw(st.sampled_from(["delete", "update_all"])),
+                    self.draw_condition(data, 1),
+                )
+            )
         clauses += data.draw(
             st.sampled_from(
                 [
                     [Clause("matched", "update_all")],
                     [Clause("matched", "delete")],
-                    [Clause("matched", "update", changes=(Change("k", "s.k", lambda _, source: source["k"]),))],
+                    [
+                        Clause(
+                            "matched", "update", changes=(Change("k", "s.k", lambda _, source: source["k"]),)
+                        )
+                    ],
                     [],
                 ]
             )
         )
         if data.draw(st.booleans(), label="insert"):
-            clauses.append(Clause("not_matched", "insert_all", data.draw(st.sampled_from([None, compare("k", ">=", "0", 0)]))))
+            clauses.append(
+                Clause(
+                    "not_matched",
+                    "insert_all",
+                    data.draw(st.sampled_from([None, compare("k", ">=", "0", 0)])),
+                )
+            )
         if data.draw(st.booleans(), label="by source"):
             changes = (Change("k", "-1", lambda _row, _source: -1),)
-            clauses.append(Clause("by_source", data.draw(st.sampled_from(["delete", "update"])), self.draw_condition(data, 1), changes))
+            clauses.append(
+                Clause(
+                    "by_source",
+                    data.draw(st.sampled_from(["delete", "update"])),
+                    self.draw_condition(data, 1),
+                    changes,
+                )
+            )
         return clauses or [Clause("matched", "update_all")]
 
     # --- layout, history, definition: the rows stay, or become those of a version
@@ -532,17 +642,24 @@ class Oracle(RuleBasedStateMachine):
         ddl, new_type, more, widened = WIDER[old_type]
         for table in self.tables:
             table.alter.change_column(deltaic.col(name), type=ddl)
-        self.columns[name] = (new_type, st.one_of(values.map(widened), st.sampled_from(more)) if name != "p" else values)
+        self.columns[name] = (
+            new_type,
+            st.one_of(values.map(widened), st.sampled_from(more)) if name != "p" else values,
+        )
         position = self.model.columns.index(name)
-        change = lambda row: row if row[position] is None else (*row[:position], widened(row[position]), *row[position + 1 :])  # noqa: E731
-        self.model.rows = [change(row) for row in self.model.rows]
+        self.model.rows = [
+            row if row[position] is None else (*row[:position], widened(row[position]), *row[position + 1 :])
+            for row in self.model.rows
+        ]
         self.settle()
 
     # --- agreement
 
     def scan(self, table: deltaic.DeltaTable, columns: list[str], where: str | None = None) -> pa.Table:
         """The rows without the generated column."""
-        return table.scan([deltaic.col(name) for name in columns] if self.computed else None, where=where).to_arrow()
+        return table.scan(
+            [deltaic.col(name) for name in columns] if self.computed else None, where=where
+        ).to_arrow()
 
     def settle(self) -> None:
         """Remembers the state: `marks` are the versions of both tables that hold it."""
@@ -559,10 +676,14 @@ class Oracle(RuleBasedStateMachine):
         for table in self.tables if getattr(self, "tracked", False) else ():
             snapshot = table._snapshot
             names = row_tracking.hidden_columns(table.metadata)
-            found = _core.read(snapshot.store, snapshot.table_schema, snapshot.files().adds, [], row_tracking=names).to_table()
+            found = _core.read(
+                snapshot.store, snapshot.table_schema, snapshot.files().adds, [], row_tracking=names
+            ).to_table()
             given = found[0].to_pylist()
             assert len(set(given)) == len(given)
-            assert max(given, default=-1) <= row_tracking.high_water_mark(snapshot.domains.get(row_tracking.DOMAIN))
+            assert max(given, default=-1) <= row_tracking.high_water_mark(
+                snapshot.domains.get(row_tracking.DOMAIN)
+            )
             assert max(found[1].to_pylist(), default=0) <= table.version
 
     @invariant()
@@ -604,7 +725,9 @@ class Oracle(RuleBasedStateMachine):
         for table in self.tables:
             assert multiset(arrow_rows(self.scan(table, self.model.columns, condition.text()))) == expected
             with deltaic.configure(threads=1):
-                assert multiset(arrow_rows(self.scan(table, self.model.columns, condition.text()))) == expected
+                assert (
+                    multiset(arrow_rows(self.scan(table, self.model.columns, condition.text()))) == expected
+                )
             everything = multiset(self.model.rows)
             snapshot = deltaic.DeltaTable(table.location)._snapshot
             adds = snapshot.core.files(snapshot.table_schema, None, skipping=False).adds
@@ -622,7 +745,11 @@ class Oracle(RuleBasedStateMachine):
 
 
 def _add_clause(building: Any, clause: Clause) -> Any:
-    where = None if clause.condition is None else clause.condition.text("s." if clause.kind == "not_matched" else "t.")
+    where = (
+        None
+        if clause.condition is None
+        else clause.condition.text("s." if clause.kind == "not_matched" else "t.")
+    )
     changes = {change.column: change.sql for change in clause.changes}
     if clause.kind == "not_matched":
         return building.when_not_matched_insert_all(where)
@@ -632,7 +759,11 @@ def _add_clause(building: Any, clause: Clause) -> Any:
         return building.when_not_matched_by_source_update(changes, where)
     if clause.action == "delete":
         return building.when_matched_delete(where)
-    return building.when_matched_update_all(where) if clause.action == "update_all" else building.when_matched_update(changes, where)
+    return (
+        building.when_matched_update_all(where)
+        if clause.action == "update_all"
+        else building.when_matched_update(changes, where)
+    )
 
 
 TestOracle = Oracle.TestCase

@@ -122,7 +122,9 @@ def check_flips(path: Path, places: list[tuple[int, int]], read_all: Any, messag
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_our_files(tmp_path: Path, codec: str) -> None:
-    options = deltaic.ParquetOptions(data_page_row_count_limit=500, write_batch_size=250, max_row_group_size=2500)
+    options = deltaic.ParquetOptions(
+        data_page_row_count_limit=500, write_batch_size=250, max_row_group_size=2500
+    )
     properties = {"delta.parquet.compression.codec": codec}
     table = deltaic.write(tmp_path / "t", data(), properties=properties, parquet=options)
     (file,) = (tmp_path / "t").glob("*.parquet")
@@ -143,7 +145,14 @@ def test_our_files(tmp_path: Path, codec: str) -> None:
 def test_files_of_other_writers(tmp_path: Path, codec: str, version: str) -> None:
     table = deltaic.write(tmp_path / "t", data().slice(0, 0))
     file = tmp_path / "t" / "other.parquet"
-    pq.write_table(data(), file, compression=codec, data_page_version=version, write_page_checksum=True, data_page_size=4000)
+    pq.write_table(
+        data(),
+        file,
+        compression=codec,
+        data_page_version=version,
+        write_page_checksum=True,
+        data_page_size=4000,
+    )
     table.add_files(["other.parquet"])
     check_flips(file, list(pages(file)), lambda: read(table), "damaged")
 
@@ -157,7 +166,11 @@ def test_files_without_checksums_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("policy", ["classic", "v2"])
 def test_checkpoints_and_sidecars(tmp_path: Path, policy: str) -> None:
-    properties = {"delta.checkpointPolicy": policy, "delta.checkpointInterval": 1000, "delta.enableDeletionVectors": True}
+    properties = {
+        "delta.checkpointPolicy": policy,
+        "delta.checkpointInterval": 1000,
+        "delta.enableDeletionVectors": True,
+    }
     table = deltaic.write(tmp_path / "t", data().slice(0, 20), properties=properties)
     for _ in range(3):
         table = deltaic.write(table, data().slice(0, 20), mode="append")
@@ -177,7 +190,10 @@ def test_checkpoints_and_sidecars(tmp_path: Path, policy: str) -> None:
         for _ in range(FLIPS):
             file.write_bytes(flipped(content, chance, places))
             try:
-                assert sorted(deltaic.DeltaTable(tmp_path / "t").files().to_arrow()["path"].to_pylist()) == expected
+                assert (
+                    sorted(deltaic.DeltaTable(tmp_path / "t").files().to_arrow()["path"].to_pylist())
+                    == expected
+                )
             except ProtocolError:
                 wrong += 1
         assert wrong > 0  # columns that are not read are not compared
@@ -198,5 +214,7 @@ def test_statistics_of_footers_hold(tmp_path: Path) -> None:
             ends += column.total_compressed_size
     snapshot = table._snapshot
     for pruning in (True, False):
-        stream = _core.read(snapshot.store, snapshot.table_schema, snapshot.files().adds, ["i"], pruning=pruning)
+        stream = _core.read(
+            snapshot.store, snapshot.table_schema, snapshot.files().adds, ["i"], pruning=pruning
+        )
         assert stream.to_table()["i"].to_pylist() == list(range(ROWS))

@@ -67,13 +67,25 @@ NOT_NULL_A = {"op": "not", "arg": {"op": "is_null", "column": ["a"]}}
         (pc.starts_with(f("s"), "ab"), {"op": "starts_with", "column": ["s"], "literal": "ab"}),
         (f("a").is_null(), {"op": "is_null", "column": ["a"]}),
         (f("a").is_valid(), NOT_NULL_A),
-        (f("a").isin([1, 2]), {"op": "and", "args": [NOT_NULL_A, {"op": "in", "column": ["a"], "literals": ["1", "2"]}]}),
+        (
+            f("a").isin([1, 2]),
+            {"op": "and", "args": [NOT_NULL_A, {"op": "in", "column": ["a"], "literals": ["1", "2"]}]},
+        ),
         (
             f("a").isin([1, None]),
-            {"op": "or", "args": [{"op": "is_null", "column": ["a"]}, {"op": "in", "column": ["a"], "literals": ["1"]}]},
+            {
+                "op": "or",
+                "args": [
+                    {"op": "is_null", "column": ["a"]},
+                    {"op": "in", "column": ["a"], "literals": ["1"]},
+                ],
+            },
         ),
         (~(f("s") == "x"), {"op": "not", "arg": compare("=", "s", "x")}),
-        ((f("a") == 1) | (f("s") == "x"), {"op": "or", "args": [compare("=", "a", "1"), compare("=", "s", "x")]}),
+        (
+            (f("a") == 1) | (f("s") == "x"),
+            {"op": "or", "args": [compare("=", "a", "1"), compare("=", "s", "x")]},
+        ),
     ],
 )
 def test_said_exactly(expression: Any, expected: Any) -> None:
@@ -112,8 +124,14 @@ def test_of_a_conjunction_what_can_be_said_is() -> None:
 @pytest.mark.parametrize(("op", "connect"), [("or", operator.or_), ("and", operator.and_)])
 def test_a_chain_of_thousands_is_one_call(op: str, connect: Any, right: bool) -> None:
     """pyarrow nests it once for each operand, to the left where a loop builds it."""
-    parts = [(f("a") != number) & (f("s") == "x") if op == "or" else f("a") != number for number in range(3_000)]
-    chain = functools.reduce(lambda one, other: connect(other, one), reversed(parts)) if right else functools.reduce(connect, parts)
+    parts = [
+        (f("a") != number) & (f("s") == "x") if op == "or" else f("a") != number for number in range(3_000)
+    ]
+    chain = (
+        functools.reduce(lambda one, other: connect(other, one), reversed(parts))
+        if right
+        else functools.reduce(connect, parts)
+    )
     found, exact = said(chain)
     assert exact
     assert found["op"] == op

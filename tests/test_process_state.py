@@ -27,7 +27,9 @@ def test_a_forked_child_begins_anew() -> None:
             os._exit(10 + state.count if state.lock.acquire(timeout=1) else 99)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), state.count)
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.split() == ["10", "5"]
 
 

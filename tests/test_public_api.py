@@ -135,7 +135,12 @@ def test_type_checkers_see_every_name() -> None:
     """The names are loaded when first used; a type checker reads them from the imports that only it sees."""
     tree = ast.parse(Path(str(deltaic.__file__)).read_text(encoding="utf-8"))
     (block,) = [node for node in tree.body if isinstance(node, ast.If)]
-    seen = {alias.asname: node.module for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
+    seen = {
+        alias.asname: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     assert seen == {**deltaic._HOMES, "errors": "deltaic"}
 
 
@@ -179,7 +184,9 @@ def test_error_tree() -> None:
 
 
 def test_errors_carry_what_they_say() -> None:
-    error = deltaic.errors.InvalidArgumentError("unknown column", where="scan(columns=)", found="x", expected="a, b")
+    error = deltaic.errors.InvalidArgumentError(
+        "unknown column", where="scan(columns=)", found="x", expected="a, b"
+    )
     assert (error.where, error.found, error.expected) == ("scan(columns=)", "x", "a, b")
     assert str(error) == "scan(columns=): unknown column; found x; expected a, b"
 
@@ -190,7 +197,9 @@ def test_every_public_name_has_a_docstring(table: Any) -> None:
         owner, _, member = name.rpartition(".")
         holder = _owner(owner, table) if owner else deltaic
         if inspect.isclass(holder) or owner in ("alter", "optimize"):
-            member_object = inspect.getattr_static(holder if inspect.isclass(holder) else type(holder), member)
+            member_object = inspect.getattr_static(
+                holder if inspect.isclass(holder) else type(holder), member
+            )
         else:
             member_object = getattr(holder, member)
         assert inspect.getdoc(member_object), name

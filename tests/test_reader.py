@@ -30,13 +30,20 @@ MAP = pa.map_(pa.string(), pa.string())
 
 
 def schema(
-    *fields: tuple[str, Any], partition: tuple[str, ...] = (), mapping: str = "none", metadata: dict[str, Any] | None = None
+    *fields: tuple[str, Any],
+    partition: tuple[str, ...] = (),
+    mapping: str = "none",
+    metadata: dict[str, Any] | None = None,
 ) -> _core.TableSchema:
-    made = [{"name": n, "type": t, "nullable": True, "metadata": (metadata or {}).get(n, {})} for n, t in fields]
+    made = [
+        {"name": n, "type": t, "nullable": True, "metadata": (metadata or {}).get(n, {})} for n, t in fields
+    ]
     return _core.TableSchema(json.dumps({"type": "struct", "fields": made}), partition, mapping)
 
 
-TABLE = schema(("id", "long"), ("k", "integer"), ("d", "double"), ("s", "string"), ("p", "integer"), partition=("p",))
+TABLE = schema(
+    ("id", "long"), ("k", "integer"), ("d", "double"), ("s", "string"), ("p", "integer"), partition=("p",)
+)
 
 
 def vector(rows: set[int]) -> dict[str, Any]:
@@ -63,7 +70,9 @@ def listing(root: Path, *names: str, deleted: dict[str, set[int]] | None = None,
     vectors = [vector(deleted[name]) if deleted and deleted.get(name) else None for name in names]
     values: dict[str, Any] = {
         "path": list(names),
-        "size": pa.array([(root / name).stat().st_size if (root / name).exists() else 1 for name in names], pa.int64()),
+        "size": pa.array(
+            [(root / name).stat().st_size if (root / name).exists() else 1 for name in names], pa.int64()
+        ),
         "partitionValues": pa.array([[("p", str(number))] for number in range(len(names))], MAP),
         "deletionVector": pa.array(vectors, kind),
     }
@@ -71,7 +80,12 @@ def listing(root: Path, *names: str, deleted: dict[str, set[int]] | None = None,
 
 
 def read(
-    root: Path, files: pa.Table, columns: list[str], predicate: Any = None, table: _core.TableSchema = TABLE, **options: Any
+    root: Path,
+    files: pa.Table,
+    columns: list[str],
+    predicate: Any = None,
+    table: _core.TableSchema = TABLE,
+    **options: Any,
 ) -> pa.Table:
     made = _core.Predicate.from_json(json.dumps(predicate), table) if predicate else None
     return _core.read(_core.Store(str(root)), table, files, columns, made, **options).to_table()
@@ -88,12 +102,20 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {
                 "id": pa.array(range(number * ROWS, (number + 1) * ROWS), pa.int64()),
                 "k": pa.array([chance.choice([None, *range(50)]) for _ in range(ROWS)], pa.int32()),
-                "d": [chance.choice([math.nan, -0.0, 0.0, None, math.inf, chance.random() * 10]) for _ in range(ROWS)],
+                "d": [
+                    chance.choice([math.nan, -0.0, 0.0, None, math.inf, chance.random() * 10])
+                    for _ in range(ROWS)
+                ],
                 "s": [chance.choice([None, "", "é" * 5, f"v{chance.randrange(300)}"]) for _ in range(ROWS)],
             }
         )
         pq.write_table(
-            data, path / f"{number}.parquet", row_group_size=groups, data_page_size=pages, write_batch_size=64, write_page_index=True
+            data,
+            path / f"{number}.parquet",
+            row_group_size=groups,
+            data_page_size=pages,
+            write_batch_size=64,
+            write_page_index=True,
         )
     return path
 
@@ -111,25 +133,52 @@ PREDICATES: list[tuple[Any, Any]] = [
     ({"op": "=", "column": ["k"], "literal": "7"}, lambda row: row["k"] == 7),
     ({"op": "<", "column": ["id"], "literal": "6001"}, lambda row: row["id"] < 6001),
     ({"op": "=", "column": ["p"], "literal": "1"}, lambda row: row["p"] == 1),
-    ({"op": ">", "column": ["d"], "literal": "9.0"}, lambda row: row["d"] is not None and greater(row["d"], 9.0)),
-    ({"op": "=", "column": ["d"], "literal": "NaN"}, lambda row: row["d"] is not None and math.isnan(row["d"])),
+    (
+        {"op": ">", "column": ["d"], "literal": "9.0"},
+        lambda row: row["d"] is not None and greater(row["d"], 9.0),
+    ),
+    (
+        {"op": "=", "column": ["d"], "literal": "NaN"},
+        lambda row: row["d"] is not None and math.isnan(row["d"]),
+    ),
     ({"op": "=", "column": ["d"], "literal": "-0.0"}, lambda row: row["d"] == 0.0),
     ({"op": "is_null", "column": ["s"]}, lambda row: row["s"] is None),
     (
         {"op": "not", "arg": {"op": "in", "column": ["k"], "literals": [str(i) for i in range(45)]}},
         lambda row: row["k"] is not None and row["k"] >= 45,
     ),
-    ({"op": "starts_with", "column": ["s"], "literal": "v1"}, lambda row: row["s"] is not None and row["s"].startswith("v1")),
     (
-        {"op": "and", "args": [{"op": ">=", "column": ["id"], "literal": "5100"}, {"op": "<", "column": ["id"], "literal": "5110"}]},
+        {"op": "starts_with", "column": ["s"], "literal": "v1"},
+        lambda row: row["s"] is not None and row["s"].startswith("v1"),
+    ),
+    (
+        {
+            "op": "and",
+            "args": [
+                {"op": ">=", "column": ["id"], "literal": "5100"},
+                {"op": "<", "column": ["id"], "literal": "5110"},
+            ],
+        },
         lambda row: 5100 <= row["id"] < 5110,
     ),
     (
-        {"op": "or", "args": [{"op": "=", "column": ["p"], "literal": "2"}, {"op": "=", "column": ["k"], "literal": "3"}]},
+        {
+            "op": "or",
+            "args": [
+                {"op": "=", "column": ["p"], "literal": "2"},
+                {"op": "=", "column": ["k"], "literal": "3"},
+            ],
+        },
         lambda row: row["p"] == 2 or row["k"] == 3,
     ),
     (
-        {"op": "and", "args": [{"op": "=", "column": ["p"], "literal": "0"}, {"op": "=", "column": ["id"], "literal": "99999"}]},
+        {
+            "op": "and",
+            "args": [
+                {"op": "=", "column": ["p"], "literal": "0"},
+                {"op": "=", "column": ["id"], "literal": "99999"},
+            ],
+        },
         lambda row: False,
     ),
 ]
@@ -152,7 +201,9 @@ deleted_rows = st.one_of(
     st.just(set()),
     st.sets(st.integers(0, ROWS - 1), max_size=5),
     st.integers(2, 20).map(lambda step: set(range(0, ROWS, step))),
-    st.tuples(st.integers(0, ROWS - 1), st.integers(1, ROWS)).map(lambda run: set(range(run[0], min(ROWS, run[0] + run[1])))),
+    st.tuples(st.integers(0, ROWS - 1), st.integers(1, ROWS)).map(
+        lambda run: set(range(run[0], min(ROWS, run[0] + run[1])))
+    ),
     st.just(set(range(ROWS))),
 )
 
@@ -206,8 +257,19 @@ def test_first_rows_of_many_columns(tmp_path: Path, codec: str, version: str) ->
     random.seed(4)
     names = [f"c{number}" for number in range(70)]
     kinds = {name: ("long", "string", "double")[number % 3] for number, name in enumerate(names)}
-    makes = {"long": lambda: random.randrange(50), "string": lambda: random.choice("abc") * 9, "double": random.random}
-    rows = [{name: None if random.random() < 0.2 else makes[kind]() for name, kind in kinds.items() if name != "c5"} for _ in range(300)]
+    makes = {
+        "long": lambda: random.randrange(50),
+        "string": lambda: random.choice("abc") * 9,
+        "double": random.random,
+    }
+    rows = [
+        {
+            name: None if random.random() < 0.2 else makes[kind]()
+            for name, kind in kinds.items()
+            if name != "c5"
+        }
+        for _ in range(300)
+    ]
     pq.write_table(
         pa.Table.from_pylist(rows),
         tmp_path / "wide.parquet",
@@ -219,18 +281,35 @@ def test_first_rows_of_many_columns(tmp_path: Path, codec: str, version: str) ->
     table = schema(*kinds.items())
     for deleted in (set(), {0, 1, 5}, set(range(120)), set(range(300)) - {99, 250}):
         files = listing(tmp_path, "wide.parquet", deleted={"wide.parquet": deleted})
-        left = [{"c5": None, **row, "__deltaic_row": place} for place, row in enumerate(rows) if place not in deleted]
+        left = [
+            {"c5": None, **row, "__deltaic_row": place}
+            for place, row in enumerate(rows)
+            if place not in deleted
+        ]
         for limit in (0, 1, 5, 100, 250, 1000):
             for batch_size in (3, 8192):
                 store = _core.Store(str(tmp_path))
-                stream = _core.read(store, table, files, names, row_ids=True, limit=limit, batch_size=batch_size)
-                found = pa.RecordBatchReader.from_stream(stream).read_all().drop_columns(["__deltaic_file"]).to_pylist()
-                assert found == [{name: row[name] for name in (*names, "__deltaic_row")} for row in left[:limit]]
+                stream = _core.read(
+                    store, table, files, names, row_ids=True, limit=limit, batch_size=batch_size
+                )
+                found = (
+                    pa.RecordBatchReader.from_stream(stream)
+                    .read_all()
+                    .drop_columns(["__deltaic_file"])
+                    .to_pylist()
+                )
+                assert found == [
+                    {name: row[name] for name in (*names, "__deltaic_row")} for row in left[:limit]
+                ]
 
 
 @settings(max_examples=30)
-@given(selected=deleted_rows, deleted=deleted_rows, keep=st.booleans(), which=st.integers(0, len(PREDICATES) - 1))
-def test_selections_read_just_these_rows_or_all_but_them(root: Path, selected: set[int], deleted: set[int], keep: bool, which: int) -> None:
+@given(
+    selected=deleted_rows, deleted=deleted_rows, keep=st.booleans(), which=st.integers(0, len(PREDICATES) - 1)
+)
+def test_selections_read_just_these_rows_or_all_but_them(
+    root: Path, selected: set[int], deleted: set[int], keep: bool, which: int
+) -> None:
     predicate, keeps = PREDICATES[which]
     bitmap = _core.DeletionVector.from_rows(pa.array(sorted(selected), pa.uint64())).to_bytes()
     files = listing(
@@ -246,13 +325,19 @@ def test_selections_read_just_these_rows_or_all_but_them(root: Path, selected: s
         for r in naive(root, {"1.parquet": deleted})
         if keeps(r) and (r["__deltaic_file"] != 1 or (r["__deltaic_row"] in selected) == keep)
     ]
-    assert same(found.to_pylist(), [{name: row[name] for name in ("s", "__deltaic_file", "__deltaic_row")} for row in wanted])
+    assert same(
+        found.to_pylist(),
+        [{name: row[name] for name in ("s", "__deltaic_file", "__deltaic_row")} for row in wanted],
+    )
 
 
 def test_pruning_reads_less_and_the_same(root: Path) -> None:
     predicate = {"op": "=", "column": ["id"], "literal": "6000"}
     made = _core.Predicate.from_json(json.dumps(predicate), TABLE)
-    streams = [_core.read(_core.Store(str(root)), TABLE, listing(root, *NAMES), ["s"], made, pruning=pruning) for pruning in (True, False)]
+    streams = [
+        _core.read(_core.Store(str(root)), TABLE, listing(root, *NAMES), ["s"], made, pruning=pruning)
+        for pruning in (True, False)
+    ]
     tables = [stream.to_table() for stream in streams]
     assert tables[0].equals(tables[1])
     assert streams[0].metrics["row_groups_read"] == 1
@@ -261,7 +346,13 @@ def test_pruning_reads_less_and_the_same(root: Path) -> None:
 
 
 def test_constants_and_ordinals_come_from_the_files(root: Path) -> None:
-    files = listing(root, "1.parquet", "0.parquet", __deltaic_file=pa.array([7, 3], pa.int32()), _change_type=["insert", None])
+    files = listing(
+        root,
+        "1.parquet",
+        "0.parquet",
+        __deltaic_file=pa.array([7, 3], pa.int32()),
+        _change_type=["insert", None],
+    )
     found = read(root, files, ["p"], row_ids=True, constants=["_change_type"])
     assert found.schema.names == ["p", "_change_type", "__deltaic_file", "__deltaic_row"]
     assert found.slice(ROWS - 1, 2).to_pylist() == [
@@ -279,7 +370,10 @@ def test_no_columns_still_count(root: Path) -> None:
 def test_nested_columns_evolve_and_are_read_by_branch(tmp_path: Path) -> None:
     old = pa.table(
         {
-            "r": pa.array([{"x": 1, "gone": 5}, None, {"x": None, "gone": 6}], pa.struct([("x", pa.int32()), ("gone", pa.int32())])),
+            "r": pa.array(
+                [{"x": 1, "gone": 5}, None, {"x": None, "gone": 6}],
+                pa.struct([("x", pa.int32()), ("gone", pa.int32())]),
+            ),
             "l": [[{"q": 1}], None, []],
         }
     )
@@ -287,26 +381,43 @@ def test_nested_columns_evolve_and_are_read_by_branch(tmp_path: Path) -> None:
     field = lambda n, t: {"name": n, "type": t, "nullable": True, "metadata": {}}  # noqa: E731
     inner = {"type": "struct", "fields": [field("new", "string"), field("X", "long")]}
     element = {"type": "struct", "fields": [field("w", "double"), field("q", "long")]}
-    table = schema(("l", {"type": "array", "elementType": element, "containsNull": True}), ("r", inner), ("c", "date"))
+    table = schema(
+        ("l", {"type": "array", "elementType": element, "containsNull": True}), ("r", inner), ("c", "date")
+    )
     found = read(tmp_path, listing(tmp_path, "a.parquet"), ["r", "l", "c"], table=table)
     assert found["r"].to_pylist() == [{"new": None, "X": 1}, None, {"new": None, "X": None}]
     assert found["l"].to_pylist() == [[{"w": None, "q": 1}], None, []]
     assert found["c"].to_pylist() == [None] * 3
     assert found.schema == table.to_arrow(["r", "l", "c"])
-    assert read(tmp_path, listing(tmp_path, "a.parquet"), ["r.new"], table=table)["r"].to_pylist() == [{"new": None}, None, {"new": None}]
+    assert read(tmp_path, listing(tmp_path, "a.parquet"), ["r.new"], table=table)["r"].to_pylist() == [
+        {"new": None},
+        None,
+        {"new": None},
+    ]
     assert read(tmp_path, listing(tmp_path, "a.parquet"), ["r.x"], table=table).to_pylist() == [
         {"r": {"X": 1}},
         {"r": None},
         {"r": {"X": None}},
     ]
-    only = read(tmp_path, listing(tmp_path, "a.parquet"), ["l"], {"op": "=", "column": ["r", "X"], "literal": "1"}, table=table)
+    only = read(
+        tmp_path,
+        listing(tmp_path, "a.parquet"),
+        ["l"],
+        {"op": "=", "column": ["r", "X"], "literal": "1"},
+        table=table,
+    )
     assert only["l"].to_pylist() == [[{"w": None, "q": 1}]]
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_columns_are_found_by_physical_name_or_id(tmp_path: Path, mode: str) -> None:
-    metadata = {n: {"delta.columnMapping.id": i, "delta.columnMapping.physicalName": f"col-{i}"} for n, i in (("a", 1), ("b", 2), ("p", 3))}
-    table = schema(("b", "long"), ("a", "long"), ("p", "string"), partition=("p",), mapping=mode, metadata=metadata)
+    metadata = {
+        n: {"delta.columnMapping.id": i, "delta.columnMapping.physicalName": f"col-{i}"}
+        for n, i in (("a", 1), ("b", 2), ("p", 3))
+    }
+    table = schema(
+        ("b", "long"), ("a", "long"), ("p", "string"), partition=("p",), mapping=mode, metadata=metadata
+    )
     fields = [
         pa.field("col-2" if mode == "name" else "x", pa.int64(), metadata={"PARQUET:field_id": "2"}),
         pa.field("col-1" if mode == "name" else "col-2", pa.int64(), metadata={"PARQUET:field_id": "1"}),
@@ -314,13 +425,23 @@ def test_columns_are_found_by_physical_name_or_id(tmp_path: Path, mode: str) -> 
     pq.write_table(pa.table([[20], [10]], schema=pa.schema(fields)), tmp_path / "a.parquet")
     files = listing(tmp_path, "a.parquet").set_column(2, "partitionValues", pa.array([[("col-3", "v")]], MAP))
     assert read(tmp_path, files, ["a", "b", "p"], table=table).to_pylist() == [{"a": 10, "b": 20, "p": "v"}]
-    assert read(tmp_path, files, ["a"], {"op": "=", "column": ["b"], "literal": "20"}, table=table).num_rows == 1
-    assert read(tmp_path, files, ["a"], {"op": "=", "column": ["b"], "literal": "10"}, table=table).num_rows == 0
+    assert (
+        read(tmp_path, files, ["a"], {"op": "=", "column": ["b"], "literal": "20"}, table=table).num_rows == 1
+    )
+    assert (
+        read(tmp_path, files, ["a"], {"op": "=", "column": ["b"], "literal": "10"}, table=table).num_rows == 0
+    )
 
 
 def test_files_of_other_writers_become_the_tables_types(tmp_path: Path) -> None:
     table = schema(
-        ("t", "timestamp"), ("w", "timestamp_ntz"), ("i", "long"), ("d", "double"), ("n", "decimal(14,4)"), ("h", "short"), ("s", "string")
+        ("t", "timestamp"),
+        ("w", "timestamp_ntz"),
+        ("i", "long"),
+        ("d", "double"),
+        ("n", "decimal(14,4)"),
+        ("h", "short"),
+        ("s", "string"),
     )
     instant = dt.datetime(1500, 1, 1, 12, 0, 0, 123456, tzinfo=dt.timezone.utc)
     columns: dict[str, Any] = {
@@ -334,12 +455,23 @@ def test_files_of_other_writers_become_the_tables_types(tmp_path: Path) -> None:
     }
     pq.write_table(pa.table(columns), tmp_path / "a.parquet", store_schema=False)
     (row,) = read(tmp_path, listing(tmp_path, "a.parquet"), table.to_arrow().names, table=table).to_pylist()
-    assert [row["t"], row["i"], row["d"], str(row["n"]), row["h"], row["s"]] == [instant, -5, 1.5, "125.0000", -3, "é"]
+    assert [row["t"], row["i"], row["d"], str(row["n"]), row["h"], row["s"]] == [
+        instant,
+        -5,
+        1.5,
+        "125.0000",
+        -3,
+        "é",
+    ]
     assert row["w"] == dt.datetime(1969, 12, 31, 23, 59, 59, 999999)
-    ancient = pa.table({"t": pa.array([dt.datetime(1970, 1, 1), dt.datetime(2262, 1, 1)], pa.timestamp("us"))})
+    ancient = pa.table(
+        {"t": pa.array([dt.datetime(1970, 1, 1), dt.datetime(2262, 1, 1)], pa.timestamp("us"))}
+    )
     pq.write_table(ancient, tmp_path / "b.parquet", use_deprecated_int96_timestamps=True)
     found = read(tmp_path, listing(tmp_path, "b.parquet"), ["t"], table=table)
-    assert found["t"].to_pylist() == [value.replace(tzinfo=dt.timezone.utc) for value in ancient["t"].to_pylist()]
+    assert found["t"].to_pylist() == [
+        value.replace(tzinfo=dt.timezone.utc) for value in ancient["t"].to_pylist()
+    ]
 
 
 def test_a_wrong_type_names_file_and_column(tmp_path: Path) -> None:
@@ -385,7 +517,8 @@ def test_a_stream_is_read_once_and_can_be_cancelled(root: Path) -> None:
     reader = stream.to_reader()
     reader.read_next_batch()
     stream.cancel()
-    with pytest.raises(pa.ArrowInvalid, match="stopped by the user"):  # an end without an error would look like all the rows
+    # An end without an error would look like all the rows.
+    with pytest.raises(pa.ArrowInvalid, match="stopped by the user"):
         reader.read_all()
 
 
@@ -400,7 +533,11 @@ def test_hostile_files_give_rows_or_an_error_by_name(
         del data[chance.randrange(len(data)) : chance.randrange(len(data))]
     for _ in range(chance.randrange(1, 8)):
         near_end = chance.random() < 0.7
-        at = max(0, len(data) - 1 - chance.randrange(6000)) if near_end else chance.randrange(max(1, len(data)))
+        at = (
+            max(0, len(data) - 1 - chance.randrange(6000))
+            if near_end
+            else chance.randrange(max(1, len(data)))
+        )
         if data:
             data[at] = chance.randrange(256)
     path = tmp_path_factory.mktemp("hostile")

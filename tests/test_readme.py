@@ -23,7 +23,9 @@ def python_blocks(text: str) -> list[str]:
 
 def blocks(page: Path) -> list[tuple[str, str]]:
     """(language, text) of each fenced block."""
-    return re.findall(r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    return re.findall(
+        r"^ *```(\w*)\n(.*?)^ *```$", page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
 
 
 def run_page(page: Path, folder: str) -> int:
@@ -62,14 +64,21 @@ def test_every_path_named_exists() -> None:
     named = {
         (document.name, path)
         for document in DOCUMENTS
-        for path in re.findall(r"`((?:python|rust|tests|benches|docs|examples|packaging)/[\w./-]*)`", document.read_text(encoding="utf-8"))
+        for path in re.findall(
+            r"`((?:python|rust|tests|benches|docs|examples|packaging)/[\w./-]*)`",
+            document.read_text(encoding="utf-8"),
+        )
     }
     assert len(named) > 20
     assert {(document, path) for document, path in named if not (ROOT / path).exists()} == set()
 
 
 def test_every_link_leads_somewhere() -> None:
-    links = {(document, link) for document in DOCUMENTS for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8"))}
+    links = {
+        (document, link)
+        for document in DOCUMENTS
+        for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text(encoding="utf-8"))
+    }
     assert {str(link) for document, link in links if not (document.parent / link).exists()} == set()
 
 

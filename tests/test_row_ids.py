@@ -18,10 +18,17 @@ FILES = pa.table({"path": ["a", "b", "c"], "size": [1, 2, 3]})
 
 
 def pairs(*of: tuple[int, int]) -> pa.Table:
-    return pa.table({"__deltaic_file": [file for file, _ in of], "__deltaic_row": [row for _, row in of]}, SCHEMA)
+    return pa.table(
+        {"__deltaic_file": [file for file, _ in of], "__deltaic_row": [row for _, row in of]}, SCHEMA
+    )
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.one_of(st.integers(0, 300), st.integers(65_000, 66_000))), min_size=1), st.integers(1, 40))
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 2), st.one_of(st.integers(0, 300), st.integers(65_000, 66_000))), min_size=1
+    ),
+    st.integers(1, 40),
+)
 def test_collect_and_select(of: list[tuple[int, int]], chunk: int) -> None:
     rows = RowIds.collect(pa.Table.from_batches(pairs(*of).to_batches(chunk), SCHEMA))
     assert len(rows) == len(set(of))
@@ -57,7 +64,9 @@ def test_bitmaps_of_parts() -> None:
     assert together.bitmaps().equals(whole.bitmaps())
     assert len(RowIds.of_bitmaps(RowIds.collect(pairs((0, 1), (2, 1))).bitmaps(), unique=True)) == 2
     for twice in ([(0, 1), (0, 1)], [(0, 1), (0, 2)]):
-        bitmaps = pa.concat_tables([RowIds.collect(pairs(*twice)).bitmaps(), RowIds.collect(pairs((0, 2))).bitmaps()])
+        bitmaps = pa.concat_tables(
+            [RowIds.collect(pairs(*twice)).bitmaps(), RowIds.collect(pairs((0, 2))).bitmaps()]
+        )
         with pytest.raises(MergeCardinalityError, match="same target row; found"):
             RowIds.of_bitmaps(bitmaps, unique=True)
 

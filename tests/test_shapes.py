@@ -54,14 +54,25 @@ def test_every_command_passes_shapes_on(table, tmp_path):
     assert found(table) == [row(number) for number in (1, 2, 3, 4)]
     table.delete("id = 2")
     table.update({"place": "NULL"}, "id = 4")
-    (table.merge(rows(1, 5), "t.id = s.id", target_alias="t", source_alias="s").when_not_matched_insert_all().execute())
+    (
+        table.merge(rows(1, 5), "t.id = s.id", target_alias="t", source_alias="s")
+        .when_not_matched_insert_all()
+        .execute()
+    )
     table.update({"id": "id + 10"})
-    expected = [{**row(1), "id": 11}, {**row(3), "id": 13}, {**row(4), "id": 14, "place": None}, {**row(5), "id": 15}]
+    expected = [
+        {**row(1), "id": 11},
+        {**row(3), "id": 13},
+        {**row(4), "id": 14, "place": None},
+        {**row(5), "id": 15},
+    ]
     assert found(table) == expected
     table.optimize.compact()
     table.checkpoint()
     assert found(DeltaTable(table.location)) == expected
-    deltaic.sql("INSERT INTO t SELECT id + 100, place, area, inside FROM t WHERE id = 11", tables={"t": table})
+    deltaic.sql(
+        "INSERT INTO t SELECT id + 100, place, area, inside FROM t WHERE id = 11", tables={"t": table}
+    )
     assert found(table)[-1] == {**row(1), "id": 111}
     copy = table.clone(tmp_path / "copy", shallow=False)
     assert found(copy) == found(table)
@@ -72,7 +83,9 @@ def test_every_command_passes_shapes_on(table, tmp_path):
 def test_data_files_name_the_types(table):
     (path,) = table.files().to_arrow()["path"].to_pylist()
     columns = pq.ParquetFile(f"{table.location}/{path}").schema
-    kinds = {columns.column(index).path: str(columns.column(index).logical_type) for index in range(len(columns))}
+    kinds = {
+        columns.column(index).path: str(columns.column(index).logical_type) for index in range(len(columns))
+    }
     assert kinds == {
         "id": "None",
         "place": "Geometry(crs=OGC:CRS84)",
@@ -102,7 +115,11 @@ def test_boxes_that_others_wrote_leave_out_no_row(table):
     with open(log, "w") as file:
         file.writelines(json.dumps(action) + "\n" for action in actions)
     again = DeltaTable(table.location)
-    assert sorted(again.scan(columns=["id"], where="place IS NOT NULL").to_arrow()["id"].to_pylist()) == [1, 2, 4]
+    assert sorted(again.scan(columns=["id"], where="place IS NOT NULL").to_arrow()["id"].to_pylist()) == [
+        1,
+        2,
+        4,
+    ]
     assert again.scan(where="place IS NULL").to_arrow()["id"].to_pylist() == [3]
     again.checkpoint()
     assert found(DeltaTable(table.location)) == [row(number) for number in (1, 2, 3, 4)]
@@ -112,13 +129,28 @@ def test_sql_passes_shapes_on_and_refuses_to_look_inside(table):
     def answer(text: str) -> list[dict[str, object]]:
         return deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist()
 
-    assert answer("SELECT count(place) AS n, typeof(max_by(area, id)) AS kind FROM t") == [{"n": 3, "kind": "geography(EPSG:4326, karney)"}]
+    assert answer("SELECT count(place) AS n, typeof(max_by(area, id)) AS kind FROM t") == [
+        {"n": 3, "kind": "geography(EPSG:4326, karney)"}
+    ]
     assert answer("SELECT CAST(place AS BINARY) AS b FROM t WHERE id = 1") == [{"b": point(1, 0)}]
-    assert answer("SELECT typeof(CAST(X'01' AS geography(OGC:CRS84, karney))) AS k") == [{"k": "geography(OGC:CRS84, karney)"}]
-    for text in ("place = place", "hash(place)", "min(place)", "CAST(place AS STRING)", "place || place", "to_json(struct(place))"):
+    assert answer("SELECT typeof(CAST(X'01' AS geography(OGC:CRS84, karney))) AS k") == [
+        {"k": "geography(OGC:CRS84, karney)"}
+    ]
+    for text in (
+        "place = place",
+        "hash(place)",
+        "min(place)",
+        "CAST(place AS STRING)",
+        "place || place",
+        "to_json(struct(place))",
+    ):
         with pytest.raises(UnsupportedFeatureError, match="geometry"):
             answer(f"SELECT {text} FROM t")
-    for text in ("SELECT DISTINCT place FROM t", "SELECT place FROM t UNION SELECT place FROM t", "SELECT count(*) FROM t GROUP BY place"):
+    for text in (
+        "SELECT DISTINCT place FROM t",
+        "SELECT place FROM t UNION SELECT place FROM t",
+        "SELECT count(*) FROM t GROUP BY place",
+    ):
         with pytest.raises(UnsupportedFeatureError, match="geometry"):
             answer(text)
     with pytest.raises(InvalidArgumentError, match="no order"):
@@ -141,7 +173,10 @@ def test_no_order_no_partition(table, tmp_path):
 
 
 def test_ddl_names_shapes_as_delta_and_as_spark():
-    schema = Schema.from_ddl("a geometry(OGC:CRS84) not null, b array<GEOGRAPHY( EPSG:4326 ,karney)>, c GEOMETRY(4326), d geography(4326)")
+    schema = Schema.from_ddl(
+        "a geometry(OGC:CRS84) not null, b array<GEOGRAPHY( EPSG:4326 ,karney)>, c GEOMETRY(4326), d"
+        " geography(4326)"
+    )
     assert [item.type for item in schema] == [
         "geometry(OGC:CRS84)",
         Array("geography(EPSG:4326, karney)"),
@@ -149,7 +184,12 @@ def test_ddl_names_shapes_as_delta_and_as_spark():
         "geography(OGC:CRS84, spherical)",
     ]
     assert Schema.from_ddl(schema.to_ddl()) == schema
-    for text in ("a geometry(x y)", "a geometry(7)", "a geography(OGC:CRS84)", "a geography(OGC:CRS84, straight)"):
+    for text in (
+        "a geometry(x y)",
+        "a geometry(7)",
+        "a geography(OGC:CRS84)",
+        "a geography(OGC:CRS84, straight)",
+    ):
         with pytest.raises(InvalidArgumentError, match="not a type of shapes"):
             Schema.from_ddl(text)
     for text in ("a geometry", "a geometry("):

@@ -19,12 +19,18 @@ def test_every_page_is_in_the_navigation() -> None:
     assert len(listed) == len(set(listed))
     there = {str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")}
     made = set(re.findall(r'": "(\w+\.md)"', (ROOT / "scripts" / "docs_site.py").read_text(encoding="utf-8")))
-    assert {page for page in there if not page.startswith("decisions/")} | {"decisions/README.md"} | made == set(listed)
+    assert {page for page in there if not page.startswith("decisions/")} | {
+        "decisions/README.md"
+    } | made == set(listed)
 
 
 def test_every_decision_is_linked_from_their_list() -> None:
     text = (DOCS / "decisions" / "README.md").read_text(encoding="utf-8")
-    assert [page.name for page in (DOCS / "decisions").glob("*.md") if page.name != "README.md" and f"]({page.name})" not in text] == []
+    assert [
+        page.name
+        for page in (DOCS / "decisions").glob("*.md")
+        if page.name != "README.md" and f"]({page.name})" not in text
+    ] == []
 
 
 def test_every_public_name_is_in_the_reference() -> None:
@@ -62,4 +68,6 @@ def test_every_room_says_what_is_in_it() -> None:
 
 def test_every_drawing_is_on_a_page() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in DOCS.glob("*.md"))
-    assert [path.name for path in (DOCS / "drawings").glob("*.svg") if f"](drawings/{path.name})" not in pages] == []
+    assert [
+        path.name for path in (DOCS / "drawings").glob("*.svg") if f"](drawings/{path.name})" not in pages
+    ] == []

@@ -116,9 +116,17 @@ def test_listing_is_sorted_and_begins_after(store: _core.Store) -> None:
     assert set(store.list_from("_delta_log")["size"].to_pylist()) == {2}
 
 
-@pytest.mark.parametrize("path", ["../x", "a/../../x", "/etc/passwd", "", "a//b", "a\0b", "a/./b", "a/", "..", "a\\..\\b"])
+@pytest.mark.parametrize(
+    "path", ["../x", "a/../../x", "/etc/passwd", "", "a//b", "a\0b", "a/./b", "a/", "..", "a\\..\\b"]
+)
 def test_no_path_leaves_the_root(store: _core.Store, path: str) -> None:
-    for use in (store.get, store.head, lambda p: store.put(p, b""), lambda p: store.put_if_absent(p, b""), lambda p: store.delete([p])):
+    for use in (
+        store.get,
+        store.head,
+        lambda p: store.put(p, b""),
+        lambda p: store.put_if_absent(p, b""),
+        lambda p: store.delete([p]),
+    ):
         with pytest.raises(PathOutsideTableError):
             use(path)
 
@@ -190,7 +198,10 @@ def test_delete_follows_no_link(tmp_path: Path) -> None:
         store.delete(["folder/precious"])
     assert (outside / "precious").exists()
     listed = store.list_from("", recursive=True)
-    assert listed.select(["path", "symlink"]).to_pylist() == [{"path": "file", "symlink": True}, {"path": "folder", "symlink": True}]
+    assert listed.select(["path", "symlink"]).to_pylist() == [
+        {"path": "file", "symlink": True},
+        {"path": "folder", "symlink": True},
+    ]
     assert store.delete(["file"]) == 1
     assert (outside / "precious").exists()
     assert not (root / "file").is_symlink()
@@ -227,7 +238,12 @@ def test_a_user_store_says_unknown_and_keeps_its_exceptions() -> None:
 
 
 def test_stores_pickle_without_secrets(tmp_path: Path) -> None:
-    store = _core.Store(str(tmp_path), {"region": "x", "aws_secret_access_key": "canary"}, durable=False, allowed_roots=["/data"])
+    store = _core.Store(
+        str(tmp_path),
+        {"region": "x", "aws_secret_access_key": "canary"},
+        durable=False,
+        allowed_roots=["/data"],
+    )
     data = pickle.dumps(store)
     assert b"canary" not in data
     assert b"region" in data
@@ -241,10 +257,23 @@ def test_stores_pickle_without_secrets(tmp_path: Path) -> None:
 def test_durable_puts_reach_the_disk_in_order(tmp_path: Path) -> None:
     """fsync of the file, then the link, then fsync of the folder: seen from outside."""
     trace = tmp_path / "trace"
-    script = f"from deltaic import _core; _core.Store({str(tmp_path / 't')!r}).put_if_absent('log/0.json', b'1')"
+    script = (
+        f"from deltaic import _core; _core.Store({str(tmp_path / 't')!r}).put_if_absent('log/0.json', b'1')"
+    )
     try:
         subprocess.run(
-            ["strace", "-f", "-e", "trace=fsync,fdatasync,link,linkat,mkdir", "-o", str(trace), sys.executable, "-c", script], check=True
+            [
+                "strace",
+                "-f",
+                "-e",
+                "trace=fsync,fdatasync,link,linkat,mkdir",
+                "-o",
+                str(trace),
+                sys.executable,
+                "-c",
+                script,
+            ],
+            check=True,
         )
     except FileNotFoundError:
         pytest.skip("no strace here")
@@ -256,7 +285,8 @@ def test_durable_puts_reach_the_disk_in_order(tmp_path: Path) -> None:
 PARTITIONED_WRITE = """
 import deltaic, pyarrow as pa
 with deltaic.configure(durable={durable}):
-    deltaic.write({path!r}, pa.table({{"p": pa.array(range(40)), "v": pa.array(range(40))}}), partition_by=["p"])
+    data = pa.table({{"p": pa.array(range(40)), "v": pa.array(range(40))}})
+    deltaic.write({path!r}, data, partition_by=["p"])
 """
 
 
@@ -267,18 +297,39 @@ def test_new_files_are_durable_before_their_commit_is_visible(tmp_path: Path, du
     trace, script = tmp_path / "trace", PARTITIONED_WRITE.format(durable=durable, path=str(tmp_path / "t"))
     try:
         subprocess.run(
-            ["strace", "-f", "-y", "-e", "trace=fsync,fdatasync,link,linkat", "-o", str(trace), sys.executable, "-c", script], check=True
+            [
+                "strace",
+                "-f",
+                "-y",
+                "-e",
+                "trace=fsync,fdatasync,link,linkat",
+                "-o",
+                str(trace),
+                sys.executable,
+                "-c",
+                script,
+            ],
+            check=True,
         )
     except FileNotFoundError:
         pytest.skip("no strace here")
-    lines = [line.split(None, 1) for line in trace.read_text().splitlines() if "sync(" in line or "00000.json" in line]
-    committed = next(number for number, (_, call) in enumerate(lines) if "00000.json" in call and call.startswith("link"))
+    lines = [
+        line.split(None, 1)
+        for line in trace.read_text().splitlines()
+        if "sync(" in line or "00000.json" in line
+    ]
+    committed = next(
+        number for number, (_, call) in enumerate(lines) if "00000.json" in call and call.startswith("link")
+    )
     synced = [(thread, call.partition("<")[2].partition(">")[0]) for thread, call in lines[:committed]]
     names = {path for _, path in synced}
     if not durable:
         assert not any("sync(" in call for _, call in lines)
         return
-    assert {str(tmp_path / "t" / f"p={number}") for number in range(40)} | {str(tmp_path / "t"), str(tmp_path)} <= names
+    assert {str(tmp_path / "t" / f"p={number}") for number in range(40)} | {
+        str(tmp_path / "t"),
+        str(tmp_path),
+    } <= names
     assert sum(path.endswith(".parquet") for path in names) == 40
     assert any("00000.json" in path for path in names)
     assert len({thread for thread, _ in synced}) > 1
@@ -350,9 +401,12 @@ def test_hadoops_form_of_a_local_path(tmp_path: Path) -> None:
     assert locate(f"file://{tmp_path}") == f"file://{tmp_path}"
 
 
-@pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="becomes another user to whom files are closed")
+@pytest.mark.skipif(
+    os.name == "nt" or os.geteuid() != 0, reason="becomes another user to whom files are closed"
+)
 def test_what_the_system_refuses_is_its_own_error_with_the_whole_path(tmp_path: Path) -> None:
-    folder = Path(tempfile.mkdtemp())  # pytest's own is closed to others, and what cannot be seen is not there
+    # Pytest's own is closed to others, and what cannot be seen is not there.
+    folder = Path(tempfile.mkdtemp())
     folder.chmod(0o755)
     try:
         table = deltaic.write(folder / "t", pa.table({"a": [1]}))

@@ -32,7 +32,15 @@ IMPLIED = {
     "__repr__",
 }
 # What the ellipses of compiled signatures stand for.
-OPAQUE = {"ids": "()", "partition_columns": "()", "encoded": "()", "views": "()", "allowed_roots": "()", "constants": "()", "prefix": "''"}
+OPAQUE = {
+    "ids": "()",
+    "partition_columns": "()",
+    "encoded": "()",
+    "views": "()",
+    "allowed_roots": "()",
+    "constants": "()",
+    "prefix": "''",
+}
 # Binary operators: the compiled slot serves both sides.
 REFLECTED = {"__ror__", "__rand__", "__rsub__"}
 
@@ -60,9 +68,16 @@ def _stub_parameters(node: ast.FunctionDef) -> list[tuple[str, str, str | None]]
     """(name, kind, default as written) of each parameter but self."""
     arguments = node.args
     positional = [*arguments.posonlyargs, *arguments.args]
-    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(arguments.defaults)
-    found = [(arg.arg, "positional", _text(default)) for arg, default in zip(positional, defaults, strict=True)]
-    found += [(arg.arg, "keyword", _text(default)) for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)]
+    defaults: list[ast.expr | None] = [None] * (len(positional) - len(arguments.defaults)) + list(
+        arguments.defaults
+    )
+    found = [
+        (arg.arg, "positional", _text(default)) for arg, default in zip(positional, defaults, strict=True)
+    ]
+    found += [
+        (arg.arg, "keyword", _text(default))
+        for arg, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    ]
     return [item for item in found if item[0] not in ("self", "cls")]
 
 
@@ -79,7 +94,9 @@ def _real_parameters(function: Any) -> list[tuple[str, str, str | None]]:
         default = None if parameter.default is parameter.empty else repr(parameter.default)
         # PyO3 shows a default that is no literal of Python's as an ellipsis: in this module, an empty
         # sequence or text.
-        found.append((parameter.name, kind, OPAQUE.get(parameter.name, default) if default == "Ellipsis" else default))
+        found.append(
+            (parameter.name, kind, OPAQUE.get(parameter.name, default) if default == "Ellipsis" else default)
+        )
     return found
 
 
@@ -99,7 +116,11 @@ def test_function(name: str) -> None:
 def test_class(node: ast.ClassDef) -> None:
     real_class = getattr(_core, node.name)
     members = _stub_names(node.body)
-    real = {name for name in vars(real_class) if name not in IMPLIED | REFLECTED and not name.startswith("__reduce")}
+    real = {
+        name
+        for name in vars(real_class)
+        if name not in IMPLIED | REFLECTED and not name.startswith("__reduce")
+    }
     assert real == {name for name in members if name not in IMPLIED}
     for name, member in members.items():
         assert isinstance(member, ast.FunctionDef)
@@ -108,4 +129,6 @@ def test_class(node: ast.ClassDef) -> None:
         elif name == "__new__":
             assert _real_parameters(real_class) == _stub_parameters(member), f"{node.name}()"
         elif not name.startswith("__"):
-            assert _real_parameters(getattr(real_class, name)) == _stub_parameters(member), f"{node.name}.{name}"
+            assert _real_parameters(getattr(real_class, name)) == _stub_parameters(member), (
+                f"{node.name}.{name}"
+            )

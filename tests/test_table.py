@@ -34,7 +34,12 @@ def ids(table: DeltaTable) -> list[int]:
 def test_open(tmp_path: Path) -> None:
     deltaic.write(tmp_path / "my table", batch(1))
     deltaic.write(tmp_path / "my table", batch(2), mode="append")
-    for path in (tmp_path / "my table", str(tmp_path / "my table"), str(tmp_path / "my table") + "/", (tmp_path / "my table").as_uri()):
+    for path in (
+        tmp_path / "my table",
+        str(tmp_path / "my table"),
+        str(tmp_path / "my table") + "/",
+        (tmp_path / "my table").as_uri(),
+    ):
         table = DeltaTable(path)
         assert (table.version, ids(table)) == (1, [1, 2])
         assert table.location == str(tmp_path / "my table")
@@ -118,12 +123,26 @@ def test_a_command_on_an_old_version_commits_on_top_of_the_newest(tmp_path: Path
 
 def test_detail(tmp_path: Path) -> None:
     table = deltaic.write(
-        tmp_path, pa.table({"id": [1], "p": ["x"]}), partition_by="p", name="n", description="d", properties={"mine": "1"}
+        tmp_path,
+        pa.table({"id": [1], "p": ["x"]}),
+        partition_by="p",
+        name="n",
+        description="d",
+        properties={"mine": "1"},
     )
     detail = table.detail()
     size = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet"))
-    assert (detail.format, detail.id, detail.name, detail.description) == ("delta", table.metadata.id, "n", "d")
-    assert (detail.location, detail.partition_columns, detail.clustering_columns) == (str(tmp_path), ("p",), ())
+    assert (detail.format, detail.id, detail.name, detail.description) == (
+        "delta",
+        table.metadata.id,
+        "n",
+        "d",
+    )
+    assert (detail.location, detail.partition_columns, detail.clustering_columns) == (
+        str(tmp_path),
+        ("p",),
+        (),
+    )
     assert (detail.num_files, detail.size_in_bytes) == (1, size)
     assert dict(detail.properties) == {"mine": "1", "delta.enableDeletionVectors": "true"}
     assert (detail.min_reader_version, detail.min_writer_version) == (3, 7)
@@ -153,7 +172,13 @@ def test_pickle_carries_path_and_version(tmp_path: Path) -> None:
 
 def test_pickle_leaves_secrets_behind(tmp_path: Path) -> None:
     deltaic.write(tmp_path, batch(1))
-    options = {"aws_secret_access_key": "hush", "session_token": "hush", "sas": "hush", "password": "hush", "region": "eu"}
+    options = {
+        "aws_secret_access_key": "hush",
+        "session_token": "hush",
+        "sas": "hush",
+        "password": "hush",
+        "region": "eu",
+    }
     table = DeltaTable(tmp_path, storage_options=options)
     assert table.storage_options == options
     text = pickle.dumps(table)
@@ -261,7 +286,12 @@ def test_checkpoint_and_clean_log(tmp_path: Path) -> None:
 
 def test_importing_the_front_door_loads_no_engine() -> None:
     heavy = ("duckdb", "sqlglot", "rich", "typer")
-    code = f"import deltaic, sys; deltaic.DeltaTable, deltaic.write; print([name for name in {heavy} if name in sys.modules])"
+    code = (
+        f"import deltaic, sys; deltaic.DeltaTable, deltaic.write; print([name for name in {heavy} if name in"
+        " sys.modules])"
+    )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True
+    )
     assert found.stdout.strip() == "[]"

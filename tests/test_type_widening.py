@@ -36,7 +36,13 @@ CHANGES = [
         [Decimal("1.230"), Decimal("-999.990"), None],
     ),
     ("integer", "decimal(12,1)", pa.int32(), [5, -7, None], [Decimal("5.0"), Decimal("-7.0"), None]),
-    ("long", "decimal(22,2)", pa.int64(), [2**63 - 1, -7, None], [Decimal("9223372036854775807.00"), Decimal("-7.00"), None]),
+    (
+        "long",
+        "decimal(22,2)",
+        pa.int64(),
+        [2**63 - 1, -7, None],
+        [Decimal("9223372036854775807.00"), Decimal("-7.00"), None],
+    ),
 ]
 
 
@@ -50,7 +56,14 @@ def make(path, before, after, values, *, nested=False):
     fields = [{"name": "a", "type": data_type, "nullable": True, "metadata": {"delta.typeChanges": [change]}}]
     features = ["typeWidening", "timestampNtz"]
     actions = [
-        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}},
+        {
+            "protocol": {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": features,
+                "writerFeatures": features,
+            }
+        },
         {
             "metaData": {
                 "id": "i",
@@ -75,7 +88,9 @@ def make(path, before, after, values, *, nested=False):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "arrow", "values", "expected"), CHANGES, ids=lambda value: value if isinstance(value, str) else ""
+    ("before", "after", "arrow", "values", "expected"),
+    CHANGES,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_values_of_old_files(tmp_path, before, after, arrow, values, expected):
     table = make(tmp_path, before, after, pa.array(values, arrow))
@@ -85,7 +100,9 @@ def test_values_of_old_files(tmp_path, before, after, arrow, values, expected):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "arrow", "values", "expected"), CHANGES, ids=lambda value: value if isinstance(value, str) else ""
+    ("before", "after", "arrow", "values", "expected"),
+    CHANGES,
+    ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_values_in_arrays_of_old_files(tmp_path, before, after, arrow, values, expected):
     table = make(tmp_path, before, after, pa.array([values], pa.list_(arrow)), nested=True)

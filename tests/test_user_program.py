@@ -15,7 +15,11 @@ def test_it_runs(tmp_path: Path) -> None:
 
 
 def test_it_uses_every_public_name() -> None:
-    lines = [line for line in (HERE / "public_api.txt").read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    lines = [
+        line
+        for line in (HERE / "public_api.txt").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
     names = {re.split(r"[(]", line)[0].split(".")[-1] for line in lines}
     used = set(re.findall(r"\w+", (HERE / "user_program.py").read_text(encoding="utf-8")))
     assert len(names) > 90

@@ -22,7 +22,9 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 
 METADATA = b"\x01\x00\x00"
 """Version 1, a dictionary without keys."""
-PARTS = pa.struct([pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)])
+PARTS = pa.struct(
+    [pa.field("metadata", pa.binary(), nullable=False), pa.field("value", pa.binary(), nullable=False)]
+)
 
 
 def small(number: int) -> dict[str, bytes]:
@@ -32,11 +34,16 @@ def small(number: int) -> dict[str, bytes]:
 
 def rows_of(*numbers: int | None, start: int = 0) -> pa.Table:
     values = [None if number is None else small(number) for number in numbers]
-    return pa.table({"id": pa.array(range(start, start + len(numbers)), pa.int64()), "v": pa.array(values, PARTS)})
+    return pa.table(
+        {"id": pa.array(range(start, start + len(numbers)), pa.int64()), "v": pa.array(values, PARTS)}
+    )
 
 
 def make(tmp_path: Path, *, vectors: bool = True, **properties: Any) -> DeltaTable:
-    wanted = {"delta.enableDeletionVectors": vectors, **{f"delta.{name}": value for name, value in properties.items()}}
+    wanted = {
+        "delta.enableDeletionVectors": vectors,
+        **{f"delta.{name}": value for name, value in properties.items()},
+    }
     return DeltaTable.create(tmp_path / "t", "id bigint, v variant", properties=wanted)
 
 
@@ -73,8 +80,15 @@ def test_every_change_carries_them(tmp_path: Path, vectors: bool, mapping: str) 
     deltaic.write(table, rows_of(*range(10, 20), start=10), mode="append")
     table.update({"id": "id + 100"}, "id = 3")
     table.delete("id = 5")
-    table.merge(rows_of(77, 99, start=19), "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
-    expected = {**{key: small(key) for key in range(20) if key not in (3, 5)}, 103: small(3), 19: small(77), 20: small(99)}
+    table.merge(
+        rows_of(77, 99, start=19), "t.id = s.id"
+    ).when_matched_update_all().when_not_matched_insert_all().execute()
+    expected = {
+        **{key: small(key) for key in range(20) if key not in (3, 5)},
+        103: small(3),
+        19: small(77),
+        20: small(99),
+    }
     assert found(table) == expected
     table.optimize.compact()
     table.optimize.z_order(["id"])
@@ -94,14 +108,21 @@ def test_nested_variants_and_new_columns(tmp_path: Path) -> None:
     deltaic.write(table, pa.Table.from_pylist([row], pa.schema(table.schema)), mode="append")
     assert table.scan().to_arrow().to_pylist() == [row]
     table.alter.add_columns("w variant")
-    deltaic.write(table, pa.Table.from_pylist([{**row, "id": 2, "w": small(9)}], pa.schema(table.schema)), mode="append")
-    assert sorted(table.scan().to_arrow().to_pylist(), key=lambda each: each["id"]) == [{**row, "w": None}, {**row, "id": 2, "w": small(9)}]
+    deltaic.write(
+        table, pa.Table.from_pylist([{**row, "id": 2, "w": small(9)}], pa.schema(table.schema)), mode="append"
+    )
+    assert sorted(table.scan().to_arrow().to_pylist(), key=lambda each: each["id"]) == [
+        {**row, "w": None},
+        {**row, "id": 2, "w": small(9)},
+    ]
     table.optimize.compact()
     assert table.scan(["s.a"]).to_arrow().to_pylist() == [{"s": {"a": small(1)}}] * 2
 
 
 def test_the_extension_type_makes_a_variant(tmp_path: Path) -> None:
-    field = pa.field("v", PARTS, metadata={"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metadata": ""})
+    field = pa.field(
+        "v", PARTS, metadata={"ARROW:extension:name": "arrow.parquet.variant", "ARROW:extension:metadata": ""}
+    )
     data = pa.table([[1], [small(4)]], schema=pa.schema([pa.field("id", pa.int64()), field]))
     table = deltaic.write(tmp_path / "t", data)
     assert table.schema.field("v").type == "variant"
@@ -112,7 +133,12 @@ def test_the_extension_type_makes_a_variant(tmp_path: Path) -> None:
 
 def test_other_data_is_refused(tmp_path: Path) -> None:
     table = make(tmp_path)
-    for values in (pa.array([1]), pa.array(["x"]), pa.array([{"a": 1}]), pa.array([{"metadata": b"", "value": b"", "more": 1}])):
+    for values in (
+        pa.array([1]),
+        pa.array(["x"]),
+        pa.array([{"a": 1}]),
+        pa.array([{"metadata": b"", "value": b"", "more": 1}]),
+    ):
         with pytest.raises(SchemaMismatchError, match="v"):
             deltaic.write(table, pa.table({"id": [1], "v": values}), mode="append")
     for options in ({"partition_by": "v"}, {"cluster_by": "v"}):
@@ -139,7 +165,11 @@ def shredded(tmp_path: Path, values: list[dict[str, Any] | None], typed: pa.Data
 
 
 def test_a_shredded_variant_is_put_together(tmp_path: Path) -> None:
-    values = [{"metadata": METADATA, "value": small(7)["value"]}, {"metadata": METADATA, "typed_value": 5}, None]
+    values = [
+        {"metadata": METADATA, "value": small(7)["value"]},
+        {"metadata": METADATA, "typed_value": 5},
+        None,
+    ]
     table = shredded(tmp_path, values, pa.int32())
     assert {"variantType", "variantShredding"} <= set(table.protocol.reader_features or ())
     assert found(table) == {0: small(7), 1: {"metadata": METADATA, "value": b"\x14\x05\0\0\0"}, 2: None}
@@ -184,9 +214,15 @@ def test_a_variant_without_its_parts_is_refused(tmp_path: Path) -> None:
 
 
 @given(st.lists(st.one_of(st.none(), st.tuples(st.binary(max_size=20), st.binary(max_size=20))), max_size=30))
-def test_bytes_come_back_as_they_are(tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[bytes, bytes] | None]) -> None:
+def test_bytes_come_back_as_they_are(
+    tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[bytes, bytes] | None]
+) -> None:
     values = [None if part is None else {"metadata": part[0], "value": part[1]} for part in parts]
     table = make(tmp_path_factory.mktemp("variant"))
-    deltaic.write(table, pa.table({"id": pa.array(range(len(values)), pa.int64()), "v": pa.array(values, PARTS)}), mode="append")
+    deltaic.write(
+        table,
+        pa.table({"id": pa.array(range(len(values)), pa.int64()), "v": pa.array(values, PARTS)}),
+        mode="append",
+    )
     table.delete("id = 0")
     assert found(table) == {key: value for key, value in enumerate(values) if key}

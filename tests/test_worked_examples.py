@@ -26,7 +26,9 @@ VECTORS = {"delta.enableDeletionVectors": True}
 
 
 def actions(table: deltaic.DeltaTable, version: int, kind: str) -> list[dict[str, Any]]:
-    lines = (Path(table.location) / "_delta_log" / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (Path(table.location) / "_delta_log" / f"{version:020}.json").read_text(encoding="utf-8").splitlines()
+    )
     return [action[kind] for line in lines if kind in (action := json.loads(line))]
 
 
@@ -44,7 +46,9 @@ def ids(table: deltaic.DeltaTable, where: str | None = None) -> list[int]:
 @pytest.fixture
 def thousand(tmp_path: Path) -> deltaic.DeltaTable:
     """One file of 1000 rows."""
-    data = pa.table({"id": pa.array(range(1000), pa.int64()), "n": pa.array([None] * 10 + [1] * 990, pa.int64())})
+    data = pa.table(
+        {"id": pa.array(range(1000), pa.int64()), "n": pa.array([None] * 10 + [1] * 990, pa.int64())}
+    )
     return deltaic.write(tmp_path / "t", data, properties=VECTORS)
 
 
@@ -56,7 +60,11 @@ def test_tombstones_of_one_file_with_several_vectors(thousand: deltaic.DeltaTabl
     thousand.delete("id between 300 and 800")
     thousand.optimize.purge()
     removed = [action for version in (1, 2, 3) for action in actions(thousand, version, "remove")]
-    assert [(action["path"], action.get("deletionVector", {}).get("cardinality")) for action in removed] == [(a, None), (a, 2), (a, 503)]
+    assert [(action["path"], action.get("deletionVector", {}).get("cardinality")) for action in removed] == [
+        (a, None),
+        (a, 2),
+        (a, 503),
+    ]
     thousand.checkpoint()
     (path,) = (Path(thousand.location) / "_delta_log").glob("*.checkpoint.parquet")
     kept = [row for row in pq.read_table(path)["remove"].to_pylist() if row is not None]
@@ -64,7 +72,9 @@ def test_tombstones_of_one_file_with_several_vectors(thousand: deltaic.DeltaTabl
     assert {row["path"] for row in kept} == {a}
 
 
-def test_add_and_remove_of_one_file_with_different_vectors_in_one_commit(thousand: deltaic.DeltaTable) -> None:
+def test_add_and_remove_of_one_file_with_different_vectors_in_one_commit(
+    thousand: deltaic.DeltaTable,
+) -> None:
     """Deletion Vectors High Level Design, and PROTOCOL.md on action reconciliation: legal, and what every
     DELETE writes."""
     thousand.delete("id < 3")
@@ -103,7 +113,9 @@ def test_one_path_twice_in_a_commit_is_reported(thousand: deltaic.DeltaTable, ki
 def test_wide_statistics_skip_but_do_not_answer(tmp_path: Path) -> None:
     """Deletion Vectors High Level Design, statistics with tightBounds=false: min and max still skip files,
     numRecords is physical; a null count says something only when it is 0 or numRecords."""
-    data = pa.table({"id": pa.array(range(100), pa.int64()), "n": pa.array([None] * 50 + [5] * 50, pa.int64())})
+    data = pa.table(
+        {"id": pa.array(range(100), pa.int64()), "n": pa.array([None] * 50 + [5] * 50, pa.int64())}
+    )
     table = deltaic.write(tmp_path / "t", data, properties=VECTORS)
     table.delete("n = 5 or id = 0")
     (add,) = actions(table, 1, "add")
@@ -114,14 +126,20 @@ def test_wide_statistics_skip_but_do_not_answer(tmp_path: Path) -> None:
     assert table.scan(["id"], "id > 99").explain().files_read == 0
     assert ids(table, "n is null") == list(range(1, 50))
     assert ids(table, "n is not null") == []
-    top = deltaic.sql("SELECT max(id) AS high, count(n) AS filled FROM t", tables={"t": table}).to_arrow().to_pylist()
+    top = (
+        deltaic.sql("SELECT max(id) AS high, count(n) AS filled FROM t", tables={"t": table})
+        .to_arrow()
+        .to_pylist()
+    )
     assert top == [{"high": 49, "filled": 0}]
 
 
 def test_restore_across_the_upgrade_keeps_the_protocol(tmp_path: Path) -> None:
     """Deletion Vectors High Level Design: RESTORE to a version before the upgrade brings the rows back and
     does not lower the protocol."""
-    table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2, 3]}), properties={"delta.enableDeletionVectors": False})
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"id": [1, 2, 3]}), properties={"delta.enableDeletionVectors": False}
+    )
     assert table.protocol.reader_features is None
     table.alter.set_properties(VECTORS)
     table.delete("id = 2")
@@ -158,7 +176,9 @@ def test_exactly_once_by_an_applications_transaction(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", pa.table({"id": [0]}))
     for batch in (1, 2, 2, 1):
         once = deltaic.CommitOptions(transactions={"stream": batch})
-        deltaic.write(deltaic.DeltaTable(tmp_path / "t"), pa.table({"id": [batch]}), mode="append", commit=once)
+        deltaic.write(
+            deltaic.DeltaTable(tmp_path / "t"), pa.table({"id": [batch]}), mode="append", commit=once
+        )
     table.refresh()
     assert ids(table) == [0, 1, 2]
     assert table.transaction_version("stream") == 2
@@ -174,7 +194,9 @@ def test_rearrangement_is_no_change_of_data(tmp_path: Path) -> None:
         before = table.version
         rearrange()
         for version in range(before + 1, table.version + 1):
-            changes = [action["dataChange"] for kind in ("add", "remove") for action in actions(table, version, kind)]
+            changes = [
+                action["dataChange"] for kind in ("add", "remove") for action in actions(table, version, kind)
+            ]
             assert changes
             assert not any(changes)
     assert ids(table) == [2, 3]
@@ -211,12 +233,22 @@ def test_the_newest_records_are_moved_into_z_ordered_files_alone(tmp_path: Path)
 def test_a_dropped_columns_data_can_be_purged(tmp_path: Path) -> None:
     """Delta Lake (VLDB 2020), section 4.7: DROP COLUMN changes metadata alone; the values are gone from the
     files after a purge."""
-    table = deltaic.write(tmp_path / "t", pa.table({"id": [1], "secret": ["x"]}), properties={"delta.columnMapping.mode": "name"})
+    table = deltaic.write(
+        tmp_path / "t",
+        pa.table({"id": [1], "secret": ["x"]}),
+        properties={"delta.columnMapping.mode": "name"},
+    )
     table.alter.drop_columns("secret")
-    columns = [len(pq.read_schema(Path(table.location) / row["path"])) for row in table.files().to_arrow().to_pylist()]
+    columns = [
+        len(pq.read_schema(Path(table.location) / row["path"]))
+        for row in table.files().to_arrow().to_pylist()
+    ]
     assert columns == [2]
     table.optimize.purge()
-    columns = [len(pq.read_schema(Path(table.location) / row["path"])) for row in table.files().to_arrow().to_pylist()]
+    columns = [
+        len(pq.read_schema(Path(table.location) / row["path"]))
+        for row in table.files().to_arrow().to_pylist()
+    ]
     assert columns == [1]
     assert ids(table) == [1]
     version = table.version
@@ -229,7 +261,9 @@ def test_a_later_add_of_a_path_replaces_the_earlier_ones_statistics(tmp_path: Pa
     counts."""
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2, 3]}))
     (add,) = actions(table, 0, "add")
-    wider = json.dumps({"numRecords": 3, "minValues": {"id": 0}, "maxValues": {"id": 9}, "nullCount": {"id": 0}})
+    wider = json.dumps(
+        {"numRecords": 3, "minValues": {"id": 0}, "maxValues": {"id": 9}, "nullCount": {"id": 0}}
+    )
     table = append_commit(table, {"add": add | {"stats": wider}})
     (row,) = table.files().to_arrow().to_pylist()
     assert (row["min_values"]["id"], row["max_values"]["id"]) == (0, 9)
@@ -250,6 +284,8 @@ def test_append_only_tables_refuse_removes_that_change_data(tmp_path: Path) -> N
 
 def test_transaction_identifiers_may_decrease(tmp_path: Path) -> None:
     """The early transaction protocol: the newest txn action of an application counts, not the greatest."""
-    table = deltaic.write(tmp_path / "t", pa.table({"id": [1]}), commit=deltaic.CommitOptions(transactions={"app": 9}))
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"id": [1]}), commit=deltaic.CommitOptions(transactions={"app": 9})
+    )
     table = append_commit(table, {"txn": {"appId": "app", "version": 4}})
     assert table.transaction_version("app") == 4

@@ -82,7 +82,9 @@ def test_an_interrupted_work_does_not_stop_the_next_one(tmp_path: Path, threads:
     with pytest.raises(RuntimeError, match="stopped"):
         Worker(endless, check=stop).result()
     wait_for(lambda: len(threads._idle) == 1)
-    ident, version = Worker[Any](lambda _: (threading.get_ident(), Snapshot.load(Store(str(tmp_path))).core.version)).result()
+    ident, version = Worker[Any](
+        lambda _: (threading.get_ident(), Snapshot.load(Store(str(tmp_path))).core.version)
+    ).result()
     assert (ident, version) == (idents[0], 0)
 
 
@@ -124,7 +126,9 @@ def test_a_forked_child_has_none() -> None:
             os._exit(worker.Worker(lambda _: 7).result())
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True, timeout=60
+    )
     assert done.stdout.strip() == "7"
 
 
@@ -175,7 +179,9 @@ def test_long_work_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 @pytest.mark.parametrize("places", [1, 1000])
-def test_appends_with_few_and_with_many_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: int) -> None:
+def test_appends_with_few_and_with_many_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: int
+) -> None:
     monkeypatch.setattr(worker, "_PLACES", places)
     deltaic.write(tmp_path, pa.table({"id": pa.array([], pa.int64())}))
 

@@ -27,12 +27,18 @@ UTC = dt.timezone.utc
 def struct(*fields: tuple[str, Any], not_null: tuple[str, ...] = (), ids: bool = False) -> dict[str, Any]:
     made = []
     for number, (name, kind) in enumerate(fields, 1):
-        metadata = {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"} if ids else {}
+        metadata = (
+            {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": f"col-{number}"}
+            if ids
+            else {}
+        )
         made.append({"name": name, "type": kind, "nullable": name not in not_null, "metadata": metadata})
     return {"type": "struct", "fields": made}
 
 
-def schema(*fields: tuple[str, Any], partition: tuple[str, ...] = (), mapping: str = "none", **more: Any) -> _core.TableSchema:
+def schema(
+    *fields: tuple[str, Any], partition: tuple[str, ...] = (), mapping: str = "none", **more: Any
+) -> _core.TableSchema:
     return _core.TableSchema(json.dumps(struct(*fields, ids=mapping != "none", **more)), partition, mapping)
 
 
@@ -40,7 +46,9 @@ def write(path: Path, table: _core.TableSchema, data: Any, **options: Any) -> pa
     return _core.write(_core.Store(str(path)), table, data, json.dumps(options))
 
 
-def read(path: Path, table: _core.TableSchema, adds: pa.Table, columns: list[str] | None = None, **options: Any) -> pa.Table:
+def read(
+    path: Path, table: _core.TableSchema, adds: pa.Table, columns: list[str] | None = None, **options: Any
+) -> pa.Table:
     names = columns if columns is not None else table.to_arrow().names
     return _core.read(_core.Store(str(path)), table, adds, names, **options).to_table()
 
@@ -62,15 +70,33 @@ EVERY_TYPE = [
     ("b", "byte", pa.array([1, -128, None], pa.int8())),
     ("f", "float", pa.array([1.5, -0.0, None], pa.float32())),
     ("d", "double", pa.array([1.5, 1e300, None], pa.float64())),
-    ("n5", "decimal(5,2)", pa.array([decimal.Decimal("1.25"), decimal.Decimal("-999.99"), None], pa.decimal128(5, 2))),
-    ("n18", "decimal(18,0)", pa.array([decimal.Decimal(10**17), decimal.Decimal(-1), None], pa.decimal128(18, 0))),
-    ("n38", "decimal(38,10)", pa.array([decimal.Decimal("1" * 28 + ".0123456789"), decimal.Decimal(0), None], pa.decimal128(38, 10))),
+    (
+        "n5",
+        "decimal(5,2)",
+        pa.array([decimal.Decimal("1.25"), decimal.Decimal("-999.99"), None], pa.decimal128(5, 2)),
+    ),
+    (
+        "n18",
+        "decimal(18,0)",
+        pa.array([decimal.Decimal(10**17), decimal.Decimal(-1), None], pa.decimal128(18, 0)),
+    ),
+    (
+        "n38",
+        "decimal(38,10)",
+        pa.array(
+            [decimal.Decimal("1" * 28 + ".0123456789"), decimal.Decimal(0), None], pa.decimal128(38, 10)
+        ),
+    ),
     ("o", "boolean", pa.array([True, False, None])),
     ("y", "binary", pa.array([b"\x00\xff", b"", None])),
     ("t", "date", pa.array([dt.date(1582, 1, 1), dt.date(9999, 12, 31), None])),
     ("z", "timestamp", pa.array([0, -1, None], pa.timestamp("us", "UTC"))),
     ("w", "timestamp_ntz", pa.array([0, 253402300799999999, None], pa.timestamp("us"))),
-    ("a", {"type": "array", "elementType": "integer", "containsNull": True}, pa.array([[1, None], [], None], pa.list_(pa.int32()))),
+    (
+        "a",
+        {"type": "array", "elementType": "integer", "containsNull": True},
+        pa.array([[1, None], [], None], pa.list_(pa.int32())),
+    ),
     (
         "m",
         {
@@ -105,7 +131,8 @@ def test_every_type_comes_back(tmp_path: Path, mapping: str) -> None:
     assert b"ARROW:schema" not in (parquet.metadata.metadata or {})
     assert parquet.metadata.row_group(0).column(0).compression == "ZSTD"
     physical = {
-        column.path.split(".")[0]: column.physical_type for column in (parquet.schema.column(i) for i in range(len(parquet.schema)))
+        column.path.split(".")[0]: column.physical_type
+        for column in (parquet.schema.column(i) for i in range(len(parquet.schema)))
     }
     names = [name if mapping == "none" else f"col-{number}" for number, (name, _, _) in enumerate(flat, 1)]
     of = dict(zip((name for name, _, _ in flat), names, strict=True))
@@ -121,13 +148,26 @@ def test_the_names_of_the_specification_are_in_the_file(tmp_path: Path) -> None:
         ("a", {"type": "array", "elementType": "integer", "containsNull": True}),
         ("m", {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}),
     )
-    write(tmp_path, table, pa.table({"a": [[1]], "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))}))
-    paths = [column.path for column in pq.ParquetFile(files(tmp_path)[0]).metadata.row_group(0).to_dict()["columns"]] if False else None
+    write(
+        tmp_path, table, pa.table({"a": [[1]], "m": pa.array([[("k", 1)]], pa.map_(pa.string(), pa.int64()))})
+    )
+    paths = (
+        [
+            column.path
+            for column in pq.ParquetFile(files(tmp_path)[0]).metadata.row_group(0).to_dict()["columns"]
+        ]
+        if False
+        else None
+    )
     parquet = pq.ParquetFile(files(tmp_path)[0])
     paths = [parquet.schema.column(i).path for i in range(len(parquet.schema))]
     assert paths == ["a.list.element", "m.key_value.key", "m.key_value.value"]
     times = schema(("z", "timestamp"), ("w", "timestamp_ntz"))
-    write(tmp_path / "times", times, pa.table({"z": pa.array([1], pa.timestamp("us", "UTC")), "w": pa.array([1], pa.timestamp("us"))}))
+    write(
+        tmp_path / "times",
+        times,
+        pa.table({"z": pa.array([1], pa.timestamp("us", "UTC")), "w": pa.array([1], pa.timestamp("us"))}),
+    )
     shown = str(pq.ParquetFile(files(tmp_path / "times")[0]).schema)
     assert "z (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds" in shown
     assert "w (Timestamp(isAdjustedToUTC=false, timeUnit=microseconds" in shown
@@ -136,13 +176,16 @@ def test_the_names_of_the_specification_are_in_the_file(tmp_path: Path) -> None:
 def test_statistics_are_delta_sparks(tmp_path: Path) -> None:
     # the shape of golden table stats-writing-all-types, written by delta-spark
     table = schema(*((name, kind) for name, kind, _ in EVERY_TYPE))
-    adds = write(tmp_path, table, pa.table({name: values for name, _, values in EVERY_TYPE}), tight_bounds=True)
+    adds = write(
+        tmp_path, table, pa.table({name: values for name, _, values in EVERY_TYPE}), tight_bounds=True
+    )
     found = stats(adds)
     assert found["numRecords"] == 3
     assert found["tightBounds"] is True
     assert found["minValues"] == {
-        "s": "", "l": -(2**63), "i": -(2**31), "h": -(2**15), "b": -128, "f": 0.0, "d": 1.5, "n5": -999.99, "n18": -1, "n38": 0.0,
-        "t": "1582-01-01", "z": "1969-12-31T23:59:59.999Z", "w": "1970-01-01T00:00:00.000", "r": {"x": 1, "y": {"q": "v"}},
+        "s": "", "l": -(2**63), "i": -(2**31), "h": -(2**15), "b": -128, "f": 0.0, "d": 1.5, "n5": -999.99,
+        "n18": -1, "n38": 0.0, "t": "1582-01-01", "z": "1969-12-31T23:59:59.999Z",
+        "w": "1970-01-01T00:00:00.000", "r": {"x": 1, "y": {"q": "v"}},
     }  # fmt: skip
     assert found["maxValues"] == {
         "s": "a",
@@ -166,7 +209,13 @@ def test_statistics_are_delta_sparks(tmp_path: Path) -> None:
 
 def test_float_bounds_prove_nothing_that_spark_would_contradict(tmp_path: Path) -> None:
     table = schema(("nan", "double"), ("inf", "double"), ("all", "float"))
-    data = pa.table({"nan": [1.0, float("nan")], "inf": [float("-inf"), 2.0], "all": pa.array([float("nan")] * 2, pa.float32())})
+    data = pa.table(
+        {
+            "nan": [1.0, float("nan")],
+            "inf": [float("-inf"), 2.0],
+            "all": pa.array([float("nan")] * 2, pa.float32()),
+        }
+    )
     found = stats(write(tmp_path, table, data))
     assert found["minValues"] == {"nan": 1.0}
     assert found["maxValues"] == {"inf": 2.0}
@@ -176,11 +225,19 @@ def test_only_indexed_columns_have_statistics(tmp_path: Path) -> None:
     inner = struct(("x", "integer"), ("y", "integer"))
     table = schema(("p", "integer"), ("a", "integer"), ("r", inner), ("b", "integer"), partition=("p",))
     data = pa.table({"p": [1], "a": [1], "r": [{"x": 1, "y": 2}], "b": [1]}, schema=table.to_arrow())
-    assert stats(write(tmp_path / "1", table, data, indexed_columns=2))["maxValues"] == {"a": 1, "r": {"x": 1}}
+    assert stats(write(tmp_path / "1", table, data, indexed_columns=2))["maxValues"] == {
+        "a": 1,
+        "r": {"x": 1},
+    }
     assert stats(write(tmp_path / "2", table, data, indexed_columns=0))["nullCount"] == {}
-    assert stats(write(tmp_path / "3", table, data, statistics_columns=["B", "r.y"]))["minValues"] == {"r": {"y": 2}, "b": 1}
+    assert stats(write(tmp_path / "3", table, data, statistics_columns=["B", "r.y"]))["minValues"] == {
+        "r": {"y": 2},
+        "b": 1,
+    }
     many = schema(*((f"c{i}", "integer") for i in range(40)))
-    found = stats(write(tmp_path / "4", many, pa.table({f"c{i}": pa.array([i], pa.int32()) for i in range(40)})))
+    found = stats(
+        write(tmp_path / "4", many, pa.table({f"c{i}": pa.array([i], pa.int32()) for i in range(40)}))
+    )
     assert list(found["minValues"]) == [f"c{i}" for i in range(32)]
 
 
@@ -202,10 +259,15 @@ def test_partitions_of_every_type_and_letter(tmp_path: Path) -> None:
     adds = write(tmp_path, table, data)
     for path in adds["path"].to_pylist():
         assert (tmp_path / urllib.parse.unquote(path)).is_file()
-    expected = [*sorted((text or None, value) for text, value in zip(letters, range(len(letters)), strict=True) if text)]
+    expected = [
+        *sorted(
+            (text or None, value) for text, value in zip(letters, range(len(letters)), strict=True) if text
+        )
+    ]
     found = [(row["p"], row["v"]) for row in read(tmp_path, table, adds).to_pylist()]
     assert sorted(row for row in found if row[0]) == expected
-    assert sorted(row[1] for row in found if row[0] is None) == [len(letters) - 2, len(letters) - 1]  # an empty string is null
+    # An empty string is null.
+    assert sorted(row[1] for row in found if row[0] is None) == [len(letters) - 2, len(letters) - 1]
 
 
 @pytest.mark.parametrize(
@@ -231,10 +293,17 @@ def test_files_are_cut_by_size_rows_and_row_groups(tmp_path: Path) -> None:
     assert all(200_000 < size < 600_000 for size in sizes[:-1])
     assert read(tmp_path / "size", table, adds).equals(data)
     adds = write(tmp_path / "rows", table, data, max_records_per_file=60_000)
-    assert [json.loads(text)["numRecords"] for text in adds["stats"].to_pylist()] == [60_000, 60_000, 60_000, 20_000]
+    assert [json.loads(text)["numRecords"] for text in adds["stats"].to_pylist()] == [
+        60_000,
+        60_000,
+        60_000,
+        20_000,
+    ]
     write(tmp_path / "groups", table, data, max_row_group_rows=30_000)
     parquet = pq.ParquetFile(files(tmp_path / "groups")[0])
-    assert [parquet.metadata.row_group(i).num_rows for i in range(parquet.num_row_groups)] == [30_000] * 6 + [20_000]
+    assert [parquet.metadata.row_group(i).num_rows for i in range(parquet.num_row_groups)] == [30_000] * 6 + [
+        20_000
+    ]
 
 
 def test_wide_values_do_not_make_large_row_groups(tmp_path: Path) -> None:
@@ -300,7 +369,12 @@ def test_a_failing_source_leaves_nothing(tmp_path: Path) -> None:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for number in range(30):
-            yield pa.record_batch({"p": pa.array([number % 3] * 20_000, pa.int32()), "s": [f"{number}-{i}" for i in range(20_000)]})
+            yield pa.record_batch(
+                {
+                    "p": pa.array([number % 3] * 20_000, pa.int32()),
+                    "s": [f"{number}-{i}" for i in range(20_000)],
+                }
+            )
         raise RuntimeError("the source broke")
 
     reader = pa.RecordBatchReader.from_batches(pa.schema([("p", pa.int32()), ("s", pa.string())]), batches())
@@ -338,7 +412,12 @@ def test_deltalake_reads_a_partitioned_table(tmp_path: Path) -> None:
         lines.append({"add": {**add, "partitionValues": dict(row["partitionValues"])}})
     (tmp_path / "_delta_log").mkdir()
     (tmp_path / "_delta_log" / f"{0:020}.json").write_text("\n".join(json.dumps(line) for line in lines))
-    found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path))).execute("select p, v from t order by v").read_all()
+    found = (
+        deltalake.QueryBuilder()
+        .register("t", deltalake.DeltaTable(str(tmp_path)))
+        .execute("select p, v from t order by v")
+        .read_all()
+    )
     assert pa.table(found).to_pylist() == data.to_pylist()
 
 
@@ -348,7 +427,10 @@ def test_options_reach_the_file(tmp_path: Path) -> None:
     options = {
         "compression": "snappy",
         "data_page_rows": 1000,
-        "columns": {"A": {"encoding": "delta_binary_packed", "statistics": "none"}, "b": {"dictionary": False, "bloom_filter": True}},
+        "columns": {
+            "A": {"encoding": "delta_binary_packed", "statistics": "none"},
+            "b": {"dictionary": False, "bloom_filter": True},
+        },
         "tags": {"k": "v"},
         "data_change": False,
         "modification_time": 7,
@@ -392,11 +474,18 @@ def test_no_row_gives_no_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("partition", [(), ("p",), ("p", "q")])
-@pytest.mark.parametrize("more", [{}, {"max_records_per_file": 7}, {"max_row_group_rows": 5}, {"target_file_size": 900}, {"threads": 1}])
-def test_files_of_few_rows_are_as_the_pool_writes_them(tmp_path: Path, partition: tuple[str, ...], more: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "more",
+    [{}, {"max_records_per_file": 7}, {"max_row_group_rows": 5}, {"target_file_size": 900}, {"threads": 1}],
+)
+def test_files_of_few_rows_are_as_the_pool_writes_them(
+    tmp_path: Path, partition: tuple[str, ...], more: dict[str, Any]
+) -> None:
     """A small file is encoded by one thread and put at once: same files, bytes, statistics and rows as
     through the pool."""
-    table = schema(("p", "integer"), ("q", "string"), ("v", "double"), ("a", EVERY_TYPE[15][1]), partition=partition)
+    table = schema(
+        ("p", "integer"), ("q", "string"), ("v", "double"), ("a", EVERY_TYPE[15][1]), partition=partition
+    )
     rows = 300
     data = pa.table(
         {
@@ -411,7 +500,9 @@ def test_files_of_few_rows_are_as_the_pool_writes_them(tmp_path: Path, partition
         reader = pa.RecordBatchReader.from_batches(data.schema, data.to_batches(max_chunksize=64))
         adds = write(tmp_path / name, table, reader, modification_time=1, **more, **options)
         found = adds.drop_columns(["path"]).to_pylist()
-        return sorted(found, key=str), read(tmp_path / name, table, adds).sort_by([("v", "ascending"), ("p", "ascending")])
+        return sorted(found, key=str), read(tmp_path / name, table, adds).sort_by(
+            [("v", "ascending"), ("p", "ascending")]
+        )
 
     assert written("whole") == written("pooled", pooled_small_files=True)
     assert not [path for path in files(tmp_path) if path.suffix != ".parquet"]

@@ -32,7 +32,9 @@ def test_rfc_32() -> None:
 
 def test_uuid_of_a_vector_file() -> None:
     """Deletion Vectors High Level Design, JSON 1."""
-    assert uuid.UUID(bytes=z85_decode("^-aqEH.-t@S}K{vb[*k^")) == uuid.UUID("d2c639aa-8816-431a-aaf6-d3fe2512ff61")
+    assert uuid.UUID(bytes=z85_decode("^-aqEH.-t@S}K{vb[*k^")) == uuid.UUID(
+        "d2c639aa-8816-431a-aaf6-d3fe2512ff61"
+    )
 
 
 @given(st.binary(max_size=300))

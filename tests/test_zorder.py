@@ -22,7 +22,13 @@ def naive_interleave(row: list[int]) -> bytes:
     return int(bits, 2).to_bytes(4 * len(row), "big")
 
 
-@given(st.integers(1, 10).flatmap(lambda k: st.lists(st.lists(st.integers(0, 2**31 - 1), min_size=k, max_size=k), min_size=1, max_size=5)))
+@given(
+    st.integers(1, 10).flatmap(
+        lambda k: st.lists(
+            st.lists(st.integers(0, 2**31 - 1), min_size=k, max_size=k), min_size=1, max_size=5
+        )
+    )
+)
 def test_interleave_is_the_bits_in_turn(rows: list[list[int]]) -> None:
     columns = [int32(*column) for column in zip(*rows, strict=True)]
     assert interleave_bits(columns).to_pylist() == [naive_interleave(row) for row in rows]

@@ -15,7 +15,17 @@ from typing import Any
 import pyarrow as pa
 
 import deltaic
-from deltaic import AddFile, ColumnOptions, CommitOptions, DeletionVector, DeltaTable, Field, ParquetOptions, Rows, Schema
+from deltaic import (
+    AddFile,
+    ColumnOptions,
+    CommitOptions,
+    DeletionVector,
+    DeltaTable,
+    Field,
+    ParquetOptions,
+    Rows,
+    Schema,
+)
 from deltaic.errors import DeltaError, InvalidArgumentError
 
 
@@ -34,7 +44,9 @@ def write_and_read(folder: Path) -> DeltaTable:
         parquet=ParquetOptions(compression="zstd(3)", columns={"n": ColumnOptions(dictionary=False)}),
         commit=CommitOptions(user_metadata="first load", info={"job": "nightly"}, transactions={"job": 1}),
     )
-    again: DeltaTable = deltaic.write(str(table.location), {"id": [4], "day": ["wed"], "n": [4.0]}, mode="append")
+    again: DeltaTable = deltaic.write(
+        str(table.location), {"id": [4], "day": ["wed"], "n": [4.0]}, mode="append"
+    )
     rows: Rows = again.scan(["id", "n"], where="n > 1", limit=10)
     schema: Schema = rows.schema
     names: list[str] = list(schema.names)
@@ -49,7 +61,12 @@ def write_and_read(folder: Path) -> DeltaTable:
     plan: Any = rows.explain()
     assert names == ["id", "n"]
     assert arrow.num_rows == count == len(listed) == len(frame)
-    assert reader.read_all().num_rows == len(relation.fetchall()) == dataset.count_rows() == len(polars.collect())
+    assert (
+        reader.read_all().num_rows
+        == len(relation.fetchall())
+        == dataset.count_rows()
+        == len(polars.collect())
+    )
     assert plan is not None
     rows.cancel()
     try:
@@ -95,10 +112,17 @@ def look(table: DeltaTable) -> None:
 
 
 def change(table: DeltaTable, other: DeltaTable) -> None:
-    deleted: dict[str, int] = table.delete(f"{deltaic.col('id')} = {deltaic.lit(4)}", commit=CommitOptions(max_retries=3))
+    deleted: dict[str, int] = table.delete(
+        f"{deltaic.col('id')} = {deltaic.lit(4)}", commit=CommitOptions(max_retries=3)
+    )
     updated: dict[str, int] = table.update({"n": "n + 1"}, where="id = 1", casting="strict")
     merged: dict[str, int] = (
-        table.merge({"id": [2, 9], "day": ["tue", "sun"], "n": [0.0, 9.0]}, "s.id = t.id", source_alias="s", target_alias="t")
+        table.merge(
+            {"id": [2, 9], "day": ["tue", "sun"], "n": [0.0, 9.0]},
+            "s.id = t.id",
+            source_alias="s",
+            target_alias="t",
+        )
         .when_matched_update({"n": "s.n"}, where="s.n < 1")
         .when_matched_update_all(where="s.n > 100", exclude=["day"])
         .when_matched_delete(where="s.n > 10")
@@ -108,7 +132,9 @@ def change(table: DeltaTable, other: DeltaTable) -> None:
         .when_not_matched_by_source_delete(where="t.id > 1000")
         .execute()
     )
-    assert deleted["num_deleted_rows"] == updated["num_updated_rows"] == merged["num_target_rows_inserted"] == 1
+    assert (
+        deleted["num_deleted_rows"] == updated["num_updated_rows"] == merged["num_target_rows_inserted"] == 1
+    )
     with deltaic.transaction(table, other, commit=CommitOptions(user_metadata="both")) as several:
         several.write(other, {"id": [20], "n": [2.0]}, mode="append")
         several.update(other, {"n": "3.0"}, where="id = 20")
@@ -142,10 +168,18 @@ def keep_up(table: DeltaTable) -> None:
 
 
 def alter(folder: Path) -> None:
-    schema = Schema([Field("id", "long", nullable=False), Field("a", "integer"), Field("b", "string", metadata={"comment": "text"})])
+    schema = Schema(
+        [
+            Field("id", "long", nullable=False),
+            Field("a", "integer"),
+            Field("b", "string", metadata={"comment": "text"}),
+        ]
+    )
     assert Schema.from_json(schema.to_json()) == Schema.from_ddl(schema.to_ddl()) == schema
     assert Schema.from_arrow(pa.schema([("id", pa.int64())])).names == ["id"]
-    table = DeltaTable.create(folder / "rules", schema, cluster_by=["a"], properties={"delta.columnMapping.mode": "name"})
+    table = DeltaTable.create(
+        folder / "rules", schema, cluster_by=["a"], properties={"delta.columnMapping.mode": "name"}
+    )
     clustered: dict[str, int] = table.optimize.cluster(full=True)
     table.alter.add_columns(Schema.from_ddl("c DOUBLE, d DATE"), places={"c": None, "d": "id"})
     table.alter.add_constraints({"positive": "a > 0"})
@@ -188,7 +222,10 @@ def adopt(folder: Path) -> None:
 
 def rows_of_vectors() -> None:
     vector: DeletionVector = DeletionVector.from_rows([1, 5])
-    assert DeletionVector.from_bytes(vector.to_bytes()).rows() == DeletionVector.from_inline(vector.to_inline()).rows()
+    assert (
+        DeletionVector.from_bytes(vector.to_bytes()).rows()
+        == DeletionVector.from_inline(vector.to_inline()).rows()
+    )
     kept: pa.Table = vector.filter(pa.table({"id": [0, 1, 2]}), first_row=0)
     mask: Any = vector.mask(0, 3)
     assert vector.cardinality == 2
@@ -198,7 +235,11 @@ def rows_of_vectors() -> None:
 
 def settings(folder: Path, table: DeltaTable) -> None:
     with deltaic.configure(memory_limit="1GB", threads=1, time_zone="Europe/Berlin", durable=False):
-        rows = deltaic.sql("SELECT count(*) AS n FROM days WHERE id > :least", tables={"days": table}, parameters={"least": 0})
+        rows = deltaic.sql(
+            "SELECT count(*) AS n FROM days WHERE id > :least",
+            tables={"days": table},
+            parameters={"least": 0},
+        )
         assert rows.to_pylist()[0]["n"] >= 1
     locks = deltaic.FileLocks(folder / "locks", timeout=5.0)
     with deltaic.configure(log_stores={"locked": deltaic.LockedLogStores(locks)}):

@@ -47,8 +47,14 @@ def data(rows: int) -> Any:
             "id": np.arange(rows),
             "key": rng.integers(0, 1000, rows).astype(np.int32),
             "value": np.round(rng.random(rows) * 1000, 3),
-            "name": pa.array([f"customer {number:06}" for number in range(100_000)]).take(pa.array(rng.integers(0, 100_000, rows))),
-            "at": pa.array(rng.integers(1_600_000_000_000_000, 1_700_000_000_000_000, rows), pa.timestamp("us", "UTC")),
+            "name": (
+                pa.array([f"customer {number:06}" for number in range(100_000)]).take(
+                    pa.array(rng.integers(0, 100_000, rows))
+                )
+            ),
+            "at": pa.array(
+                rng.integers(1_600_000_000_000_000, 1_700_000_000_000_000, rows), pa.timestamp("us", "UTC")
+            ),
         }
     )
 
@@ -112,7 +118,10 @@ def compare(script: str, job: Job, root: Path, pairs: int) -> dict[str, Any]:
             if system not in best or found["seconds"] < best[system]["seconds"]:
                 best[system] = found
             if found["check"] != best["deltaic"]["check"]:
-                raise SystemExit(f"{job.name}: deltaic and {system} disagree:\n{best['deltaic']['check']}\n{found['check']}")
+                raise SystemExit(
+                    f"{job.name}: deltaic and {system}"
+                    f" disagree:\n{best['deltaic']['check']}\n{found['check']}"
+                )
     ours = best["deltaic"]["seconds"]
     row: dict[str, Any] = {"job": job.name, "deltaic": ours, "rivals": {}}
     if job.seconds is not None:
@@ -127,7 +136,10 @@ def compare(script: str, job: Job, root: Path, pairs: int) -> dict[str, Any]:
 def show(row: Mapping[str, Any]) -> None:
     words = {None: "recorded", True: "met", False: "MISSED"}
     if "limit_seconds" in row:
-        print(f"{row['job']:24} {row['deltaic']:8.4f} s (<= {row['limit_seconds']:g}) {words[row['met']]}", flush=True)
+        print(
+            f"{row['job']:24} {row['deltaic']:8.4f} s (<= {row['limit_seconds']:g}) {words[row['met']]}",
+            flush=True,
+        )
     for system, rival in row["rivals"].items():
         limit = "" if rival["limit"] is None else f" (<= {rival['limit']:g})"
         print(
@@ -153,13 +165,28 @@ def processor() -> str:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
         return platform.processor()
-    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), platform.machine())
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")),
+        platform.machine(),
+    )
 
 
 def record(path: Path, rows: int, pairs: int, results: Sequence[Mapping[str, Any]]) -> None:
-    machine = {"processor": processor(), "cores": os.cpu_count(), "system": platform.platform(), "load": list(os.getloadavg())}
+    machine = {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "load": list(os.getloadavg()),
+    }
     command = " ".join(["python", *sys.argv])
-    document = {"command": command, "machine": machine, "versions": versions(), "rows": rows, "pairs": pairs, "results": list(results)}
+    document = {
+        "command": command,
+        "machine": machine,
+        "versions": versions(),
+        "rows": rows,
+        "pairs": pairs,
+        "results": list(results),
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(document, indent=1) + "\n")
 
@@ -185,7 +212,8 @@ def main(
     if options.child:
         system, job, root = options.child
         print(json.dumps(timed(run(system, job, Path(root)))), flush=True)
-        os._exit(0)  # deltalake ends with "terminate called" where its threads are still there when the interpreter ends
+        # deltalake ends with "terminate called" where its threads are still there when the interpreter ends
+        os._exit(0)
     wanted = options.jobs.split(",")
     results = []
     with tempfile.TemporaryDirectory(prefix="deltaic-bench-") as directory:

@@ -63,10 +63,20 @@ def run(folder: str, commits: int, compact_every: int) -> dict[str, Any]:
         if number % step == 0:
             files = len(reader.files().to_arrow())
             seconds = round(time.perf_counter() - began, 2)
-            samples.append({"commits": number, "files": files, "resident": resident(), "trimmed": trimmed(), "seconds": seconds})
+            samples.append(
+                {
+                    "commits": number,
+                    "files": files,
+                    "resident": resident(),
+                    "trimmed": trimmed(),
+                    "seconds": seconds,
+                }
+            )
             megabytes = [samples[-1][name] / 1e6 for name in ("resident", "trimmed")]
             print(
-                f"{number:>7} commits {files:>7} files {megabytes[0]:8.1f} MB, trimmed {megabytes[1]:8.1f} MB {seconds:8.1f} s", flush=True
+                f"{number:>7} commits {files:>7} files {megabytes[0]:8.1f} MB, trimmed {megabytes[1]:8.1f} MB"
+                f" {seconds:8.1f} s",
+                flush=True,
             )
             began = time.perf_counter()
     assert reader.scan().count() == commits + 1
@@ -77,7 +87,9 @@ def run(folder: str, commits: int, compact_every: int) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--commits", type=int, default=10_000)
-    parser.add_argument("--compact-every", type=int, default=0, help="0: never, so that the table has a file for each commit")
+    parser.add_argument(
+        "--compact-every", type=int, default=0, help="0: never, so that the table has a file for each commit"
+    )
     parser.add_argument("--record", type=Path, help="where to write the numbers as JSON")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, deltaic.configure(durable=False):

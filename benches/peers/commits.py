@@ -69,7 +69,10 @@ class Appends:
 
 def by_threads(system: str, folder: str, commits: int) -> Appends:
     failures: list[int] = []
-    threads = [threading.Thread(target=lambda: failures.append(write(system, folder, commits))) for _ in range(WRITERS)]
+    threads = [
+        threading.Thread(target=lambda: failures.append(write(system, folder, commits)))
+        for _ in range(WRITERS)
+    ]
     began, processors = time.perf_counter(), time.process_time()
     for thread in threads:
         thread.start()
@@ -83,7 +86,8 @@ def by_processes(system: str, folder: str, commits: int) -> Appends:
     needs."""
     command = [sys.executable, __file__, "--writer", system, folder, str(commits)]
     writers = [
-        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()) for _ in range(WRITERS)
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment())
+        for _ in range(WRITERS)
     ]
     for writer in writers:
         assert writer.stdout is not None
@@ -94,7 +98,11 @@ def by_processes(system: str, folder: str, commits: int) -> Appends:
         writer.stdin.write("\n")
         writer.stdin.flush()
     answers = [json.loads(writer.communicate()[0]) for writer in writers]
-    return Appends(sum(failed for failed, _ in answers), time.perf_counter() - began, sum(processors for _, processors in answers))
+    return Appends(
+        sum(failed for failed, _ in answers),
+        time.perf_counter() - began,
+        sum(processors for _, processors in answers),
+    )
 
 
 def writer(system: str, folder: str, commits: int) -> None:
@@ -109,13 +117,18 @@ def writer(system: str, folder: str, commits: int) -> None:
 
 
 def rate(system: str, way: Callable[[str, str, int], Appends], commits: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a checkpoint may be written meanwhile
+    # a checkpoint may be written meanwhile
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         SYSTEMS[system](folder)
         appends = way(system, folder, commits)
         done = deltaic.DeltaTable(folder).version
         assert done == WRITERS * commits - appends.failed
     milliseconds = round(appends.processors / done * 1e3, 2)
-    return {"commits_per_second": round(done / appends.seconds, 1), "failed": appends.failed, "processor_ms_per_commit": milliseconds}
+    return {
+        "commits_per_second": round(done / appends.seconds, 1),
+        "failed": appends.failed,
+        "processor_ms_per_commit": milliseconds,
+    }
 
 
 def medians(folder: str) -> dict[str, float]:
@@ -137,7 +150,8 @@ def medians(folder: str) -> dict[str, float]:
 
 
 def late(version: int) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:  # a checkpoint may be written meanwhile
+    # a checkpoint may be written meanwhile
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         table = deltaic.write(folder, ROWS)
         measured = {}
         for wanted in (100, version):
@@ -161,11 +175,20 @@ def main() -> None:
         system, folder, commits = arguments.writer
         writer(system, folder, int(commits))
         return
-    result: dict[str, Any] = {"machine": f"{platform.machine()}, {platform.system()}", "processors": os.cpu_count()}
-    result["versions"] = {"deltaic": deltaic.__version__, "deltalake": deltalake.__version__, "python": platform.python_version()}
+    result: dict[str, Any] = {
+        "machine": f"{platform.machine()}, {platform.system()}",
+        "processors": os.cpu_count(),
+    }
+    result["versions"] = {
+        "deltaic": deltaic.__version__,
+        "deltalake": deltalake.__version__,
+        "python": platform.python_version(),
+    }
     for name, way in (("8 threads", by_threads), ("8 processes", by_processes)):
         result[name] = {system: rate(system, way, arguments.commits) for system in SYSTEMS}
-        result[name]["times"] = round(result[name]["deltaic"]["commits_per_second"] / result[name]["deltalake"]["commits_per_second"], 1)
+        result[name]["times"] = round(
+            result[name]["deltaic"]["commits_per_second"] / result[name]["deltalake"]["commits_per_second"], 1
+        )
         print(name, result[name], flush=True)
     if arguments.late:
         result["late"] = late(arguments.late)

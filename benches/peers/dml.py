@@ -32,7 +32,8 @@ TARGETS = {"delete_one": 10.0, "update_one": 10.0, "delete_1pct": 5.0, "merge_1p
 LEAN = ("delete_1pct", "merge_1pct")
 # Jobs that may write 1 KiB besides the log and new rows.
 SLIGHT = ("delete_one", "update_one")
-CHECK = """SELECT count(*), sum(id), sum(key), sum(hash(name)::hugeint), sum(round(value * 1000)::hugeint), sum(epoch_us("at")::hugeint)
+CHECK = """SELECT count(*), sum(id), sum(key), sum(hash(name)::hugeint), sum(round(value * 1000)::hugeint),
+sum(epoch_us("at")::hugeint)
 FROM t"""
 
 
@@ -93,7 +94,9 @@ def run_deltaic(job: str, path: str, rows: int, source: Path) -> Callable[[], ob
     if job == "z_order":
         return lambda: table.optimize.z_order(["key", "at"])
     held = pq.read_table(source)
-    return lambda: table.merge(held, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    return lambda: (
+        table.merge(held, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    )
 
 
 def run_deltalake(job: str, path: str, rows: int, source: Path) -> Callable[[], object]:
@@ -105,27 +108,43 @@ def run_deltalake(job: str, path: str, rows: int, source: Path) -> Callable[[], 
     if job == "delete_one":
         return lambda: table.delete(f"id = {rows // 2 + 1}", writer_properties=properties)
     if job == "update_one":
-        return lambda: table.update(updates={"value": "value + 1"}, predicate=f"id = {rows // 2 + 1}", writer_properties=properties)
+        return lambda: table.update(
+            updates={"value": "value + 1"}, predicate=f"id = {rows // 2 + 1}", writer_properties=properties
+        )
     if job == "delete_1pct":
         return lambda: table.delete("key < 10", writer_properties=properties)
     if job == "z_order":
         return lambda: table.optimize.z_order(["key", "at"], writer_properties=properties)
     held = pq.read_table(source)
-    merging = table.merge(held, "t.id = s.id", source_alias="s", target_alias="t", writer_properties=properties)
+    merging = table.merge(
+        held, "t.id = s.id", source_alias="s", target_alias="t", writer_properties=properties
+    )
     return lambda: merging.when_matched_update_all().when_not_matched_insert_all().execute()
 
 
 def child(system: str, job: str, path: str, rows: int, source: Path) -> None:
     before = {item: item.stat().st_size for item in Path(path).rglob("*") if item.is_file()}
-    work = run_deltalake(job, path, rows, source) if system == "deltalake" else run_deltaic(job, path, rows, source)
+    work = (
+        run_deltalake(job, path, rows, source)
+        if system == "deltalake"
+        else run_deltaic(job, path, rows, source)
+    )
     base = peak_mib()
     start, started = time.perf_counter(), time.process_time()
     work()
-    result: dict[str, Any] = {"seconds": time.perf_counter() - start, "cpu_seconds": time.process_time() - started, "base_mib": base}
+    result: dict[str, Any] = {
+        "seconds": time.perf_counter() - start,
+        "cpu_seconds": time.process_time() - started,
+        "base_mib": base,
+    }
     result["peak_mib"] = peak_mib()
-    new = {item: item.stat().st_size for item in Path(path).rglob("*") if item.is_file() and item not in before}
+    new = {
+        item: item.stat().st_size for item in Path(path).rglob("*") if item.is_file() and item not in before
+    }
     result["written"] = sum(new.values())
-    result["beside"] = sum(size for item, size in new.items() if item.suffix != ".parquet" and "_delta_log" not in item.parts)
+    result["beside"] = sum(
+        size for item, size in new.items() if item.suffix != ".parquet" and "_delta_log" not in item.parts
+    )
     result["check"] = repr(check(system, path))
     print(json.dumps(result))
 
@@ -165,7 +184,18 @@ def measure(root: Path, system: str, job: str, rows: int) -> dict[str, Any]:
     place = root / "work"
     shutil.rmtree(place, ignore_errors=True)
     shutil.copytree(root / system, place)
-    command = [sys.executable, __file__, "--child", system, job, str(place), "--rows", str(rows), "--source", str(root / "source.parquet")]
+    command = [
+        sys.executable,
+        __file__,
+        "--child",
+        system,
+        job,
+        str(place),
+        "--rows",
+        str(rows),
+        "--source",
+        str(root / "source.parquet"),
+    ]
     finished = subprocess.run(command, capture_output=True, text=True)
     if finished.returncode:
         raise SystemExit(f"{system} {job} failed:\n{finished.stderr}")
@@ -179,7 +209,10 @@ def compare(root: Path, ours: str, theirs: str, job: str, rows: int, pairs: int)
         for system in (ours, theirs):
             runs[system].append(measure(root, system, job, rows))
         if runs[ours][-1]["check"] != runs[theirs][-1]["check"]:
-            raise SystemExit(f"{job}: {ours} and {theirs} disagree:\n{runs[ours][-1]['check']}\n{runs[theirs][-1]['check']}")
+            raise SystemExit(
+                f"{job}: {ours} and {theirs}"
+                f" disagree:\n{runs[ours][-1]['check']}\n{runs[theirs][-1]['check']}"
+            )
     best = {system: min(runs[system], key=lambda run: run["seconds"]) for system in runs}
     return {
         "job": job,
@@ -212,12 +245,16 @@ def main() -> None:
                 lean = job not in LEAN or found["deltaic"]["peak_mib"] < found["deltalake"]["peak_mib"]
                 slight = job not in SLIGHT or found["deltaic"]["beside"] <= 1024
                 found["met"] = found["ratio"] >= TARGETS[job] and lean and slight
-                more = (", less memory" if job in LEAN else "") + (", 1 KB beside log and rows" if job in SLIGHT else "")
+                more = (", less memory" if job in LEAN else "") + (
+                    ", 1 KB beside log and rows" if job in SLIGHT else ""
+                )
                 report(found, "deltaic", "deltalake", f">= {TARGETS[job]:g} x{more}")
                 results.append(found)
                 continue
             for fraction in FRACTIONS:
-                found = compare(root, "deltaic", "rewriting", f"fraction:{fraction}", options.rows, options.pairs)
+                found = compare(
+                    root, "deltaic", "rewriting", f"fraction:{fraction}", options.rows, options.pairs
+                )
                 found["met"] = found["ratio"] >= 1
                 report(found, "deltaic", "rewriting", ">= 1 x")
                 results.append(found)
@@ -232,11 +269,14 @@ def report(found: dict[str, Any], ours: str, theirs: str, target: str) -> None:
     for system in (ours, theirs):
         run = found[system]
         memory = (
-            f" ({run['cpu_seconds']:.3f} s cpu), {run['peak_mib']:.0f} MiB, {run['written']:,} bytes written" if "peak_mib" in run else ""
+            f" ({run['cpu_seconds']:.3f} s cpu), {run['peak_mib']:.0f} MiB, {run['written']:,} bytes written"
+            if "peak_mib" in run
+            else ""
         )
         sides.append(f"{system} {run['seconds']:.4f} s{memory}")
     print(
-        f"{found['job']:18} {sides[0]} | {sides[1]} | {found['ratio']:.2f} x (target {target}: {'met' if found['met'] else 'MISSED'})",
+        f"{found['job']:18} {sides[0]} | {sides[1]} | {found['ratio']:.2f} x (target {target}:"
+        f" {'met' if found['met'] else 'MISSED'})",
         flush=True,
     )
 

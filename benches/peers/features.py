@@ -52,7 +52,10 @@ def prepare(root: Path, rows: int) -> None:
     table = data(rows)
     values = ", ".join(f"{value} AS {name}" for name, (_, value) in GENERATED.items())
     pq.write_table(table, root / "rows.parquet")
-    pq.write_table(deltaic.sql(f"SELECT *, {values} FROM r", tables={"r": table}).to_arrow(), root / "all columns.parquet")
+    pq.write_table(
+        deltaic.sql(f"SELECT *, {values} FROM r", tables={"r": table}).to_arrow(),
+        root / "all columns.parquet",
+    )
     pq.write_table(table.filter([number % 100 == 7 for number in range(rows)]), root / "source.parquet")
     write_changes(root / "changes", table)
     (root / "files").mkdir()
@@ -67,12 +70,16 @@ def write_changes(place: Path, rows: Any) -> None:
     them."""
     import deltaic
 
-    table = deltaic.write(place, rows, properties={"delta.enableDeletionVectors": False, "delta.enableChangeDataFeed": True})
+    table = deltaic.write(
+        place, rows, properties={"delta.enableDeletionVectors": False, "delta.enableChangeDataFeed": True}
+    )
     for number in range(COMMITS):
         if number % 20 == 19:
             table.delete(f"id = {number * 10}")
         elif number % 20 == 9:
-            table.merge(rows.slice(number * 50, 50), "t.id = s.id").when_matched_update({"value": "s.value + 1"}).execute()
+            table.merge(rows.slice(number * 50, 50), "t.id = s.id").when_matched_update(
+                {"value": "s.value + 1"}
+            ).execute()
         else:
             deltaic.write(table, rows.slice(number * APPENDED, APPENDED), mode="append")
 
@@ -85,7 +92,9 @@ def append(system: str, root: Path) -> Run:
     has_rules = system == "deltaic"
     rows = pq.read_table(root / ("rows.parquet" if has_rules else "all columns.parquet"))
     rule = " GENERATED ALWAYS AS ({})" if has_rules else ""
-    columns = ", ".join([COLUMNS, *(f"{name} {of}{rule.format(value)}" for name, (of, value) in GENERATED.items())])
+    columns = ", ".join(
+        [COLUMNS, *(f"{name} {of}{rule.format(value)}" for name, (of, value) in GENERATED.items())]
+    )
     tables = []
     for number in range(REPEATS):
         tables.append(deltaic.DeltaTable.create(place(root, system, "append", number), columns))
@@ -131,7 +140,11 @@ def changes(system: str, root: Path) -> Run:
     import deltalake
     import pyarrow as pa
 
-    return lambda: pa.table(deltalake.DeltaTable(path).load_cdf(starting_version=1).read_all()), REPEATS, kinds
+    return (
+        lambda: pa.table(deltalake.DeltaTable(path).load_cdf(starting_version=1).read_all()),
+        REPEATS,
+        kinds,
+    )
 
 
 def convert(system: str, root: Path) -> Run:

@@ -63,8 +63,12 @@ NEAREST: dict[str, str] = {
     "map_from_arrays": "map(['x', 'y'], [1, i])",
     "map_concat": "map_concat(m, map(['zz'], [1]))",
     "map_filter": "map_from_entries(list_filter(map_entries(n), lambda e: e.key > 0))",
-    "transform_values": "map_from_entries(list_transform(map_entries(n), lambda e: {'k': e.key, 'v': length(e.value)}))",
-    "transform_keys": "map_from_entries(list_transform(map_entries(m), lambda e: {'k': concat(e.key, '!'), 'v': e.value}))",
+    "transform_values": (
+        "map_from_entries(list_transform(map_entries(n), lambda e: {'k': e.key, 'v': length(e.value)}))"
+    ),
+    "transform_keys": (
+        "map_from_entries(list_transform(map_entries(m), lambda e: {'k': concat(e.key, '!'), 'v': e.value}))"
+    ),
     "map_zip_with": "map_from_entries(list_transform(map_keys(m), lambda k: {'k': k, 'v': m[k] + m[k]}))",
     "get_json_object": "CASE WHEN json_valid(j) THEN json_extract_string(j, '$') END",
     "to_json": "to_json({'a': j, 'b': 1})",
@@ -92,12 +96,17 @@ NEAREST: dict[str, str] = {
     "is_variant_null": "json_type(j) = 'NULL'",
     "is_valid_variant": "json_valid(j)",
     "from_json": "CASE WHEN json_valid(j) THEN json_extract_string(j, ['$.a', '$.b']) END",
-    "from_csv": "struct_pack(a := TRY_CAST(string_split(c, ',')[1] AS INTEGER), b := string_split(c, ',')[2])",
+    "from_csv": (
+        "struct_pack(a := TRY_CAST(string_split(c, ',')[1] AS INTEGER), b := string_split(c, ',')[2])"
+    ),
     "to_variant_object": "[struct_pack(a := j)]::VARIANT",
     "json_object_keys": "CASE WHEN json_valid(j) THEN json_keys(j) END",
     "json_array_length": "CASE WHEN json_valid(j) THEN json_array_length(j) END",
     "to_csv": "CAST(c AS VARCHAR)",
-    "mask": "regexp_replace(regexp_replace(regexp_replace(s, '[A-Z]', 'X', 'g'), '[a-z]', 'x', 'g'), '[0-9]', 'n', 'g')",
+    "mask": (
+        "regexp_replace(regexp_replace(regexp_replace(s, '[A-Z]', 'X', 'g'), '[a-z]', 'x', 'g'), '[0-9]',"
+        " 'n', 'g')"
+    ),
     "hypot": "sqrt(x * x + y * y)",
     "try_multiply": "TRY(CAST(l AS HUGEINT) * m)",
     "try_add": "TRY(i + j)",
@@ -106,7 +115,9 @@ NEAREST: dict[str, str] = {
     "try_mod": "i % nullif(nullif(j, 0), -1)",
     "zip_with": "list_transform(list_zip(a, b), lambda e: e[1] + e[2])",
     "try_make_timestamp": "make_timestamp(year(d), 2, 28, 1, 2, 3)",
-    **{f"try_make_timestamp_{zone}": "make_timestamp(2024, month(d), 28, 1, 2, 3)" for zone in ("ltz", "ntz")},
+    **{
+        f"try_make_timestamp_{zone}": "make_timestamp(2024, month(d), 28, 1, 2, 3)" for zone in ("ltz", "ntz")
+    },
     "sequence": "generate_series(1, i)",
     "exists": "list_bool_or(list_transform(a, lambda v: v > 2))",
     "shiftleft": "CAST(i AS BIGINT) * 8",
@@ -131,7 +142,10 @@ NEAREST: dict[str, str] = {
     "bitmap_bit_position": "n % 32768",
     **dict.fromkeys(("getbit", "bit_get"), "(i >> 3) & 1"),
     **dict.fromkeys(("chr", "char"), "chr(abs(n) % 128)"),
-    **dict.fromkeys(("encode", "to_binary", "make_valid_utf8", "validate_utf8", "try_validate_utf8", "is_valid_utf8"), "encode(s)"),
+    **dict.fromkeys(
+        ("encode", "to_binary", "make_valid_utf8", "validate_utf8", "try_validate_utf8", "is_valid_utf8"),
+        "encode(s)",
+    ),
     "decode": "decode(encode(s))",
     "octet_length": "strlen(s)",
     "elt": "[s, t][2]",
@@ -153,7 +167,9 @@ NEAREST: dict[str, str] = {
     "date_from_unix_date": "DATE '1970-01-01' + n",
     "unix_millis": "epoch_ms(t)",
     "unix_micros": "epoch_us(t)",
-    **dict.fromkeys(("unix_seconds", "unix_timestamp", "to_unix_timestamp"), "CAST(floor(epoch(t)) AS BIGINT)"),
+    **dict.fromkeys(
+        ("unix_seconds", "unix_timestamp", "to_unix_timestamp"), "CAST(floor(epoch(t)) AS BIGINT)"
+    ),
     "timestamp_seconds": "to_timestamp(l)",
     "timestamp_millis": "epoch_ms(l)",
     "timestamp_micros": "make_timestamp(l)",
@@ -181,7 +197,13 @@ NEAREST: dict[str, str] = {
     "isnull": "i IS NULL",
     "isnotnull": "x IS NOT NULL",
     **{
-        name: f"CAST(i AS {kind})" for name, kind in (("string", "VARCHAR"), ("bigint", "BIGINT"), ("double", "DOUBLE"), ("float", "FLOAT"))
+        name: f"CAST(i AS {kind})"
+        for name, kind in (
+            ("string", "VARCHAR"),
+            ("bigint", "BIGINT"),
+            ("double", "DOUBLE"),
+            ("float", "FLOAT"),
+        )
     },
     "boolean": "CAST(i AS BOOLEAN)",
     "decimal": "CAST(i AS DECIMAL(10, 0))",
@@ -201,27 +223,43 @@ _BEYOND_ASCII = "letters beyond ASCII are turned as Java turns them, by a kernel
 _VARIANT = "bytes of a variant are written and read as Spark's; DuckDB looks for one name in the text"
 REASONS: dict[str, str] = {
     **dict.fromkeys(("lower", "upper", "lcase", "ucase", "initcap"), _BEYOND_ASCII),
-    **dict.fromkeys(("skewness", "kurtosis"), "of the rows themselves, about their mean; DuckDB's are estimates from sums of powers"),
-    "months_between": "months and the days between as a part of one, to eight places; DuckDB counts whole months",
+    **dict.fromkeys(
+        ("skewness", "kurtosis"),
+        "of the rows themselves, about their mean; DuckDB's are estimates from sums of powers",
+    ),
+    "months_between": (
+        "months and the days between as a part of one, to eight places; DuckDB counts whole months"
+    ),
     "array_except": "each element once, nulls among them",
     "map_concat": "DuckDB's map(), which looks for keys that come twice",
-    **dict.fromkeys(("map", "map_from_arrays", "map_zip_with"), "DuckDB's map(), which looks for keys that come twice"),
+    **dict.fromkeys(
+        ("map", "map_from_arrays", "map_zip_with"), "DuckDB's map(), which looks for keys that come twice"
+    ),
     "histogram_numeric": "bins are merged value by value, as Spark does; DuckDB counts each value",
     "try_to_timestamp": "the forms of times that Spark reads, by a kernel",
     "try_url_decode": "text that is not encoded is null, by a kernel",
     "reverse": "text beyond ASCII is turned by characters; DuckDB keeps graphemes together",
     "url_encode": "Java's set of characters that stay, in a kernel",
     "jaro_winkler_similarity": "Spark's rounding and treatment of nulls, in a kernel",
-    **dict.fromkeys(("hash", "xxhash64"), "Spark's hash, value by value in order; DuckDB's own is not comparable"),
-    **dict.fromkeys(("parse_json", "try_parse_json", "variant_get", "try_variant_get", "schema_of_variant"), _VARIANT),
+    **dict.fromkeys(
+        ("hash", "xxhash64"), "Spark's hash, value by value in order; DuckDB's own is not comparable"
+    ),
+    **dict.fromkeys(
+        ("parse_json", "try_parse_json", "variant_get", "try_variant_get", "schema_of_variant"), _VARIANT
+    ),
     **dict.fromkeys(("is_variant_null", "is_valid_variant", "to_variant_object"), _VARIANT),
     "get_json_object": "the whole text is read, and written again as Jackson does",
     "format_number": "Java's rounding of the decimal digits, in a kernel",
     "to_utc_timestamp": "the hours in which clocks change are answered as Java does",
     "from_utc_timestamp": "the hours in which clocks change are answered as Java does",
     "try_parse_url": "java.net.URI's rules, in a kernel",
-    **dict.fromkeys(("luhn_check", "soundex", "to_base32", "from_base32"), "DuckDB has none; what is beside it does a part of the work"),
-    "to_json": "fields that are null are left out, and numbers are written as Jackson writes them, by a kernel",
+    **dict.fromkeys(
+        ("luhn_check", "soundex", "to_base32", "from_base32"),
+        "DuckDB has none; what is beside it does a part of the work",
+    ),
+    "to_json": (
+        "fields that are null are left out, and numbers are written as Jackson writes them, by a kernel"
+    ),
     "from_csv": "each field has a type, and a value of another type is null, by a kernel",
     "from_json": "each field has a type, and a value of another type is null, by a kernel",
     "try_multiply": "the product is made in 128 bits; one that is no long is null",
@@ -234,8 +272,14 @@ REASONS: dict[str, str] = {
 AGGREGATES: dict[str, tuple[str, str]] = {
     **{name: (f"{name}(b)", "bool_or(b)") for name in ("any", "some", "bool_or")},
     **{name: (f"{name}(b)", "bool_and(b)") for name in ("every", "bool_and")},
-    **{name: (f"{name}(i)", f"{name}(i)") for name in ("count", "sum", "avg", "min", "max", "bit_and", "bit_or", "bit_xor", "mode")},
-    **{name: (f"{name}(x)", f"{name}(x)") for name in ("stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance", "median")},
+    **{
+        name: (f"{name}(i)", f"{name}(i)")
+        for name in ("count", "sum", "avg", "min", "max", "bit_and", "bit_or", "bit_xor", "mode")
+    },
+    **{
+        name: (f"{name}(x)", f"{name}(x)")
+        for name in ("stddev", "stddev_pop", "stddev_samp", "var_pop", "var_samp", "variance", "median")
+    },
     **{name: (f"{name}(x)", f"{name}(x)") for name in ("skewness", "kurtosis")},
     **{name: (f"{name}(x, y)", f"{name}(x, y)") for name in ("corr", "covar_pop", "covar_samp")},
     **{
@@ -260,13 +304,22 @@ AGGREGATES: dict[str, tuple[str, str]] = {
     "count_if": ("count_if(b)", "count_if(b)"),
     "approx_count_distinct": ("approx_count_distinct(i)", "count(DISTINCT i)"),
     "approx_top_k": ("approx_top_k(i, 5)", "approx_top_k(i, 5)"),
-    **{name: (f"{name}(s, i)", f"{'arg_max' if name == 'max_by' else 'arg_min'}(s, i)") for name in ("max_by", "min_by")},
+    **{
+        name: (f"{name}(s, i)", f"{'arg_max' if name == 'max_by' else 'arg_min'}(s, i)")
+        for name in ("max_by", "min_by")
+    },
     **{name: (f"{name}(x, 0.5)", "quantile_cont(x, 0.5)") for name in ("percentile",)},
-    **{name: (f"{name}(x, 0.5)", "quantile_disc(x, 0.5)") for name in ("percentile_approx", "approx_percentile")},
+    **{
+        name: (f"{name}(x, 0.5)", "quantile_disc(x, 0.5)")
+        for name in ("percentile_approx", "approx_percentile")
+    },
     "percentile_cont": ("percentile_cont(0.5) WITHIN GROUP (ORDER BY x)", "quantile_cont(x, 0.5)"),
     "percentile_disc": ("percentile_disc(0.5) WITHIN GROUP (ORDER BY x)", "quantile_disc(x, 0.5)"),
     "histogram_numeric": ("histogram_numeric(i, 10)", "histogram(i)"),
-    **{name: (f"{name}(s, ',') WITHIN GROUP (ORDER BY s)", "string_agg(s, ',' ORDER BY s)") for name in ("listagg", "string_agg")},
+    **{
+        name: (f"{name}(s, ',') WITHIN GROUP (ORDER BY s)", "string_agg(s, ',' ORDER BY s)")
+        for name in ("listagg", "string_agg")
+    },
     "try_sum": ("try_sum(d)", "sum(d)"),
     "try_avg": ("try_avg(d)", "avg(d)"),
 }
@@ -307,10 +360,15 @@ def forms() -> Iterator[tuple[str, Any, str]]:
     for family in FAMILIES:
         for entry in load(family.name, family.zones[0]):
             name = entry["form"].split("(")[0]
-            fails = "refused" in entry or any(isinstance(value, dict) and "error" in value for value in entry["values"])
+            fails = "refused" in entry or any(
+                isinstance(value, dict) and "error" in value for value in entry["values"]
+            )
             if name in seen or fails or name not in {**FORMS, **SPECIAL}:
                 continue
-            if any(column in re.findall(r"[a-z]+", entry["form"][len(name) :]) for column in family.rows.column_names):
+            if any(
+                column in re.findall(r"[a-z]+", entry["form"][len(name) :])
+                for column in family.rows.column_names
+            ):
                 seen.add(name)
                 yield name, family, _PARSED if name == "parse_json" else entry["form"]
 
@@ -345,10 +403,20 @@ def scalars(connection: duckdb.DuckDBPyConnection, names: list[str]) -> Iterator
         if rows not in known:
             known.add(rows)
             connection.register(family.name, family.rows)
-            connection.execute(f"CREATE TABLE {rows} AS SELECT {family.name}.* FROM range({ROWS // family.rows.num_rows}), {family.name}")
-        ours = translate(form, {"t": schema_of(family)}, column_sql=lambda alias, path: quote(*path), time_zone="UTC").sql
+            connection.execute(
+                f"CREATE TABLE {rows} AS SELECT {family.name}.* FROM range({ROWS // family.rows.num_rows}),"
+                f" {family.name}"
+            )
+        ours = translate(
+            form, {"t": schema_of(family)}, column_sql=lambda alias, path: quote(*path), time_zone="UTC"
+        ).sql
         if _PARSED in form and name != "parse_json":  # what reads variants is measured without the parsing
-            made = translate(_PARSED, {"t": schema_of(family)}, column_sql=lambda alias, path: quote(*path), time_zone="UTC").sql
+            made = translate(
+                _PARSED,
+                {"t": schema_of(family)},
+                column_sql=lambda alias, path: quote(*path),
+                time_zone="UTC",
+            ).sql
             connection.execute(f"CREATE TABLE IF NOT EXISTS parsed AS SELECT *, {made} AS v FROM {rows}")
             ours, form, rows = ours.replace(made, "v"), form.replace(_PARSED, "v"), "parsed"
         query = f"SELECT bit_xor(hash({{}})) FROM {rows}".format  # every value is computed and hashed
@@ -399,7 +467,9 @@ def judged(row: dict[str, Any]) -> str:
 
 def main() -> None:
     """Measures all functions, or those named, and prints the slowest last."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("names", nargs="*")
     parser.add_argument("--record", type=Path)
     given = parser.parse_args()
@@ -412,7 +482,11 @@ def main() -> None:
     for row in itertools.chain(scalars(connection, given.names), aggregates(connection, given.names)):
         measured.append({**row, "reason": REASONS[row["function"]]} if row["function"] in REASONS else row)
         peer = row["rivals"].get("duckdb", {}).get("seconds")
-        print(f"{row['deltaic']:8.3f} {'' if peer is None else f'{peer:.3f}':>8} {row['job']}  {judged(measured[-1])}", flush=True)
+        print(
+            f"{row['deltaic']:8.3f} {'' if peer is None else f'{peer:.3f}':>8} {row['job']} "
+            f" {judged(measured[-1])}",
+            flush=True,
+        )
     measured.sort(key=lambda row: -row["deltaic"])
     wrong = [f"{row['job']}: {judged(row)}" for row in measured if judged(row)]
     print(f"{len(measured)} functions", *wrong, sep="\n")

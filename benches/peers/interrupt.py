@@ -31,7 +31,10 @@ OPERATIONS = {
     "scan": "table.scan().to_arrow()",
     "stream": "[batch for batch in table.scan().to_reader()]",
     "sort": "deltaic.sql('SELECT * FROM t ORDER BY name, value, at', tables={'t': table}).to_arrow()",
-    "join": "deltaic.sql('SELECT count(*) FROM t AS a JOIN t AS b ON a.key = b.key', tables={'t': table}).to_arrow()",
+    "join": (
+        "deltaic.sql('SELECT count(*) FROM t AS a JOIN t AS b ON a.key = b.key', tables={'t':"
+        " table}).to_arrow()"
+    ),
     "write": "deltaic.write(table, rows, mode='overwrite')",
     "delete": "table.delete('value % 2 < 1 OR sin(value) > 0.3')",
     "update": "table.update({'name': \"concat(name, 'x')\"}, 'value > 10')",
@@ -57,7 +60,9 @@ def child(operation: str, folder: str, rows: int) -> None:
 
 def seconds(operation: str, folder: Path, rows: int, moment: float) -> float:
     process = subprocess.Popen(
-        [sys.executable, __file__, "--child", operation, str(folder), "--rows", str(rows)], stdout=subprocess.PIPE, text=True
+        [sys.executable, __file__, "--child", operation, str(folder), "--rows", str(rows)],
+        stdout=subprocess.PIPE,
+        text=True,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
@@ -111,11 +116,20 @@ def main() -> None:
                 shutil.copytree(f"{directory}/table", copy)
                 longest = max(longest, seconds(operation, copy, options.rows, moment))
             found[operation] = round(longest, 3)
-            print(f"{operation:10} {longest:6.3f} s (<= {LIMIT:g}) {'met' if longest <= LIMIT else 'MISSED'}", flush=True)
+            print(
+                f"{operation:10} {longest:6.3f} s (<= {LIMIT:g}) {'met' if longest <= LIMIT else 'MISSED'}",
+                flush=True,
+            )
     if options.record:
         command = " ".join(["python", "benches/peers/interrupt.py", *sys.argv[1:]])
         machine = {"cores": os.cpu_count(), "system": platform.platform(), "load": list(os.getloadavg())}
-        about = {"command": command, "machine": machine, "versions": versions(), "rows": options.rows, "moments": MOMENTS}
+        about = {
+            "command": command,
+            "machine": machine,
+            "versions": versions(),
+            "rows": options.rows,
+            "moments": MOMENTS,
+        }
         options.record.write_text(json.dumps({**about, "seconds": found}, indent=1) + "\n", encoding="utf-8")
     if max(found.values()) > LIMIT:
         raise SystemExit("a target was missed")

@@ -63,7 +63,12 @@ def header(partitioned: bool, properties: Mapping[str, str]) -> str:
     }
     protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
     if "delta.checkpointPolicy" in properties:
-        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["v2Checkpoint"], "writerFeatures": ["v2Checkpoint"]}
+        protocol = {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": ["v2Checkpoint"],
+            "writerFeatures": ["v2Checkpoint"],
+        }
     return f"{json.dumps({'protocol': protocol})}\n{json.dumps({'metaData': metadata})}\n"
 
 
@@ -72,25 +77,38 @@ def add(number: int, partitioned: bool) -> str:
     low, high = number * 1000, number * 1000 + 999
     least = f'{{"id":{low},"x":0.5,"s":"a{number}"}}'
     most = f'{{"id":{high},"x":99.5,"s":"z{number}"}}'
-    stats = f'{{"numRecords":1000,"minValues":{least},"maxValues":{most},"nullCount":{{"id":0,"x":0,"s":0}}}}'.replace('"', '\\"')
+    nulls = '{"id":0,"x":0,"s":0}'
+    stats = f'{{"numRecords":1000,"minValues":{least},"maxValues":{most},"nullCount":{nulls}}}'
+    stats = stats.replace('"', '\\"')
     values, folder = (f'{{"p":"{number}"}}', f"p={number}/") if partitioned else ("{}", "")
     path = f"{folder}part-{number:05}-{number * 2654435761 % 2**64:016x}-c000.snappy.parquet"
     fixed = f'"size":{BYTES},"modificationTime":1700000000000,"dataChange":true'
     return f'{{"add":{{"path":"{path}","partitionValues":{values},{fixed},"stats":"{stats}"}}}}\n'
 
 
-def write_log(root: Path, files: int, *, partitioned: bool = False, commits: int = COMMITS, **properties: str) -> None:
+def write_log(
+    root: Path, files: int, *, partitioned: bool = False, commits: int = COMMITS, **properties: str
+) -> None:
     (root / "_delta_log").mkdir(parents=True)
     for version in range(commits):
         with (root / "_delta_log" / f"{version:020}.json").open("w") as stream:
-            stream.write(f'{{"commitInfo":{{"timestamp":{1_700_000_000_000 + version},"operation":"WRITE","operationParameters":{{}}}}}}\n')
+            moment = 1_700_000_000_000 + version
+            info = f'{{"timestamp":{moment},"operation":"WRITE","operationParameters":{{}}}}'
+            stream.write(f'{{"commitInfo":{info}}}\n')
             if version == 0:
-                stream.write(header(partitioned, {name.replace("_", "."): value for name, value in properties.items()}))
-            stream.writelines(add(number, partitioned) for number in range(files * version // commits, files * (version + 1) // commits))
+                stream.write(
+                    header(partitioned, {name.replace("_", "."): value for name, value in properties.items()})
+                )
+            stream.writelines(
+                add(number, partitioned)
+                for number in range(files * version // commits, files * (version + 1) // commits)
+            )
 
 
 def checkpointed(root: Path) -> None:
-    subprocess.run([sys.executable, "-c", f"import deltaic; deltaic.DeltaTable({str(root)!r}).checkpoint()"], check=True)
+    subprocess.run(
+        [sys.executable, "-c", f"import deltaic; deltaic.DeltaTable({str(root)!r}).checkpoint()"], check=True
+    )
     for path in root.glob("_delta_log/*.crc"):
         path.unlink()
 
@@ -174,6 +192,7 @@ def appended(system: str, root: Path) -> dict[str, Any]:
 
         def append() -> None:
             deltaic.write(table, data, mode="append", commit=quiet)
+
     else:
         import deltalake
 
@@ -231,7 +250,9 @@ RUNS: dict[str, Callable[[str, Path], dict[str, Any]]] = {
     "plan range": lambda system, root: planned(system, root / "checkpoint", RANGE),
     "plan range as arrow": lambda system, root: planned(system, root / "checkpoint", RANGE, as_arrow=True),
     **{
-        f"plan 1 of {count} partitions": lambda system, root, count=count: planned(system, root / f"partitions-{count}", "p = 321")
+        f"plan 1 of {count} partitions": lambda system, root, count=count: planned(
+            system, root / f"partitions-{count}", "p = 321"
+        )
         for count in PARTITIONED
     },
     "refresh": lambda system, root: refreshed(system, root / "checkpoint"),
@@ -300,13 +321,16 @@ def least(job: str, systems: tuple[str, ...], root: Path, pairs: int) -> dict[st
             found = in_a_process(job, system, root)
             known = best.setdefault(system, found)
             if found["check"] != best[systems[0]]["check"]:
-                raise SystemExit(f"{job}: {systems[0]} says {best[systems[0]]['check']}, {system} {found['check']}")
+                raise SystemExit(
+                    f"{job}: {systems[0]} says {best[systems[0]]['check']}, {system} {found['check']}"
+                )
             best[system] = {**found, **{name: min(known[name], found[name]) for name in MEASURED}}
     return best
 
 
 def compare(job: Job, root: Path, pairs: int) -> dict[str, Any]:
-    often = 3 * pairs if job.name.startswith("refresh") else pairs  # each process has one first refresh, of a few milliseconds
+    # each process has one first refresh, of a few milliseconds
+    often = 3 * pairs if job.name.startswith("refresh") else pairs
     best = least(job.name, ("deltaic", "deltalake"), root, often)
     ratios = {name: best["deltaic"][name] / best["deltalake"][name] for name in MEASURED}
     limits = {"seconds": job.seconds, "processor": None, "memory": job.memory}
@@ -314,7 +338,11 @@ def compare(job: Job, root: Path, pairs: int) -> dict[str, Any]:
     for name, unit in MEASURED.items():
         ours, theirs, limit = best["deltaic"][name] / unit, best["deltalake"][name] / unit, limits[name]
         verdict = "recorded" if limit is None else f"<= {limit:.2f} {'MISSED' if name in missed else 'met'}"
-        print(f"{job.name:32} {name:8} {ours:10.4f} | deltalake {theirs:10.4f} | {ratios[name]:6.3f} x {verdict}", flush=True)
+        print(
+            f"{job.name:32} {name:8} {ours:10.4f} | deltalake {theirs:10.4f} | {ratios[name]:6.3f} x"
+            f" {verdict}",
+            flush=True,
+        )
     return {"job": job.name, **best, "ratios": ratios, "limits": limits, "missed": missed}
 
 
@@ -330,10 +358,18 @@ def own_targets(results: list[dict[str, Any]]) -> list[dict[str, Any]]:
     if "refresh" in ours:
         targets.append(("refresh of many, seconds", ours["refresh"]["seconds"], MOST_REFRESH_SECONDS))
     if second := ours.get("checkpoint second form"):
-        targets.append(("second form, written anew / there before", second["new_bytes"] / second["bytes_before"], MOST_NEW))
+        targets.append(
+            (
+                "second form, written anew / there before",
+                second["new_bytes"] / second["bytes_before"],
+                MOST_NEW,
+            )
+        )
     for name, found, most in targets:
         print(f"{name:44} {found:8.4f} <= {most:g} {'met' if found <= most else 'MISSED'}", flush=True)
-    return [{"target": name, "found": found, "limit": most, "met": found <= most} for name, found, most in targets]
+    return [
+        {"target": name, "found": found, "limit": most, "met": found <= most} for name, found, most in targets
+    ]
 
 
 def prepare(root: Path, files: int) -> None:
@@ -349,7 +385,9 @@ def prepare(root: Path, files: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--files", type=int, default=MANY)
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--jobs", default=",".join(job.name for job in JOBS), help="comma-separated")
@@ -373,7 +411,9 @@ def main() -> None:
         raise SystemExit("a target was missed")
 
 
-def write_record(path: Path, files: int, pairs: int, results: list[dict[str, Any]], own: list[dict[str, Any]]) -> None:
+def write_record(
+    path: Path, files: int, pairs: int, results: list[dict[str, Any]], own: list[dict[str, Any]]
+) -> None:
     from _pairs import record
 
     record(path, files, pairs, results)

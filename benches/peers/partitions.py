@@ -18,7 +18,11 @@ from pathlib import Path
 from _pairs import Job, Run, main
 
 COUNTS = (1_000, 10_000, 100_000)
-JOBS = tuple(Job(name=f"{what} {count}", limits={"duckdb": 1.0}) for count in COUNTS for what in ("sum of", "one of", "another of"))
+JOBS = tuple(
+    Job(name=f"{what} {count}", limits={"duckdb": 1.0})
+    for count in COUNTS
+    for what in ("sum of", "one of", "another of")
+)
 TIMES = 3
 
 
@@ -37,7 +41,12 @@ def write_table(root: Path, rows: int, count: int) -> None:
     kinds = {"p": "integer", "id": "long", "value": "double"}
     fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in kinds.items()]
     schema = json.dumps({"type": "struct", "fields": fields})
-    metadata = {"id": "bench", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": ["p"]}
+    metadata = {
+        "id": "bench",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema,
+        "partitionColumns": ["p"],
+    }
     (root / "_delta_log").mkdir(parents=True)
     rng = np.random.default_rng(7)
     with (root / "_delta_log" / f"{0:020}.json").open("w") as log:
@@ -46,10 +55,23 @@ def write_table(root: Path, rows: int, count: int) -> None:
         for number in range(count):
             folder = root / f"p={number}"
             folder.mkdir()
-            table = pa.table({"id": np.arange(number * rows, (number + 1) * rows), "value": np.round(rng.random(rows) * 100)})
+            table = pa.table(
+                {
+                    "id": np.arange(number * rows, (number + 1) * rows),
+                    "value": np.round(rng.random(rows) * 100),
+                }
+            )
             pq.write_table(table, folder / "part-0.parquet", store_schema=False)
-            add = {"path": f"p={number}/part-0.parquet", "partitionValues": {"p": str(number)}, "modificationTime": 1, "dataChange": True}
-            add |= {"size": (folder / "part-0.parquet").stat().st_size, "stats": json.dumps({"numRecords": rows})}
+            add = {
+                "path": f"p={number}/part-0.parquet",
+                "partitionValues": {"p": str(number)},
+                "modificationTime": 1,
+                "dataChange": True,
+            }
+            add |= {
+                "size": (folder / "part-0.parquet").stat().st_size,
+                "stats": json.dumps({"numRecords": rows}),
+            }
             log.write(json.dumps({"add": add}) + "\n")
     deltaic.DeltaTable(root).checkpoint()
 
@@ -66,7 +88,11 @@ def run(system: str, job: str, root: Path) -> Run:
         deltaic.sql("SELECT 1 AS one").to_arrow()
 
         def work() -> object:
-            return deltaic.sql(f"SELECT sum(value) AS s, count(*) AS c FROM delta.`{table}`{where}").to_arrow().to_pylist()
+            return (
+                deltaic.sql(f"SELECT sum(value) AS s, count(*) AS c FROM delta.`{table}`{where}")
+                .to_arrow()
+                .to_pylist()
+            )
 
     else:
         import duckdb
@@ -77,9 +103,17 @@ def run(system: str, job: str, root: Path) -> Run:
         def work() -> object:
             source = f"read_parquet('{table}/p=*/*.parquet', hive_partitioning=true)"
             with duckdb.connect() as connection:
-                return connection.execute(f"SELECT sum(value) AS s, count(*) AS c FROM {source}{where}").to_arrow_table().to_pylist()
+                return (
+                    connection.execute(f"SELECT sum(value) AS s, count(*) AS c FROM {source}{where}")
+                    .to_arrow_table()
+                    .to_pylist()
+                )
 
-    return work, TIMES if what != "one of" and (what, count) != ("sum of", "100000") else 1, lambda found: found
+    return (
+        work,
+        TIMES if what != "one of" and (what, count) != ("sum of", "100000") else 1,
+        lambda found: found,
+    )
 
 
 if __name__ == "__main__":

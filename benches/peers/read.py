@@ -79,7 +79,9 @@ def through_vectors(system: str, job: str, root: Path) -> Run:
     expected = live if system == "deltaic" else physical
 
     def check(found: Any) -> object:
-        if found.num_rows != expected or (system == "deltaic" and name == "deleted_10pct" and lowest(found) < 100):
+        if found.num_rows != expected or (
+            system == "deltaic" and name == "deleted_10pct" and lowest(found) < 100
+        ):
             raise SystemExit(f"{job}: {found.num_rows} rows of {system}, expected {expected}")
         return [live, physical]
 
@@ -131,7 +133,12 @@ def select(columns: list[str] | None, where: str | None) -> str:
     return f"SELECT {', '.join(columns or ['*'])} FROM t" + (f" WHERE {where}" if where else "")
 
 
-READERS = {"deltaic": by_deltaic, "deltalake": by_deltalake, "deltalake_query": by_deltalake_query, "duckdb": by_duckdb}
+READERS = {
+    "deltaic": by_deltaic,
+    "deltalake": by_deltalake,
+    "deltalake_query": by_deltalake_query,
+    "duckdb": by_duckdb,
+}
 
 
 def query(system: str, job: str, path: Path) -> Run:

@@ -73,13 +73,23 @@ def run(job: str, rounds: int) -> dict[str, Any]:
                 began = time.perf_counter()
                 work(tables[way], number)
                 found[way].append(time.perf_counter() - began)
-        rows = [[sorted((row["id"], row["n"]) for row in table.scan()) for table in each] for each in tables.values()]
+        rows = [
+            [sorted((row["id"], row["n"]) for row in table.scan()) for table in each]
+            for each in tables.values()
+        ]
         assert rows[0] == rows[1]
-        again = [sorted((row["id"], row["n"]) for row in deltaic.DeltaTable(table.location).scan()) for table in tables["transaction"]]
+        again = [
+            sorted((row["id"], row["n"]) for row in deltaic.DeltaTable(table.location).scan())
+            for table in tables["transaction"]
+        ]
         assert again == rows[0]
     medians = {way: statistics.median(times[3:]) for way, times in found.items()}
     seconds = {way: round(value, 5) for way, value in medians.items()}
-    return {"seconds": seconds, "times": round(medians["transaction"] / medians["single commits"], 2), "limit": LIMIT}
+    return {
+        "seconds": seconds,
+        "times": round(medians["transaction"] / medians["single commits"], 2),
+        "limit": LIMIT,
+    }
 
 
 def main() -> None:
@@ -87,8 +97,14 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--record", type=Path, help="where to write the numbers as JSON")
     options = parser.parse_args()
-    result: dict[str, Any] = {"command": " ".join(["python", "benches/peers/several_tables.py", *sys.argv[1:]])}
-    result["machine"] = {"cores": os.cpu_count(), "system": platform.platform(), "load": list(os.getloadavg())}
+    result: dict[str, Any] = {
+        "command": " ".join(["python", "benches/peers/several_tables.py", *sys.argv[1:]])
+    }
+    result["machine"] = {
+        "cores": os.cpu_count(),
+        "system": platform.platform(),
+        "load": list(os.getloadavg()),
+    }
     result["versions"] = {"deltaic": deltaic.__version__, "python": platform.python_version()}
     jobs: dict[str, Any] = {}
     for job in JOBS:

@@ -49,14 +49,21 @@ JOBS = (
 def three_rows() -> Any:
     import pyarrow as pa
 
-    return pa.table({"id": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", "c"], "value": [1.0, 2.0, 3.0]})
+    return pa.table(
+        {"id": pa.array([1, 2, 3], pa.int64()), "name": ["a", "b", "c"], "value": [1.0, 2.0, 3.0]}
+    )
 
 
 def wide_rows() -> Any:
     """Ten rows of many columns, half of whose ids a table of the first five has."""
     import pyarrow as pa
 
-    return pa.table({"id": pa.array(range(10), pa.int64()), **{f"c{column}": [column] * 10 for column in range(COLUMNS - 1)}})
+    return pa.table(
+        {
+            "id": pa.array(range(10), pa.int64()),
+            **{f"c{column}": [column] * 10 for column in range(COLUMNS - 1)},
+        }
+    )
 
 
 def partitioned(width: int) -> Any:
@@ -66,7 +73,9 @@ def partitioned(width: int) -> Any:
     rng = np.random.default_rng(7)
     rows = 30 * width
     part = np.concatenate([np.arange(width), rng.integers(0, width, rows - width)])
-    return pa.table({"id": np.arange(rows), "p": part.astype(np.int32), "value": np.round(rng.random(rows) * 1000, 3)})
+    return pa.table(
+        {"id": np.arange(rows), "p": part.astype(np.int32), "value": np.round(rng.random(rows) * 1000, 3)}
+    )
 
 
 class Deltaic:
@@ -80,7 +89,9 @@ class Deltaic:
         self.parquet = None if codec is None else deltaic.ParquetOptions(compression=codec)
 
     def write(self, rows: Any, mode: str, partition_by: list[str] | None = None) -> None:
-        self.table = self.library.write(self.path, rows, mode=mode, partition_by=partition_by, parquet=self.parquet)
+        self.table = self.library.write(
+            self.path, rows, mode=mode, partition_by=partition_by, parquet=self.parquet
+        )
 
     def append(self, rows: Any) -> None:
         self.table = self.library.write(self.table, rows, mode="append", parquet=self.parquet)
@@ -96,7 +107,8 @@ class Deltaic:
         self.table.update({"value": "value + 1"}, "id = 2")
 
     def merge(self, rows: Any) -> None:
-        self.table.merge(rows, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+        merge = self.table.merge(rows, "t.id = s.id")
+        merge.when_matched_update_all().when_not_matched_insert_all().execute()
 
     def history(self) -> list[Any]:
         return self.table.history()
@@ -116,7 +128,9 @@ class Deltalake:
         self.properties = None if codec is None else deltalake.WriterProperties(compression=codec.upper())
 
     def write(self, rows: Any, mode: str, partition_by: list[str] | None = None) -> None:
-        self.library.write_deltalake(self.path, rows, mode=mode, partition_by=partition_by, writer_properties=self.properties)
+        self.library.write_deltalake(
+            self.path, rows, mode=mode, partition_by=partition_by, writer_properties=self.properties
+        )
         self.open()
 
     def append(self, rows: Any) -> None:
@@ -171,7 +185,11 @@ def write_history(name: str, root: Path) -> None:
 def run(name: str, job: str, root: Path) -> Run:
     what = job.removesuffix(" durable")
     codec = "snappy" if what.endswith("snappy") else None
-    place = root / f"{name}-{what}" if what in ("history", "read", "read snappy") else Path(tempfile.mkdtemp(dir=root)) / "table"
+    place = (
+        root / f"{name}-{what}"
+        if what in ("history", "read", "read snappy")
+        else Path(tempfile.mkdtemp(dir=root)) / "table"
+    )
     system = SYSTEMS[name](place, job.endswith(" durable"), codec)
     if what in ("history", "open"):
         if what == "open":
@@ -192,7 +210,11 @@ def run(name: str, job: str, root: Path) -> Run:
 
         rows = pq.read_table(root / "rows.parquet")
         system.write(rows, "overwrite")
-        return lambda: [system.append(rows.slice(100 * turn, 100)) for turn in range(50)], 1, lambda _: sums(system.read())
+        return (
+            lambda: [system.append(rows.slice(100 * turn, 100)) for turn in range(50)],
+            1,
+            lambda _: sums(system.read()),
+        )
     if what.startswith("partitions"):
         rows = partitioned(int(what.split()[1]))
         return lambda: system.write(rows, "overwrite", ["p"]), 1, lambda _: partition_sums(place, system)
@@ -230,7 +252,8 @@ def partition_sums(place: Path, system: Any) -> Any:
 
 FIRST_QUERY = """
 import os, deltaic
-rows = deltaic.sql("SELECT count(*) AS n, sum(id) AS ids FROM delta.`{path}` WHERE id > 1").to_arrow().to_pylist()
+query = "SELECT count(*) AS n, sum(id) AS ids FROM delta.`{path}` WHERE id > 1"
+rows = deltaic.sql(query).to_arrow().to_pylist()
 times = os.times()
 print([[row["n"], row["ids"]] for row in rows], times.user + times.system)
 """
@@ -249,16 +272,31 @@ def starts(pairs: int) -> list[dict[str, Any]]:
             for _ in range(pairs):
                 script = (FIRST_QUERY if name == "first query" else SHOW).format(path=path)
                 before = os.times()
-                found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment())
+                found = subprocess.run(
+                    [sys.executable, "-c", script],
+                    capture_output=True,
+                    text=True,
+                    check=True,
+                    env=environment(),
+                )
                 after = os.times()
                 if name == "first query" and not found.stdout.startswith("[[2, 5]]"):
                     raise SystemExit(f"another answer: {found.stdout}")
                 if name == "show" and "value" not in found.stdout:
                     raise SystemExit(f"another answer: {found.stdout}")
-                used = after.children_user + after.children_system - before.children_user - before.children_system
+                used = (
+                    after.children_user
+                    + after.children_system
+                    - before.children_user
+                    - before.children_system
+                )
                 best = min(best, used)
             results.append({"job": name, "deltaic": best, "limit_seconds": limit, "met": best <= limit})
-            print(f"{name:24} {best:8.4f} s of processor time (<= {limit:g}) {'met' if best <= limit else 'MISSED'}", flush=True)
+            print(
+                f"{name:24} {best:8.4f} s of processor time (<= {limit:g})"
+                f" {'met' if best <= limit else 'MISSED'}",
+                flush=True,
+            )
     return results
 
 

@@ -39,7 +39,10 @@ def prepare(root: Path, rows: int) -> None:
     plain = {"delta.enableDeletionVectors": False}
     deltaic.write(root / "plain", data(rows), properties=plain)
     random = np.random.default_rng(11)
-    columns = {f"column_{number}": random.random(WIDE_ROWS) if number % 3 else np.arange(WIDE_ROWS) for number in range(WIDE_COLUMNS)}
+    columns = {
+        f"column_{number}": random.random(WIDE_ROWS) if number % 3 else np.arange(WIDE_ROWS)
+        for number in range(WIDE_COLUMNS)
+    }
     deltaic.write(root / "wide", pa.table(columns), properties=plain)
 
 
@@ -56,7 +59,11 @@ def run(system: str, job: str, root: Path) -> Run:
         import pyarrow as pa
 
         peer = deltalake.DeltaTable(path)
-        return lambda: pa.table(deltalake.QueryBuilder().register("t", peer).execute(query).read_all()), TIMES, check
+        return (
+            lambda: pa.table(deltalake.QueryBuilder().register("t", peer).execute(query).read_all()),
+            TIMES,
+            check,
+        )
     import deltaic
 
     table = deltaic.DeltaTable(path)
@@ -70,7 +77,10 @@ def check(found: Any) -> object:
         return [found.num_rows, found.num_columns]
     if found.num_rows > 1000:
         return [found.num_rows, sum(found["n"].to_pylist())]
-    return [[str(value) for value in row.values()] for row in found.select([c for c in found.column_names if c != "at"]).to_pylist()]
+    return [
+        [str(value) for value in row.values()]
+        for row in found.select([c for c in found.column_names if c != "at"]).to_pylist()
+    ]
 
 
 if __name__ == "__main__":

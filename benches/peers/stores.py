@@ -50,7 +50,12 @@ def data(count: int) -> Any:
 
     numbers = list(range(count))
     return pa.table(
-        {"p": [at // ROWS for at in numbers], "id": numbers, "x": [at / 7 for at in numbers], "s": [f"text {at}" for at in numbers]}
+        {
+            "p": [at // ROWS for at in numbers],
+            "id": numbers,
+            "x": [at / 7 for at in numbers],
+            "s": [f"text {at}" for at in numbers],
+        }
     )
 
 
@@ -64,7 +69,9 @@ def ours(job: str, url: str, options: dict[str, str]) -> Any:
         "scan": lambda: table.scan(columns=["id", "x"]).to_arrow(),
         "delete": lambda: table.delete("id = 777"),
         "append": lambda: deltaic.write(url, few, mode="append", storage_options=options),
-        "commits": lambda: by_threads(lambda: deltaic.write(url, few, mode="append", storage_options=options)),
+        "commits": lambda: by_threads(
+            lambda: deltaic.write(url, few, mode="append", storage_options=options)
+        ),
     }[job]
 
 
@@ -78,7 +85,9 @@ def deltalake(job: str, url: str, options: dict[str, str]) -> Any:
         "scan": lambda: table.to_pyarrow_table(columns=["id", "x"]),
         "delete": lambda: table.delete("id = 777"),
         "append": lambda: peer.write_deltalake(url, few, mode="append", storage_options=options),
-        "commits": lambda: by_threads(lambda: peer.write_deltalake(url, few, mode="append", storage_options=options)),
+        "commits": lambda: by_threads(
+            lambda: peer.write_deltalake(url, few, mode="append", storage_options=options)
+        ),
     }[job]
 
 
@@ -118,9 +127,13 @@ def measured(s3: Any, system: str, job: str, delay: float, folder: Path) -> tupl
     s3.server.delay = 0.0
     properties = {"delta.enableDeletionVectors": False}
     for path, options in ((url, s3.options), (local, None)):
-        deltaic.write(path, data(FILES * ROWS), partition_by="p", properties=properties, storage_options=options)
+        deltaic.write(
+            path, data(FILES * ROWS), partition_by="p", properties=properties, storage_options=options
+        )
     command = [sys.executable, __file__, "--child", json.dumps([system, job, url, s3.options, local])]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment()
+    ) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         assert process.stdout.readline() == "ready\n"
@@ -146,7 +159,11 @@ def rate(s3: Any, system: str, folder: Path) -> dict[str, float]:
     seconds, requests, url = measured(s3, system, "commits", 0.0, folder)
     done = deltaic.DeltaTable(url, storage_options=s3.options).version
     assert system == "deltalake" or done == THREADS * APPENDS
-    return {"per_second": done / seconds, "failed": THREADS * APPENDS - done, "requests": requests["all"] / done}
+    return {
+        "per_second": done / seconds,
+        "failed": THREADS * APPENDS - done,
+        "requests": requests["all"] / done,
+    }
 
 
 def second_read(s3: Any, pairs: int, folder: Path) -> dict[str, Any]:
@@ -159,7 +176,10 @@ def second_read(s3: Any, pairs: int, folder: Path) -> dict[str, Any]:
     for path, options in ((url, s3.options), (local, None)):
         deltaic.write(path, data(FILES * ROWS), partition_by="p", storage_options=options)
     with deltaic.configure(cache_directory=folder / "cache"):
-        tables = {"cached": deltaic.DeltaTable(url, storage_options=s3.options), "local": deltaic.DeltaTable(local)}
+        tables = {
+            "cached": deltaic.DeltaTable(url, storage_options=s3.options),
+            "local": deltaic.DeltaTable(local),
+        }
     for table in tables.values():
         table.scan(columns=["id", "x"]).to_arrow()
     best = dict.fromkeys(tables, float("inf"))
@@ -199,7 +219,10 @@ def main() -> int:
             (seconds, requests), (rival, theirs) = best["deltaic"], best["deltalake"]
             kept = seconds <= limits[0] * rival and requests["all"] <= limits[1] * theirs["all"]
             missed += not kept
-            results[job] = {"deltaic": {"seconds": seconds, "requests": requests}, "deltalake": {"seconds": rival, "requests": theirs}}
+            results[job] = {
+                "deltaic": {"seconds": seconds, "requests": requests},
+                "deltalake": {"seconds": rival, "requests": theirs},
+            }
             rivals = f"deltalake {rival:7.3f} s {theirs['all']:4}{'' if kept else '  MISSED'}"
             print(f"{job:8} {seconds:7.3f} s {requests['all']:4} requests; {rivals}", flush=True)
         if "commits" in arguments.jobs:
@@ -213,16 +236,24 @@ def main() -> int:
             kept = many["per_second"] >= COMMITS * few["per_second"] and not many["failed"]
             missed += not kept
             rivals = f"deltalake {few['per_second']:7.1f}, {few['failed']} failed{'' if kept else '  MISSED'}"
-            print(f"{'commits':8} {many['per_second']:7.1f} per second, {many['failed']} failed; {rivals}", flush=True)
+            print(
+                f"{'commits':8} {many['per_second']:7.1f} per second, {many['failed']} failed; {rivals}",
+                flush=True,
+            )
         if "cached" in arguments.jobs:
             results["cached"] = found = second_read(s3, arguments.pairs, Path(folder))
             kept = found["cached"] <= CACHED * found["local"] and not found["requests"]
             missed += not kept
-            seconds, rivals = found["cached"], f"local files {found['local']:7.4f} s{'' if kept else '  MISSED'}"
+            seconds, rivals = (
+                found["cached"],
+                f"local files {found['local']:7.4f} s{'' if kept else '  MISSED'}",
+            )
             print(f"{'cached':8} {seconds:7.4f} s {found['requests']:4} requests; {rivals}", flush=True)
     if arguments.record:
         known = json.loads(arguments.record.read_text())["jobs"] if arguments.record.exists() else {}
-        arguments.record.write_text(json.dumps({"delay": arguments.delay, "jobs": {**known, **results}}, indent=1) + "\n")
+        arguments.record.write_text(
+            json.dumps({"delay": arguments.delay, "jobs": {**known, **results}}, indent=1) + "\n"
+        )
     return missed
 
 

@@ -56,7 +56,9 @@ def wide(first: int) -> Any:
     """Ten rows of `COLUMNS` columns, `id` from `first` on."""
     import pyarrow as pa
 
-    return pa.table({"id": range(first, first + 10), **{f"c{number}": range(10) for number in range(COLUMNS - 1)}})
+    return pa.table(
+        {"id": range(first, first + 10), **{f"c{number}": range(10) for number in range(COLUMNS - 1)}}
+    )
 
 
 def run(system: str, job: str, root: Path) -> Run:
@@ -72,7 +74,12 @@ def run(system: str, job: str, root: Path) -> Run:
     if job == "merge":
         table, source = deltaic.DeltaTable(root / "wide"), wide(5)
         return (
-            lambda: table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute(),
+            lambda: (
+                table.merge(source, "t.id = s.id")
+                .when_matched_update_all()
+                .when_not_matched_insert_all()
+                .execute()
+            ),
             5,
             lambda _: table.scan().count(),
         )

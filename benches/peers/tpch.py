@@ -46,7 +46,11 @@ def prepare(root: Path, rows: int) -> None:
 
     data = root / "generated"
     program = os.environ.get("TPCHGEN", "tpchgen-cli")
-    subprocess.run([program, "parquet", "-s", f"{rows / 6_000_000:g}", f"--output-dir={data}"], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        [program, "parquet", "-s", f"{rows / 6_000_000:g}", f"--output-dir={data}"],
+        check=True,
+        stderr=subprocess.DEVNULL,
+    )
     for name in TABLES:
         file = data / f"{name}.parquet"
         deltaic.write(root / name, ds.dataset(file), properties={"delta.enableDeletionVectors": False})

@@ -61,7 +61,11 @@ def by_deltaic(table: Any, target: str, codec: str | None, level: int | None) ->
 def by_deltalake(table: Any, target: str, codec: str | None, level: int | None) -> None:
     import deltalake
 
-    properties = None if codec is None else deltalake.WriterProperties(compression=codec.upper(), compression_level=level)
+    properties = (
+        None
+        if codec is None
+        else deltalake.WriterProperties(compression=codec.upper(), compression_level=level)
+    )
     deltalake.write_deltalake(target, table, writer_properties=properties)
 
 

@@ -48,7 +48,12 @@ def changes(spark: Any, root: Path) -> dict[str, Any]:
     best, (warm, timed) = float("inf"), CHANGES
     for number in range(warm + timed):
         start = time.perf_counter()
-        frame = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 1).load(str(root / "changes"))
+        frame = (
+            spark.read.format("delta")
+            .option("readChangeFeed", "true")
+            .option("startingVersion", 1)
+            .load(str(root / "changes"))
+        )
         frame._jdf.queryExecution().toRdd().count()
         if number >= warm:
             best = min(best, time.perf_counter() - start)
@@ -84,7 +89,9 @@ def child(system: str, names: list[str], root: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=4_000_000)
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--jobs", default=",".join(job.name for job in JOBS), help="comma-separated")
@@ -99,7 +106,10 @@ def main() -> None:
         root = Path(directory)
         prepare(root, options.rows)
         results = jobs.compare([job for job in JOBS if job.name in wanted], root, options.pairs, __file__)
-    command = f"DELTA_SPARK_JARS=jars python benches/spark/feed_and_rules.py --rows {options.rows} --pairs {options.pairs}"
+    command = (
+        f"DELTA_SPARK_JARS=jars python benches/spark/feed_and_rules.py --rows {options.rows} --pairs"
+        f" {options.pairs}"
+    )
     jobs.finish(options.record, options.rows, options.pairs, results, command=command)
 
 

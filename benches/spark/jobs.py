@@ -94,7 +94,9 @@ def wide(rows: int, first: int = 0) -> Any:
     for number in range(3):
         table = table.append_column(f"amount{number}", pa.array(np.round(rng.random(rows) * 100, 2)))
     table = table.append_column("count", pa.array(rng.integers(0, 1_000_000, rows)))
-    return table.append_column("code", pa.array([f"c{number}" for number in range(50)]).take(pa.array(rng.integers(0, 50, rows))))
+    return table.append_column(
+        "code", pa.array([f"c{number}" for number in range(50)]).take(pa.array(rng.integers(0, 50, rows)))
+    )
 
 
 def merge_source(rows: int, half: int) -> Any:
@@ -131,7 +133,9 @@ def prepare(root: Path, rows: int, changed: int, files: int) -> None:
             deltaic.write(root / name, wide(min(step, count - start), start), mode="append")
     copied(root / "plain", root / "holes")
     deltaic.DeltaTable(root / "holes").delete("count % 10 = 3")
-    deltaic.write(root / "wide", columns_of_numbers(1_000), properties={"delta.dataSkippingNumIndexedCols": -1})
+    deltaic.write(
+        root / "wide", columns_of_numbers(1_000), properties={"delta.dataSkippingNumIndexedCols": -1}
+    )
     pq.write_table(merge_source(changed, changed // 200), root / "source.parquet")
     pq.write_table(merge_source(changed, min(100_000, changed)), root / "source_200k.parquet")
     (root / "rows").write_text(str(changed))
@@ -191,11 +195,18 @@ class Child:
         if kind in ("scan", "holes"):
             return self.count(self.narrowed(self.read(place), what))
         if kind == "append":
-            return self.append(self.spark.read.parquet(*files_of(self.root / ("changed" if warming else "plain"))), place)
+            return self.append(
+                self.spark.read.parquet(*files_of(self.root / ("changed" if warming else "plain"))), place
+            )
         if kind == "appends":
             for number in range(5 if warming else 50):
                 first = number * 100
-                self.append(self.spark.range(first, first + 100).selectExpr("id", "CAST(id % 7 AS INT) AS key", "id / 3 AS value"), place)
+                self.append(
+                    self.spark.range(first, first + 100).selectExpr(
+                        "id", "CAST(id % 7 AS INT) AS key", "id / 3 AS value"
+                    ),
+                    place,
+                )
             return None
         return getattr(self, f"{self.system.replace('-', '_')}_change")(job, place)
 
@@ -212,7 +223,9 @@ class Child:
     def narrowed(frame: Any, what: str) -> Any:
         if what == "two":
             return frame.select("key", "value")
-        return frame if what == "all" else frame.where("id BETWEEN 1000 AND 1999").select("id", "value", "name")
+        return (
+            frame if what == "all" else frame.where("id BETWEEN 1000 AND 1999").select("id", "value", "name")
+        )
 
     def count(self, frame: Any) -> int:
         """Rows that a consumer gets: nothing is left out as unused. The raw files have the deleted rows
@@ -242,7 +255,9 @@ class Child:
         elif job == "z_order":
             table.optimize.z_order(["key", "at"])
         else:
-            table.merge(self.source(job), "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+            table.merge(
+                self.source(job), "t.id = s.id"
+            ).when_matched_update_all().when_not_matched_insert_all().execute()
 
     def delta_spark_change(self, job: str, place: Path) -> None:
         table = f"delta.`{place}`"
@@ -257,11 +272,14 @@ class Child:
         else:
             self.source(job).createOrReplaceTempView("source")
             self.spark.sql(
-                f"MERGE INTO {table} t USING source s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+                f"MERGE INTO {table} t USING source s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT"
+                " MATCHED THEN INSERT *"
             ).collect()
 
     def source(self, job: str) -> Any:
-        return self.spark.read.parquet(str(self.root / ("source_200k.parquet" if job == "merge_200k" else "source.parquet")))
+        return self.spark.read.parquet(
+            str(self.root / ("source_200k.parquet" if job == "merge_200k" else "source.parquet"))
+        )
 
     def plan(self, job: str) -> dict[str, Any]:
         """Opening a log and planning a query that needs few of its files: in a new session, again without
@@ -306,7 +324,11 @@ def session(system: str) -> Any:
     }
     if system == "delta-spark":
         settings |= {
-            "spark.jars": ",".join(str(path) for path in Path(JARS or "").glob("*.jar") if any(name in path.name for name in NEEDED)),
+            "spark.jars": ",".join(
+                str(path)
+                for path in Path(JARS or "").glob("*.jar")
+                if any(name in path.name for name in NEEDED)
+            ),
             "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
             "spark.databricks.delta.snapshotPartitions": "2",
@@ -330,7 +352,9 @@ def left_behind(system: str, place: Path) -> list[Any]:
     import deltaic
 
     if system == "parquet":
-        found = sums(duckdb.sql(f"SELECT id, key, value FROM read_parquet('{place}/**/*.parquet')").to_arrow_reader())
+        found = sums(
+            duckdb.sql(f"SELECT id, key, value FROM read_parquet('{place}/**/*.parquet')").to_arrow_reader()
+        )
     else:
         with deltaic.DeltaTable(place).scan(["id", "key", "value"]).to_reader() as rows:
             found = sums(rows)
@@ -349,9 +373,13 @@ def child(system: str, jobs: list[str], root: Path) -> None:
 
 
 def turn(system: str, jobs: list[str], root: Path, script: str) -> dict[str, dict[str, Any]]:
-    python = os.environ.get("DELTA_SPARK_PYTHON", sys.executable) if system == "delta-spark" else sys.executable
+    python = (
+        os.environ.get("DELTA_SPARK_PYTHON", sys.executable) if system == "delta-spark" else sys.executable
+    )
     command = [python, script, "--child", system, str(root), "--jobs", ",".join(jobs)]
-    finished = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYSPARK_PYTHON": python})
+    finished = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYSPARK_PYTHON": python}
+    )
     if finished.returncode:
         raise SystemExit(f"{system} {jobs} failed:\n{finished.stderr[-5000:]}")
     found = [json.loads(line[7:]) for line in finished.stdout.splitlines() if line.startswith("RESULT ")]
@@ -372,7 +400,9 @@ def compare(jobs: list[Job], root: Path, pairs: int, script: str = __file__) -> 
                 if "place" in found:
                     found["check"] = left_behind(system, Path(found.pop("place")))
                 if name in (check := checks.setdefault(system, {})) and check[name] != found["check"]:
-                    raise SystemExit(f"{name}: {system} disagrees with itself:\n{check[name]}\n{found['check']}")
+                    raise SystemExit(
+                        f"{name}: {system} disagrees with itself:\n{check[name]}\n{found['check']}"
+                    )
                 check[name] = found["check"]
                 if (system, name) not in best or found["seconds"] < best[system, name]["seconds"]:
                     best[system, name] = found
@@ -386,16 +416,25 @@ def row(job: Job, best: dict[tuple[str, str], dict[str, Any]]) -> dict[str, Any]
         theirs = best[system, job.name]
         # Raw files have the rows that a table has deleted.
         if theirs["check"] != ours["check"] and not (system == "parquet" and job.name.startswith("holes_")):
-            raise SystemExit(f"{job.name}: deltaic and {system} disagree:\n{ours['check']}\n{theirs['check']}")
+            raise SystemExit(
+                f"{job.name}: deltaic and {system} disagree:\n{ours['check']}\n{theirs['check']}"
+            )
         ratio = ours["seconds"] / theirs["seconds"]
-        rivals[system] = {"seconds": theirs["seconds"], "ratio": ratio, "limit": limit, "met": None if limit is None else ratio <= limit}
+        rivals[system] = {
+            "seconds": theirs["seconds"],
+            "ratio": ratio,
+            "limit": limit,
+            "met": None if limit is None else ratio <= limit,
+        }
     found = {"job": job.name, "deltaic": ours["seconds"], "rivals": rivals}
     show(found) if rivals else print(f"{job.name:24} {ours['seconds']:8.4f} s", flush=True)
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--changed", type=int, default=4_000_000)
     parser.add_argument("--pairs", type=int, default=5)
@@ -404,7 +443,11 @@ def main() -> None:
     parser.add_argument("--record", type=Path, help="file for the results as JSON")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    wanted = options.jobs.split(",") if options.jobs else [job.name for job in JOBS if options.files or job.name not in OF_LOGS]
+    wanted = (
+        options.jobs.split(",")
+        if options.jobs
+        else [job.name for job in JOBS if options.files or job.name not in OF_LOGS]
+    )
     if options.child:
         child(options.child[0], wanted, Path(options.child[1]))
         return

@@ -35,8 +35,11 @@ from _pairs import Job, data
 STATEMENTS = {
     "delete_ten": "DELETE FROM {table} WHERE id BETWEEN {first} AND {first} + 9",
     "update_ten": "UPDATE {table} SET value = value + 1 WHERE id BETWEEN {first} AND {first} + 9",
-    "merge_ten": "MERGE INTO {table} t USING (SELECT id + {first} AS id, 0.5D AS value FROM range(-5, 5)) s ON t.id = s.id "
-    "WHEN MATCHED THEN UPDATE SET value = s.value WHEN NOT MATCHED THEN INSERT (id, value) VALUES (s.id, s.value)",
+    "merge_ten": (
+        "MERGE INTO {table} t USING (SELECT id + {first} AS id, 0.5D AS value FROM range(-5, 5)) s ON t.id ="
+        " s.id WHEN MATCHED THEN UPDATE SET value = s.value WHEN NOT MATCHED THEN INSERT (id, value) VALUES"
+        " (s.id, s.value)"
+    ),
 }
 MERGE_BATCH = (
     "MERGE INTO {table} t USING batch s ON t.id = s.id WHEN MATCHED THEN UPDATE SET value = s.value "
@@ -81,7 +84,10 @@ def batch_rows(large: int, number: int) -> Any:
     import pyarrow as pa
 
     half = BATCH_ROWS // 2
-    old, new = np.linspace(0, large - 1 - BATCHES, half).astype(np.int64) + number, np.arange(half) + large + number * half
+    old, new = (
+        np.linspace(0, large - 1 - BATCHES, half).astype(np.int64) + number,
+        np.arange(half) + large + number * half,
+    )
     rows = data(BATCH_ROWS).set_column(0, "id", pa.array(np.concatenate([old, new])))
     return rows.set_column(2, "value", pa.array(np.full(BATCH_ROWS, 0.5)))
 
@@ -144,7 +150,11 @@ def merged(spark: Any, root: Path, place: Path) -> dict[str, Any]:
                 batch.sparkSession.sql(MERGE_BATCH.format(table=table)).collect()
 
         frame = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(root / "batches"))
-        writer = frame.writeStream.foreachBatch(merge).option("checkpointLocation", f"{into}-checkpoint").trigger(availableNow=True)
+        writer = (
+            frame.writeStream.foreachBatch(merge)
+            .option("checkpointLocation", f"{into}-checkpoint")
+            .trigger(availableNow=True)
+        )
         start = time.perf_counter()
         writer.start().awaitTermination()
         seconds = time.perf_counter() - start
@@ -160,8 +170,14 @@ def streamed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
         into = place.with_name(f"{place.name}-{number}")
         for left in (into, Path(f"{into}-checkpoint")):  # of the pair before
             shutil.rmtree(left, ignore_errors=True)
-        frame = spark.readStream.format("delta").option("maxFilesPerTrigger", limit).load(str(root / "commits"))
-        writer = frame.writeStream.format("delta").option("checkpointLocation", f"{into}-checkpoint").trigger(availableNow=True)
+        frame = (
+            spark.readStream.format("delta").option("maxFilesPerTrigger", limit).load(str(root / "commits"))
+        )
+        writer = (
+            frame.writeStream.format("delta")
+            .option("checkpointLocation", f"{into}-checkpoint")
+            .trigger(availableNow=True)
+        )
         start = time.perf_counter()
         writer.start(str(into)).awaitTermination()
         seconds = time.perf_counter() - start
@@ -174,7 +190,9 @@ def followed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
     source, checkpoint = place.with_name(f"{place.name}-source"), place.with_name(f"{place.name}-checkpoint")
     for left in (source, checkpoint, place):  # of the pair before
         shutil.rmtree(left, ignore_errors=True)
-    shutil.copytree(root / "commits", source, copy_function=os.link, ignore=shutil.ignore_patterns("_delta_log"))
+    shutil.copytree(
+        root / "commits", source, copy_function=os.link, ignore=shutil.ignore_patterns("_delta_log")
+    )
     commits = sorted((root / "commits" / "_delta_log").glob("0*.json"))[: WARM_BATCHES + TIMED_BATCHES]
     (source / "_delta_log").mkdir()
     query, seconds = None, []
@@ -183,7 +201,11 @@ def followed(spark: Any, root: Path, place: Path) -> dict[str, Any]:
         os.link(commit, source / "_delta_log" / commit.name)
         if query is None:
             frame = spark.readStream.format("delta").load(str(source))
-            query = frame.writeStream.format("delta").option("checkpointLocation", str(checkpoint)).start(str(place))
+            query = (
+                frame.writeStream.format("delta")
+                .option("checkpointLocation", str(checkpoint))
+                .start(str(place))
+            )
         query.processAllAvailable()
         seconds.append(time.perf_counter() - start)
     assert query is not None
@@ -203,7 +225,9 @@ def child(system: str, names: list[str], root: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--large", type=int, default=4_000_000)
     parser.add_argument("--commits", type=int, default=200)
@@ -224,11 +248,23 @@ def main() -> None:
     if {"queries_by_path", "queries_by_name"} <= set(seconds):
         ratio = seconds["queries_by_name"] / seconds["queries_by_path"]
         rival = {"seconds": seconds["queries_by_path"], "ratio": ratio, "limit": NAMED, "met": ratio <= NAMED}
-        results.append({"job": "name_against_path", "deltaic": seconds["queries_by_name"], "rivals": {"by path": rival}})
+        results.append(
+            {"job": "name_against_path", "deltaic": seconds["queries_by_name"], "rivals": {"by path": rival}}
+        )
         jobs.show(results[-1])
-    sizes = f"--rows {options.rows} --large {options.large} --commits {options.commits} --pairs {options.pairs}"
+    sizes = (
+        f"--rows {options.rows} --large {options.large} --commits {options.commits} --pairs {options.pairs}"
+    )
     command = f"DELTA_SPARK_JARS=jars python benches/spark/statements.py {sizes}"
-    jobs.finish(options.record, options.rows, options.pairs, results, large=options.large, commits=options.commits, command=command)
+    jobs.finish(
+        options.record,
+        options.rows,
+        options.pairs,
+        results,
+        large=options.large,
+        commits=options.commits,
+        command=command,
+    )
 
 
 if __name__ == "__main__":

@@ -34,7 +34,9 @@ LIMIT = 1.05
 TABLES = ("customer", "lineitem", "nation", "orders", "part", "partsupp", "region", "supplier")
 SYSTEMS = ("deltaic", "parquet")
 MONTH = "l_month"
-JOINS = re.compile(r"\b(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin|BroadcastNestedLoopJoin|CartesianProduct)\b")
+JOINS = re.compile(
+    r"\b(BroadcastHashJoin|SortMergeJoin|ShuffledHashJoin|BroadcastNestedLoopJoin|CartesianProduct)\b"
+)
 TIMES = 1
 
 
@@ -48,7 +50,10 @@ def queries() -> dict[str, str]:
 
 
 def generate(folder: Path, scale: str) -> None:
-    subprocess.run([os.environ.get("TPCHGEN", "tpchgen-cli"), "parquet", "-s", scale, f"--output-dir={folder}"], check=True)
+    subprocess.run(
+        [os.environ.get("TPCHGEN", "tpchgen-cli"), "parquet", "-s", scale, f"--output-dir={folder}"],
+        check=True,
+    )
 
 
 def prepare(root: Path, data: Path) -> None:
@@ -60,9 +65,18 @@ def prepare(root: Path, data: Path) -> None:
     for name in TABLES:
         frame, by = spark.read.parquet(str(data / f"{name}.parquet")), None
         if name == "lineitem":
-            frame, by = frame.selectExpr("*", f"date_format(l_shipdate, 'yyyy-MM') AS {MONTH}").repartition(MONTH), [MONTH]
+            frame, by = (
+                frame.selectExpr("*", f"date_format(l_shipdate, 'yyyy-MM') AS {MONTH}").repartition(MONTH),
+                [MONTH],
+            )
         deltaic.spark.write(frame, root / "delta" / name, partition_by=by)
-        for file in deltaic.DeltaTable(root / "delta" / name).files().to_arrow().select(["location", "partition_values"]).to_pylist():
+        for file in (
+            deltaic.DeltaTable(root / "delta" / name)
+            .files()
+            .to_arrow()
+            .select(["location", "partition_values"])
+            .to_pylist()
+        ):
             folder = root / "parquet" / name
             if by is not None:
                 folder = folder / f"{MONTH}={file['partition_values'][MONTH]}"
@@ -100,7 +114,11 @@ def child(system: str, root: Path, wanted: list[str]) -> None:
             rows = frame.collect()
             seconds = time.perf_counter() - start
             final = frame._jdf.queryExecution().executedPlan().toString().partition("== Initial Plan ==")[0]
-            answer = {"seconds": seconds, "rows": [[str(value) for value in row] for row in rows], "joins": sorted(JOINS.findall(final))}
+            answer = {
+                "seconds": seconds,
+                "rows": [[str(value) for value in row] for row in rows],
+                "joins": sorted(JOINS.findall(final)),
+            }
             if number < 2 or seconds < answers[name]["seconds"]:
                 answers[name] = {"query": name, **answer}
     for answer in answers.values():
@@ -113,7 +131,9 @@ def child(system: str, root: Path, wanted: list[str]) -> None:
 
 def turn(system: str, root: Path, wanted: list[str]) -> dict[str, dict[str, Any]]:
     command = [sys.executable, __file__, "--child", system, str(root), "--queries", ",".join(wanted)]
-    finished = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYSPARK_PYTHON": sys.executable})
+    finished = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "PYSPARK_PYTHON": sys.executable}
+    )
     if finished.returncode:
         raise SystemExit(f"{system} failed:\n{finished.stderr[-5000:]}")
     found = [json.loads(line[7:]) for line in finished.stdout.splitlines() if line.startswith("RESULT ")]
@@ -135,19 +155,30 @@ def compare(root: Path, wanted: list[str], pairs: int) -> list[dict[str, Any]]:
 
 def row(name: str, ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
     if ours["rows"] != theirs["rows"]:
-        raise SystemExit(f"{name}: other rows than those of raw Parquet:\n{ours['rows'][:3]}\n{theirs['rows'][:3]}")
+        raise SystemExit(
+            f"{name}: other rows than those of raw Parquet:\n{ours['rows'][:3]}\n{theirs['rows'][:3]}"
+        )
     ratio = ours["seconds"] / theirs["seconds"]
     other = "" if ours["joins"] == theirs["joins"] else f"  joins {ours['joins']} | {theirs['joins']}"
     print(
-        f"{name:4} {len(ours['rows']):6} rows {ours['seconds']:8.3f} s | parquet {theirs['seconds']:8.3f} s | {ratio:5.2f} x{other}",
+        f"{name:4} {len(ours['rows']):6} rows {ours['seconds']:8.3f} s | parquet {theirs['seconds']:8.3f} s |"
+        f" {ratio:5.2f} x{other}",
         flush=True,
     )
     rivals = {"parquet": {"seconds": theirs["seconds"], "ratio": ratio, "limit": None, "met": None}}
-    return {"job": name, "deltaic": ours["seconds"], "rivals": rivals, "rows": len(ours["rows"]), "same_joins": not other}
+    return {
+        "job": name,
+        "deltaic": ours["seconds"],
+        "rivals": rivals,
+        "rows": len(ours["rows"]),
+        "same_joins": not other,
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--scale", default="1")
     parser.add_argument("--pairs", type=int, default=3)
     parser.add_argument("--queries", default=",".join(queries()), help="comma-separated")
@@ -165,8 +196,14 @@ def main() -> None:
             generate(root / "data", options.scale)
         prepare(root, options.data or root / "data")
         results = compare(root, wanted, options.pairs)
-    mean = math.exp(sum(math.log(found["deltaic"] / found["rivals"]["parquet"]["seconds"]) for found in results) / len(results))
-    print(f"geometric mean of {len(results)}: {mean:.3f} x, limit {LIMIT} {'met' if mean <= LIMIT else 'MISSED'}")
+    mean = math.exp(
+        sum(math.log(found["deltaic"] / found["rivals"]["parquet"]["seconds"]) for found in results)
+        / len(results)
+    )
+    print(
+        f"geometric mean of {len(results)}: {mean:.3f} x, limit {LIMIT}"
+        f" {'met' if mean <= LIMIT else 'MISSED'}"
+    )
     if options.record:
         write_record(options, results, mean)
     if mean > LIMIT:

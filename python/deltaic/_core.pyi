@@ -36,14 +36,16 @@ class TableSchema:
         (delta.columnMapping.mode).
     """
 
-    def __new__(cls, schema: str, partition_columns: Sequence[str] = (), column_mapping: str = "none") -> TableSchema: ...
+    def __new__(cls, schema: str, partition_columns: Sequence[str] = (),
+                column_mapping: str = "none") -> TableSchema: ...
     @property
     def json(self) -> str: ...
     @property
     def partition_columns(self) -> list[str]: ...
     @property
     def column_mapping(self) -> Literal["none", "name", "id"]: ...
-    def to_arrow(self, columns: Sequence[str] | None = None, *, encoded: Sequence[str] = (), views: Sequence[str] = ()) -> pa.Schema:
+    def to_arrow(self, columns: Sequence[str] | None = None, *, encoded: Sequence[str] = (),
+                 views: Sequence[str] = ()) -> pa.Schema:
         """Returns the logical Arrow schema. Metadata of Delta fields becomes metadata of Arrow fields (values
         as text).
         `encoded`, `views`: columns with the types that `read` gives them."""
@@ -53,7 +55,8 @@ class TableSchema:
         have no statistics.
         `ids`: field ids of these columns in new Parquet files."""
 
-def keep_freed_memory(milliseconds: int) -> None: ...  # before the system gets it back; MIMALLOC_PURGE_DELAY of the user wins
+def keep_freed_memory(milliseconds: int) -> None: ...  # before the system gets it back;
+                                                       # MIMALLOC_PURGE_DELAY of the user wins
 def schema_from_arrow(schema: Any) -> str:
     """Returns the JSON of the Delta schema (a struct) for an Arrow schema."""
 
@@ -69,7 +72,8 @@ class LogStore(Protocol):
     A missing object is a FileNotFoundError. Every other exception reaches the caller unchanged.
     """
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterable[tuple[str, int, int]]:
+    def list_from(self, prefix: str, start_after: str | None, recursive: bool,
+                  /) -> Iterable[tuple[str, int, int]]:
         """Returns (path, size, modification time in ms) of the objects in the folder `prefix` whose names
         sort after `start_after`, in any order."""
     def head(self, path: str, /) -> tuple[int, int] | None:
@@ -135,7 +139,8 @@ class Store:
     def entries(self, prefix: str, start_after: str | None = None) -> list[tuple[str, int, int]]:
         """Returns (path, size, modification time in ms) of the objects in one folder, like `list_from`. It
         imports nothing, which makes it fast for folders with few objects."""
-    def first_look(self, path: str, folder: str, most: int) -> tuple[bytes | None, list[tuple[str, int, int]] | None] | None:
+    def first_look(self, path: str, folder: str,
+                   most: int) -> tuple[bytes | None, list[tuple[str, int, int]] | None] | None:
         """Lists the folder (`entries(folder)`); if it has more than 250 entries, they are None, and the
         first result is the bytes of the file, which is requested meanwhile if the listing is not answered
         within 10 ms. The file is None if it is missing, unreadable or larger than `most` bytes. The whole
@@ -212,7 +217,8 @@ def read_commit_info(store: Store, path: str) -> str | None:
 def read_commit_infos(store: Store, paths: Sequence[str]) -> list[str | None]:
     """Like `read_commit_info`, for several commits, which are read on several threads."""
 
-def commit_body(actions: Sequence[str], adds: Any | None = None, removes: Any | None = None, cdc: Any | None = None) -> bytes:
+def commit_body(actions: Sequence[str], adds: Any | None = None, removes: Any | None = None,
+                cdc: Any | None = None) -> bytes:
     """Returns a commit as lines of JSON: `actions` (each a JSON object on one line, commitInfo first), then
     the removes, then the adds. Raises ProtocolError if a path is added twice or removed twice."""
 
@@ -262,7 +268,8 @@ class Snapshot:
     """
 
     @staticmethod
-    def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]], *, eager_limit: int | None = None,
+    def load(store: Store, version: int, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]], *,
+             eager_limit: int | None = None,
              again: Callable[[int, bool], Snapshot] | None = None) -> Snapshot:
         """Loads a version.
 
@@ -318,16 +325,20 @@ class Snapshot:
     def deleted_records(self) -> tuple[int, int, list[int]]:
         """Number of deleted rows, number of files with a vector, and a histogram of all files by the number
         of their deleted rows: 0, 1-9, 10-99, ... (ten bins)."""
-    def files(self, schema: TableSchema, predicate: Predicate | None = None, *, skipping: bool = True) -> FileSelection:
+    def files(self, schema: TableSchema, predicate: Predicate | None = None, *,
+              skipping: bool = True) -> FileSelection:
         """Returns the live files that may contain a matching row, ordered by path. `skipping=False`: only
         partition values leave files out, not statistics."""
-    def listing(self, schema: TableSchema, predicate: Predicate | None = None, *, statistics_columns: Sequence[str] | None = None,
-                store: Store | None = None, deleted_rows: bool = False) -> Batches:
+    def listing(self, schema: TableSchema, predicate: Predicate | None = None, *,
+                statistics_columns: Sequence[str] | None = None, store: Store | None = None,
+                deleted_rows: bool = False) -> Batches:
         """Returns the rows of `DeltaTable.files()`, with typed columns."""
     def tombstones(self, min_deletion_timestamp: int | None = None) -> pa.Table: ...
-    def write_checkpoint(self, store: Store, path: str, *, min_deletion_timestamp: int, min_transaction_timestamp: int | None = None,
-                         stats_as_json: bool = True, stats_as_struct: bool = True, schema: TableSchema | None = None,
-                         overwrite: bool = True, second_form: tuple[str, int] | None = None) -> dict[str, Any]:
+    def write_checkpoint(self, store: Store, path: str, *, min_deletion_timestamp: int,
+                         min_transaction_timestamp: int | None = None, stats_as_json: bool = True,
+                         stats_as_struct: bool = True, schema: TableSchema | None = None,
+                         overwrite: bool = True,
+                         second_form: tuple[str, int] | None = None) -> dict[str, Any]:
         """Writes a checkpoint, atomically. Returns size (number of actions), size_in_bytes (of all its
         files), num_of_add_files, top_size_in_bytes (of `path` itself), sidecars (JSON of the actions),
         kept_sidecars (how many of them existed before), schema (JSON of the checkpoint's columns, or
@@ -358,7 +369,8 @@ class FileSelection:
     @property
     def skipped_by_statistics(self) -> int: ...
 
-def read_definition(store: Store, checkpoint: Sequence[str], commits: Sequence[tuple[int, str]]) -> tuple[str | None, str | None]:
+def read_definition(store: Store, checkpoint: Sequence[str],
+                    commits: Sequence[tuple[int, str]]) -> tuple[str | None, str | None]:
     """Returns the JSON of the newest protocol and metaData of a version, without reading file actions. The
     arguments are those of `Snapshot.load`."""
 
@@ -374,7 +386,8 @@ def checkpoint_sidecars(store: Store, parts: Sequence[str]) -> list[str]:
 def overlapping_paths(left: Any, right: Any) -> list[str]:
     """Returns the paths that both tables of actions contain (at most 10), compared decoded."""
 
-def filter_adds(adds: Any, schema: TableSchema, predicate: Predicate | None, *, partitions_only: bool = False) -> pa.Table:
+def filter_adds(adds: Any, schema: TableSchema, predicate: Predicate | None, *,
+                partitions_only: bool = False) -> pa.Table:
     """Returns those of `adds` that may contain a matching row."""
 
 def files_that_may_match(files: Any, predicate: Predicate) -> pa.Table:
@@ -433,9 +446,11 @@ class Predicate:
 
 # --- data_file.rs -------------------------------------------------------------------------------------------
 
-def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str], predicate: Predicate | None = None, *,
+def read(store: Store, schema: TableSchema, files: Any, columns: Sequence[str],
+         predicate: Predicate | None = None, *,
          row_ids: bool = False, constants: Sequence[str] = (), row_tracking: tuple[str, str] | None = None,
-         threads: int | None = None, batch_size: int = 65536, limit: int | None = None, memory_limit: int | None = None, pruning: bool = True,
+         threads: int | None = None, batch_size: int = 65536, limit: int | None = None,
+         memory_limit: int | None = None, pruning: bool = True,
          encoded: Sequence[str] = (), views: Sequence[str] = ()) -> ReadStream:
     """Reads the logical rows of `files`, without deleted rows, in the order of the files and of the rows in
     them.
@@ -464,7 +479,8 @@ def dictionary_columns(store: Store, schema: TableSchema, files: Any, columns: S
     """Returns those of the string `columns` whose values are all dictionary-encoded in the largest of
     `files`. Reads the footer of that file."""
 
-def plain_files(store: Store, schema: TableSchema, files: Any, columns: Sequence[str]) -> tuple[list[str], list[str], int, bool] | None:
+def plain_files(store: Store, schema: TableSchema, files: Any,
+                columns: Sequence[str]) -> tuple[list[str], list[str], int, bool] | None:
     """Tells if other Parquet readers read local data files like `read`: all rows are live, and each file has
     each column, in the table's own type, under one name. Returns None if not. Otherwise returns the
     absolute path of each file, the name of each column in the files, the number of bytes that
@@ -494,7 +510,8 @@ class ReadStream:
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
-def conform(data: Any, schema: TableSchema, *, casting: Literal["strict", "try"] = "strict", unique_keys: bool = False) -> ReadStream:
+def conform(data: Any, schema: TableSchema, *, casting: Literal["strict", "try"] = "strict",
+            unique_keys: bool = False) -> ReadStream:
     """Returns a stream of data with the table's logical columns: matched by name without case, in the table's
     order, cast if no value changes; a missing column is null. Raises SchemaMismatchError with column,
     value and types; with `unique_keys` also for the first map with a repeated key."""
@@ -521,7 +538,8 @@ def write(store: Store, schema: TableSchema, data: Any, options: str = "{}") -> 
         thread pool, for tests)
     """
 
-def file_statistics(store: Store, schema: TableSchema, files: Any, options: str = "{}", *, tight: bool = False) -> pa.Table:
+def file_statistics(store: Store, schema: TableSchema, files: Any, options: str = "{}", *,
+                    tight: bool = False) -> pa.Table:
     """Returns these `add` rows with statistics from the footers; with `tight` from the live rows, which are
     read. Rows without `size` get it. Raises SchemaMismatchError if the columns of a file do not fit."""
 
@@ -538,7 +556,8 @@ def hand_over(store: Store, schema: TableSchema, files: Any, *, bits: bool = Fal
     (binary: 64-bit words, little-endian) or, unless `bits` is True, as __deltaic_roaring (binary: one 32-bit
     bitmap) if that is much smaller, and the partition columns, typed, under their physical names."""
 
-def adopt(store: Store, schema: TableSchema, folder: str, options: str = "{}", *, footers: bool = True) -> pa.Table:
+def adopt(store: Store, schema: TableSchema, folder: str, options: str = "{}", *,
+          footers: bool = True) -> pa.Table:
     """Returns `add` actions for the files that Spark has just written below `folder`, with statistics from
     their footers unless `footers` is False. `folder` has a level `name=value` for each partition column,
     escaped as in Hive (a timestamp with a zone as microseconds since 1970). Names that begin with `_` or
@@ -553,7 +572,8 @@ class Survey:
         named `name=value`, False if they are named by values alone.
     `progress`: called regularly, on any thread, with the number of footers read."""
 
-    def __new__(cls, store: Store, files: Any, *, hive: bool = True, progress: Callable[[int], object] | None = None) -> Survey: ...
+    def __new__(cls, store: Store, files: Any, *, hive: bool = True,
+                progress: Callable[[int], object] | None = None) -> Survey: ...
     @property
     def schemas(self) -> list[tuple[str, str]]:
         """JSON of the Delta schemas of the files, each with the first file that has it."""
@@ -630,9 +650,11 @@ def rows_deleted(vectors: Any, rows: Any) -> pa.Array:
     """Returns a boolean for each row index (Arrow integers): True if it is in the vector beside it (Arrow
     binary, portable format). Without a vector it is false, without an index null."""
 def crc32(data: bytes) -> int: ...
-def set_vector_limit(size: int) -> int: ...    # bytes that one vector may have (67108864), for the process; returns the limit before
-def read_deletion_vector(store: Store, storage_type: str, path_or_inline: str, offset: int | None, size_in_bytes: int,
-                         cardinality: int, num_records: int | None = None) -> DeletionVector:
+def set_vector_limit(size: int) -> int: ...    # bytes that one vector may have (67108864), for the
+                                               # process; returns the limit before
+def read_deletion_vector(store: Store, storage_type: str, path_or_inline: str, offset: int | None,
+                         size_in_bytes: int, cardinality: int,
+                         num_records: int | None = None) -> DeletionVector:
     """Fetches only the bytes of this vector, and checks its size, CRC-32 and cardinality, and that no row is
     `num_records` or larger, if that is given."""
 
@@ -658,8 +680,8 @@ class RowIds:
         """Returns the rows of `files` whose ordinal (the position, or `__deltaic_file`) has rows here, with
         the columns `selection`, `keep_selected` and `__deltaic_file`."""
 
-def mark_deleted(store: Store, files: Any, rows: RowIds, *, deletion_timestamp: int, inline: bool = False, prefix_length: int = 0,
-                 target_size: int = 2097152) -> MarkedFiles:
+def mark_deleted(store: Store, files: Any, rows: RowIds, *, deletion_timestamp: int, inline: bool = False,
+                 prefix_length: int = 0, target_size: int = 2097152) -> MarkedFiles:
     """Adds `rows` to the vectors of `files` (add rows), and writes the vectors, several to one file. Reads
     the footer of a file without numRecords. A row that is deleted already counts once. The files of
     vectors are not durable yet; the commit makes them durable (`Store.put_if_absent(after=)`)."""
@@ -667,7 +689,8 @@ def mark_deleted(store: Store, files: Any, rows: RowIds, *, deletion_timestamp: 
 @final
 class MarkedFiles:
     @property
-    def adds(self) -> pa.Table: ...               # with merged vectors, tightBounds=false; none for a file with no row left
+    def adds(self) -> pa.Table: ...               # with merged vectors, tightBounds=false; none for a file
+                                                  # with no row left
     @property
     def removes(self) -> pa.Table: ...
     @property
@@ -682,7 +705,8 @@ class RebasedRows:
     """The rows of a command after another commit."""
 
     @property
-    def files(self) -> pa.Table: ...              # the files that still have some of them, as add rows with `__deltaic_file`
+    def files(self) -> pa.Table: ...              # the files that still have some of them, as add rows with
+                                                  # `__deltaic_file`
     @property
     def rows(self) -> RowIds: ...
     @property
@@ -710,7 +734,8 @@ def evaluate_kernel(arguments: Sequence[Any]) -> pa.Array:
 
 # --- iceberg.rs ---------------------------------------------------------------------------------------------
 
-def iceberg_manifest(adds: Any, schema: TableSchema, options: str, former: Sequence[bytes], gone: Sequence[str]) -> tuple[bytes, str]:
+def iceberg_manifest(adds: Any, schema: TableSchema, options: str, former: Sequence[bytes],
+                     gone: Sequence[str]) -> tuple[bytes, str]:
     """Returns a manifest, and JSON of its contents: the numbers of files and rows that it adds, keeps and
     deletes, and `min_sequence_number`.
 
@@ -727,7 +752,8 @@ def read_iceberg_manifest_list(data: bytes) -> str:
 
 # --- matching.rs --------------------------------------------------------------------------------------------
 
-def join(left: Any, right: Any, keys: Sequence[tuple[str, str]], *, most: int, keep_right: bool = False) -> pa.Table | None:
+def join(left: Any, right: Any, keys: Sequence[tuple[str, str]], *, most: int,
+         keep_right: bool = False) -> pa.Table | None:
     """Returns the pairs of rows with equal keys: the columns of `left`, then those of `right`. None if there
     are more than `most` pairs.
 
@@ -744,7 +770,8 @@ class RangeBounds:
     weight."""
 
     @staticmethod
-    def sample(data: Any, columns: Sequence[str], *, ranges: int = 1000, sample_size: int = 100000, seed: int = 0) -> RangeBounds: ...
+    def sample(data: Any, columns: Sequence[str], *, ranges: int = 1000, sample_size: int = 100000,
+               seed: int = 0) -> RangeBounds: ...
     @staticmethod
     def of(columns: Sequence[str], boundaries: Sequence[Any]) -> RangeBounds:
         """Returns given boundaries: an array for each column."""
@@ -756,5 +783,6 @@ def curve_keys(data: Any, bounds: RangeBounds, curve: Literal["zorder", "hilbert
     else binary, in the order of its bytes."""
 
 def range_ids(values: Any, bounds: Any) -> pa.Array: ...          # null -> 0
-def interleave_bits(columns: Sequence[Any]) -> pa.Array: ...      # int32 arrays -> binary, 4 bytes a column, most significant first
+def interleave_bits(columns: Sequence[Any]) -> pa.Array: ...      # int32 arrays -> binary, 4 bytes a column,
+                                                                  # most significant first
 def hilbert_index(columns: Sequence[Any], bits: int) -> pa.Array: ...  # int32 arrays -> binary

@@ -15,7 +15,18 @@ from typing import Any
 from deltaic import _core, memory
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
 
-_UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12, "kib": 2**10, "mib": 2**20, "gib": 2**30, "tib": 2**40}
+_UNITS = {
+    "": 1,
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "tb": 10**12,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+    "tib": 2**40,
+}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]*)\s*")
 
 # What a new table has unless the user says otherwise.
@@ -124,7 +135,9 @@ class Setting:
         _context.set((*(layer for layer in _context.get() if layer is not self._layer), self._layer))
         return current()
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         layers = _context.get()
         if self._layer in layers:
             _context.set(layers[: layers.index(self._layer)])
@@ -210,10 +223,14 @@ def configure(
     ...     berlin = deltaic.sql("SELECT hour(TIMESTAMP '2026-01-31T12:00:00Z') AS h").to_pylist()
     """
     if limits is not None:
-        raise UnsupportedFeatureError("configure(limits=) is not supported by this release", found=repr(limits), expected="None")
+        raise UnsupportedFeatureError(
+            "configure(limits=) is not supported by this release", found=repr(limits), expected="None"
+        )
     changes = {
         "memory_limit": None if memory_limit is None else parse_size(memory_limit, "memory_limit"),
-        "temp_directory": None if temp_directory is None else os.path.abspath(_place(temp_directory, "temp_directory")),
+        "temp_directory": None
+        if temp_directory is None
+        else os.path.abspath(_place(temp_directory, "temp_directory")),
         "temp_limit": None if temp_limit is None else parse_size(temp_limit, "temp_limit"),
         "threads": _threads(threads),
         "default_properties": _properties(default_properties),
@@ -240,7 +257,9 @@ def parse_size(value: int | str, name: str = "size") -> int:
     elif isinstance(value, int) and not isinstance(value, bool):
         size = value
     else:
-        raise InvalidArgumentError(f"{name}: not a size", found=repr(value), expected="bytes, or text like '4GB' or '512MiB'")
+        raise InvalidArgumentError(
+            f"{name}: not a size", found=repr(value), expected="bytes, or text like '4GB' or '512MiB'"
+        )
     if size < 1:
         raise InvalidArgumentError(f"{name}: not a size", found=repr(value), expected="at least 1 byte")
     return size
@@ -253,8 +272,12 @@ def _threads(value: int | None) -> int | None:
 
 
 def _interval(value: int | None) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0 or value == 1):
-        raise InvalidArgumentError("invalid log_compaction_interval", found=repr(value), expected="a number of commits >= 2, or 0")
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int) or value < 0 or value == 1
+    ):
+        raise InvalidArgumentError(
+            "invalid log_compaction_interval", found=repr(value), expected="a number of commits >= 2, or 0"
+        )
     return value
 
 
@@ -266,7 +289,9 @@ def _flag(value: bool | None, name: str) -> bool | None:
 
 def _function(value: Callable[[str], Any] | None, name: str) -> Callable[[str], Any] | None:
     if value is not None and not callable(value):
-        raise InvalidTypeError(f"{name} is not a function", found=type(value).__name__, expected="a callable that takes a URL")
+        raise InvalidTypeError(
+            f"{name} is not a function", found=type(value).__name__, expected="a callable that takes a URL"
+        )
     return value
 
 
@@ -278,7 +303,9 @@ def checked_time_zone(value: str | None) -> str | None:
     try:
         ZoneInfo(value)
     except Exception as error:  # ZoneInfo raises several kinds for what is no zone
-        raise InvalidArgumentError("unknown time zone", found=repr(value), expected="an IANA name, like 'Europe/Berlin'") from error
+        raise InvalidArgumentError(
+            "unknown time zone", found=repr(value), expected="an IANA name, like 'Europe/Berlin'"
+        ) from error
     return value
 
 
@@ -286,7 +313,9 @@ def _roots(value: Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...] | 
     if value is None:
         return None
     if isinstance(value, (str, os.PathLike)):
-        raise InvalidTypeError("allowed_roots has the wrong type", found=repr(value), expected="a list of locations")
+        raise InvalidTypeError(
+            "allowed_roots has the wrong type", found=repr(value), expected="a list of locations"
+        )
     check_instance(value, Sequence, "allowed_roots", "a list of locations")
     roots = [_place(root, "allowed_roots") for root in value]
     return tuple(root if "://" in root else os.path.abspath(root) for root in roots)
@@ -312,7 +341,9 @@ def _log_stores(value: Mapping[str, Callable[[str, Mapping[str, str]], Any]] | N
     for scheme, factory in value.items():
         check_instance(scheme, str, "log_stores", "URL schemes")
         if not callable(factory):
-            raise InvalidTypeError(f"log_stores[{scheme!r}] is not a function", found=repr(factory)[:80], expected="a callable")
+            raise InvalidTypeError(
+                f"log_stores[{scheme!r}] is not a function", found=repr(factory)[:80], expected="a callable"
+            )
     return dict(value)
 
 

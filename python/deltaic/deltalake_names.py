@@ -115,7 +115,9 @@ ALTER = {
 }
 
 
-def unknown(name: str, owner: str, names: dict[str, str], more: dict[str, str] | None = None) -> AttributeError:
+def unknown(
+    name: str, owner: str, names: dict[str, str], more: dict[str, str] | None = None
+) -> AttributeError:
     """The error for an attribute that `owner` does not have: `names` are deltalake's, `more` those of
     others."""
     hint = f"; deltalake's {name} is {names[name]} here" if name in names else ""
@@ -147,7 +149,11 @@ def renamed(**names: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
             for name in kwargs:
                 if name in names:
-                    raise InvalidTypeError(f"{function.__name__}() has no argument {name!r}", found=f"{name}=", expected=f"{names[name]}=")
+                    raise InvalidTypeError(
+                        f"{function.__name__}() has no argument {name!r}",
+                        found=f"{name}=",
+                        expected=f"{names[name]}=",
+                    )
             return function(*args, **kwargs)
 
         return call

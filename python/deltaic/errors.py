@@ -21,7 +21,9 @@ class DeltaError(Exception):
 
     values: Mapping[str, object] = MappingProxyType({})
 
-    def __init__(self, message: str, *, where: str | None = None, found: object = None, expected: object = None) -> None:
+    def __init__(
+        self, message: str, *, where: str | None = None, found: object = None, expected: object = None
+    ) -> None:
         self.message = message
         self.where = where
         self.found = found
@@ -42,7 +44,9 @@ class DeltaError(Exception):
         """Returns the error with a larger place before `where`: of a field, the line of the log that contains
         it."""
         where = f"{place}, {self.where}" if self.where else place
-        return type(self)(self.message, where=where, found=self.found, expected=self.expected).with_values(**self.values)
+        return type(self)(self.message, where=where, found=self.found, expected=self.expected).with_values(
+            **self.values
+        )
 
     def with_values(self: _E, **values: object) -> _E:
         """Adds `values` to the error, and returns it."""
@@ -64,7 +68,10 @@ def items_of(values: Iterable[T], name: str) -> tuple[T, ...]:
     before, so that a repeated call would do something else than the first one."""
     items = tuple(values)
     if not items and isinstance(values, Iterator):
-        raise InvalidArgumentError(f"{name}: the iterator gives nothing, or has been read before", expected="a list, which may be empty")
+        raise InvalidArgumentError(
+            f"{name}: the iterator gives nothing, or has been read before",
+            expected="a list, which may be empty",
+        )
     return items
 
 

@@ -111,7 +111,10 @@ def machine_memory(root: str = "/") -> int:
         pass
     if sys.platform == "win32" and (found := _windows_memory()):
         return found
-    logger.warning("the system does not say how much memory it has: 4 GiB are assumed; configure(memory_limit=) sets the limit itself")
+    logger.warning(
+        "the system does not say how much memory it has: 4 GiB are assumed; configure(memory_limit=) sets the"
+        " limit itself"
+    )
     return ASSUMED
 
 
@@ -122,11 +125,23 @@ def _windows_memory() -> int | None:
         _fields_ = (
             ("length", ctypes.c_uint32),
             ("load", ctypes.c_uint32),
-            *((name, ctypes.c_uint64) for name in ("total", "free", "page_total", "page_free", "virtual", "virtual_free", "extended")),
+            *(
+                (name, ctypes.c_uint64)
+                for name in (
+                    "total",
+                    "free",
+                    "page_total",
+                    "page_free",
+                    "virtual",
+                    "virtual_free",
+                    "extended",
+                )
+            ),
         )
 
     status = Status(length=ctypes.sizeof(Status))
-    answered = getattr(ctypes, "windll").kernel32.GlobalMemoryStatusEx(ctypes.byref(status))  # noqa: B009  # not on other systems
+    windll = getattr(ctypes, "windll")  # noqa: B009  # not on other systems
+    answered = windll.kernel32.GlobalMemoryStatusEx(ctypes.byref(status))
     return int(status.total) if answered else None
 
 
@@ -138,7 +153,12 @@ def container_limit(root: str = "/") -> int | None:
     `memory.high` of the second. A limit of a group holds for the groups in it, so all groups from that of the
     process up to the mounted one count. `root`: the folder that stands for "/", for tests.
     """
-    found = [limit for folder, names in _groups(root) for name in names for limit in _limits(os.path.join(folder, name))]
+    found = [
+        limit
+        for folder, names in _groups(root)
+        for name in names
+        for limit in _limits(os.path.join(folder, name))
+    ]
     return min(found, default=None)
 
 

@@ -30,7 +30,14 @@ RESERVED_INFO = frozenset(
 )
 
 _CODECS = ("snappy", "gzip", "brotli", "zstd", "lz4_raw", "uncompressed")
-_ENCODINGS = ("plain", "rle", "delta_binary_packed", "delta_length_byte_array", "delta_byte_array", "byte_stream_split")
+_ENCODINGS = (
+    "plain",
+    "rle",
+    "delta_binary_packed",
+    "delta_length_byte_array",
+    "delta_byte_array",
+    "byte_stream_split",
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,24 +62,38 @@ class CommitOptions:
     def __post_init__(self) -> None:
         check_instance(self.user_metadata, (str, type(None)), "user_metadata", "text")
         check_instance(self.info, Mapping, "CommitOptions.info", "a mapping")
-        check_instance(self.transactions, Mapping, "CommitOptions.transactions", "a mapping of application ids to versions")
+        check_instance(
+            self.transactions,
+            Mapping,
+            "CommitOptions.transactions",
+            "a mapping of application ids to versions",
+        )
         check_instance(self.checkpoint, bool, "checkpoint", "True or False")
         check_instance(self.clean_log, (bool, type(None)), "clean_log", "True, False or None")
         check_instance(self.max_retries, (int, type(None)), "max_retries", "a number >= 0, or None")
         if taken := sorted(RESERVED_INFO & set(self.info)):
-            raise InvalidArgumentError("CommitOptions.info: these keys of commitInfo are written by deltaic", found=", ".join(taken))
+            raise InvalidArgumentError(
+                "CommitOptions.info: these keys of commitInfo are written by deltaic", found=", ".join(taken)
+            )
         try:
             json.dumps(dict(self.info), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(f"CommitOptions.info: not JSON: {error}") from error
         for app_id, version in self.transactions.items():
             if not isinstance(app_id, str) or isinstance(version, bool) or not isinstance(version, int):
-                raise InvalidTypeError("CommitOptions.transactions must map strings to integers", found=f"{app_id!r}: {version!r}")
+                raise InvalidTypeError(
+                    "CommitOptions.transactions must map strings to integers",
+                    found=f"{app_id!r}: {version!r}",
+                )
         if self.isolation not in (None, *get_args(Isolation)):
             names = ", ".join(map(repr, get_args(Isolation)))
-            raise InvalidArgumentError("unknown isolation", found=repr(self.isolation), expected=f"{names} or None")
+            raise InvalidArgumentError(
+                "unknown isolation", found=repr(self.isolation), expected=f"{names} or None"
+            )
         if self.max_retries is not None and self.max_retries < 0:
-            raise InvalidArgumentError("invalid max_retries", found=repr(self.max_retries), expected="a number >= 0, or None")
+            raise InvalidArgumentError(
+                "invalid max_retries", found=repr(self.max_retries), expected="a number >= 0, or None"
+            )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,22 +110,36 @@ class ColumnOptions:
     def __post_init__(self) -> None:
         for name in ("dictionary", "bloom_filter"):
             check_instance(getattr(self, name), (bool, type(None)), name, "True, False or None")
-        check_instance(self.bloom_filter_fpp, (int, float, type(None)), "bloom_filter_fpp", "a number between 0 and 1")
+        check_instance(
+            self.bloom_filter_fpp, (int, float, type(None)), "bloom_filter_fpp", "a number between 0 and 1"
+        )
         check_instance(self.bloom_filter_ndv, (int, type(None)), "bloom_filter_ndv", "a number >= 1")
         if self.encoding is not None and self.encoding not in _ENCODINGS:
-            raise InvalidArgumentError("unknown Parquet encoding", found=repr(self.encoding), expected=", ".join(_ENCODINGS))
+            raise InvalidArgumentError(
+                "unknown Parquet encoding", found=repr(self.encoding), expected=", ".join(_ENCODINGS)
+            )
         if self.dictionary and self.encoding is not None:
-            raise InvalidArgumentError("dictionary=True and encoding cannot be combined", found=repr(self.encoding))
+            raise InvalidArgumentError(
+                "dictionary=True and encoding cannot be combined", found=repr(self.encoding)
+            )
         if self.statistics not in (None, "none", "chunk", "page"):
-            raise InvalidArgumentError("unknown statistics level", found=repr(self.statistics), expected="'none', 'chunk' or 'page'")
+            raise InvalidArgumentError(
+                "unknown statistics level", found=repr(self.statistics), expected="'none', 'chunk' or 'page'"
+            )
         if self.bloom_filter_fpp is not None and not 0 < self.bloom_filter_fpp < 1:
-            raise InvalidArgumentError("invalid bloom_filter_fpp", found=self.bloom_filter_fpp, expected="a number between 0 and 1")
+            raise InvalidArgumentError(
+                "invalid bloom_filter_fpp", found=self.bloom_filter_fpp, expected="a number between 0 and 1"
+            )
         if self.bloom_filter_ndv is not None and self.bloom_filter_ndv < 1:
-            raise InvalidArgumentError("invalid bloom_filter_ndv", found=self.bloom_filter_ndv, expected="a number >= 1")
+            raise InvalidArgumentError(
+                "invalid bloom_filter_ndv", found=self.bloom_filter_ndv, expected="a number >= 1"
+            )
 
     def to_core(self) -> dict[str, Any]:
         """Returns the options that are set, under the names that the writer takes."""
-        return {name: value for name in self.__dataclass_fields__ if (value := getattr(self, name)) is not None}
+        return {
+            name: value for name in self.__dataclass_fields__ if (value := getattr(self, name)) is not None
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,7 +174,9 @@ class ParquetOptions:
         for name in self._SIZES:
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InvalidArgumentError(f"invalid ParquetOptions.{name}", found=repr(value), expected="a number >= 1, or None")
+                raise InvalidArgumentError(
+                    f"invalid ParquetOptions.{name}", found=repr(value), expected="a number >= 1, or None"
+                )
         check_instance(self.compression, (str, type(None)), "compression", "text such as 'zstd(3)'")
         check_instance(self.default, ColumnOptions, "ParquetOptions.default", "ColumnOptions")
         check_instance(self.columns, Mapping, "ParquetOptions.columns", "a mapping of names to ColumnOptions")
@@ -147,11 +184,15 @@ class ParquetOptions:
             check_instance(name, str, "ParquetOptions.columns", "names of columns")
             check_instance(column, ColumnOptions, f"ParquetOptions.columns[{name!r}]", "ColumnOptions")
         if self.compression is not None and self.compression.split("(")[0].lower() not in _CODECS:
-            raise InvalidArgumentError("unknown compression", found=repr(self.compression), expected=", ".join(_CODECS))
+            raise InvalidArgumentError(
+                "unknown compression", found=repr(self.compression), expected=", ".join(_CODECS)
+            )
 
     def to_core(self) -> dict[str, Any]:
         """Returns the options that are set, as keys of `_core.write`'s options."""
-        options: dict[str, Any] = {core: value for name, core in self._SIZES.items() if (value := getattr(self, name)) is not None}
+        options: dict[str, Any] = {
+            core: value for name, core in self._SIZES.items() if (value := getattr(self, name)) is not None
+        }
         if self.compression is not None:
             options["compression"] = self.compression
         if default := self.default.to_core():

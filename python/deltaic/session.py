@@ -29,7 +29,11 @@ def engine_of(spark: Any | None, tables: TablesOf | None = None) -> Engine:
 
 def session_of(data: Any) -> Any | None:
     """Returns the session of a Spark DataFrame; None for any other data."""
-    return data.sparkSession if type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession") else None
+    return (
+        data.sparkSession
+        if type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "sparkSession")
+        else None
+    )
 
 
 def stores_of(spark: Any | None) -> AbstractContextManager[None]:
@@ -50,7 +54,9 @@ def commit_of(spark: Any | None, given: CommitOptions | None) -> CommitOptions |
     return commit_options(spark, given)
 
 
-def committing(spark: Any | None, given: CommitOptions | None) -> AbstractContextManager[CommitOptions | None]:
+def committing(
+    spark: Any | None, given: CommitOptions | None
+) -> AbstractContextManager[CommitOptions | None]:
     """Yields the options of the commit of a command that writes or changes rows, with those of its
     session."""
     if spark is None:

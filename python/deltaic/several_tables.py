@@ -62,7 +62,8 @@ class TableTransaction:
         locations = [table.location for table in tables]
         if not tables or len(set(locations)) < len(locations):
             raise InvalidArgumentError(
-                "deltaic.transaction needs at least one table, and each table only once", found=", ".join(locations) or "none"
+                "deltaic.transaction needs at least one table, and each table only once",
+                found=", ".join(locations) or "none",
             )
         check_instance(commit, (CommitOptions, type(None)), "commit", "CommitOptions")
         self._tables, self._commit = tables, commit
@@ -96,7 +97,11 @@ class TableTransaction:
         from deltaic.commands.write_job import Write
 
         if mode not in ("append", "overwrite", "overwrite_partitions"):
-            raise InvalidArgumentError("unknown mode of write in a transaction", found=repr(mode), expected="'append', 'overwrite', ...")
+            raise InvalidArgumentError(
+                "unknown mode of write in a transaction",
+                found=repr(mode),
+                expected="'append', 'overwrite', ...",
+            )
         job = Write(
             mode=mode,
             where=where,
@@ -109,7 +114,9 @@ class TableTransaction:
         with self._staging(table) as shown:
             run_write(shown, data, job)
 
-    def delete(self, table: DeltaTable, where: str | None = None, *, parquet: ParquetOptions | None = None) -> dict[str, int]:
+    def delete(
+        self, table: DeltaTable, where: str | None = None, *, parquet: ParquetOptions | None = None
+    ) -> dict[str, int]:
         """Stages the changes that `table.delete(where)` would commit. Returns its metrics, as far as they are
         known before the commit.
 
@@ -150,7 +157,8 @@ class TableTransaction:
         """Like `table.merge(source, on)`, for a table of the transaction: add clauses, then `execute()`,
         which stages the changes instead of committing them.
 
-        >>> t.merge(stock, delivered, "s.item = t.item").when_matched_update({"count": "t.count + s.count"}).execute()
+        >>> merge = t.merge(stock, delivered, "s.item = t.item")
+        >>> merge.when_matched_update({"count": "t.count + s.count"}).execute()
         """
         from deltaic.commands.merge import Merge
 
@@ -179,11 +187,15 @@ class TableTransaction:
         if not any(table is each for each in self._tables):
             location = getattr(table, "location", type(table).__name__)
             expected = ", ".join(each.location for each in self._tables)
-            raise InvalidArgumentError("the table is not one of the tables of deltaic.transaction", found=location, expected=expected)
+            raise InvalidArgumentError(
+                "the table is not one of the tables of deltaic.transaction", found=location, expected=expected
+            )
         snapshot = table._snapshot
         if self._is_changed(table):
             if table._spark is not None:
-                raise UnsupportedFeatureError("on Spark, a transaction can change each table only once", where=table.location)
+                raise UnsupportedFeatureError(
+                    "on Spark, a transaction can change each table only once", where=table.location
+                )
             snapshot = self._staged.shown(snapshot)
         with collecting(self._collect(table)):
             yield table if snapshot is table._snapshot else DeltaTable._of(snapshot, table._options)
@@ -205,7 +217,9 @@ class TableTransaction:
 
     def __enter__(self) -> TableTransaction:
         if self._staged is not None:
-            raise InvalidArgumentError("a transaction can be entered only once", expected="a new deltaic.transaction(...)")
+            raise InvalidArgumentError(
+                "a transaction can be entered only once", expected="a new deltaic.transaction(...)"
+            )
         with ExitStack() as running:
             for table in self._tables:
                 running.enter_context(giving_way.command(table._snapshot))
@@ -213,7 +227,9 @@ class TableTransaction:
         self._staged = SeveralTables()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
         staged = self._staged
         assert staged is not None
         with self._running:

@@ -54,7 +54,10 @@ class Token(NamedTuple):
 def tokens(text: str) -> list[Token]:
     """Returns the tokens of a text, with comments and without white space."""
     new = tuple.__new__  # in half the time of `Token(...)`
-    return [new(Token, (kind := match.lastgroup, match[kind], *match.span(kind))) for match in _TOKEN.finditer(text.rstrip())]  # type: ignore
+    return [
+        new(Token, (kind := match.lastgroup, match[kind], *match.span(kind)))  # type: ignore
+        for match in _TOKEN.finditer(text.rstrip())
+    ]
 
 
 def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:

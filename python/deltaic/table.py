@@ -17,7 +17,15 @@ from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.log import recent
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import locate, open_store, options_of, public_options
-from deltaic.session import commit_of, committing, engine_of, refresh_cached, session_of, stores_of, with_default_properties
+from deltaic.session import (
+    commit_of,
+    committing,
+    engine_of,
+    refresh_cached,
+    session_of,
+    stores_of,
+    with_default_properties,
+)
 from deltaic.transaction import giving_way
 from deltaic.worker import short_work
 
@@ -76,17 +84,25 @@ class DeltaTable(metaclass=ExplainedNames):
     ) -> None:
         _check_version(version)
         if spark is not None and not hasattr(spark, "createDataFrame"):
-            raise InvalidTypeError("spark has the wrong type", found=type(spark).__name__, expected="a SparkSession")
+            raise InvalidTypeError(
+                "spark has the wrong type", found=type(spark).__name__, expected="a SparkSession"
+            )
         self._spark = spark
         self._options = options_of(storage_options)
         if spark is None:
             store = open_store(path, self._options)
             is_newest = version is None and timestamp is None
-            self._snapshot = recent.load(store) if is_newest else Snapshot.load(store, version=version, timestamp=timestamp)
+            self._snapshot = (
+                recent.load(store)
+                if is_newest
+                else Snapshot.load(store, version=version, timestamp=timestamp)
+            )
         else:
             from deltaic.engine.spark.engine import engine_of
 
-            self._snapshot = engine_of(spark).recent_snapshots.open(spark, path, self._options, version, timestamp)
+            self._snapshot = engine_of(spark).recent_snapshots.open(
+                spark, path, self._options, version, timestamp
+            )
 
     @classmethod
     def _of(cls, snapshot: Snapshot, storage_options: Mapping[str, str], spark: Any = None) -> DeltaTable:
@@ -141,12 +157,16 @@ class DeltaTable(metaclass=ExplainedNames):
         Raises InvalidArgumentError (an unknown column or property, DDL that does not parse) and
         UnsupportedFeatureError.
 
-        >>> made = deltaic.DeltaTable.create("trips", "id long NOT NULL, day date, km double", partition_by="day")
+        >>> made = deltaic.DeltaTable.create(
+        ...     "trips", "id long NOT NULL, day date, km double", partition_by="day"
+        ... )
         """
         from deltaic.commands import create
 
         definition = create.TableOptions.of(partition_by, cluster_by, name, description, properties)
-        snapshot = create.create(open_store(path, storage_options), schema, mode=mode, wanted=definition, commit=commit)
+        snapshot = create.create(
+            open_store(path, storage_options), schema, mode=mode, wanted=definition, commit=commit
+        )
         return cls._of(snapshot, storage_options or {})
 
     @classmethod
@@ -367,7 +387,9 @@ class DeltaTable(metaclass=ExplainedNames):
         return engine_of(self._spark, partial(_read_by_query, self._options))
 
     @renamed(filters="where", filter="where", predicate="where", partitions="where")
-    def scan(self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None) -> Rows:
+    def scan(
+        self, columns: Sequence[str] | None = None, where: str | None = None, *, limit: int | None = None
+    ) -> Rows:
         """Returns the rows of this version as lazy `Rows`: they are read by `to_pandas()`, `to_arrow()`,
         `to_polars()`, ...
 
@@ -451,7 +473,14 @@ class DeltaTable(metaclass=ExplainedNames):
         from deltaic.rows import changes
 
         versions = Range(starting_version, ending_version, starting_timestamp, ending_timestamp)
-        return changes.changes(self._snapshot, self._engine, versions, columns=columns, where=where, allow_out_of_range=allow_out_of_range)
+        return changes.changes(
+            self._snapshot,
+            self._engine,
+            versions,
+            columns=columns,
+            where=where,
+            allow_out_of_range=allow_out_of_range,
+        )
 
     def tail(
         self,
@@ -514,9 +543,18 @@ class DeltaTable(metaclass=ExplainedNames):
 
     # --- changing rows
 
-    @renamed(predicate="where", writer_properties="parquet", commit_properties="commit", post_commithook_properties="commit")
+    @renamed(
+        predicate="where",
+        writer_properties="parquet",
+        commit_properties="commit",
+        post_commithook_properties="commit",
+    )
     def delete(
-        self, where: str | None = None, *, parquet: ParquetOptions | None = None, commit: CommitOptions | None = None
+        self,
+        where: str | None = None,
+        *,
+        parquet: ParquetOptions | None = None,
+        commit: CommitOptions | None = None,
     ) -> dict[str, int]:
         """Deletes the rows for which `where` is true, in one commit. Without `where`, deletes all rows.
 
@@ -541,7 +579,12 @@ class DeltaTable(metaclass=ExplainedNames):
         from deltaic.commands import delete
 
         with committing(self._spark, commit) as options:
-            return self._run("DELETE", lambda snapshot: delete.delete(snapshot, self._engine, where, parquet=parquet, commit=options))
+            return self._run(
+                "DELETE",
+                lambda snapshot: delete.delete(
+                    snapshot, self._engine, where, parquet=parquet, commit=options
+                ),
+            )
 
     @renamed(
         updates="set",
@@ -575,7 +618,8 @@ class DeltaTable(metaclass=ExplainedNames):
         unknown column), SchemaMismatchError (a type that does not fit), ConstraintViolationError,
         AppendOnlyError, conflicts with concurrent commits and CommitUnknownError.
 
-        >>> table.update({"delay": "delay + 1", "origin": deltaic.lit("EWR")}, where="id = 3")["num_updated_rows"]
+        >>> done = table.update({"delay": "delay + 1", "origin": deltaic.lit("EWR")}, where="id = 3")
+        >>> done["num_updated_rows"]
         1
         """
         from deltaic.commands import update
@@ -583,7 +627,9 @@ class DeltaTable(metaclass=ExplainedNames):
         with committing(self._spark, commit) as options:
             return self._run(
                 "UPDATE",
-                lambda snapshot: update.update(snapshot, self._engine, set, where, casting=casting, parquet=parquet, commit=options),
+                lambda snapshot: update.update(
+                    snapshot, self._engine, set, where, casting=casting, parquet=parquet, commit=options
+                ),
             )
 
     @renamed(
@@ -627,8 +673,8 @@ class DeltaTable(metaclass=ExplainedNames):
         Raises InvalidTypeError (`on`, `source`) and InvalidArgumentError (two equal aliases).
 
         >>> news = pa.table({"id": [1, 9], "origin": ["JFK", "LGA"], "delay": [7, 0]})
-        >>> merge = table.merge(news, "t.id = s.id").when_matched_update({"delay": "s.delay"}).when_not_matched_insert_all()
-        >>> done = merge.execute()
+        >>> merge = table.merge(news, "t.id = s.id").when_matched_update({"delay": "s.delay"})
+        >>> done = merge.when_not_matched_insert_all().execute()
         >>> done["num_target_rows_updated"], done["num_target_rows_inserted"]
         (1, 1)
         """
@@ -682,7 +728,8 @@ class DeltaTable(metaclass=ExplainedNames):
         twice, or does not exist), SchemaMismatchError, ConstraintViolationError, conflicts with concurrent
         commits and CommitUnknownError.
 
-        >>> pq.write_table(pa.table({"id": [7], "origin": ["LGA"], "delay": [3]}), f"{plain.location}/new.parquet")
+        >>> rows = pa.table({"id": [7], "origin": ["LGA"], "delay": [3]})
+        >>> pq.write_table(rows, f"{plain.location}/new.parquet")
         >>> plain.add_files(["new.parquet"])["num_files"]
         1
         """
@@ -692,7 +739,14 @@ class DeltaTable(metaclass=ExplainedNames):
         return self._run(
             "WRITE",
             lambda snapshot: add_files.add_files(
-                snapshot, self._engine, files, mode=mode, where=where, remove=remove, check_rows=check_rows, commit=options
+                snapshot,
+                self._engine,
+                files,
+                mode=mode,
+                where=where,
+                remove=remove,
+                check_rows=check_rows,
+                commit=options,
             ),
         )
 
@@ -725,7 +779,9 @@ class DeltaTable(metaclass=ExplainedNames):
         """
         from deltaic.commands.optimize import Optimize
 
-        return Optimize(lambda: self._snapshot, self._move, self._engine, lambda options: commit_of(self._spark, options))
+        return Optimize(
+            lambda: self._snapshot, self._move, self._engine, lambda options: commit_of(self._spark, options)
+        )
 
     @renamed(
         retention_hours="retention",
@@ -788,7 +844,9 @@ class DeltaTable(metaclass=ExplainedNames):
             self._snapshot = snapshot
         return Rows.of(gone)
 
-    @renamed(target="version", protocol_downgrade_allowed="allow_protocol_downgrade", commit_properties="commit")
+    @renamed(
+        target="version", protocol_downgrade_allowed="allow_protocol_downgrade", commit_properties="commit"
+    )
     def restore(
         self,
         version: int | None = None,
@@ -918,7 +976,9 @@ class DeltaTable(metaclass=ExplainedNames):
         with stores_of(self._spark), committing(self._spark, commit) as commit_options:
             store = open_store(target, options)
             source = clone.CloneSource.of(self._snapshot)
-            snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=commit_options)
+            snapshot, metrics = clone.clone(
+                source, store, shallow=shallow, replace=replace, properties=properties, commit=commit_options
+            )
         refresh_cached(self._spark, snapshot)
         return self._of(snapshot, options, self._spark), metrics
 
@@ -936,7 +996,9 @@ class DeltaTable(metaclass=ExplainedNames):
         from deltaic.log import manifests
 
         if mode != "symlink_format_manifest":
-            raise InvalidArgumentError("unknown mode of generate", found=repr(mode), expected="'symlink_format_manifest'")
+            raise InvalidArgumentError(
+                "unknown mode of generate", found=repr(mode), expected="'symlink_format_manifest'"
+            )
         manifests.generate(self._snapshot.refresh())
 
     def compact_log(self, starting_version: int, ending_version: int) -> None:
@@ -969,11 +1031,15 @@ class DeltaTable(metaclass=ExplainedNames):
         raise unknown(name, type(self).__name__, TABLE, TABLE_OF_FRAMES)
 
     def __getstate__(self) -> dict[str, Any]:
-        options = self._options if configuration.current().pickle_credentials else public_options(self._options)
+        options = (
+            self._options if configuration.current().pickle_credentials else public_options(self._options)
+        )
         return {"path": self.location, "version": self._snapshot.version, "storage_options": options}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        DeltaTable.__init__(self, state["path"], version=state["version"], storage_options=state["storage_options"])
+        DeltaTable.__init__(
+            self, state["path"], version=state["version"], storage_options=state["storage_options"]
+        )
 
     def __repr__(self) -> str:
         return f"DeltaTable({self.location!r}, version={self.version})"
@@ -1060,25 +1126,33 @@ def write(
     return run_write(table, data, job, storage_options)
 
 
-def run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None = None) -> DeltaTable:
+def run_write(
+    table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None = None
+) -> DeltaTable:
     """Runs `write` with a `Write` job. The session of a Spark DataFrame writes it."""
     is_remote = table._snapshot.store.is_remote if isinstance(table, DeltaTable) else "://" in locate(table)
     with nullcontext() if is_remote else short_work():
         return _run_write(table, data, job, storage_options)
 
 
-def _run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None) -> DeltaTable:
+def _run_write(
+    table: Path | DeltaTable, data: Any, job: Write, storage_options: Mapping[str, str] | None
+) -> DeltaTable:
     from deltaic.commands import create
     from deltaic.commands import write as writing
 
     if isinstance(table, DeltaTable):
         if storage_options is not None:
-            raise InvalidArgumentError("storage_options= requires a path, because a DeltaTable has its own options")
+            raise InvalidArgumentError(
+                "storage_options= requires a path, because a DeltaTable has its own options"
+            )
         spark = session_of(data) if table._spark is None else table._spark
         engine = engine_of(spark)
         with committing(spark, job.commit) as options:
             with engine.working_on("WRITE", table.location), _writing(table._snapshot, job) as current:
-                snapshot, _ = writing.write(table._snapshot.store, current, engine, data, replace(job, commit=options))
+                snapshot, _ = writing.write(
+                    table._snapshot.store, current, engine, data, replace(job, commit=options)
+                )
             table._move(snapshot)
         if table._spark is None and spark is not None:
             refresh_cached(spark, table._snapshot)
@@ -1090,8 +1164,14 @@ def _run_write(table: Path | DeltaTable, data: Any, job: Write, storage_options:
     before = (recent.newest(store) if job.mode == "append" else None) or create.existing(store)
     definition = with_default_properties(spark, job.wanted) if before is None or job.defines else job.wanted
     engine = engine_of(spark)
-    with committing(spark, job.commit) as options, engine.working_on("WRITE", store.location), _writing(before, job) as current:
-        snapshot, _ = writing.write(store, current, engine, data, replace(job, wanted=definition, commit=options))
+    with (
+        committing(spark, job.commit) as options,
+        engine.working_on("WRITE", store.location),
+        _writing(before, job) as current,
+    ):
+        snapshot, _ = writing.write(
+            store, current, engine, data, replace(job, wanted=definition, commit=options)
+        )
     refresh_cached(spark, snapshot)
     return DeltaTable._of(snapshot, storage_options or {}, spark)
 
@@ -1125,7 +1205,9 @@ def clone_files(
         else:
             location, iceberg = _iceberg_place(path)
             source = convert_iceberg.clone_source(open_store(location, storage_options), iceberg)
-        snapshot, metrics = clone.clone(source, store, shallow=shallow, replace=replace, properties=properties, commit=commit_options)
+        snapshot, metrics = clone.clone(
+            source, store, shallow=shallow, replace=replace, properties=properties, commit=commit_options
+        )
     refresh_cached(spark, snapshot)
     return metrics
 
@@ -1141,7 +1223,9 @@ def _iceberg_place(source: Any) -> tuple[str, Any]:
     root, _, last = folder.rpartition("/")
     if last != "metadata" or not root:
         raise InvalidArgumentError(
-            "a metadata file lies in the table's folder `metadata`", found=location, expected="<table>/metadata/<name>"
+            "a metadata file lies in the table's folder `metadata`",
+            found=location,
+            expected="<table>/metadata/<name>",
         )
     return root, f"metadata/{name}"
 
@@ -1157,5 +1241,8 @@ def _read_by_query(storage_options: Mapping[str, str], name: TableName, alias: s
 
     if len(name.parts) != 2 or name.parts[0].lower() not in ("delta", "deltaic"):
         raise InvalidArgumentError("no such table", found=str(name), expected="delta.`path`")
-    snapshot = DeltaTable(name.parts[1], version=name.version, timestamp=name.timestamp, storage_options=storage_options)._snapshot
+    table = DeltaTable(
+        name.parts[1], version=name.version, timestamp=name.timestamp, storage_options=storage_options
+    )
+    snapshot = table._snapshot
     return ScanPlan(snapshot).scan(snapshot.schema.names, alias=alias)

@@ -54,7 +54,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 impl Error {
     /// An error of `kind`; `message` is a sentence without the location.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Self(Box::new(Inner { kind, message: message.into(), location: None, found: None, expected: None, source: None }))
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            location: None,
+            found: None,
+            expected: None,
+            source: None,
+        }))
     }
     /// Shorthand for [`Kind::Protocol`], the most frequent one.
     pub fn protocol(message: impl Into<String>) -> Self {
@@ -73,7 +80,9 @@ impl Error {
     /// Converts an error of a store's writer for the file at `path`. An error of the store within it is
     /// returned as it was.
     pub fn of_write(error: std::io::Error, path: &str) -> Self {
-        error.downcast::<Self>().unwrap_or_else(|io| Self::new(Kind::Io, "writing failed").at(path).caused_by(io))
+        error
+            .downcast::<Self>()
+            .unwrap_or_else(|io| Self::new(Kind::Io, "writing failed").at(path).caused_by(io))
     }
     /// Sets the location (a path, with line, row or byte) if none is set yet; an inner, more precise location
     /// is never overwritten.
@@ -171,7 +180,9 @@ impl From<arrow::error::ArrowError> for Error {
     fn from(error: arrow::error::ArrowError) -> Self {
         match error {
             arrow::error::ArrowError::ExternalError(inner) => unwrap_ours(inner),
-            other => damaged(&other).unwrap_or_else(|| Self::protocol("the data cannot be read").found(other).expected("well-formed data")),
+            other => damaged(&other).unwrap_or_else(|| {
+                Self::protocol("the data cannot be read").found(other).expected("well-formed data")
+            }),
         }
     }
 }
@@ -181,8 +192,11 @@ impl From<parquet::errors::ParquetError> for Error {
     fn from(error: parquet::errors::ParquetError) -> Self {
         match error {
             parquet::errors::ParquetError::External(inner) => unwrap_ours(inner),
-            other => damaged(&other)
-                .unwrap_or_else(|| Self::protocol("the Parquet file cannot be read").found(other).expected("a whole Parquet file")),
+            other => damaged(&other).unwrap_or_else(|| {
+                Self::protocol("the Parquet file cannot be read")
+                    .found(other)
+                    .expected("a whole Parquet file")
+            }),
         }
     }
 }
@@ -190,7 +204,10 @@ impl From<parquet::errors::ParquetError> for Error {
 /// Returns the error for a page with a wrong checksum, which is known by the text of Parquet's error.
 fn damaged(error: &dyn std::error::Error) -> Option<Error> {
     let mismatch = error.to_string().contains("CRC checksum mismatch");
-    mismatch.then(|| Error::protocol("a page of the Parquet file is damaged").found("other bytes than its checksum was made of"))
+    mismatch.then(|| {
+        Error::protocol("a page of the Parquet file is damaged")
+            .found("other bytes than its checksum was made of")
+    })
 }
 
 fn unwrap_ours(inner: Box<dyn std::error::Error + Send + Sync>) -> Error {

@@ -19,7 +19,9 @@ thread_local! {
 
 /// Runs `work`. A panic becomes an error with the message `what`; the panic's text is its `found`.
 pub fn guarded<T>(what: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    caught(work).unwrap_or_else(|found| Err(Error::protocol(what).found(found).expected("input that can be processed")))
+    caught(work).unwrap_or_else(|found| {
+        Err(Error::protocol(what).found(found).expected("input that can be processed"))
+    })
 }
 
 /// Runs `work`. A panic becomes an error: the panic's text, and its place in the code.
@@ -76,7 +78,8 @@ fn shown(place: &Location<'_>) -> String {
 }
 
 fn text(panic: &(dyn Any + Send)) -> String {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.unwrap_or("a fault without a message").to_owned()
 }
 
@@ -87,7 +90,8 @@ mod tests {
 
     #[test]
     fn a_panic_is_an_error_with_its_text_and_place() {
-        let error = guarded("it cannot be read", || -> Result<()> { panic!("the length is {}", 5) }).unwrap_err();
+        let error =
+            guarded("it cannot be read", || -> Result<()> { panic!("the length is {}", 5) }).unwrap_err();
         let (found, _) = error.found_expected();
         assert_eq!(error.message(), "it cannot be read");
         assert!(found.unwrap().starts_with("the length is 5 at rust/src/guard.rs:"), "{found:?}");
@@ -96,7 +100,10 @@ mod tests {
     #[test]
     fn answers_and_errors_pass() {
         assert_eq!(guarded("x", || Ok(5)).unwrap(), 5);
-        assert_eq!(guarded("x", || -> Result<()> { Err(Error::protocol("mine")) }).unwrap_err().message(), "mine");
+        assert_eq!(
+            guarded("x", || -> Result<()> { Err(Error::protocol("mine")) }).unwrap_err().message(),
+            "mine"
+        );
     }
 
     #[test]

@@ -16,6 +16,10 @@ impl Interrupt {
     }
     /// An error of [`Kind::Interrupted`] once raised. Cheap: call it per batch, row group or file.
     pub fn check(&self) -> Result<()> {
-        if self.0.load(Ordering::Relaxed) { Err(Error::new(Kind::Interrupted, "stopped by the user")) } else { Ok(()) }
+        if self.0.load(Ordering::Relaxed) {
+            Err(Error::new(Kind::Interrupted, "stopped by the user"))
+        } else {
+            Ok(())
+        }
     }
 }

@@ -23,12 +23,17 @@ pub fn join(
 ) -> Result<Option<RecordBatch>> {
     let of_left = columns(left, keys.iter().map(|(name, _)| name))?;
     let of_right = columns(right, keys.iter().map(|(_, name)| name))?;
-    if let Some((one, other)) = of_left.iter().zip(&of_right).find(|(one, other)| one.data_type() != other.data_type()) {
-        let error = Error::new(Kind::InvalidArgument, "the keys of a join are not of one type").found(other.data_type());
+    if let Some((one, other)) =
+        of_left.iter().zip(&of_right).find(|(one, other)| one.data_type() != other.data_type())
+    {
+        let error = Error::new(Kind::InvalidArgument, "the keys of a join are not of one type")
+            .found(other.data_type());
         return Err(error.expected(one.data_type()));
     }
-    let converter = RowConverter::new(of_left.iter().map(|key| SortField::new(key.data_type().clone())).collect())?;
-    let (left_rows, right_rows) = (converter.convert_columns(&of_left)?, converter.convert_columns(&of_right)?);
+    let converter =
+        RowConverter::new(of_left.iter().map(|key| SortField::new(key.data_type().clone())).collect())?;
+    let (left_rows, right_rows) =
+        (converter.convert_columns(&of_left)?, converter.convert_columns(&of_right)?);
     let mut places: HashMap<&[u8], Vec<u32>> = HashMap::new();
     let encoded: Vec<_> = left_rows.iter().collect();
     for (place, row) in (0_u32..).zip(&encoded) {
@@ -56,7 +61,11 @@ pub fn join(
     let mut taken: Vec<ArrayRef> = Vec::new();
     for (batch, rows, nullable) in [(left, &from_left, keep_right), (right, &from_right, false)] {
         for (field, column) in batch.schema_ref().fields().iter().zip(batch.columns()) {
-            fields.push(if nullable { Arc::new(field.as_ref().clone().with_nullable(true)) } else { Arc::clone(field) });
+            fields.push(if nullable {
+                Arc::new(field.as_ref().clone().with_nullable(true))
+            } else {
+                Arc::clone(field)
+            });
             taken.push(take(column, rows, None)?);
         }
     }
@@ -68,7 +77,8 @@ fn columns<'a>(batch: &RecordBatch, names: impl Iterator<Item = &'a String>) -> 
     names
         .map(|name| {
             let found = batch.column_by_name(name).map(Arc::clone);
-            found.ok_or_else(|| Error::new(Kind::InvalidArgument, "no such column").found(format!("{name:?}")))
+            found
+                .ok_or_else(|| Error::new(Kind::InvalidArgument, "no such column").found(format!("{name:?}")))
         })
         .collect()
 }
@@ -85,7 +95,8 @@ mod tests {
     use super::*;
 
     fn batch(keys: Vec<Option<i64>>, texts: Vec<Option<&str>>) -> RecordBatch {
-        let columns: Vec<(&str, ArrayRef)> = vec![("k", Arc::new(Int64Array::from(keys))), ("t", Arc::new(StringArray::from(texts)))];
+        let columns: Vec<(&str, ArrayRef)> =
+            vec![("k", Arc::new(Int64Array::from(keys))), ("t", Arc::new(StringArray::from(texts)))];
         RecordBatch::try_from_iter(columns).unwrap()
     }
 
@@ -116,7 +127,10 @@ mod tests {
 
     #[test]
     fn pairs_are_those_of_the_nested_loop() {
-        let left = batch(vec![Some(1), Some(2), None, Some(2), Some(3)], vec![Some("a"), Some("b"), Some("c"), Some("b"), None]);
+        let left = batch(
+            vec![Some(1), Some(2), None, Some(2), Some(3)],
+            vec![Some("a"), Some("b"), Some("c"), Some("b"), None],
+        );
         let right = batch(
             vec![Some(2), Some(9), None, Some(1), Some(3), Some(2)],
             vec![Some("b"), Some("b"), Some("c"), Some("a"), None, Some("b")],
@@ -132,7 +146,10 @@ mod tests {
                         Some(place) => assert_eq!(&of_left, &left.column(column).slice(place, 1)),
                         None => assert_eq!(of_left.null_count(), 1),
                     }
-                    assert_eq!(&joined.column(2 + column).slice(row, 1), &right.column(column).slice(right_row, 1));
+                    assert_eq!(
+                        &joined.column(2 + column).slice(row, 1),
+                        &right.column(column).slice(right_row, 1)
+                    );
                 }
             }
         }

@@ -14,7 +14,10 @@ pub const PIECE: usize = 32 * 1024;
 
 /// Cuts a batch into slices of at most [`PIECE`] rows.
 pub fn cut(batch: &RecordBatch) -> Vec<RecordBatch> {
-    (0..batch.num_rows()).step_by(PIECE).map(|from| batch.slice(from, PIECE.min(batch.num_rows() - from))).collect()
+    (0..batch.num_rows())
+        .step_by(PIECE)
+        .map(|from| batch.slice(from, PIECE.min(batch.num_rows() - from)))
+        .collect()
 }
 
 /// Returns the number of processors that this process may use. The system is asked once: to find the limits
@@ -34,14 +37,20 @@ pub fn threads_for(pieces: usize) -> usize {
 
 /// Calls `work` for each piece on several threads, and returns the results in the order of the pieces. The
 /// caller's thread is one of them. The first error ends the work.
-pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
+pub fn on_threads<I: Sync, T: Send>(
+    pieces: &[I],
+    interrupt: &Interrupt,
+    work: &(dyn Fn(&I) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
     if threads_for(pieces.len()) <= 1 {
         return in_order(pieces, interrupt, work);
     }
     let next = AtomicUsize::new(0);
     let done: Mutex<Vec<(usize, Result<T>)>> = Mutex::new(Vec::with_capacity(pieces.len()));
     let run = || {
-        while let Some((index, piece)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| pieces.get(at).map(|piece| (at, piece))) {
+        while let Some((index, piece)) =
+            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|at| pieces.get(at).map(|piece| (at, piece)))
+        {
             let result = one(piece, interrupt, work);
             let failed = result.is_err();
             if let Ok(mut done) = done.lock() {
@@ -65,7 +74,11 @@ pub fn on_threads<I: Sync, T: Send>(pieces: &[I], interrupt: &Interrupt, work: &
 }
 
 /// Like [`on_threads`], all on the caller's thread: for work that takes less time than the start of a thread.
-pub fn in_order<I, T>(pieces: &[I], interrupt: &Interrupt, work: &(dyn Fn(&I) -> Result<T> + Sync)) -> Result<Vec<T>> {
+pub fn in_order<I, T>(
+    pieces: &[I],
+    interrupt: &Interrupt,
+    work: &(dyn Fn(&I) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
     pieces.iter().map(|piece| one(piece, interrupt, work)).collect()
 }
 
@@ -86,10 +99,13 @@ mod tests {
         let none = Interrupt::default();
         assert_eq!(in_order(&pieces, &none, &square).unwrap(), wanted);
         assert_eq!(on_threads(&pieces, &none, &square).unwrap(), wanted);
-        let fails = |piece: &u64| if *piece == 500 { Err(Error::protocol("five hundred")) } else { Ok(*piece) };
+        let fails =
+            |piece: &u64| if *piece == 500 { Err(Error::protocol("five hundred")) } else { Ok(*piece) };
         let panics = |piece: &u64| if *piece == 500 { panic!("five hundred") } else { Ok(*piece) };
         for work in [&fails as &(dyn Fn(&u64) -> Result<u64> + Sync), &panics] {
-            for error in [in_order(&pieces, &none, work).unwrap_err(), on_threads(&pieces, &none, work).unwrap_err()] {
+            for error in
+                [in_order(&pieces, &none, work).unwrap_err(), on_threads(&pieces, &none, work).unwrap_err()]
+            {
                 assert!(format!("{error:?}").contains("five hundred"), "{error:?}");
             }
         }

@@ -10,7 +10,8 @@
 
 use crate::error::{Error, Result};
 
-const ALPHABET: &[u8; 85] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+const ALPHABET: &[u8; 85] =
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 const NO_DIGIT: u8 = 0xFF;
 const DIGITS: [u8; 256] = digits();
 /// Two digits at once: 85² pairs of letters.
@@ -82,7 +83,10 @@ fn encode_group(value: u32) -> [u8; 5] {
 }
 
 #[inline(always)]
-#[expect(clippy::indexing_slicing, reason = "callers pass remainders of a division by PAIR, or a quotient below 85")]
+#[expect(
+    clippy::indexing_slicing,
+    reason = "callers pass remainders of a division by PAIR, or a quotient below 85"
+)]
 fn letters(pair: u32) -> [u8; 2] {
     PAIRS[pair as usize]
 }
@@ -90,7 +94,8 @@ fn letters(pair: u32) -> [u8; 2] {
 #[inline(always)]
 fn decode_group([a, b, c, d, e]: [u8; 5]) -> (u64, bool) {
     let digits = [digit(a), digit(b), digit(c), digit(d), digit(e)];
-    let value = digits.iter().fold(0u64, |value, digit| value.wrapping_mul(85).wrapping_add(u64::from(*digit)));
+    let value =
+        digits.iter().fold(0u64, |value, digit| value.wrapping_mul(85).wrapping_add(u64::from(*digit)));
     // A digit is below 85; only NO_DIGIT has the highest bit.
     (value, digits.iter().fold(0, |all, digit| all | digit) & 0x80 != 0)
 }
@@ -105,7 +110,9 @@ fn check_length(text: &str, rest: &[u8]) -> Result<()> {
     if rest.is_empty() {
         return Ok(());
     }
-    Err(Error::protocol("Z85 text has the wrong length").found(format!("{} letters", text.len())).expected("a multiple of 5"))
+    Err(Error::protocol("Z85 text has the wrong length")
+        .found(format!("{} letters", text.len()))
+        .expected("a multiple of 5"))
 }
 
 fn check_expected_length(text: &str, len: usize) -> Result<()> {
@@ -118,10 +125,14 @@ fn check_expected_length(text: &str, len: usize) -> Result<()> {
 }
 
 fn check_alphabet(text: &str) -> Result<()> {
-    match text.char_indices().find(|(_, c)| !u8::try_from(*c).is_ok_and(|b| c.is_ascii() && digit(b) != NO_DIGIT)) {
+    match text
+        .char_indices()
+        .find(|(_, c)| !u8::try_from(*c).is_ok_and(|b| c.is_ascii() && digit(b) != NO_DIGIT))
+    {
         None => Ok(()),
         Some((at, c)) => {
-            Err(Error::protocol(format!("Z85 text has a letter outside the alphabet at position {at}")).found(format!("{c:?}")))
+            Err(Error::protocol(format!("Z85 text has a letter outside the alphabet at position {at}"))
+                .found(format!("{c:?}")))
         }
     }
 }
@@ -129,9 +140,11 @@ fn check_alphabet(text: &str) -> Result<()> {
 fn check_overflow(groups: &[[u8; 5]]) -> Result<()> {
     match groups.iter().position(|group| decode_group(*group).0 > u64::from(u32::MAX)) {
         None => Ok(()),
-        Some(group) => Err(Error::protocol(format!("Z85 group at position {} is larger than 4 bytes", group * 5))
-            .found(groups.get(group).map(|g| String::from_utf8_lossy(g).into_owned()).unwrap_or_default())
-            .expected("at most %nSc0")),
+        Some(group) => {
+            Err(Error::protocol(format!("Z85 group at position {} is larger than 4 bytes", group * 5))
+                .found(groups.get(group).map(|g| String::from_utf8_lossy(g).into_owned()).unwrap_or_default())
+                .expected("at most %nSc0"))
+        }
     }
 }
 
@@ -139,7 +152,9 @@ fn check_padding(padding: &[u8]) -> Result<()> {
     if padding.iter().all(|byte| *byte == 0) {
         return Ok(());
     }
-    Err(Error::protocol("Z85 text has bytes after its end").found(format!("{padding:?}")).expected("padding of zeros"))
+    Err(Error::protocol("Z85 text has bytes after its end")
+        .found(format!("{padding:?}"))
+        .expected("padding of zeros"))
 }
 
 #[expect(clippy::indexing_slicing, reason = "evaluated by the compiler, which checks the bounds")]
@@ -194,7 +209,9 @@ mod tests {
 
     #[test]
     fn rejects_length() {
-        assert!(message(decode("Hello!")).contains("wrong length; found 6 letters; expected a multiple of 5"));
+        assert!(
+            message(decode("Hello!")).contains("wrong length; found 6 letters; expected a multiple of 5")
+        );
     }
 
     #[test]

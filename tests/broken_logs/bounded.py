@@ -60,9 +60,14 @@ class Bounded:
     """The parent process, and the requests to it."""
 
     def __init__(self) -> None:
-        one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}  # a parent with threads cannot fork safely
+        # A parent with threads cannot fork safely.
+        one_thread = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
-            [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=one_thread
+            [sys.executable, __file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=one_thread,
         )
 
     def run(self, operation: str, path: str) -> Result:
@@ -195,7 +200,11 @@ def _wait(child: int, reader: int) -> dict[str, Any]:
     if pieces:
         answer |= json.loads(b"".join(pieces))
     else:
-        answer["ended"] = f"by signal {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else "without an answer"
+        answer["ended"] = (
+            f"by signal {signal.Signals(os.WTERMSIG(status)).name}"
+            if os.WIFSIGNALED(status)
+            else "without an answer"
+        )
     return answer
 
 

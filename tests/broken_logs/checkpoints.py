@@ -11,7 +11,13 @@ from healthy import METADATA, WITH_VECTORS, Table
 
 TEXTS = pa.map_(pa.string(), pa.string())
 VECTOR = pa.struct(
-    {"storageType": pa.string(), "pathOrInlineDv": pa.string(), "offset": pa.int32(), "sizeInBytes": pa.int32(), "cardinality": pa.int64()}
+    {
+        "storageType": pa.string(),
+        "pathOrInlineDv": pa.string(),
+        "offset": pa.int32(),
+        "sizeInBytes": pa.int32(),
+        "cardinality": pa.int64(),
+    }
 )
 ACTIONS: dict[str, dict[str, pa.DataType]] = {
     "txn": {"appId": pa.string(), "version": pa.int64(), "lastUpdated": pa.int64()},
@@ -24,7 +30,12 @@ ACTIONS: dict[str, dict[str, pa.DataType]] = {
         "stats": pa.string(),
         "deletionVector": VECTOR,
     },
-    "remove": {"path": pa.string(), "deletionTimestamp": pa.int64(), "dataChange": pa.bool_(), "size": pa.int64()},
+    "remove": {
+        "path": pa.string(),
+        "deletionTimestamp": pa.int64(),
+        "dataChange": pa.bool_(),
+        "size": pa.int64(),
+    },
     "metaData": {
         "id": pa.string(),
         "format": pa.struct({"provider": pa.string(), "options": TEXTS}),
@@ -40,7 +51,12 @@ ACTIONS: dict[str, dict[str, pa.DataType]] = {
         "writerFeatures": pa.list_(pa.string()),
     },
     "domainMetadata": {"domain": pa.string(), "configuration": pa.string(), "removed": pa.bool_()},
-    "sidecar": {"path": pa.string(), "sizeInBytes": pa.int64(), "modificationTime": pa.int64(), "tags": TEXTS},
+    "sidecar": {
+        "path": pa.string(),
+        "sizeInBytes": pa.int64(),
+        "modificationTime": pa.int64(),
+        "tags": TEXTS,
+    },
     "checkpointMetadata": {"version": pa.int64(), "tags": TEXTS},
 }
 
@@ -61,13 +77,23 @@ def state(table: Table) -> Rows:
 def columns(**changed: Mapping[str, pa.DataType] | pa.DataType | None) -> pa.Schema:
     """The columns of a checkpoint; an action as other fields, as another type, or None for none."""
     wanted = {**ACTIONS, **changed}
-    return pa.schema([(name, pa.struct(kind) if isinstance(kind, Mapping) else kind) for name, kind in wanted.items() if kind is not None])
+    return pa.schema(
+        [
+            (name, pa.struct(kind) if isinstance(kind, Mapping) else kind)
+            for name, kind in wanted.items()
+            if kind is not None
+        ]
+    )
 
 
 def to_arrow(rows: Sequence[Mapping[str, Any]], schema: pa.Schema | None = None) -> pa.Table:
     schema = schema or columns()
     return pa.table(
-        {field.name: pa.array([_value(row.get(field.name), field.type) for row in rows], field.type) for field in schema}, schema
+        {
+            field.name: pa.array([_value(row.get(field.name), field.type) for row in rows], field.type)
+            for field in schema
+        },
+        schema,
     )
 
 
@@ -80,7 +106,13 @@ def _value(value: Any, kind: pa.DataType) -> Any:
     return value
 
 
-def classic(table: Table, rows: Sequence[Mapping[str, Any]] | pa.Table | None = None, *, version: int = 2, **options: Any) -> None:
+def classic(
+    table: Table,
+    rows: Sequence[Mapping[str, Any]] | pa.Table | None = None,
+    *,
+    version: int = 2,
+    **options: Any,
+) -> None:
     """A checkpoint in one file. `options`: of pyarrow's writer."""
     whole = rows if isinstance(rows, pa.Table) else to_arrow(state(table) if rows is None else rows)
     pq.write_table(whole, table.log / f"{version:020}.checkpoint.parquet", **options)
@@ -101,11 +133,17 @@ def sidecar(table: Table, name: str, rows: Sequence[Mapping[str, Any]] | pa.Tabl
 UUID = "80a083e8-7026-4e79-81be-64bd76c43a11"
 
 
-def second(table: Table, more: Sequence[Mapping[str, Any]], *, rows: Sequence[Mapping[str, Any]] | None = None) -> None:
+def second(
+    table: Table, more: Sequence[Mapping[str, Any]], *, rows: Sequence[Mapping[str, Any]] | None = None
+) -> None:
     """A V2 checkpoint in JSON: protocol, definition and `more`; or just `rows`."""
     from healthy import text
 
-    whole = [{"checkpointMetadata": {"version": 2}}, {"protocol": WITH_VECTORS}, {"metaData": METADATA}, *more] if rows is None else rows
+    whole = (
+        [{"checkpointMetadata": {"version": 2}}, {"protocol": WITH_VECTORS}, {"metaData": METADATA}, *more]
+        if rows is None
+        else rows
+    )
     (table.log / f"{2:020}.checkpoint.{UUID}.json").write_text("".join(text(row) + "\n" for row in whole))
 
 

@@ -16,7 +16,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-FIELDS = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in (("a", "long"), ("p", "string"))]
+FIELDS = [
+    {"name": name, "type": kind, "nullable": True, "metadata": {}}
+    for name, kind in (("a", "long"), ("p", "string"))
+]
 PROTOCOL = {"minReaderVersion": 1, "minWriterVersion": 2}
 WITH_VECTORS = {
     "minReaderVersion": 3,
@@ -49,7 +52,9 @@ class Table:
         for number in range(3):
             self.data_file(f"p={'xyx'[number]}/f{number}.parquet", range(3 * number, 3 * number + 3))
         pq.write_table(pa.table({"a": [66]}), root.parent / "secret.parquet")
-        info = {"commitInfo": {"timestamp": 1_700_000_000_000, "operation": "WRITE", "operationParameters": {}}}
+        info = {
+            "commitInfo": {"timestamp": 1_700_000_000_000, "operation": "WRITE", "operationParameters": {}}
+        }
         self.write(0, info, {"protocol": PROTOCOL}, {"metaData": METADATA}, {"add": self.add(0)})
         self.write(1, info, {"add": self.add(1)})
         self.write(2, info, {"remove": self.remove(0)}, {"add": self.add(2)})
@@ -162,7 +167,9 @@ def check(case: Case, root: Path, bounded: Any) -> None:
     case.break_it(table)
     result = bounded.run(case.operation, str(table.root))
     assert result.ended is None, result
-    warnings = [line for line in result.printed.splitlines() if "cannot be read and is passed over" not in line]
+    warnings = [
+        line for line in result.printed.splitlines() if "cannot be read and is passed over" not in line
+    ]
     assert warnings == []
     assert result.peak_mib < PEAK_MIB
     assert (root / "secret.parquet").exists()

@@ -55,7 +55,9 @@ def arm(path: Path, column: str, codec: str) -> None:
     """Puts a bomb in the place of the only page of a column."""
     data = bytearray(path.read_bytes())
     group = pq.read_metadata(path).row_group(0)
-    chunk = next(c for c in (group.column(number) for number in range(group.num_columns)) if c.path_in_schema == column)
+    chunk = next(
+        c for c in (group.column(number) for number in range(group.num_columns)) if c.path_in_schema == column
+    )
     start = chunk.data_page_offset
     at, numbers = start, []
     for _ in range(3):  # the kind of page, its size once unfolded, its size as stored
@@ -95,7 +97,14 @@ def test_of_a_checkpoint(codec: str, tmp_path: Path, bounded: Bounded) -> None:
     table = Table(tmp_path / "table")
     whole = state(table)
     whole[3]["add"]["stats"] = text_of(STORED)
-    classic(table, whole, compression=written_as(codec), compression_level=level(codec), use_dictionary=False, data_page_size=1 << 30)
+    classic(
+        table,
+        whole,
+        compression=written_as(codec),
+        compression_level=level(codec),
+        use_dictionary=False,
+        data_page_size=1 << 30,
+    )
     table.delete(0, 1, 2)
     arm(table.log / f"{2:020}.checkpoint.parquet", "add.stats", codec)
     held(bounded, table.root, f"{2:020}.checkpoint.parquet")

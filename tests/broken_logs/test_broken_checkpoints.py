@@ -127,12 +127,18 @@ CASES = [
     Case("a hint of a version that is not there", hinted({"version": 99, "size": 5}), HEALTHY),
     Case("a hint of a checkpoint that is gone", hinted({"version": 2, "size": 5}, checkpoint=False), HEALTHY),
     Case(
-        "a hint of an older checkpoint", lambda t: (classic(t), classic(t, state(t), version=1), t.hint({"version": 1, "size": 5})), HEALTHY
+        "a hint of an older checkpoint",
+        lambda t: (classic(t), classic(t, state(t), version=1), t.hint({"version": 1, "size": 5})),
+        HEALTHY,
     ),
     Case("a hint of parts that are not there", hinted({"version": 2, "size": 5, "parts": 7}), HEALTHY),
     Case("a hint of another checksum", hinted({"version": 2, "size": 5, "checksum": "0" * 32}), HEALTHY),
     Case("a hint that is a folder", lambda t: (classic(t), (t.log / "_last_checkpoint").mkdir()), HEALTHY),
-    Case("a hint whose sizes are lies", hinted({"version": 2, "size": -7, "sizeInBytes": 2**62, "numOfAddFiles": "x"}), HEALTHY),
+    Case(
+        "a hint whose sizes are lies",
+        hinted({"version": 2, "size": -7, "sizeInBytes": 2**62, "numOfAddFiles": "x"}),
+        HEALTHY,
+    ),
     # --- the file
     Case("no bytes, with the commits", bytes_of(lambda _: b"", keep=True), HEALTHY),
     Case(
@@ -152,7 +158,11 @@ CASES = [
     Case("a footer of zeros", bytes_of(lambda data: data[:-100] + bytes(92) + data[-8:]), bad("", "Parquet")),
     Case("pages of zeros", bytes_of(lambda data: data[:4] + bytes(900) + data[904:]), bad("", "")),
     Case("an encrypted footer", bytes_of(lambda data: data[:-4] + b"PARE"), bad("", "Parquet")),
-    Case("JSON in place of Parquet", bytes_of(lambda _: b'{"protocol":{"minReaderVersion":1}}'), bad("Corrupt footer", "Parquet")),
+    Case(
+        "JSON in place of Parquet",
+        bytes_of(lambda _: b'{"protocol":{"minReaderVersion":1}}'),
+        bad("Corrupt footer", "Parquet"),
+    ),
     Case(
         "an older one is used",
         lambda t: (
@@ -166,7 +176,11 @@ CASES = [
     Case("a part is missing, with the commits", parts(1, 3, keep=True), HEALTHY),
     Case("a part is missing", parts(1, 3), TRUNCATED),
     Case("only parts that nobody counts", parts(0, 4), TRUNCATED),
-    Case("parts of another count", alone(lambda t: (part(t, 1, 2, state(t)), part(t, 2, 3, state(t)))), TRUNCATED),
+    Case(
+        "parts of another count",
+        alone(lambda t: (part(t, 1, 2, state(t)), part(t, 2, 3, state(t)))),
+        TRUNCATED,
+    ),
     Case("of four thousand million parts", parts(1, count=4_000_000_000), TRUNCATED),
     Case("of no parts", parts(1, count=0), TRUNCATED),
     Case(
@@ -176,13 +190,21 @@ CASES = [
     ),
     # --- columns
     Case(
-        "columns of something else", alone(lambda t: classic(t, pa.table({"a": [1]}))), bad("columns a", "add, remove, metaData, protocol")
+        "columns of something else",
+        alone(lambda t: classic(t, pa.table({"a": [1]}))),
+        bad("columns a", "add, remove, metaData, protocol"),
     ),
     Case("no rows", rows(lambda whole: whole.clear()), bad("no protocol action", "one in", "version 2")),
     Case("no column of adds", without("add"), Reads([])),
-    Case("no column of removes", without("remove", "txn", "domainMetadata", "sidecar", "checkpointMetadata"), HEALTHY),
+    Case(
+        "no column of removes",
+        without("remove", "txn", "domainMetadata", "sidecar", "checkpointMetadata"),
+        HEALTHY,
+    ),
     Case("no column of the protocol", without("protocol"), bad("no protocol action", "one in", "version 2")),
-    Case("no column of the definition", without("metaData"), bad("no metaData action", "one in", "version 2")),
+    Case(
+        "no column of the definition", without("metaData"), bad("no metaData action", "one in", "version 2")
+    ),
     Case("adds that are text", shaped("add", pa.string(), "x"), bad("Utf8", "a struct")),
     Case("adds that are a list", shaped("add", pa.list_(pa.string()), ["x"]), bad("List", "a struct")),
     Case("a protocol that is a number", shaped("protocol", pa.int64(), 1), bad("Int64", "a struct")),
@@ -190,7 +212,11 @@ CASES = [
     Case("a size that is text", typed("add", "5", size=pa.string()), bad("Utf8", "Int64")),
     Case("a size that is a float", typed("add", 5.5, size=pa.float64()), bad("Float64", "Int64")),
     Case("a size of 32 bits", typed("add", 5, size=pa.int32()), HEALTHY),
-    Case("values of partitions as a struct", typed("add", {"p": "x"}, partitionValues=pa.struct({"p": pa.string()})), bad("Struct", "Map")),
+    Case(
+        "values of partitions as a struct",
+        typed("add", {"p": "x"}, partitionValues=pa.struct({"p": pa.string()})),
+        bad("Struct", "Map"),
+    ),
     Case(
         "values of partitions that are numbers",
         typed("add", {"p": 5}, partitionValues=pa.map_(pa.string(), pa.int64())),
@@ -199,9 +225,15 @@ CASES = [
     Case("statistics that are bytes", typed("add", b'{"numRecords":3}', stats=pa.binary()), HEALTHY),
     Case("statistics that are no text", typed("add", b"\xff\xfe", stats=pa.binary()), bad("", "Utf8")),
     Case(
-        "a version of the protocol that is text", typed("protocol", "3", minReaderVersion=pa.string()), row(0, "'3'", "a version from 1 on")
+        "a version of the protocol that is text",
+        typed("protocol", "3", minReaderVersion=pa.string()),
+        row(0, "'3'", "a version from 1 on"),
     ),
-    Case("a schema that is a struct", typed("metaData", {"a": 1}, schemaString=pa.struct({"a": pa.int64()})), row(1, "{", "text")),
+    Case(
+        "a schema that is a struct",
+        typed("metaData", {"a": 1}, schemaString=pa.struct({"a": pa.int64()})),
+        row(1, "{", "text"),
+    ),
     Case(
         "no column of paths",
         shaped("add", {key: kind for key, kind in ACTIONS["add"].items() if key != "path"}, {"size": 5}),
@@ -212,7 +244,10 @@ CASES = [
         alone(
             lambda t: classic(
                 t,
-                to_arrow([*state(t), {"txn": {"appId": "a", "version": "x"}}], columns(txn={"appId": pa.string(), "version": pa.string()})),
+                to_arrow(
+                    [*state(t), {"txn": {"appId": "a", "version": "x"}}],
+                    columns(txn={"appId": pa.string(), "version": pa.string()}),
+                ),
             )
         ),
         row(5, "invalid type: string", MALFORMED),
@@ -222,7 +257,11 @@ CASES = [
     Case("an add of an empty path", fields("add", path=""), row(3, "an empty path", "a path")),
     Case("an add without a size", fields("add", size=None), row(3, "no such field", "size")),
     Case("an add of negative size", fields("add", size=-5), row(3, "size -5", "0 or more")),
-    Case("an add without values of partitions", fields("add", partitionValues=None), row(3, "no such field", "partitionValues")),
+    Case(
+        "an add without values of partitions",
+        fields("add", partitionValues=None),
+        row(3, "no such field", "partitionValues"),
+    ),
     Case(
         "an add out of the table",
         fields("add", path="../secret.parquet"),
@@ -238,17 +277,38 @@ CASES = [
     Case("a vector of nulls", fields("add", deletionVector={}), HEALTHY),
     Case(
         "a vector of negative count",
-        fields("add", deletionVector={"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 5, "cardinality": -1}),
+        fields(
+            "add",
+            deletionVector={"storageType": "i", "pathOrInlineDv": "x", "sizeInBytes": 5, "cardinality": -1},
+        ),
         row(3, "a negative number", "0 or more"),
     ),
-    Case("an add twice", rows(lambda whole: whole.append(whole[3])), bad("two add actions", "one", "f1.parquet")),
-    Case("two protocols", rows(lambda whole: whole.append({"protocol": WITH_VECTORS})), row(5, "two of protocol", "at most one")),
-    Case("two definitions", rows(lambda whole: whole.append({"metaData": METADATA})), row(5, "two of metaData", "at most one")),
+    Case(
+        "an add twice",
+        rows(lambda whole: whole.append(whole[3])),
+        bad("two add actions", "one", "f1.parquet"),
+    ),
+    Case(
+        "two protocols",
+        rows(lambda whole: whole.append({"protocol": WITH_VECTORS})),
+        row(5, "two of protocol", "at most one"),
+    ),
+    Case(
+        "two definitions",
+        rows(lambda whole: whole.append({"metaData": METADATA})),
+        row(5, "two of metaData", "at most one"),
+    ),
     Case("no protocol", rows(lambda whole: whole.pop(0)), bad("no protocol action", "one in", "version 2")),
     Case("no definition", rows(lambda whole: whole.pop(1)), bad("no metaData action", "one in", "version 2")),
-    Case("a protocol without versions", fields("protocol", minReaderVersion=None), row(0, "None", "a version from 1 on")),
     Case(
-        "a protocol of the future", fields("protocol", minReaderVersion=9), Fails("UnsupportedFeatureError", f"{FILE} row 0", "9", "1 to 3")
+        "a protocol without versions",
+        fields("protocol", minReaderVersion=None),
+        row(0, "None", "a version from 1 on"),
+    ),
+    Case(
+        "a protocol of the future",
+        fields("protocol", minReaderVersion=9),
+        Fails("UnsupportedFeatureError", f"{FILE} row 0", "9", "1 to 3"),
     ),
     Case("a definition without a schema", fields("metaData", schemaString=None), row(1, "None", "text")),
     Case("a schema that is no JSON", fields("metaData", schemaString="{"), row(1, "{", "JSON")),
@@ -264,7 +324,11 @@ CASES = [
     ),
     Case(
         "a domain twice",
-        rows(lambda whole: whole.extend([{"domainMetadata": {"domain": "d", "configuration": "", "removed": False}}] * 2)),
+        rows(
+            lambda whole: whole.extend(
+                [{"domainMetadata": {"domain": "d", "configuration": "", "removed": False}}] * 2
+            )
+        ),
         row(6, "two of domainMetadata", "at most one"),
     ),
 ]

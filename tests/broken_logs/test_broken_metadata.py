@@ -40,7 +40,10 @@ def mapped(mode: str, *columns: dict[str, Any]) -> Callable[[Table], None]:
         table.change(0, "protocol", minReaderVersion=2, minWriterVersion=5)
         named = [{**field, "metadata": extra} for field, extra in zip(FIELDS, columns, strict=True)]
         table.change(
-            0, "metaData", configuration={"delta.columnMapping.mode": mode}, schemaString=text({"type": "struct", "fields": named})
+            0,
+            "metaData",
+            configuration={"delta.columnMapping.mode": mode},
+            schemaString=text({"type": "struct", "fields": named}),
         )
 
     return apply
@@ -60,7 +63,11 @@ CASES = [
     Case("no id", metadata(id=...), bad("None", "text")),
     Case("an id of a number", metadata(id=5), bad("5", "text")),
     Case("no schema", metadata(schemaString=...), bad("None", "text")),
-    Case("a schema that is no text", metadata(schemaString={"type": "struct", "fields": []}), bad("{'type'", "text")),
+    Case(
+        "a schema that is no text",
+        metadata(schemaString={"type": "struct", "fields": []}),
+        bad("{'type'", "text"),
+    ),
     Case("no format", metadata(format=...), bad("None", "an object")),
     Case("a format as text", metadata(format="parquet"), bad("'parquet'", "an object")),
     Case("another format", metadata(format={"provider": "orc", "options": {}}), bad("'orc'", "'parquet'")),
@@ -68,12 +75,20 @@ CASES = [
     Case("columns of partitions of null", metadata(partitionColumns=None), bad("None", "a list of text")),
     Case("columns of partitions as text", metadata(partitionColumns="p"), bad("'p'", "a list of text")),
     Case("columns of partitions as numbers", metadata(partitionColumns=[1]), bad("[1]", "a list of text")),
-    Case("a column of partitions that is not there", metadata(partitionColumns=["p", "q"]), bad("q", "a column of the schema")),
+    Case(
+        "a column of partitions that is not there",
+        metadata(partitionColumns=["p", "q"]),
+        bad("q", "a column of the schema"),
+    ),
     Case("a column of partitions twice", metadata(partitionColumns=["p", "p"]), bad("p", "once")),
     Case("a name that is a number", metadata(name=5), bad("5", "text")),
     Case("a time that is text", metadata(createdTime="now"), bad("'now'", "milliseconds")),
     Case("properties as a list", metadata(configuration=[]), bad("[]", "an object of text")),
-    Case("a property that is a number", metadata(configuration={"delta.checkpointInterval": 10}), bad("10", "text")),
+    Case(
+        "a property that is a number",
+        metadata(configuration={"delta.checkpointInterval": 10}),
+        bad("10", "text"),
+    ),
     Case("a property of null", metadata(configuration={"x": None}), HEALTHY),
     Case("no properties", metadata(configuration=...), bad("None", "an object of text")),
     Case(
@@ -82,7 +97,9 @@ CASES = [
         bad("partitionColumns", "once"),
     ),
     Case(
-        "a later one that is broken", lambda t: t.append(1, {"metaData": {**METADATA, "id": None}}), bad("None", "text", f"{1:020}.json:3")
+        "a later one that is broken",
+        lambda t: t.append(1, {"metaData": {**METADATA, "id": None}}),
+        bad("None", "text", f"{1:020}.json:3"),
     ),
     Case(
         "a refresh to a broken one",
@@ -96,7 +113,11 @@ CASES = [
     Case("a schema that is a number", schema("5"), bad("5", "a struct")),
     Case("a schema that is a type", schema('"long"'), bad("long", "a struct")),
     Case("a schema of null", schema("null"), bad("null", "a struct")),
-    Case("a schema that is an array", schema({"type": "array", "elementType": "long", "containsNull": True}), bad("array", "a struct")),
+    Case(
+        "a schema that is an array",
+        schema({"type": "array", "elementType": "long", "containsNull": True}),
+        bad("array", "a struct"),
+    ),
     Case("a schema without fields", schema({"type": "struct"}), bad("None", "list")),
     Case("fields as an object", schema({"type": "struct", "fields": {}}), bad("{}", "list")),
     Case("a field that is text", schema({"type": "struct", "fields": ["a"]}), bad("'a'", "an object")),
@@ -118,30 +139,68 @@ CASES = [
     Case("a type that nobody knows", typed("frob"), bad("frob", "a type of PROTOCOL.md")),
     Case("a type in another case", typed("LONG"), bad("LONG", "a type of PROTOCOL.md")),
     Case("a decimal that is too wide", typed("decimal(39,0)"), bad("decimal(39,0)", "a type of PROTOCOL.md")),
-    Case("a decimal with more places than digits", typed("decimal(5,6)"), bad("decimal(5,6)", "a type of PROTOCOL.md")),
-    Case("a decimal with a negative scale", typed("decimal(5,-2)"), bad("decimal(5,-2)", "a type of PROTOCOL.md")),
+    Case(
+        "a decimal with more places than digits",
+        typed("decimal(5,6)"),
+        bad("decimal(5,6)", "a type of PROTOCOL.md"),
+    ),
+    Case(
+        "a decimal with a negative scale",
+        typed("decimal(5,-2)"),
+        bad("decimal(5,-2)", "a type of PROTOCOL.md"),
+    ),
     Case("a decimal of letters", typed("decimal(x,y)"), bad("decimal(x,y)", "a type of PROTOCOL.md")),
-    Case("an array without elements", typed({"type": "array", "containsNull": True}), bad("None", "a type's name")),
-    Case("an array that does not say of null", typed({"type": "array", "elementType": "long"}), bad("None", "bool")),
-    Case("a map without values", typed({"type": "map", "keyType": "string", "valueContainsNull": True}), bad("None", "a type's name")),
+    Case(
+        "an array without elements",
+        typed({"type": "array", "containsNull": True}),
+        bad("None", "a type's name"),
+    ),
+    Case(
+        "an array that does not say of null",
+        typed({"type": "array", "elementType": "long"}),
+        bad("None", "bool"),
+    ),
+    Case(
+        "a map without values",
+        typed({"type": "map", "keyType": "string", "valueContainsNull": True}),
+        bad("None", "a type's name"),
+    ),
     Case("a struct that is a text", typed("struct"), bad("struct", "a type of PROTOCOL.md")),
-    Case("a type of the user", typed({"type": "udt", "class": "x"}), bad("udt", "a type of PROTOCOL.md", LINE, "UnsupportedFeatureError")),
+    Case(
+        "a type of the user",
+        typed({"type": "udt", "class": "x"}),
+        bad("udt", "a type of PROTOCOL.md", LINE, "UnsupportedFeatureError"),
+    ),
     # --- mapped names
     Case("a mode of mapping that nobody knows", mapped("uuid", {}, {}), bad("uuid", "none, name, id")),
-    Case("mapped by name, without names", mapped("name", {}, {}), bad("no physical name", "delta.columnMapping.physicalName")),
+    Case(
+        "mapped by name, without names",
+        mapped("name", {}, {}),
+        bad("no physical name", "delta.columnMapping.physicalName"),
+    ),
     Case(
         "two columns of one physical name",
         mapped("name", physical("x", 1), physical("x", 2)),
         bad("x", "a name of its own"),
     ),
-    Case("mapped by id, without ids", mapped("id", physical("x", None), physical("y", None)), bad("no id", "delta.columnMapping.id")),
-    Case("two columns of one id", mapped("id", physical("x", 1), physical("y", 1)), bad("1", "an id of its own")),
+    Case(
+        "mapped by id, without ids",
+        mapped("id", physical("x", None), physical("y", None)),
+        bad("no id", "delta.columnMapping.id"),
+    ),
+    Case(
+        "two columns of one id",
+        mapped("id", physical("x", 1), physical("y", 1)),
+        bad("1", "an id of its own"),
+    ),
     Case(
         "an id that is text",
         mapped("id", physical("x", "1"), physical("y", 2)),
         bad("no id that is a whole number", "delta.columnMapping.id"),
     ),
-    Case("mapping without the feature", metadata(configuration={"delta.columnMapping.mode": "name"}), HEALTHY),
+    Case(
+        "mapping without the feature", metadata(configuration={"delta.columnMapping.mode": "name"}), HEALTHY
+    ),
 ]
 
 

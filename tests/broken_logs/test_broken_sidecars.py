@@ -19,7 +19,9 @@ V2 = f"{2:020}.checkpoint.{UUID}.json"
 MALFORMED = "a JSON object"
 
 
-def sided(*names: str, action: Callable[[dict[str, Any]], object] | None = None, make: bool = True) -> Callable[[Table], None]:
+def sided(
+    *names: str, action: Callable[[dict[str, Any]], object] | None = None, make: bool = True
+) -> Callable[[Table], None]:
     """A V2 checkpoint in JSON alone, whose files are in sidecars of these names."""
 
     def write(table: Table) -> None:
@@ -73,8 +75,16 @@ CASES = [
         lambda t: (second(t, state(t)[2:]), (t.log / V2).write_bytes((t.log / V2).read_bytes()[:-20])),
         HEALTHY,
     ),
-    Case("no lines", alone(lambda t: (second(t, []), (t.log / V2).write_text("\n\n"))), bad("2 bytes", MALFORMED, V2)),
-    Case("Parquet in place of JSON", alone(lambda t: (classic(t), (t.log / FILE).rename(t.log / V2))), bad("", "", f"{V2}:1")),
+    Case(
+        "no lines",
+        alone(lambda t: (second(t, []), (t.log / V2).write_text("\n\n"))),
+        bad("2 bytes", MALFORMED, V2),
+    ),
+    Case(
+        "Parquet in place of JSON",
+        alone(lambda t: (classic(t), (t.log / FILE).rename(t.log / V2))),
+        bad("", "", f"{V2}:1"),
+    ),
     Case(
         "JSON in place of Parquet, of the second form",
         alone(lambda t: (second(t, []), (t.log / V2).rename(t.log / V2.replace(".json", ".parquet")))),
@@ -102,7 +112,11 @@ CASES = [
         HEALTHY,
     ),
     *(
-        Case(f"a sidecar at {name!r}", sided(name, make=False), Fails("PathOutsideTableError", V2, "", "the name of a file"))
+        Case(
+            f"a sidecar at {name!r}",
+            sided(name, make=False),
+            Fails("PathOutsideTableError", V2, "", "the name of a file"),
+        )
         for name in (
             "",
             ".",
@@ -127,15 +141,34 @@ CASES = [
         bad("invalid type: integer", "an object with a path", V2),
     ),
     Case(
-        "a sidecar twice", alone(lambda t: second(t, [sidecar(t, "a.parquet", state(t)[2:])] * 2)), bad("two sidecars", "at most one", V2)
+        "a sidecar twice",
+        alone(lambda t: second(t, [sidecar(t, "a.parquet", state(t)[2:])] * 2)),
+        bad("two sidecars", "at most one", V2),
     ),
-    Case("the same files in two sidecars", sided("a.parquet", "b.parquet"), bad("two add actions", "one", "parquet")),
-    Case("a sidecar that is no Parquet", raw_sidecar(b"nonsense"), bad("Corrupt footer", "Parquet", "_sidecars/s.parquet")),
+    Case(
+        "the same files in two sidecars",
+        sided("a.parquet", "b.parquet"),
+        bad("two add actions", "one", "parquet"),
+    ),
+    Case(
+        "a sidecar that is no Parquet",
+        raw_sidecar(b"nonsense"),
+        bad("Corrupt footer", "Parquet", "_sidecars/s.parquet"),
+    ),
     Case("a sidecar of no bytes", raw_sidecar(b""), bad("", "Parquet", "_sidecars/s.parquet")),
-    Case("a sidecar that is JSON", raw_sidecar(b'{"add":{}}'), bad("Corrupt footer", "Parquet", "_sidecars/s.parquet")),
+    Case(
+        "a sidecar that is JSON",
+        raw_sidecar(b'{"add":{}}'),
+        bad("Corrupt footer", "Parquet", "_sidecars/s.parquet"),
+    ),
     Case(
         "a sidecar that names itself",
-        holding(lambda t: [*state(t)[2:], {"sidecar": {"path": "s.parquet", "sizeInBytes": 1, "modificationTime": 1}}]),
+        holding(
+            lambda t: [
+                *state(t)[2:],
+                {"sidecar": {"path": "s.parquet", "sizeInBytes": 1, "modificationTime": 1}},
+            ]
+        ),
         bad("sidecar", "add and remove alone", "_sidecars/s.parquet"),
     ),
     Case(
@@ -144,14 +177,20 @@ CASES = [
         bad("protocol", "add and remove alone", "_sidecars/s.parquet row 0"),
     ),
     Case(
-        "a sidecar with a definition", holding(lambda t: state(t)[1:]), bad("metaData", "add and remove alone", "_sidecars/s.parquet row 0")
+        "a sidecar with a definition",
+        holding(lambda t: state(t)[1:]),
+        bad("metaData", "add and remove alone", "_sidecars/s.parquet row 0"),
     ),
     Case(
         "a sidecar with a transaction",
         holding(lambda t: [{"txn": {"appId": "a", "version": 1}}]),
         bad("txn", "add and remove alone", "_sidecars/s.parquet"),
     ),
-    Case("a sidecar of other columns", holding(lambda t: pa.table({"a": [1]})), bad("columns a", "a column of add", "_sidecars/s.parquet")),
+    Case(
+        "a sidecar of other columns",
+        holding(lambda t: pa.table({"a": [1]})),
+        bad("columns a", "a column of add", "_sidecars/s.parquet"),
+    ),
     Case(
         "a sidecar with a row that is broken",
         holding(lambda t: [{"add": t.add(1)}, {"add": t.add(2, size=-1)}]),

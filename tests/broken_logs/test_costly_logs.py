@@ -64,7 +64,9 @@ def nested(depth: int) -> Any:
 
 
 def wide(count: int) -> str:
-    fields = [{"name": f"c{number}", "type": "long", "nullable": True, "metadata": {}} for number in range(count)]
+    fields = [
+        {"name": f"c{number}", "type": "long", "nullable": True, "metadata": {}} for number in range(count)
+    ]
     return json.dumps({"type": "struct", "fields": [*FIELDS, *fields]}, separators=(",", ":"))
 
 
@@ -104,7 +106,13 @@ def shared_text(size: int, count: int) -> Callable[[Table], None]:
     def write(table: Table) -> None:
         value = "x" * size
         adds = [{"add": table.add(1, path=f"f{number}", stats=value)} for number in range(count)]
-        classic(table, [*state(table)[:2], *adds], compression="zstd", dictionary_pagesize_limit=1 << 30, data_page_size=1 << 30)
+        classic(
+            table,
+            [*state(table)[:2], *adds],
+            compression="zstd",
+            dictionary_pagesize_limit=1 << 30,
+            data_page_size=1 << 30,
+        )
 
     return alone(write)
 
@@ -116,7 +124,13 @@ def prefixes(size: int, count: int) -> Callable[[Table], None]:
         value = "x" * size
         adds = [{"add": table.add(1, path=f"f{number}", stats=value)} for number in range(count)]
         encodings = {"add.stats": "DELTA_BYTE_ARRAY"}
-        classic(table, [*state(table)[:2], *adds], compression="zstd", use_dictionary=False, column_encoding=encodings)
+        classic(
+            table,
+            [*state(table)[:2], *adds],
+            compression="zstd",
+            use_dictionary=False,
+            column_encoding=encodings,
+        )
 
     return alone(write)
 
@@ -129,7 +143,10 @@ def empty_rows(count: int) -> Callable[[Table], None]:
         classic(
             table,
             pa.concat_tables(
-                [to_arrow(state(table)[:1], shape), shape.empty_table().from_arrays([pa.nulls(count, f.type) for f in shape], schema=shape)]
+                [
+                    to_arrow(state(table)[:1], shape),
+                    shape.empty_table().from_arrays([pa.nulls(count, f.type) for f in shape], schema=shape),
+                ]
             ),
         )
 
@@ -147,14 +164,26 @@ def deep_column(depth: int) -> Callable[[Table], None]:
 
 
 def wide_column(count: int) -> Callable[[Table], None]:
-    parsed = pa.struct({"numRecords": pa.int64(), "minValues": pa.struct({f"c{number}": pa.int64() for number in range(count)})})
-    return alone(lambda table: classic(table, to_arrow(state(table), columns(add={**ACTIONS["add"], "stats_parsed": parsed}))))
+    parsed = pa.struct(
+        {
+            "numRecords": pa.int64(),
+            "minValues": pa.struct({f"c{number}": pa.int64() for number in range(count)}),
+        }
+    )
+    return alone(
+        lambda table: classic(
+            table, to_arrow(state(table), columns(add={**ACTIONS["add"], "stats_parsed": parsed}))
+        )
+    )
 
 
 def many_sidecars(count: int) -> Callable[[Table], None]:
     def write(table: Table) -> None:
         named = sidecar(table, "s.parquet", state(table)[2:])
-        gone = [{"sidecar": {"path": f"{number}.parquet", "sizeInBytes": 1, "modificationTime": 1}} for number in range(count)]
+        gone = [
+            {"sidecar": {"path": f"{number}.parquet", "sizeInBytes": 1, "modificationTime": 1}}
+            for number in range(count)
+        ]
         second(table, [named, *gone])
 
     return alone(write)
@@ -162,12 +191,36 @@ def many_sidecars(count: int) -> Callable[[Table], None]:
 
 CASES = [
     # --- depth
-    Case("deep, of an action that nobody knows", line('{"future":' + LEFT + "}"), bad("deeper than 128", "a JSON object", f"{NEW}:1")),
-    Case("deep, of commitInfo", line('{"commitInfo":{"x":' + LEFT + "}}"), bad("deeper than 128", "a JSON object", f"{NEW}:1")),
-    Case("deep, of the protocol", line('{"protocol":{"x":' + LEFT + "}}"), bad("deeper than 128", "a JSON object", f"{NEW}:1")),
-    Case("deep, never closed", line('{"commitInfo":{"x":' + "[" * DEPTH), bad("EOF", "a JSON object", f"{NEW}:1")),
-    Case("deep, of objects", line('{"a":' * DEPTH + "1" + "}" * DEPTH), bad("deeper than 128", "a JSON object", f"{NEW}:1")),
-    Case("deep, in a field that nobody knows", lambda t: t.replace(2, '"add":{', '"add":{"x":' + LEFT + ","), HEALTHY),
+    Case(
+        "deep, of an action that nobody knows",
+        line('{"future":' + LEFT + "}"),
+        bad("deeper than 128", "a JSON object", f"{NEW}:1"),
+    ),
+    Case(
+        "deep, of commitInfo",
+        line('{"commitInfo":{"x":' + LEFT + "}}"),
+        bad("deeper than 128", "a JSON object", f"{NEW}:1"),
+    ),
+    Case(
+        "deep, of the protocol",
+        line('{"protocol":{"x":' + LEFT + "}}"),
+        bad("deeper than 128", "a JSON object", f"{NEW}:1"),
+    ),
+    Case(
+        "deep, never closed",
+        line('{"commitInfo":{"x":' + "[" * DEPTH),
+        bad("EOF", "a JSON object", f"{NEW}:1"),
+    ),
+    Case(
+        "deep, of objects",
+        line('{"a":' * DEPTH + "1" + "}" * DEPTH),
+        bad("deeper than 128", "a JSON object", f"{NEW}:1"),
+    ),
+    Case(
+        "deep, in a field that nobody knows",
+        lambda t: t.replace(2, '"add":{', '"add":{"x":' + LEFT + ","),
+        HEALTHY,
+    ),
     Case(
         "deep, in tags",
         lambda t: t.replace(2, '"add":{', '"add":{"tags":{"x":' + LEFT + "},"),
@@ -177,7 +230,11 @@ CASES = [
     Case("deep, in the schema", line(metadata(schemaString=LEFT)), bad("[[[", "", f"{NEW}:1")),
     Case(
         "a type of a thousand types",
-        line(metadata(schemaString=json.dumps({"type": "struct", "fields": [{**FIELDS[0], "type": nested(200)}]}))),
+        line(
+            metadata(
+                schemaString=json.dumps({"type": "struct", "fields": [{**FIELDS[0], "type": nested(200)}]})
+            )
+        ),
         bad("types", "at most 100", f"{NEW}:1"),
     ),
     Case("a deep hint", lambda t: (classic(t), t.hint(LEFT.encode())), HEALTHY),
@@ -187,29 +244,76 @@ CASES = [
         bad("deeper than 128", "a JSON object", ".json:2"),
     ),
     # --- length
-    Case("a line of 65 MiB", line('{"future":"' + "x" * (65 * MIB) + '"}'), bad("68157453 bytes", "at most 67108864", f"{NEW}:1")),
+    Case(
+        "a line of 65 MiB",
+        line('{"future":"' + "x" * (65 * MIB) + '"}'),
+        bad("68157453 bytes", "at most 67108864", f"{NEW}:1"),
+    ),
     Case("a line of 60 MiB", line('{"future":"' + "x" * (60 * MIB) + '"}'), HEALTHY),
     Case("statistics of 40 MiB", lambda t: t.change(2, "add", stats="x" * (40 * MIB)), HEALTHY),
-    Case("a path of 10 MiB", lambda t: t.change(2, "add", path="p=x/" + "x" * (10 * MIB)), bad("no such file", "a data file", "xxx")),
-    Case("a commit of 8 GiB of zeros", sparse(lambda t: t.commit(3), 8 << 30), bad("bytes", "at most 67108864", f"{NEW}:1")),
-    Case("a commit of 160 MiB of newlines", newlines(160 * MIB), bad(f"{160 * MIB} bytes", "a JSON object", NEW)),
-    Case("its history", sparse(lambda t: t.commit(2), 8 << 30), bad("bytes", "at most 67108864", f"{2:020}.json:1"), "history"),
-    Case("a hint of 8 GiB", lambda t: (classic(t), sparse(lambda t: t.log / "_last_checkpoint", 8 << 30)(t)), HEALTHY),
+    Case(
+        "a path of 10 MiB",
+        lambda t: t.change(2, "add", path="p=x/" + "x" * (10 * MIB)),
+        bad("no such file", "a data file", "xxx"),
+    ),
+    Case(
+        "a commit of 8 GiB of zeros",
+        sparse(lambda t: t.commit(3), 8 << 30),
+        bad("bytes", "at most 67108864", f"{NEW}:1"),
+    ),
+    Case(
+        "a commit of 160 MiB of newlines",
+        newlines(160 * MIB),
+        bad(f"{160 * MIB} bytes", "a JSON object", NEW),
+    ),
+    Case(
+        "its history",
+        sparse(lambda t: t.commit(2), 8 << 30),
+        bad("bytes", "at most 67108864", f"{2:020}.json:1"),
+        "history",
+    ),
+    Case(
+        "a hint of 8 GiB",
+        lambda t: (classic(t), sparse(lambda t: t.log / "_last_checkpoint", 8 << 30)(t)),
+        HEALTHY,
+    ),
     Case("a checksum of 8 GiB", sparse(lambda t: t.log / f"{2:020}.crc", 8 << 30), HEALTHY),
-    Case("a compacted file of 8 GiB", sparse(lambda t: t.log / f"{1:020}.{2:020}.compacted.json", 8 << 30), HEALTHY),
+    Case(
+        "a compacted file of 8 GiB",
+        sparse(lambda t: t.log / f"{1:020}.{2:020}.compacted.json", 8 << 30),
+        HEALTHY,
+    ),
     Case("a checkpoint of 8 GiB of zeros", sparse(lambda t: t.log / FILE, 8 << 30), HEALTHY),
-    Case("a checkpoint of 8 GiB of zeros alone", alone(sparse(lambda t: t.log / FILE, 8 << 30)), bad("Corrupt footer", "Parquet", FILE)),
+    Case(
+        "a checkpoint of 8 GiB of zeros alone",
+        alone(sparse(lambda t: t.log / FILE, 8 << 30)),
+        bad("Corrupt footer", "Parquet", FILE),
+    ),
     Case(
         "a checkpoint of lines, of 8 GiB of zeros",
         alone(sparse(lambda t: t.log / f"{2:020}.checkpoint.{'a' * 36}.json", 8 << 30)),
         bad("bytes", "at most 67108864", ".json:1"),
     ),
-    Case("a data file of 8 GiB of zeros", sparse(lambda t: t.root / "p=x/f2.parquet", 8 << 30), bad("\\x00", "PAR1", "f2.parquet")),
+    Case(
+        "a data file of 8 GiB of zeros",
+        sparse(lambda t: t.root / "p=x/f2.parquet", 8 << 30),
+        bad("\\x00", "PAR1", "f2.parquet"),
+    ),
     # --- number
-    Case("a number of a million digits", line('{"protocol":{"minReaderVersion":' + "1" * MIB + "}}"), bad("111", "", f"{NEW}:1")),
+    Case(
+        "a number of a million digits",
+        line('{"protocol":{"minReaderVersion":' + "1" * MIB + "}}"),
+        bad("111", "", f"{NEW}:1"),
+    ),
     Case(
         "a precision of a million digits",
-        line(metadata(schemaString=json.dumps({"type": "struct", "fields": [{**FIELDS[0], "type": f"decimal({'1' * MIB},0)"}]}))),
+        line(
+            metadata(
+                schemaString=json.dumps(
+                    {"type": "struct", "fields": [{**FIELDS[0], "type": f"decimal({'1' * MIB},0)"}]}
+                )
+            )
+        ),
         bad("decimal(111", "a type of PROTOCOL.md", f"{NEW}:1"),
     ),
     Case(
@@ -219,10 +323,18 @@ CASES = [
     ),
     Case(
         "two hundred thousand features",
-        line(text({"protocol": {**WITH_VECTORS, "readerFeatures": [f"x{number}" for number in range(200_000)]}})),
+        line(
+            text(
+                {"protocol": {**WITH_VECTORS, "readerFeatures": [f"x{number}" for number in range(200_000)]}}
+            )
+        ),
         Fails("UnsupportedFeatureError", f"{NEW}:1", "x0", "features that this release reads"),
     ),
-    Case("two hundred thousand columns", line(metadata(schemaString=wide(200_000))), bad("200002", "at most 100000", f"{NEW}:1")),
+    Case(
+        "two hundred thousand columns",
+        line(metadata(schemaString=wide(200_000))),
+        bad("200002", "at most 100000", f"{NEW}:1"),
+    ),
     Case(
         "ten million empty lists in the schema",
         line(metadata(schemaString="[" + "[]," * 10_000_000 + "[]]")),
@@ -239,7 +351,11 @@ CASES = [
         HEALTHY,
     ),
     Case("a hundred thousand blank lines and lines of nothing", line(*["", "{}"] * 100_000), HEALTHY),
-    Case("a hundred thousand tags", lambda t: t.change(2, "add", tags={f"k{number}": "v" for number in range(5_000)}), HEALTHY),
+    Case(
+        "a hundred thousand tags",
+        lambda t: t.change(2, "add", tags={f"k{number}": "v" for number in range(5_000)}),
+        HEALTHY,
+    ),
     Case(
         "a part of four thousand million",
         alone(lambda t: part(t, 1, 4_000_000_000, state(t))),
@@ -251,10 +367,18 @@ CASES = [
         bad("no such file", "a file of the log", "_sidecars/0.parquet"),
     ),
     # --- pages that unfold
-    Case("a text of 100 MiB in some kilobytes", long_text(100 * MIB), bad("bytes of pages", "at most 67108864", FILE)),
+    Case(
+        "a text of 100 MiB in some kilobytes",
+        long_text(100 * MIB),
+        bad("bytes of pages", "at most 67108864", FILE),
+    ),
     Case("a text of 40 MiB in some kilobytes", long_text(40 * MIB), HEALTHY),
     Case("a page that claims 128 MiB", alone(lying_page), bad("bytes of pages", "at most 67108864", FILE)),
-    Case("a dictionary's text in each row", shared_text(2 * MIB, 300), bad("bytes of actions", "at most 201326592", FILE)),
+    Case(
+        "a dictionary's text in each row",
+        shared_text(2 * MIB, 300),
+        bad("bytes of actions", "at most 201326592", FILE),
+    ),
     Case("a prefix in each row", prefixes(2 * MIB, 300), bad("bytes of actions", "at most 201326592", FILE)),
     Case("five million rows of nothing", empty_rows(5_000_000), bad("5000001 rows", "at most 1048576", FILE)),
     Case("a column of three hundred structs", deep_column(300), HEALTHY),

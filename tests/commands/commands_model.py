@@ -17,7 +17,9 @@ Make = Callable[..., DeltaTable]
 def rows(data: Any) -> list[tuple[Any, ...]]:
     """All rows as a sorted list of tuples, columns in order: a multiset that compares."""
     table = data.scan().to_arrow() if isinstance(data, DeltaTable) else data
-    return sorted((tuple(_equal_to_itself(value) for value in row.values()) for row in table.to_pylist()), key=repr)
+    return sorted(
+        (tuple(_equal_to_itself(value) for value in row.values()) for row in table.to_pylist()), key=repr
+    )
 
 
 def _equal_to_itself(value: Any) -> Any:

@@ -46,7 +46,12 @@ def make(tmp_path: Path, vectors: bool, session: Any) -> Make:
     """Makes a table of the data in about `files` files, opened on the engine of the test."""
 
     def make_table(
-        data: pa.Table, *, files: int = 1, name: str = "table", properties: dict[str, Any] | None = None, **options: Any
+        data: pa.Table,
+        *,
+        files: int = 1,
+        name: str = "table",
+        properties: dict[str, Any] | None = None,
+        **options: Any,
     ) -> DeltaTable:
         wanted = {"delta.enableDeletionVectors": vectors, **(properties or {})}
         path = tmp_path / name

@@ -28,13 +28,22 @@ def ids(table: DeltaTable) -> list[int]:
 
 def test_a_path_alone(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path, "id bigint")
-    metrics = table.add_files([foreign(tmp_path, "a.parquet", 1, 2), foreign(tmp_path, "sub/b c%20.parquet", 3)])
+    metrics = table.add_files(
+        [foreign(tmp_path, "a.parquet", 1, 2), foreign(tmp_path, "sub/b c%20.parquet", 3)]
+    )
     assert metrics["num_files"] == 2
     assert (table.version, ids(table)) == (1, [1, 2, 3])
     listed = table.files().to_arrow().to_pylist()
-    assert [(row["path"], row["num_records"]) for row in listed] == [("a.parquet", 2), ("sub/b c%20.parquet", 1)]
+    assert [(row["path"], row["num_records"]) for row in listed] == [
+        ("a.parquet", 2),
+        ("sub/b c%20.parquet", 1),
+    ]
     assert listed[0]["size"] == (tmp_path / "a.parquet").stat().st_size
-    assert (listed[0]["min_values"], listed[0]["max_values"], listed[0]["null_count"]) == ({"id": 1}, {"id": 2}, {"id": 0})
+    assert (listed[0]["min_values"], listed[0]["max_values"], listed[0]["null_count"]) == (
+        {"id": 1},
+        {"id": 2},
+        {"id": 0},
+    )
     assert table.history()[0]["operation"] == "WRITE"
     assert ids(DeltaTable(tmp_path)) == [1, 2, 3]
 
@@ -64,7 +73,9 @@ def test_given_statistics_are_taken_as_they_are(tmp_path: Path) -> None:
     table.add_files([AddFile(name, size=(tmp_path / name).stat().st_size, modification_time=5, stats=stats)])
     (row,) = table.files().to_arrow().to_pylist()
     assert (row["min_values"], row["max_values"], row["num_records"]) == ({"id": 0}, {"id": 9}, 2)
-    added = [json.loads(line) for line in (tmp_path / f"_delta_log/{1:020}.json").read_text().splitlines()][-1]["add"]
+    added = [json.loads(line) for line in (tmp_path / f"_delta_log/{1:020}.json").read_text().splitlines()][
+        -1
+    ]["add"]
     assert added["modificationTime"] == 5
 
 

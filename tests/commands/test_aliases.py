@@ -32,13 +32,17 @@ def test_constraints(way: str, session: Any, tmp_path: Path, name: str) -> None:
     table = made(tmp_path / "t", f"id BIGINT, v BIGINT, {name} STRUCT<v: BIGINT>", session)
     table.alter.add_constraints({"inner": f"{name}.v > 0"})
     bad, good = row(table, name, 1, -1), row(table, name, -1, 1)
-    with pytest.raises(ConstraintViolationError, match=rf"CHECK constraint inner; found 1 row, with {name}\.v = -1"):
+    with pytest.raises(
+        ConstraintViolationError, match=rf"CHECK constraint inner; found 1 row, with {name}\.v = -1"
+    ):
         deltaic.write(table, bad, mode="append")
     deltaic.write(table, good, mode="append")
     with pytest.raises(ConstraintViolationError, match="CHECK constraint inner"):
         table.update({f"{name}.v": "-5"}, "id = 1")
     with pytest.raises(ConstraintViolationError, match="CHECK constraint inner"):
-        table.merge(bad, "x.id = y.id", source_alias="y", target_alias="x").when_matched_update_all().execute()
+        table.merge(
+            bad, "x.id = y.id", source_alias="y", target_alias="x"
+        ).when_matched_update_all().execute()
     table.alter.drop_constraint("inner")
     deltaic.write(table, bad, mode="append")
     with pytest.raises(ConstraintViolationError, match="found 1 row"):
@@ -47,15 +51,21 @@ def test_constraints(way: str, session: Any, tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize("name", STRUCTS)
 def test_lengths_and_generated_columns(way: str, session: Any, tmp_path: Path, name: str) -> None:
-    ddl = f"id BIGINT, v BIGINT, {name} STRUCT<v: BIGINT>, g BIGINT GENERATED ALWAYS AS ({name}.v), k STRUCT<v: VARCHAR(2)>"
+    ddl = (
+        f"id BIGINT, v BIGINT, {name} STRUCT<v: BIGINT>, g BIGINT GENERATED ALWAYS AS ({name}.v), k STRUCT<v:"
+        " VARCHAR(2)>"
+    )
     table = made(tmp_path / "t", ddl, session)
     deltaic.write(table, row(table, name, 1, 7), mode="append")
     table.update({f"{name}.v": "8"}, "id = 1")
-    table.merge(row(table, name, 2, 9), "x.id = y.id", source_alias="y", target_alias="x").when_matched_update(
-        {f"{name}.v": f"y.{name}.v"}
-    ).execute()
+    table.merge(
+        row(table, name, 2, 9), "x.id = y.id", source_alias="y", target_alias="x"
+    ).when_matched_update({f"{name}.v": f"y.{name}.v"}).execute()
     changes = table.changes(1, where=f"{name}.v = 8").to_arrow().to_pylist()
-    assert sorted((each["_change_type"], each["g"]) for each in changes) == [("update_postimage", 8), ("update_preimage", 8)]
+    assert sorted((each["_change_type"], each["g"]) for each in changes) == [
+        ("update_postimage", 8),
+        ("update_preimage", 8),
+    ]
     assert table.scan(["v", "g"]).to_arrow().to_pylist() == [{"v": 1, "g": 9}]
 
 

@@ -8,7 +8,12 @@ import json
 import pytest
 
 import deltaic
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, MetadataChangedException, UnsupportedFeatureError
+from deltaic.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    MetadataChangedException,
+    UnsupportedFeatureError,
+)
 from deltaic.options import CommitOptions
 from deltaic.protocol.actions import Protocol
 from deltaic.protocol.features import supported
@@ -20,7 +25,9 @@ SCHEMA = "id bigint, s struct<a: bigint, b: bigint>, p string"
 
 @pytest.fixture
 def plain(tmp_path):
-    return deltaic.DeltaTable.create(tmp_path / "plain", SCHEMA, properties={"delta.enableDeletionVectors": False})
+    return deltaic.DeltaTable.create(
+        tmp_path / "plain", SCHEMA, properties={"delta.enableDeletionVectors": False}
+    )
 
 
 @pytest.fixture
@@ -127,7 +134,11 @@ def test_properties(plain):
     plain.alter.set_properties({"delta.enableDeletionVectors": True, "own": "x", "delta.minWriterVersion": 7})
     operation, parameters = last(plain)
     assert operation == "SET TBLPROPERTIES"
-    assert parameters["properties"] == {"delta.enableDeletionVectors": "true", "own": "x", "delta.minWriterVersion": "7"}
+    assert parameters["properties"] == {
+        "delta.enableDeletionVectors": "true",
+        "own": "x",
+        "delta.minWriterVersion": "7",
+    }
     assert plain.protocol.reader_features == ("deletionVectors",)
     assert plain.protocol.writer_features == ("appendOnly", "deletionVectors", "invariants")
     assert plain.metadata.configuration == {"delta.enableDeletionVectors": "true", "own": "x"}
@@ -188,12 +199,19 @@ def test_commit_options_and_conflicts(plain):
 def test_the_history_names_nested_fields_by_their_path(mapped):
     """As in delta-spark's `DeltaOperations.AddColumns` and `ChangeColumn`."""
     name = mapped.location
-    deltaic.sql(f"ALTER TABLE delta.`{name}` ADD COLUMNS (t STRUCT<x: INT, l: ARRAY<STRUCT<y: INT>>>, `a b` INT)")
+    deltaic.sql(
+        f"ALTER TABLE delta.`{name}` ADD COLUMNS (t STRUCT<x: INT, l: ARRAY<STRUCT<y: INT>>>, `a b` INT)"
+    )
     deltaic.sql(f"ALTER TABLE delta.`{name}` ADD COLUMN t.w BIGINT COMMENT 'deep' AFTER x")
     mapped = deltaic.DeltaTable(name)
-    added = {"column": {"name": "t.w", "type": "long", "nullable": True, "metadata": {"comment": "deep"}}, "position": "AFTER x"}
+    added = {
+        "column": {"name": "t.w", "type": "long", "nullable": True, "metadata": {"comment": "deep"}},
+        "position": "AFTER x",
+    }
     assert last(mapped) == ("ADD COLUMNS", {"columns": [added]})
-    assert [each["column"]["name"] for each in _parsed(mapped.history()[1]["operationParameters"]["columns"])] == ["t", "`a b`"]
+    assert [
+        each["column"]["name"] for each in _parsed(mapped.history()[1]["operationParameters"]["columns"])
+    ] == ["t", "`a b`"]
     mapped.alter.add_columns("t struct<l: array<struct<z: int>>>, n int")
     assert [each["column"]["name"] for each in last(mapped)[1]["columns"]] == ["t.l.element.z", "n"]
     mapped.alter.change_column("t.l.element.z", first=True)
@@ -219,7 +237,10 @@ def test_the_property_comment_is_the_description(plain):
     assert last(plain) == ("SET TBLPROPERTIES", {"properties": {"comment": "all flights", "team": "x"}})
     deltaic.sql(f"COMMENT ON TABLE delta.`{plain.location}` IS 'again'")
     plain = deltaic.DeltaTable(plain.location)
-    assert (plain.metadata.description, last(plain)) == ("again", ("SET TBLPROPERTIES", {"properties": {"comment": "again"}}))
+    assert (plain.metadata.description, last(plain)) == (
+        "again",
+        ("SET TBLPROPERTIES", {"properties": {"comment": "again"}}),
+    )
     plain.alter.unset_properties("comment", "team")
     assert (plain.metadata.description, plain.metadata.configuration.get("team")) == ("", None)
     assert last(plain)[1]["properties"] == ["team", "comment"]

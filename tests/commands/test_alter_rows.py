@@ -13,7 +13,9 @@ ROWS = pa.table({"id": [1, 2], "s": [{"a": 1, "b": 2}, {"a": 3, "b": 4}], "p": [
 
 @pytest.fixture
 def plain(tmp_path):
-    return deltaic.DeltaTable.create(tmp_path / "plain", ROWS.schema, properties={"delta.enableDeletionVectors": False})
+    return deltaic.DeltaTable.create(
+        tmp_path / "plain", ROWS.schema, properties={"delta.enableDeletionVectors": False}
+    )
 
 
 @pytest.fixture
@@ -52,8 +54,13 @@ def test_rows_after_rename(mapped):
     mapped = filled(mapped)
     for name, new in [("id", "key"), ("s.a", "my field"), ("p", "q")]:
         mapped.alter.rename_column(name, new)
-    assert rows(mapped) == [{"key": 1, "s": {"my field": 1, "b": 2}, "q": "x"}, {"key": 2, "s": {"my field": 3, "b": 4}, "q": "y"}]
-    assert rows(mapped, where="q = 'x' and key = 1 and s.`my field` = 1") == [{"key": 1, "s": {"my field": 1, "b": 2}, "q": "x"}]
+    assert rows(mapped) == [
+        {"key": 1, "s": {"my field": 1, "b": 2}, "q": "x"},
+        {"key": 2, "s": {"my field": 3, "b": 4}, "q": "y"},
+    ]
+    assert rows(mapped, where="q = 'x' and key = 1 and s.`my field` = 1") == [
+        {"key": 1, "s": {"my field": 1, "b": 2}, "q": "x"}
+    ]
 
 
 def test_dropped_values_do_not_come_back(mapped):

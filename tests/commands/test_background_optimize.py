@@ -60,8 +60,14 @@ def operations(path: Path) -> list[str]:
 def left_behind(path: Path) -> set[str]:
     """Data files that no version of the table has."""
     table = DeltaTable(path)
-    known = {file for version in range(table.version + 1) for file in table.at(version).files().to_arrow()["path"].to_pylist()}
-    return {str(each.relative_to(path)) for each in path.rglob("*.parquet") if "_delta_log" not in each.parts} - known
+    known = {
+        file
+        for version in range(table.version + 1)
+        for file in table.at(version).files().to_arrow()["path"].to_pylist()
+    }
+    return {
+        str(each.relative_to(path)) for each in path.rglob("*.parquet") if "_delta_log" not in each.parts
+    } - known
 
 
 @contextmanager
@@ -120,7 +126,8 @@ def test_appends_go_on_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         for number in range(FEW, FEW + 3):
             deltaic.write(table, rows(number), mode="append")
         assert table.version == FEW + 2
-        monkeypatch.setattr(optimize, "AUTO_COMPACT_FILES", 100)  # the compaction that waits finds nothing to do
+        # The compaction that waits finds nothing to do.
+        monkeypatch.setattr(optimize, "AUTO_COMPACT_FILES", 100)
     assert operations(tmp_path) == ["WRITE"] * (FEW + 3) + ["OPTIMIZE"]
     assert ids(DeltaTable(tmp_path)) == list(range(FEW + 3))
     deltaic.write(table, rows(100), mode="append")
@@ -141,7 +148,9 @@ COMMANDS: dict[str, Callable[[DeltaTable], object]] = {
     "constraint": lambda table: table.alter.add_constraints({"low": "id < 1000"}),
     "statement": lambda table: deltaic.sql(f"DELETE FROM delta.`{table.location}` WHERE id = 1"),
     "replace": lambda table: DeltaTable.create(table.location, "id bigint", mode="overwrite"),
-    "clone": lambda table: deltaic.write(f"{table.location} source", rows(7)).clone(table.location, replace=True),
+    "clone": (
+        lambda table: deltaic.write(f"{table.location} source", rows(7)).clone(table.location, replace=True)
+    ),
 }
 
 
@@ -207,7 +216,9 @@ def test_a_transaction_over_several_tables_wins(tmp_path: Path, monkeypatch: pyt
     assert ids(DeltaTable(tmp_path / "table")) == [0, 2, 3]
 
 
-def test_it_loses_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_it_loses_to_another_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     """Whose commands do not tell this process that they began."""
     with caplog.at_level(logging.DEBUG, "deltaic.commands"), compaction_held(monkeypatch) as staged:
         written(tmp_path)
@@ -221,7 +232,9 @@ def test_it_loses_to_another_process(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert f"OPTIMIZE was not committed: version {FEW} (DELETE) came first" in caplog.text
 
 
-def test_a_version_that_another_process_took_is_not_taken_for_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_version_that_another_process_took_is_not_taken_for_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A later command on the version before would pass the other's commit over, and what both did to the same
     row."""
     with compaction_held(monkeypatch) as staged:
@@ -255,7 +268,9 @@ BY_STEP: dict[str, Callable[[DeltaTable], object]] = {
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_none_begins_between_the_snapshot_of_a_command_and_its_commit(step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_none_begins_between_the_snapshot_of_a_command_and_its_commit(
+    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What it has read, or has to add again, would be in other files when it commits."""
     with monkeypatch.context() as patch:
         patch.setattr(optimize, "AUTO_COMPACT_FILES", 100)
@@ -283,7 +298,9 @@ def test_a_forked_child_knows_of_it(tmp_path: Path) -> None:
     assert operations(tmp_path)[FEW:] == ["OPTIMIZE", "DELETE"]
 
 
-def test_one_that_comes_when_its_files_were_taken_already_does_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_one_that_comes_when_its_files_were_taken_already_does_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     table = deltaic.write(tmp_path, rows(0), properties=PROPERTIES)
     with caplog.at_level(logging.DEBUG, "deltaic.commands"):
         background_compaction._compact(deque(), table._snapshot, LocalEngine())
@@ -308,11 +325,17 @@ def test_the_log_names_the_version_that_was_compacted(
     written(tmp_path)
     began.set()
     assert background.wait(20)
-    warnings = {record.getMessage().partition(": ")[2] for record in caplog.records if record.levelno >= logging.WARNING}
+    warnings = {
+        record.getMessage().partition(": ")[2]
+        for record in caplog.records
+        if record.levelno >= logging.WARNING
+    }
     assert warnings == {f"compaction after version {FEW - 1} failed: no room"}
 
 
-def test_what_fails_is_logged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_fails_is_logged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail(*_: object) -> None:
         raise OSError("no room")
 
@@ -386,7 +409,11 @@ def test_a_put_under_way_is_waited_for(tmp_path: Path) -> None:
 
 def test_manifests_are_written_when_the_process_is_about_to_end(tmp_path: Path) -> None:
     """Python's thread pools take no more work then."""
-    properties = {**PROPERTIES, "delta.compatibility.symlinkFormatManifest.enabled": True, "delta.enableDeletionVectors": False}
+    properties = {
+        **PROPERTIES,
+        "delta.compatibility.symlinkFormatManifest.enabled": True,
+        "delta.enableDeletionVectors": False,
+    }
     script = f"""
 import threading, time
 import pyarrow as pa, deltaic
@@ -407,7 +434,9 @@ for number in range(1, {FEW}):
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
     assert operations(tmp_path) == ["WRITE"] * FEW + ["OPTIMIZE"]
     listed = (tmp_path / "_symlink_format_manifest" / "manifest").read_text().split()
-    assert [each.rsplit("/", 1)[1] for each in listed] == DeltaTable(tmp_path).files().to_arrow()["path"].to_pylist()
+    assert [each.rsplit("/", 1)[1] for each in listed] == DeltaTable(tmp_path).files().to_arrow()[
+        "path"
+    ].to_pylist()
 
 
 def test_the_process_ends_when_it_is_done(tmp_path: Path) -> None:
@@ -416,7 +445,8 @@ import pyarrow as pa, deltaic
 from deltaic.commands import optimize
 optimize.AUTO_COMPACT_FILES = {FEW}
 deltaic.configure(background_optimize=True)
-table = deltaic.write({str(tmp_path)!r}, pa.table({{"id": [0]}}), properties={{"delta.autoOptimize.autoCompact": True}})
+properties = {{"delta.autoOptimize.autoCompact": True}}
+table = deltaic.write({str(tmp_path)!r}, pa.table({{"id": [0]}}), properties=properties)
 for number in range(1, {FEW}):
     deltaic.write(table, pa.table({{"id": [number]}}), mode="append")
 """
@@ -426,10 +456,14 @@ for number in range(1, {FEW}):
     assert left_behind(tmp_path) == set()
 
 
-def test_tables_of_long_ago_are_forgotten_unless_a_command_runs_on_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tables_of_long_ago_are_forgotten_unless_a_command_runs_on_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(giving_way, "_MOST_TABLES", 2)
     monkeypatch.setattr(giving_way, "_TABLES", giving_way._Tables())
-    first, *others = (deltaic.write(tmp_path / str(number), {"id": [number]})._snapshot for number in range(5))
+    first, *others = (
+        deltaic.write(tmp_path / str(number), {"id": [number]})._snapshot for number in range(5)
+    )
     with giving_way.command(first):
         for each in others:
             with giving_way.command(each):

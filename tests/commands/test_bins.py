@@ -40,7 +40,9 @@ def shown(partitions: list[list[pa.Table]]) -> list[list[list[str]]]:
 
 
 def test_small_neighbours_make_a_file() -> None:
-    assert shown(compaction_bins(files((30, 9, 0), (30, 9, 0), (30, 9, 0), (30, 9, 0)), 100)) == [[["f0", "f1", "f2"]]]
+    assert shown(compaction_bins(files((30, 9, 0), (30, 9, 0), (30, 9, 0), (30, 9, 0)), 100)) == [
+        [["f0", "f1", "f2"]]
+    ]
     assert shown(compaction_bins(files((30, 9, 0), (90, 9, 0), (40, 9, 0)), 100)) == [[["f0", "f2"]]]
 
 
@@ -67,7 +69,9 @@ def test_partitions_stay_apart() -> None:
 
 
 def test_purge_takes_every_vector() -> None:
-    assert shown(purge_bins(files((10, 100, 1), (10, 100, 0), (10, 100, 2), (500, 100, 1)), 100)) == [[["f0", "f2"], ["f3"]]]
+    assert shown(purge_bins(files((10, 100, 1), (10, 100, 0), (10, 100, 2), (500, 100, 1)), 100)) == [
+        [["f0", "f2"], ["f3"]]
+    ]
     assert purge_bins(files((10, 100, 0)), 100) == []
 
 

@@ -21,12 +21,23 @@ SCHEMA = Schema(
         Field("id", "long"),
         Field("v", "string", metadata={KEY: "varchar(5)"}),
         Field("c", "string", metadata={KEY: "char(3)"}),
-        Field("s", Struct([Field("x-y", "string"), Field("n", "integer")]), metadata={KEY: "struct<`x-y`:varchar(2),n:int>"}),
+        Field(
+            "s",
+            Struct([Field("x-y", "string"), Field("n", "integer")]),
+            metadata={KEY: "struct<`x-y`:varchar(2),n:int>"},
+        ),
         Field("a", Array("string"), metadata={KEY: "array<char(2)>"}),
         Field("m", Map("string", "string"), metadata={KEY: "map<varchar(1),varchar(2)>"}),
     ]
 )
-FITTING: dict[str, Any] = {"id": 1, "v": "ünïco", "c": "ab", "s": {"x-y": "ab", "n": 1}, "a": ["a", None], "m": [("k", "vv")]}
+FITTING: dict[str, Any] = {
+    "id": 1,
+    "v": "ünïco",
+    "c": "ab",
+    "s": {"x-y": "ab", "n": 1},
+    "a": ["a", None],
+    "m": [("k", "vv")],
+}
 TOO_LONG: dict[str, tuple[Any, str, str]] = {
     "v": ("abcdef", "v", "varchar(5)"),
     "c": ("abc ", "c", "char(3)"),  # spaces count, as in delta-spark
@@ -43,14 +54,18 @@ def rows(*changes: dict[str, Any]) -> pa.Table:
 @pytest.fixture
 def table(tmp_path: Path) -> DeltaTable:
     made = DeltaTable.create(tmp_path / "t", SCHEMA)
-    return deltaic.write(made, rows({}, {"id": 2, "v": None, "c": None, "s": None, "a": None, "m": None}), mode="append")
+    return deltaic.write(
+        made, rows({}, {"id": 2, "v": None, "c": None, "s": None, "a": None, "m": None}), mode="append"
+    )
 
 
 @pytest.mark.parametrize("column", TOO_LONG)
 def test_a_value_that_is_too_long_is_refused_by_every_write(table: DeltaTable, column: str) -> None:
     value, place, kind = TOO_LONG[column]
     data, before = rows({column: value}), table.version
-    message = f"column {place} has a value that is longer than its type takes.*{kind}".replace("(", r"\(").replace(")", r"\)")
+    message = f"column {place} has a value that is longer than its type takes.*{kind}".replace(
+        "(", r"\("
+    ).replace(")", r"\)")
     for job in (
         {"mode": "append"},
         {"mode": "overwrite"},
@@ -95,7 +110,11 @@ def test_changes_of_rows(table: DeltaTable) -> None:
 
 
 def test_types_as_spark_writes_them() -> None:
-    field = Field("q`t", "string", metadata={KEY: "map<struct<`a``b`:varchar(3), d:decimal(10,2)>, array<array<CHAR(4)>>>"})
+    field = Field(
+        "q`t",
+        "string",
+        metadata={KEY: "map<struct<`a``b`:varchar(3), d:decimal(10,2)>, array<array<CHAR(4)>>>"},
+    )
     assert [(place, kind) for place, kind, _ in length_conditions(field)] == [
         ("q`t.key.a`b", "varchar(3)"),
         ("q`t.value.element.element", "char(4)"),
@@ -107,7 +126,10 @@ def test_types_as_spark_writes_them() -> None:
 
 
 def test_ddl_keeps_the_lengths() -> None:
-    text = "v varchar(5) NOT NULL COMMENT 'five', c CHARACTER(3), s STRUCT<`x-y`: VARCHAR(2) COMMENT 'two', n: INT>"
+    text = (
+        "v varchar(5) NOT NULL COMMENT 'five', c CHARACTER(3), s STRUCT<`x-y`: VARCHAR(2) COMMENT 'two', n:"
+        " INT>"
+    )
     schema = Schema.from_ddl(text + ", m map<varchar(1), array<string>>, plain string")
     assert {field.name: field.metadata.get(KEY) for field in schema} == {
         "v": "varchar(5)",
@@ -116,7 +138,9 @@ def test_ddl_keeps_the_lengths() -> None:
         "m": "map<varchar(1),array<string>>",
         "plain": None,
     }
-    assert schema.field("v") == Field("v", "string", nullable=False, metadata={KEY: "varchar(5)", "comment": "five"})
+    assert schema.field("v") == Field(
+        "v", "string", nullable=False, metadata={KEY: "varchar(5)", "comment": "five"}
+    )
     assert Schema.from_ddl(schema.to_ddl()).field("c") == schema.field("c")
     for wrong in ("varchar", "varchar()", "varchar(0)", "char(-1)", "char(x)"):
         with pytest.raises(InvalidArgumentError):
@@ -129,7 +153,11 @@ def test_sql_creates_and_widens_such_columns(tmp_path: Path) -> None:
     deltaic.sql(f"INSERT INTO {where} VALUES (1, 'abc', 'x')")
     with pytest.raises(ConstraintViolationError, match="column v"):
         deltaic.sql(f"INSERT INTO {where} VALUES (2, 'abcd', 'x')")
-    assert [row["data_type"] for row in deltaic.sql(f"DESCRIBE {where}").to_pylist()] == ["bigint", "varchar(3)", "char(2)"]
+    assert [row["data_type"] for row in deltaic.sql(f"DESCRIBE {where}").to_pylist()] == [
+        "bigint",
+        "varchar(3)",
+        "char(2)",
+    ]
     for shorter in ("VARCHAR(2)", "CHAR(3)"):
         with pytest.raises(SchemaMismatchError, match="shorter"):
             deltaic.sql(f"ALTER TABLE {where} ALTER COLUMN v TYPE {shorter}")

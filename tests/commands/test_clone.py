@@ -36,11 +36,17 @@ def source(tmp_path: Path) -> DeltaTable:
 
 
 def files_below(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "_delta_log" not in path.parts}
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and "_delta_log" not in path.parts
+    }
 
 
 @pytest.mark.parametrize("shallow", [False, True])
-def test_a_clone_has_rows_and_definition_and_a_history_of_its_own(source: DeltaTable, tmp_path: Path, shallow: bool) -> None:
+def test_a_clone_has_rows_and_definition_and_a_history_of_its_own(
+    source: DeltaTable, tmp_path: Path, shallow: bool
+) -> None:
     with deltaic.configure(allowed_roots=[tmp_path]):
         clone = source.clone(tmp_path / "clone", shallow=shallow)
         assert rows(clone) == rows(source)
@@ -50,7 +56,11 @@ def test_a_clone_has_rows_and_definition_and_a_history_of_its_own(source: DeltaT
         assert dict(clone.metadata.configuration) == dict(source.metadata.configuration)
         info = clone.history()[0]
         assert info["operation"] == "CLONE"
-        assert info["operationParameters"] == {"source": f"delta.`{source.location}`", "sourceVersion": 1, "isShallow": shallow}
+        assert info["operationParameters"] == {
+            "source": f"delta.`{source.location}`",
+            "sourceVersion": 1,
+            "isShallow": shallow,
+        }
         copied = files_below(tmp_path / "clone")
         sizes = sum((tmp_path / "clone" / name).stat().st_size for name in copied)
         live = source.detail()
@@ -98,7 +108,8 @@ def test_a_deep_clone_that_is_repeated_copies_what_is_new(source: DeltaTable, tm
     again = source.clone(tmp_path / "clone", replace=True)
     assert rows(again) == rows(source)
     metrics = again.history()[0]["operationMetrics"]
-    assert (metrics["numCopiedFiles"], metrics["numRemovedFiles"]) == ("2", "2")  # a data file and a file of vectors
+    # A data file and a file of vectors.
+    assert (metrics["numCopiedFiles"], metrics["numRemovedFiles"]) == ("2", "2")
     assert rows(again.at(0)) == rows(clone)
     deltaic.write(again, pa.table({"id": [77], "p": ["own"]}), mode="append")
     assert rows(source.clone(tmp_path / "clone", replace=True)) == rows(source)
@@ -132,7 +143,9 @@ def test_a_version_is_cloned_with_properties_replaced(source: DeltaTable, tmp_pa
 
 
 def test_what_is_there_is_replaced_only_when_asked(source: DeltaTable, tmp_path: Path) -> None:
-    other = deltaic.write(tmp_path / "other", pa.table({"x": ["a"]}), properties={"delta.enableChangeDataFeed": True})
+    other = deltaic.write(
+        tmp_path / "other", pa.table({"x": ["a"]}), properties={"delta.enableChangeDataFeed": True}
+    )
     with pytest.raises(TableAlreadyExistsError):
         source.clone(tmp_path / "other")
     with pytest.raises(InvalidArgumentError, match="onto itself"):
@@ -171,7 +184,12 @@ def test_row_ids_of_a_clone_are_its_own(tmp_path: Path) -> None:
 
 
 def test_a_deep_clone_knows_what_applications_have_written(source: DeltaTable, tmp_path: Path) -> None:
-    deltaic.write(source, pa.table({"id": [60], "p": ["x"]}), mode="append", commit=CommitOptions(transactions={"stream": 7}))
+    deltaic.write(
+        source,
+        pa.table({"id": [60], "p": ["x"]}),
+        mode="append",
+        commit=CommitOptions(transactions={"stream": 7}),
+    )
     assert source.clone(tmp_path / "deep").transaction_version("stream") == 7
     assert source.clone(tmp_path / "shallow", shallow=True).transaction_version("stream") is None
 
@@ -189,7 +207,10 @@ def test_a_failed_copy_leaves_nothing(source: DeltaTable, tmp_path: Path) -> Non
 def test_clones_in_sql(source: DeltaTable, tmp_path: Path, kind: str) -> None:
     target = f"delta.`{tmp_path / 'clone'}`"
     with deltaic.configure(allowed_roots=[tmp_path]):
-        done = deltaic.sql(f"CREATE TABLE {target} {kind} delta.`{source.location}` VERSION AS OF 0 TBLPROPERTIES ('a' = 'b')")
+        done = deltaic.sql(
+            f"CREATE TABLE {target} {kind} delta.`{source.location}` VERSION AS OF 0 TBLPROPERTIES ('a' ="
+            " 'b')"
+        )
         clone = DeltaTable(tmp_path / "clone")
         assert rows(clone) == rows(source.at(0))
         assert clone.metadata.configuration["a"] == "b"
@@ -221,7 +242,9 @@ def test_a_clone_in_another_store(source: DeltaTable) -> None:
 
 def test_deltalake_reads_clones(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
-    source = deltaic.write(tmp_path / "s", pa.table({"id": [1, 2]}), properties={"delta.enableDeletionVectors": False})
+    source = deltaic.write(
+        tmp_path / "s", pa.table({"id": [1, 2]}), properties={"delta.enableDeletionVectors": False}
+    )
     source.clone(tmp_path / "shallow", shallow=True)
     query = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(tmp_path / "shallow"))
     assert pa.table(query.execute("SELECT id FROM t ORDER BY id").read_all())["id"].to_pylist() == [1, 2]

@@ -15,7 +15,9 @@ import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +53,10 @@ def test_parquet_files(tmp_path: Path, kind: str) -> None:
     assert not (source / "_delta_log").exists()
     entry = DeltaTable(target).history()[0]
     assert entry["operation"] == "CLONE"
-    assert (entry["operationParameters"]["source"], entry["operationParameters"]["sourceVersion"]) == (f"parquet.`{source}`", -1)
+    assert (entry["operationParameters"]["source"], entry["operationParameters"]["sourceVersion"]) == (
+        f"parquet.`{source}`",
+        -1,
+    )
     with pytest.raises(TableAlreadyExistsError):
         clone(target, f"parquet.`{source}`", kind=kind)
     (source / "day=2026-01-02" / "c.parquet").unlink()
@@ -65,7 +70,9 @@ def test_parquet_files(tmp_path: Path, kind: str) -> None:
 
 def test_sources_that_are_refused(tmp_path: Path) -> None:
     deltaic.write(tmp_path / "delta", pa.table({"id": [1]}))
-    with pytest.raises(InvalidArgumentError, match=r"the files are those of a Delta table; expected delta\.`"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"the files are those of a Delta table; expected delta\.`"
+    ):
         clone(tmp_path / "target", f"parquet.`{tmp_path / 'delta'}`")
     put(tmp_path / "files" / "a.parquet", id=[1])
     with pytest.raises(InvalidArgumentError, match="only a Delta table has versions"):
@@ -84,16 +91,26 @@ def test_iceberg_tables(tmp_path: Path, kind: str) -> None:
 
     import iceberg_tables as iceberg
 
-    fields = [NestedField(1, "a", LongType()), NestedField(2, "b", LongType()), NestedField(3, "ts", TimestampType())]
+    fields = [
+        NestedField(1, "a", LongType()),
+        NestedField(2, "b", LongType()),
+        NestedField(3, "ts", TimestampType()),
+    ]
     spec = PartitionSpec(PartitionField(3, 1000, DayTransform(), "day"))
     table = iceberg.catalog(tmp_path).create_table("n.t", Schema(*fields), partition_spec=spec)
     source, target = f"iceberg.`{iceberg.folder_of(table)}`", tmp_path / "target"
 
     def append(**values: int) -> None:
-        table.append(pa.Table.from_pylist([{"ts": datetime(2026, 1, 1 + values["a"] % 2), **values}], table.schema().as_arrow()))
+        table.append(
+            pa.Table.from_pylist(
+                [{"ts": datetime(2026, 1, 1 + values["a"] % 2), **values}], table.schema().as_arrow()
+            )
+        )
 
     def cloned() -> list[dict[str, Any]]:
-        found = DeltaTable(target).scan([field.name for field in table.schema().fields]).to_arrow().to_pylist()
+        found = (
+            DeltaTable(target).scan([field.name for field in table.schema().fields]).to_arrow().to_pylist()
+        )
         return sorted(found, key=repr)
 
     append(a=1, b=100)
@@ -130,7 +147,9 @@ def test_an_iceberg_table_that_gets_files_without_ids(tmp_path: Path) -> None:
 
     import iceberg_tables as iceberg
 
-    table = iceberg.catalog(tmp_path).create_table("n.t", Schema(NestedField(1, "a", LongType()), NestedField(2, "b", LongType())))
+    table = iceberg.catalog(tmp_path).create_table(
+        "n.t", Schema(NestedField(1, "a", LongType()), NestedField(2, "b", LongType()))
+    )
     table.append(pa.table({"a": [1], "b": [2]}))
     for mode in ("id", "name"):
         clone(tmp_path / "target", f"iceberg.`{iceberg.folder_of(table)}`", replace=True)
@@ -148,7 +167,9 @@ def test_an_iceberg_table_of_which_all_files_are_partitioned_now(tmp_path: Path)
 
     import iceberg_tables as iceberg
 
-    table = iceberg.catalog(tmp_path).create_table("n.t", Schema(NestedField(1, "a", LongType()), NestedField(2, "b", LongType())))
+    table = iceberg.catalog(tmp_path).create_table(
+        "n.t", Schema(NestedField(1, "a", LongType()), NestedField(2, "b", LongType()))
+    )
     table.append(pa.table({"a": [1], "b": [2]}))
     with table.update_spec() as change:
         change.add_identity("b")

@@ -19,7 +19,13 @@ import pytest
 pytest.importorskip("pyiceberg")
 
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, MonthTransform, TruncateTransform
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    IdentityTransform,
+    MonthTransform,
+    TruncateTransform,
+)
 from pyiceberg.types import (
     DateType,
     DecimalType,
@@ -52,7 +58,15 @@ VALUES: dict[str, list[Any]] = {
     "decimal(9, 2)": [Decimal("1.50"), Decimal("-9999999.99")],
     "decimal(12, 2)": [Decimal("1.50"), Decimal("-9999999999.99")],
 }
-KINDS = [IntegerType(), StringType(), DoubleType(), FloatType(), DateType(), TimestampType(), DecimalType(9, 2)]
+KINDS = [
+    IntegerType(),
+    StringType(),
+    DoubleType(),
+    FloatType(),
+    DateType(),
+    TimestampType(),
+    DecimalType(9, 2),
+]
 WIDER = {"int": LongType(), "float": DoubleType(), "decimal(9, 2)": DecimalType(12, 2)}
 
 
@@ -64,9 +78,14 @@ class Walk:
         nested = StructType(NestedField(20, "x", IntegerType()), NestedField(21, "y", StringType()))
         fields = [NestedField(1, "id", LongType())]
         fields += [NestedField(at, f"c{at}", self.chance.choice(KINDS)) for at in range(2, 6)]
-        fields += [NestedField(7, "s", nested), NestedField(8, "l", ListType(9, nested, element_required=False))]
+        fields += [
+            NestedField(7, "s", nested),
+            NestedField(8, "l", ListType(9, nested, element_required=False)),
+        ]
         version = self.chance.choice(["1", "2"])
-        self.table = catalog(folder).create_table("n.t", Schema(*fields), properties={"format-version": version})
+        self.table = catalog(folder).create_table(
+            "n.t", Schema(*fields), properties={"format-version": version}
+        )
         self.log, self.names = [f"version {version}, {self.table.schema()}"], 0
         self.append()
 
@@ -81,7 +100,10 @@ class Walk:
 
     def data(self) -> list[dict[str, Any]]:
         fields = self.table.schema().fields
-        return [{field.name: self.value(field.field_type) for field in fields} for _ in range(self.chance.randrange(1, 5))]
+        return [
+            {field.name: self.value(field.field_type) for field in fields}
+            for _ in range(self.chance.randrange(1, 5))
+        ]
 
     def append(self) -> None:
         self.table.append(pa.Table.from_pylist(self.data(), self.table.schema().as_arrow()))
@@ -90,11 +112,20 @@ class Walk:
         self.table.delete(f"id = {self.chance.randrange(8)}")
 
     def plain(self) -> list[str]:
-        return [field.name for field in self.table.schema().fields if field.field_type.is_primitive and field.name != "id"]
+        return [
+            field.name
+            for field in self.table.schema().fields
+            if field.field_type.is_primitive and field.name != "id"
+        ]
 
     def partition(self) -> None:
-        used = {field.source_id for field in self.table.spec().fields}  # PyIceberg writes no tables with two fields of a column
-        free = [name for name in (*self.plain(), "id") if self.table.schema().find_field(name).field_id not in used]
+        # PyIceberg writes no tables with two fields of a column.
+        used = {field.source_id for field in self.table.spec().fields}
+        free = [
+            name
+            for name in (*self.plain(), "id")
+            if self.table.schema().find_field(name).field_id not in used
+        ]
         if not free:
             return
         name = self.chance.choice(free)
@@ -143,7 +174,13 @@ class Walk:
                 return
 
     def step(self) -> None:
-        steps: list[Callable[[], None]] = [self.append, self.append, self.delete, self.partition, self.unpartition]
+        steps: list[Callable[[], None]] = [
+            self.append,
+            self.append,
+            self.delete,
+            self.partition,
+            self.unpartition,
+        ]
         steps += [self.rename, self.swap, self.drop_and_add, self.widen]
         step = self.chance.choice(steps)
         self.log.append(step.__name__)
@@ -158,7 +195,9 @@ class Walk:
         expected = rows(self.table)
         for kind in ("DEEP", "SHALLOW"):
             target = self.folder / kind
-            deltaic.sql(f"CREATE OR REPLACE TABLE delta.`{target}` {kind} CLONE iceberg.`{folder_of(self.table)}`")
+            deltaic.sql(
+                f"CREATE OR REPLACE TABLE delta.`{target}` {kind} CLONE iceberg.`{folder_of(self.table)}`"
+            )
             same(DeltaTable(target))
             for value in (0, 5):
                 found = DeltaTable(target).scan(["id"], f"id = {value}").count()

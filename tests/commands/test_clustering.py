@@ -17,12 +17,19 @@ from commands_model import Make
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.errors import ConcurrentTransactionException, InvalidArgumentError, ProtocolError, UnsupportedFeatureError
+from deltaic.errors import (
+    ConcurrentTransactionException,
+    InvalidArgumentError,
+    ProtocolError,
+    UnsupportedFeatureError,
+)
 
 
 def points(count: int = 4000, seed: int = 1) -> pa.Table:
     random = np.random.default_rng(seed)
-    return pa.table({"a": random.integers(0, 1000, count), "b": random.integers(0, 1000, count), "c": np.arange(count)})
+    return pa.table(
+        {"a": random.integers(0, 1000, count), "b": random.integers(0, 1000, count), "c": np.arange(count)}
+    )
 
 
 def actions(table: DeltaTable, name: str, version: int | None = None) -> list[dict[str, Any]]:
@@ -45,9 +52,15 @@ def rows(table: DeltaTable) -> list[Any]:
 
 
 def test_a_table_says_what_it_is_clustered_by(tmp_path: Path) -> None:
-    table = DeltaTable.create(tmp_path / "t", "a long, s struct<x: int, y: string>, d date", cluster_by=["S.x", "A"])
+    table = DeltaTable.create(
+        tmp_path / "t", "a long, s struct<x: int, y: string>, d date", cluster_by=["S.x", "A"]
+    )
     assert actions(table, "domainMetadata") == [
-        {"domain": "delta.clustering", "configuration": '{"clusteringColumns":[["s","x"],["a"]]}', "removed": False}
+        {
+            "domain": "delta.clustering",
+            "configuration": '{"clusteringColumns":[["s","x"],["a"]]}',
+            "removed": False,
+        }
     ]
     assert {"clustering", "domainMetadata"} <= set(table.protocol.writer_features or ())
     assert table.protocol.min_writer_version == 7
@@ -60,7 +73,9 @@ def test_a_table_says_what_it_is_clustered_by(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_under_column_mapping_names_are_physical(tmp_path: Path, mode: str) -> None:
-    table = deltaic.write(tmp_path / "t", points(), cluster_by=["a", "b"], properties={"delta.columnMapping.mode": mode})
+    table = deltaic.write(
+        tmp_path / "t", points(), cluster_by=["a", "b"], properties={"delta.columnMapping.mode": mode}
+    )
     physical = [table.schema.field(name).metadata["delta.columnMapping.physicalName"] for name in "ab"]
     assert columns_of(table) == [[name] for name in physical]
     table.alter.rename_column("a", "z")
@@ -103,7 +118,9 @@ def test_what_another_program_clustered_is_its_own(tmp_path: Path) -> None:
     deltaic.write(table, points(100), mode="append")
     log = Path(table.location) / "_delta_log" / f"{1:020}.json"
     (path,) = (action["path"] for action in actions(table, "add", 1))
-    log.write_text(log.read_text().replace('"dataChange":true', '"dataChange":true,"clusteringProvider":"other"'))
+    log.write_text(
+        log.read_text().replace('"dataChange":true', '"dataChange":true,"clusteringProvider":"other"')
+    )
     table = DeltaTable(table.location)
     assert sorted(map(str, providers(table))) == ["None", "other"]
     table.optimize.cluster(full=True)
@@ -165,7 +182,9 @@ def test_refusals_name_the_column(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="not both"):
         DeltaTable.create(tmp_path / "t", schema, cluster_by=["a"], partition_by=["p"])
     with pytest.raises(InvalidArgumentError, match="without statistics"):
-        DeltaTable.create(tmp_path / "t", schema, cluster_by=["c1"], properties={"delta.dataSkippingNumIndexedCols": 1})
+        DeltaTable.create(
+            tmp_path / "t", schema, cluster_by=["c1"], properties={"delta.dataSkippingNumIndexedCols": 1}
+        )
     partitioned = DeltaTable.create(tmp_path / "p", schema, partition_by=["p"])
     with pytest.raises(InvalidArgumentError, match="cannot be clustered"):
         partitioned.alter.cluster_by("a")
@@ -212,10 +231,16 @@ def test_replacing_a_table_replaces_its_clustering(tmp_path: Path) -> None:
 
 
 def test_replacing_under_column_mapping_follows_the_new_physical_names(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "t", points(10), cluster_by=["a"], properties={"delta.columnMapping.mode": "name"})
+    table = deltaic.write(
+        tmp_path / "t", points(10), cluster_by=["a"], properties={"delta.columnMapping.mode": "name"}
+    )
     before = columns_of(table)
     table = deltaic.write(table, points(10), mode="overwrite", schema_mode="overwrite")
-    assert columns_of(table) == [[table.schema.field("a").metadata["delta.columnMapping.physicalName"]]] != before
+    assert (
+        columns_of(table)
+        == [[table.schema.field("a").metadata["delta.columnMapping.physicalName"]]]
+        != before
+    )
 
 
 def test_restore_brings_the_clustering_back(tmp_path: Path) -> None:
@@ -257,7 +282,9 @@ def test_a_domain_that_names_no_column_of_the_table_is_named(tmp_path: Path) -> 
 
 def test_deltalake_reads_a_clustered_table(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
-    table = deltaic.write(tmp_path / "t", points(100), cluster_by=["a"], properties={"delta.enableDeletionVectors": False})
+    table = deltaic.write(
+        tmp_path / "t", points(100), cluster_by=["a"], properties={"delta.enableDeletionVectors": False}
+    )
     table.optimize.cluster()
     theirs = deltalake.DeltaTable(table.location).to_pyarrow_table()
     assert sorted(theirs["c"].to_pylist()) == list(range(100))
@@ -273,7 +300,9 @@ def test_deltalake_reads_a_clustered_table(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_statistics_of_clustering_columns_cannot_be_taken_away(tmp_path: Path, properties: dict[str, Any]) -> None:
+def test_statistics_of_clustering_columns_cannot_be_taken_away(
+    tmp_path: Path, properties: dict[str, Any]
+) -> None:
     ddl = "a int, s struct<x: int, y: int>, b int"
     table = DeltaTable.create(tmp_path / "t", ddl, cluster_by=["s.x"])
     texts = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
@@ -281,7 +310,9 @@ def test_statistics_of_clustering_columns_cannot_be_taken_away(tmp_path: Path, p
         lambda: table.alter.set_properties(properties),
         lambda: deltaic.sql(f"ALTER TABLE t SET TBLPROPERTIES ({texts})", tables={"t": table}),
         lambda: DeltaTable.create(tmp_path / "new", ddl, cluster_by=["s.x"], properties=properties),
-        lambda: DeltaTable.create(tmp_path / "t", ddl, cluster_by=["s.x"], properties=properties, mode="overwrite"),
+        lambda: DeltaTable.create(
+            tmp_path / "t", ddl, cluster_by=["s.x"], properties=properties, mode="overwrite"
+        ),
     ):
         with pytest.raises(InvalidArgumentError, match="statistics"):
             attempt()
@@ -302,7 +333,11 @@ def test_a_table_that_lost_them_can_be_mended(tmp_path: Path) -> None:
     """By another writer the property may be there: other properties can be set, and this one taken back."""
     table = DeltaTable.create(tmp_path / "t", "a int", cluster_by=["a"])
     log = tmp_path / "t" / "_delta_log" / f"{0:020}.json"
-    log.write_text(log.read_text().replace('"configuration":{', '"configuration":{"delta.dataSkippingNumIndexedCols":"0",', 1))
+    log.write_text(
+        log.read_text().replace(
+            '"configuration":{', '"configuration":{"delta.dataSkippingNumIndexedCols":"0",', 1
+        )
+    )
     log.with_suffix(".crc").unlink()
     table = DeltaTable(tmp_path / "t")
     with pytest.raises(UnsupportedFeatureError, match="must have statistics"):

@@ -38,7 +38,9 @@ class RuleCase:
     properties: dict[str, str] = field(default_factory=dict)
 
     def rows(self, *rows: tuple[int, Any]) -> pa.Table:
-        table = pa.Table.from_pylist([{"id": number, "v": value} for number, value in rows], schema=pa.schema(self.schema))
+        table = pa.Table.from_pylist(
+            [{"id": number, "v": value} for number, value in rows], schema=pa.schema(self.schema)
+        )
         # The types alone: that a column takes no null is what the table must know.
         return table.cast(pa.schema([pa.field(item.name, _nullable(item.type)) for item in table.schema]))
 
@@ -48,19 +50,36 @@ def _nullable(kind: pa.DataType) -> pa.DataType:
 
 
 def _schema(ddl: str, **metadata: Any) -> Schema:
-    return Schema([item.with_(metadata=metadata) if item.name == "v" else item for item in Schema.from_ddl(ddl)])
+    return Schema(
+        [item.with_(metadata=metadata) if item.name == "v" else item for item in Schema.from_ddl(ddl)]
+    )
 
 
 _INVARIANT = json.dumps({"expression": {"expression": "v > 0"}})
 RULES = {
     "check": RuleCase(
-        "CHECK constraint small", Schema.from_ddl("id bigint, v int"), ("7", 7), ("11", 11), {"delta.constraints.small": "v < 10"}
+        "CHECK constraint small",
+        Schema.from_ddl("id bigint, v int"),
+        ("7", 7),
+        ("11", 11),
+        {"delta.constraints.small": "v < 10"},
     ),
     "check of null": RuleCase(
-        "CHECK constraint small", Schema.from_ddl("id bigint, v int"), ("7", 7), ("null", None), {"delta.constraints.small": "v < 10"}
+        "CHECK constraint small",
+        Schema.from_ddl("id bigint, v int"),
+        ("7", 7),
+        ("null", None),
+        {"delta.constraints.small": "v < 10"},
     ),
-    "invariant": RuleCase("invariant of column v", _schema("id bigint, v int", **{"delta.invariants": _INVARIANT}), ("7", 7), ("-1", -1)),
-    "not null": RuleCase("v is NOT NULL", Schema.from_ddl("id bigint, v int not null"), ("7", 7), ("null", None)),
+    "invariant": RuleCase(
+        "invariant of column v",
+        _schema("id bigint, v int", **{"delta.invariants": _INVARIANT}),
+        ("7", 7),
+        ("-1", -1),
+    ),
+    "not null": RuleCase(
+        "v is NOT NULL", Schema.from_ddl("id bigint, v int not null"), ("7", 7), ("null", None)
+    ),
     "not null in a struct": RuleCase(
         r"v\.a is NOT NULL",
         Schema.from_ddl("id bigint, v struct<a: int not null>"),
@@ -68,11 +87,16 @@ RULES = {
         ("named_struct('a', cast(null as int))", {"a": None}),
     ),
     "generated": RuleCase(
-        "generated column v is not what", Schema.from_ddl("id bigint, v int generated always as (if(id > 0, 7, 0))"), ("7", 7), ("8", 8)
+        "generated column v is not what",
+        Schema.from_ddl("id bigint, v int generated always as (if(id > 0, 7, 0))"),
+        ("7", 7),
+        ("8", 8),
     ),
     "varchar": RuleCase(
         r"longer than its type takes.*varchar\(2\)",
-        Schema([Field("id", "long"), Field("v", "string", metadata={"__CHAR_VARCHAR_TYPE_STRING": "varchar(2)"})]),
+        Schema(
+            [Field("id", "long"), Field("v", "string", metadata={"__CHAR_VARCHAR_TYPE_STRING": "varchar(2)"})]
+        ),
         ("'ab'", "ab"),
         ("'abc'", "abc"),
     ),
@@ -91,16 +115,32 @@ def _add_file(table: DeltaTable, case: RuleCase, value: tuple[str, Any]) -> None
 
 
 WAYS: dict[str, Way] = {
-    "append": lambda table, case, value: deltaic.write(table, case.rows((5, case.good[1]), (6, value[1])), mode="append"),
-    "append of a stream": lambda table, case, value: deltaic.write(table, case.rows((5, value[1])).to_reader(), mode="append"),
+    "append": lambda table, case, value: deltaic.write(
+        table, case.rows((5, case.good[1]), (6, value[1])), mode="append"
+    ),
+    "append of a stream": lambda table, case, value: deltaic.write(
+        table, case.rows((5, value[1])).to_reader(), mode="append"
+    ),
     "overwrite": lambda table, case, value: deltaic.write(table, case.rows((5, value[1])), mode="overwrite"),
-    "overwrite where": lambda table, case, value: deltaic.write(table, case.rows((1, value[1])), mode="overwrite", where="id = 1"),
+    "overwrite where": lambda table, case, value: deltaic.write(
+        table, case.rows((1, value[1])), mode="overwrite", where="id = 1"
+    ),
     "update": lambda table, case, value: table.update({"v": value[0]}, "id = 1"),
-    "merge, update": lambda table, case, value: _merge(table, case, value).when_matched_update_all().execute(),
-    "merge, insert": lambda table, case, value: _merge(table, case, value).when_not_matched_insert_all().execute(),
-    "merge, by source": lambda table, case, value: _merge(table, case, value).when_not_matched_by_source_update({"v": value[0]}).execute(),
-    "insert": lambda table, case, value: deltaic.sql(f"INSERT INTO delta.`{table.location}` VALUES (5, {value[0]})"),
-    "update in SQL": lambda table, case, value: deltaic.sql(f"UPDATE delta.`{table.location}` SET v = {value[0]} WHERE id = 1"),
+    "merge, update": lambda table, case, value: (
+        _merge(table, case, value).when_matched_update_all().execute()
+    ),
+    "merge, insert": lambda table, case, value: (
+        _merge(table, case, value).when_not_matched_insert_all().execute()
+    ),
+    "merge, by source": lambda table, case, value: (
+        _merge(table, case, value).when_not_matched_by_source_update({"v": value[0]}).execute()
+    ),
+    "insert": lambda table, case, value: deltaic.sql(
+        f"INSERT INTO delta.`{table.location}` VALUES (5, {value[0]})"
+    ),
+    "update in SQL": lambda table, case, value: deltaic.sql(
+        f"UPDATE delta.`{table.location}` SET v = {value[0]} WHERE id = 1"
+    ),
     "add_files": _add_file,
 }
 
@@ -112,9 +152,13 @@ commit takes a second."""
 
 @pytest.mark.parametrize("way_in", WAYS)
 @pytest.mark.parametrize(
-    ("rule", "on_spark"), [*((rule, False) for rule in RULES), *((rule, True) for rule in ON_SPARK)], ids=lambda value: str(value)
+    ("rule", "on_spark"),
+    [*((rule, False) for rule in RULES), *((rule, True) for rule in ON_SPARK)],
+    ids=lambda value: str(value),
 )
-def test_every_way_in_keeps_every_rule(tmp_path: Path, request: Any, rule: str, on_spark: bool, way_in: str) -> None:
+def test_every_way_in_keeps_every_rule(
+    tmp_path: Path, request: Any, rule: str, on_spark: bool, way_in: str
+) -> None:
     case = RULES[rule]
     DeltaTable.create(tmp_path / "t", case.schema, properties=case.properties)
     deltaic.write(tmp_path / "t", case.rows((1, case.good[1]), (2, case.good[1])), mode="append")
@@ -137,7 +181,10 @@ def test_a_constraint_is_added_dropped_and_in_the_history(table: DeltaTable) -> 
     assert table.metadata.configuration["delta.constraints.positive"] == "id  >  0"
     assert "checkConstraints" in supported(table.protocol)
     shown = table.history(limit=1)[0]
-    assert (shown["operation"], shown["operationParameters"]) == ("ADD CONSTRAINT", {"name": "positive", "expr": "id  >  0"})
+    assert (shown["operation"], shown["operationParameters"]) == (
+        "ADD CONSTRAINT",
+        {"name": "positive", "expr": "id  >  0"},
+    )
     with pytest.raises(InvalidArgumentError, match="already"):
         table.alter.add_constraints({"POSITIVE": "id > 1"})
     with pytest.raises(InvalidArgumentError, match="no such constraint; found 'other'; expected positive"):
@@ -147,12 +194,18 @@ def test_a_constraint_is_added_dropped_and_in_the_history(table: DeltaTable) -> 
     assert table.version == version
     table.alter.drop_constraint("POSITIVE")
     assert "delta.constraints.positive" not in table.metadata.configuration
-    assert table.history(limit=1)[0]["operationParameters"] == {"name": "POSITIVE", "expr": "id  >  0", "existed": "true"}
+    assert table.history(limit=1)[0]["operationParameters"] == {
+        "name": "POSITIVE",
+        "expr": "id  >  0",
+        "existed": "true",
+    }
     deltaic.write(table, pa.table({"id": [-1], "s": ["x"]}), mode="append")
 
 
 def test_the_rows_that_are_there_are_checked(table: DeltaTable) -> None:
-    with pytest.raises(ConstraintViolationError, match=r"constraint c; found 2 rows, one with id = [12]; expected id > 2"):
+    with pytest.raises(
+        ConstraintViolationError, match=r"constraint c; found 2 rows, one with id = [12]; expected id > 2"
+    ):
         table.alter.add_constraints({"c": "id > 2"})
     with pytest.raises(
         ConstraintViolationError, match="found 1 row, with s = null; expected s <> 'z'"
@@ -160,12 +213,18 @@ def test_the_rows_that_are_there_are_checked(table: DeltaTable) -> None:
         table.alter.add_constraints({"fine": "id > 0", "c": "s <> 'z'"})
     table.delete("id < 3")
     table.alter.add_constraints({"c": "id > 2", "d": "s = 'c' and id < 4"})
-    assert sorted(key for key in table.metadata.configuration if "constraints" in key) == ["delta.constraints.c", "delta.constraints.d"]
+    assert sorted(key for key in table.metadata.configuration if "constraints" in key) == [
+        "delta.constraints.c",
+        "delta.constraints.d",
+    ]
 
 
 def test_an_error_names_the_constraint_the_values_and_how_many_rows(table: DeltaTable) -> None:
     table.alter.add_constraints({"c": "id > 0 OR s = 'x'"})
-    with pytest.raises(ConstraintViolationError, match=r"CHECK constraint c; found 2 rows, one with id = -[12], s = (y|null); expected id"):
+    with pytest.raises(
+        ConstraintViolationError,
+        match=r"CHECK constraint c; found 2 rows, one with id = -[12], s = (y|null); expected id",
+    ):
         deltaic.write(table, pa.table({"id": [5, -1, -2, -3], "s": ["a", "y", None, "x"]}), mode="append")
     with pytest.raises(ConstraintViolationError, match="found 1 row, with id = -9, s = a"):
         table.update({"id": "-9"}, "id = 1")
@@ -205,7 +264,9 @@ def test_columns_that_a_constraint_reads_stay(table: DeltaTable) -> None:
         lambda: table.alter.drop_columns("n"),
         lambda: table.alter.rename_column("n", "m"),
         lambda: table.alter.change_column("n", type="long"),
-        lambda: deltaic.write(table, pa.table({"id": [9], "s": ["x"], "n": [2**40]}), mode="append", schema_mode="merge"),
+        lambda: deltaic.write(
+            table, pa.table({"id": [9], "s": ["x"], "n": [2**40]}), mode="append", schema_mode="merge"
+        ),
     ):
         with pytest.raises(InvalidArgumentError, match=r"uses the column; found delta\.constraints\.c"):
             change()

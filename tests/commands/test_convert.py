@@ -13,7 +13,13 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.errors import (
+    DeltaError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    UnsupportedFeatureError,
+)
 
 
 def put(folder: Path, name: str, **columns: Any) -> Path:
@@ -38,8 +44,15 @@ def test_hive_partitions_are_inferred(tmp_path: Path) -> None:
     (tmp_path / "day=2026-01-01" / ".x.crc").write_text("no file of Parquet")
     table = DeltaTable.convert(tmp_path, name="n", description="d", properties={"owner": "me"})
     assert table.schema.to_ddl() == "id bigint, day date, n int, c string"
-    assert (table.metadata.partition_columns, table.metadata.name, table.metadata.description) == (["day", "n", "c"], "n", "d")
-    assert rows(table, "day = DATE '2026-01-02' AND n = 2") == [(1, date(2026, 1, 2), 2, "x/y z"), (2, date(2026, 1, 2), 2, "x/y z")]
+    assert (table.metadata.partition_columns, table.metadata.name, table.metadata.description) == (
+        ["day", "n", "c"],
+        "n",
+        "d",
+    )
+    assert rows(table, "day = DATE '2026-01-02' AND n = 2") == [
+        (1, date(2026, 1, 2), 2, "x/y z"),
+        (2, date(2026, 1, 2), 2, "x/y z"),
+    ]
     assert table.scan(where="day IS NULL").count() == 4
     info = table.history()[0]
     assert (info["operation"], info["operationMetrics"]) == ("CONVERT", {"numConvertedFiles": "6"})
@@ -49,19 +62,29 @@ def test_hive_partitions_are_inferred(tmp_path: Path) -> None:
         "collectStats": True,
         "sourceFormat": "parquet",
     }
-    deltaic.write(table, pa.table({"id": [3], "day": [date(2026, 2, 1)], "n": pa.array([7], pa.int32()), "c": ["k"]}), mode="append")
+    deltaic.write(
+        table,
+        pa.table({"id": [3], "day": [date(2026, 2, 1)], "n": pa.array([7], pa.int32()), "c": ["k"]}),
+        mode="append",
+    )
     table.delete("id = 1")
     assert table.scan().count() == 7
 
 
 def test_statistics_come_from_footers(tmp_path: Path) -> None:
     for n in range(3):
-        put(tmp_path, f"{n}.parquet", id=pa.array([10 * n, 10 * n + 5, None]), s=[{"x": n}, {"x": n + 1}, None])
+        put(
+            tmp_path,
+            f"{n}.parquet",
+            id=pa.array([10 * n, 10 * n + 5, None]),
+            s=[{"x": n}, {"x": n + 1}, None],
+        )
     table = DeltaTable.convert(tmp_path)
     found = table.files().to_arrow().to_pylist()
-    assert [(f["num_records"], f["min_values"]["id"], f["max_values"]["s"]["x"], f["null_count"]["id"]) for f in found] == [
-        (3, 10 * n, n + 1, 1) for n in range(3)
-    ]
+    assert [
+        (f["num_records"], f["min_values"]["id"], f["max_values"]["s"]["x"], f["null_count"]["id"])
+        for f in found
+    ] == [(3, 10 * n, n + 1, 1) for n in range(3)]
     assert table.scan(where="id = 15").explain().files_read == 1
 
 
@@ -82,7 +105,9 @@ def test_folders_of_values_alone(tmp_path: Path) -> None:
     with pytest.raises(InvalidArgumentError, match="does not name a partition column"):
         DeltaTable.convert(tmp_path)
     assert not DeltaTable.exists(tmp_path)
-    table = DeltaTable.convert(tmp_path, partitioning="directory", partition_schema="y int, m string, k string")
+    table = DeltaTable.convert(
+        tmp_path, partitioning="directory", partition_schema="y int, m string, k string"
+    )
     assert rows(table) == [(1, 2026, "01", "a=b"), (2, 2027, "02", "c")]
 
 
@@ -106,7 +131,9 @@ def test_a_partition_column_in_the_files(tmp_path: Path) -> None:
 def test_types_and_names_must_agree(tmp_path: Path) -> None:
     put(tmp_path, "0.parquet", a=[{"x": 1}])
     put(tmp_path, "1.parquet", a=[{"x": "text"}])
-    with pytest.raises(SchemaMismatchError, match=r"1\.parquet, column a\.x.*found string; expected long, as in 0\.parquet"):
+    with pytest.raises(
+        SchemaMismatchError, match=r"1\.parquet, column a\.x.*found string; expected long, as in 0\.parquet"
+    ):
         DeltaTable.convert(tmp_path)
     put(tmp_path, "1.parquet", A=[{"x": 1}])
     with pytest.raises(SchemaMismatchError, match="two ways"):
@@ -121,7 +148,9 @@ def test_names_that_need_column_mapping(tmp_path: Path) -> None:
     table = DeltaTable.convert(tmp_path, properties={"delta.columnMapping.mode": "name"})
     assert table.scan(where="`a b` = 1").to_pylist() == [{"id, old": 1, "s": {"x y": 5}, "a b": 1}]
     table.alter.rename_column("id, old", "id")
-    deltaic.write(table, pa.table({"id": [2], "s": [{"x y": 6}], "a b": pa.array([2], pa.int32())}), mode="append")
+    deltaic.write(
+        table, pa.table({"id": [2], "s": [{"x y": 6}], "a b": pa.array([2], pa.int32())}), mode="append"
+    )
     assert sorted(row["id"] for row in table.scan().to_pylist()) == [1, 2]
     assert table.files("id = 2").count() == 1
 
@@ -185,4 +214,8 @@ def test_deltalake_reads_it_and_takes_the_same_files(tmp_path: Path) -> None:
         put(tmp_path, f"p={n}/0.parquet", id=[n])
     DeltaTable.convert(tmp_path, partition_schema="p int", properties={"delta.enableDeletionVectors": False})
     found = deltalake.DeltaTable(tmp_path).to_pyarrow_table()
-    assert sorted(zip(found["id"].to_pylist(), found["p"].to_pylist(), strict=True)) == [(0, 0), (1, 1), (2, 2)]
+    assert sorted(zip(found["id"].to_pylist(), found["p"].to_pylist(), strict=True)) == [
+        (0, 0),
+        (1, 1),
+        (2, 2),
+    ]

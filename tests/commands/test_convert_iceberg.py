@@ -62,10 +62,14 @@ from deltaic.errors import (
 from deltaic.log.store import open_store
 from iceberg_tables import Delete, catalog, edited, folder_of, rows, with_deletes
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
+)
 
 
-def delta_rows(table: DeltaTable, where: str | None = None, columns: list[str] | None = None) -> list[dict[str, Any]]:
+def delta_rows(
+    table: DeltaTable, where: str | None = None, columns: list[str] | None = None
+) -> list[dict[str, Any]]:
     return sorted(table.scan(columns, where).to_arrow().to_pylist(), key=repr)
 
 
@@ -75,7 +79,9 @@ def arrow_schema(data: dict[str, Any], kinds: list[pa.DataType]) -> pa.Schema:
 
 def simple(folder: Path, *, version: str = "2", name: str = "t") -> Table:
     """Two files of ids 0..9 and 10..19."""
-    table = catalog(folder).create_table(f"n.{name}", Schema(NestedField(1, "id", LongType())), properties={"format-version": version})
+    table = catalog(folder).create_table(
+        f"n.{name}", Schema(NestedField(1, "id", LongType())), properties={"format-version": version}
+    )
     for first in (0, 10):
         table.append(pa.table({"id": range(first, first + 10)}))
     return table
@@ -110,10 +116,14 @@ def test_types_and_names(tmp_path: Path, version: str) -> None:
     nested = StructType(NestedField(41, "x", IntegerType()), NestedField(42, "y", StringType()))
     fields += [
         NestedField(20, "s", nested),
-        NestedField(21, "l", ListType(50, StructType(NestedField(51, "z", LongType())), element_required=False)),
+        NestedField(
+            21, "l", ListType(50, StructType(NestedField(51, "z", LongType())), element_required=False)
+        ),
         NestedField(22, "m", MapType(60, StringType(), 61, IntegerType(), value_required=False)),
     ]
-    table = catalog(tmp_path).create_table("n.t", Schema(*fields), properties={"format-version": version, "owner": "me"})
+    table = catalog(tmp_path).create_table(
+        "n.t", Schema(*fields), properties={"format-version": version, "owner": "me"}
+    )
     values = {name: [value, value if name == "n" else None] for name, _, _, value in columns}
     arrow = pa.schema([pa.field(name, kind, nullable=name != "n") for name, _, kind, _ in columns])
     more = {"s": [{"x": 1, "y": "q"}, None], "l": [[{"z": 1}, None], []], "m": [[("k", 1)], None]}
@@ -128,14 +138,17 @@ def test_types_and_names(tmp_path: Path, version: str) -> None:
 
     converted = DeltaTable.convert_iceberg(folder_of(table), name="n", description="d")
     assert delta_rows(converted) == rows(table)
-    assert converted.schema.to_ddl() == (
-        "flag boolean, i int comment 'said', n bigint not null, f float, d double, dec decimal(12,3), day date, local timestamp_ntz, "
-        "moment timestamp, `a name, with {signs}` string, b binary, fixed binary, s struct<x: int, y: string>, "
-        "l array<struct<z: bigint>>, m map<string, int>"
+    assert (
+        converted.schema.to_ddl()
+        == "flag boolean, i int comment 'said', n bigint not null, f float, d double, dec decimal(12,3), day"
+        " date, local timestamp_ntz, moment timestamp, `a name, with {signs}` string, b binary, fixed"
+        " binary, s struct<x: int, y: string>, l array<struct<z: bigint>>, m map<string, int>"
     )
     ids = {field.field_id for field in table.schema().fields}
     assert {field.metadata["delta.columnMapping.id"] for field in converted.schema} == ids
-    assert {field.metadata["delta.columnMapping.physicalName"] for field in converted.schema} == set(converted.schema.names)
+    assert {field.metadata["delta.columnMapping.physicalName"] for field in converted.schema} == set(
+        converted.schema.names
+    )
     configuration = converted.metadata.configuration
     assert (configuration["delta.columnMapping.mode"], configuration["owner"]) == ("id", "me")
     assert int(configuration["delta.columnMapping.maxColumnId"]) == table.metadata.last_column_id
@@ -159,7 +172,14 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
         NestedField(7, "l", ListType(8, IntegerType(), element_required=False)),
     ]
     table = catalog(tmp_path).create_table("n.t", Schema(*fields))
-    kinds = [pa.int32(), pa.string(), pa.float32(), pa.decimal128(5, 2), pa.struct([("x", pa.int32())]), pa.list_(pa.int32())]
+    kinds = [
+        pa.int32(),
+        pa.string(),
+        pa.float32(),
+        pa.decimal128(5, 2),
+        pa.struct([("x", pa.int32())]),
+        pa.list_(pa.int32()),
+    ]
     first = [[1], ["old"], [0.1], [Decimal("1.25")], [{"x": 9}], [[4]]]
     table.append(pa.table(first, pa.schema(list(zip([f.name for f in fields], kinds, strict=True)))))
     with table.update_schema() as change:
@@ -196,7 +216,9 @@ def test_columns_that_were_renamed_dropped_and_promoted(tmp_path: Path) -> None:
     assert changes["l"] == [{"fromType": "integer", "toType": "long", "fieldPath": "element"}]
     assert changes["gone"] is None
     assert changes["late"] == changes["number"]
-    assert converted.schema.find(("s", "y"))[1].metadata["delta.typeChanges"] == [{"fromType": "integer", "toType": "long"}]
+    assert converted.schema.find(("s", "y"))[1].metadata["delta.typeChanges"] == [
+        {"fromType": "integer", "toType": "long"}
+    ]
     converted.alter.add_columns("added string")  # no id is given again, not even that of the dropped column
     assert converted.schema.field("added").metadata["delta.columnMapping.id"] > table.metadata.last_column_id
 
@@ -248,12 +270,22 @@ def test_identity_partitions(tmp_path: Path) -> None:
 
 
 def test_partition_columns_that_were_renamed_and_promoted(tmp_path: Path) -> None:
-    fields = [NestedField(1, "n", IntegerType()), NestedField(2, "dec", DecimalType(5, 2)), NestedField(3, "f", FloatType())]
+    fields = [
+        NestedField(1, "n", IntegerType()),
+        NestedField(2, "dec", DecimalType(5, 2)),
+        NestedField(3, "f", FloatType()),
+    ]
     spec = PartitionSpec(*(PartitionField(at, 999 + at, IdentityTransform(), f"p{at}") for at in (1, 2, 3)))
-    table = catalog(tmp_path).create_table("n.t", Schema(*fields, NestedField(4, "id", LongType())), partition_spec=spec)
-    table.append(pa.Table.from_pylist([{"n": 1, "dec": Decimal("1.50"), "f": 0.1, "id": 1}], table.schema().as_arrow()))
+    table = catalog(tmp_path).create_table(
+        "n.t", Schema(*fields, NestedField(4, "id", LongType())), partition_spec=spec
+    )
+    table.append(
+        pa.Table.from_pylist([{"n": 1, "dec": Decimal("1.50"), "f": 0.1, "id": 1}], table.schema().as_arrow())
+    )
     with table.update_schema() as change:
-        change.update_column("n", LongType()).update_column("dec", DecimalType(9, 2)).update_column("f", DoubleType())
+        change.update_column("n", LongType()).update_column("dec", DecimalType(9, 2)).update_column(
+            "f", DoubleType()
+        )
         change.rename_column("n", "z")
     new = {"z": 2**40, "dec": Decimal("1234567.50"), "f": 0.1, "id": 2}
     table.append(pa.Table.from_pylist([new], table.schema().as_arrow()))
@@ -286,8 +318,17 @@ def test_other_transforms_become_generated_columns(
     source = next(field.field_id for field in fields if field.name == column)
     spec = PartitionSpec(PartitionField(source, 1000, transform, "part"))
     table = catalog(tmp_path).create_table("n.t", Schema(*fields), partition_spec=spec)
-    moments = [datetime(1969, 12, 31, 22, 1, tzinfo=timezone.utc), datetime(2026, 3, 4, 5, 6, tzinfo=timezone.utc), None]
-    data = {"ts": moments, "d": [each and each.date() for each in moments], "text": ["abc", "é—€", None], "n": [-1, 25, None]}
+    moments = [
+        datetime(1969, 12, 31, 22, 1, tzinfo=timezone.utc),
+        datetime(2026, 3, 4, 5, 6, tzinfo=timezone.utc),
+        None,
+    ]
+    data = {
+        "ts": moments,
+        "d": [each and each.date() for each in moments],
+        "text": ["abc", "é—€", None],
+        "n": [-1, 25, None],
+    }
     kinds = [pa.timestamp("us", "UTC"), pa.date32(), pa.string(), pa.int32()]
     table.append(pa.table(data, arrow_schema(data, kinds)))
     converted = DeltaTable.convert_iceberg(folder_of(table))
@@ -298,8 +339,13 @@ def test_other_transforms_become_generated_columns(
     assert converted.metadata.partition_columns == ["part"]
     found = [each["part"] for each in delta_rows(converted, None, ["part"])]
     assert sorted(found, key=repr) == sorted([*values, None], key=repr)
-    assert converted.scan(where=f"NOT (part <=> {expression})").count() == 0  # values of files agree with the expression
-    deltaic.write(converted, pa.table({name: values[:1] for name, values in data.items()}, arrow_schema(data, kinds)), mode="append")
+    # Values of files agree with the expression.
+    assert converted.scan(where=f"NOT (part <=> {expression})").count() == 0
+    deltaic.write(
+        converted,
+        pa.table({name: values[:1] for name, values in data.items()}, arrow_schema(data, kinds)),
+        mode="append",
+    )
     assert converted.scan(where=f"NOT (part <=> {expression})").count() == 0
     assert converted.scan(where=f"part <=> {expression}").count() == 4
 
@@ -308,7 +354,9 @@ def test_position_deletes_become_deletion_vectors(tmp_path: Path) -> None:
     table = simple(tmp_path)
     one, two = files(table)
     deleted = with_deletes(table, [Delete({one: [0, 3], two: [9]}), Delete({two: [1, 9]})])
-    assert [each["id"] for each in rows(deleted)] == sorted({*range(20)} - {0, 3, 11, 19}, key=lambda each: repr({"id": each}))
+    assert [each["id"] for each in rows(deleted)] == sorted(
+        {*range(20)} - {0, 3, 11, 19}, key=lambda each: repr({"id": each})
+    )
     converted = DeltaTable.convert_iceberg(folder_of(table))
     assert delta_rows(converted) == rows(deleted)
     vectors = converted.files().to_arrow()["deletion_vector"].to_pylist()
@@ -322,7 +370,8 @@ def test_position_deletes_become_deletion_vectors(tmp_path: Path) -> None:
 def test_deletes_apply_to_older_data_only(tmp_path: Path) -> None:
     table = simple(tmp_path)
     one, two = files(table)
-    with_deletes(table, [Delete({one: [0], two: [0]}, sequence_number=1)])  # `two` came with sequence number 2; PyIceberg overlooks it
+    # `two` came with sequence number 2; PyIceberg overlooks it.
+    with_deletes(table, [Delete({one: [0], two: [0]}, sequence_number=1)])
     converted = DeltaTable.convert_iceberg(folder_of(table))
     assert {each["id"] for each in delta_rows(converted)} == set(range(1, 20))
 
@@ -340,13 +389,20 @@ def test_vectors_of_version_3(tmp_path: Path) -> None:
     one, two = files(table)
     former = with_deletes(table, [Delete({one: [0, 1], two: [5]})])
     newer = with_deletes(former, [Delete({one: [0, 1, 2], two: [5, 6]}, kind="vector")], version=3)
-    expected = [{"id": each} for each in sorted({*range(20)} - {0, 1, 2, 15, 16}, key=lambda each: repr({"id": each}))]
+    expected = [
+        {"id": each} for each in sorted({*range(20)} - {0, 1, 2, 15, 16}, key=lambda each: repr({"id": each}))
+    ]
     assert rows(newer) == expected
-    converted = DeltaTable.convert_iceberg(folder_of(table), properties={"delta.enableDeletionVectors": False})
+    converted = DeltaTable.convert_iceberg(
+        folder_of(table), properties={"delta.enableDeletionVectors": False}
+    )
     assert delta_rows(converted) == expected
-    assert sorted(each["cardinality"] for each in converted.files().to_arrow()["deletion_vector"].to_pylist()) == [2, 3]
+    assert sorted(
+        each["cardinality"] for each in converted.files().to_arrow()["deletion_vector"].to_pylist()
+    ) == [2, 3]
     deltalake = pytest.importorskip("deltalake")
-    with pytest.raises(deltalake.exceptions.DeltaProtocolError):  # reads no vectors: nobody is shown deleted rows
+    # Reads no vectors: nobody is shown deleted rows.
+    with pytest.raises(deltalake.exceptions.DeltaProtocolError):
         deltalake.DeltaTable(folder_of(table)).to_pyarrow_table()
 
 
@@ -364,7 +420,8 @@ def test_a_damaged_vector_is_refused(tmp_path: Path) -> None:
 
 def test_equality_deletes_are_refused_where_they_apply(tmp_path: Path) -> None:
     table = simple(tmp_path)
-    with_deletes(table, [Delete({"x": [1]}, kind="equality", sequence_number=1)])  # older than all data: applies to nothing
+    # Older than all data: applies to nothing.
+    with_deletes(table, [Delete({"x": [1]}, kind="equality", sequence_number=1)])
     assert DeltaTable.convert_iceberg(folder_of(table)).scan().count() == 20
     other = simple(tmp_path, name="other")
     with_deletes(other, [Delete({"x": [1]}, kind="equality")])
@@ -378,7 +435,9 @@ def test_equality_deletes_apply_to_their_partition(tmp_path: Path) -> None:
     columns = Schema(NestedField(1, "part", LongType()), NestedField(2, "id", LongType()))
     table = catalog(tmp_path).create_table("n.t", columns, partition_spec=spec)
     table.append(pa.table({"part": [1, 2], "id": [10, 20]}))
-    one = next(each["file_path"] for each in table.inspect.data_files().to_pylist() if "part=1" in each["file_path"])
+    one = next(
+        each["file_path"] for each in table.inspect.data_files().to_pylist() if "part=1" in each["file_path"]
+    )
     with_deletes(table, [Delete({one: [0]}, kind="equality")])
     with pytest.raises(UnsupportedFeatureError, match="equality deletes cannot be converted"):
         DeltaTable.convert_iceberg(folder_of(table))
@@ -404,7 +463,10 @@ def test_the_newest_metadata_must_be_known(tmp_path: Path) -> None:
     newest = Path(table.metadata_location.removeprefix("file://"))
     twin = newest.with_name(f"{newest.name.partition('-')[0]}-twin.metadata.json")
     shutil.copy(newest, twin)
-    with pytest.raises(InvalidArgumentError, match=r"only the table's catalog knows.*found metadata/00002-.* and metadata/00002-"):
+    with pytest.raises(
+        InvalidArgumentError,
+        match=r"only the table's catalog knows.*found metadata/00002-.* and metadata/00002-",
+    ):
         DeltaTable.convert_iceberg(folder_of(table))
     twin.unlink()
     newest.rename(newest.with_name("v10.metadata.json"))
@@ -435,7 +497,9 @@ def test_what_cannot_be_converted(tmp_path: Path) -> None:
         assert isinstance(error.value, UnsupportedFeatureError)
         return str(error.value)
 
-    assert "column c: a column has an Iceberg type that Delta does not have; found time" in refused("time", TimeType())
+    assert "column c: a column has an Iceberg type that Delta does not have; found time" in refused(
+        "time", TimeType()
+    )
     assert "found uuid" in refused("uuid", UUIDType())
     assert "column c.element.x" in refused("deep", ListType(5, StructType(NestedField(6, "x", UUIDType()))))
 
@@ -446,14 +510,28 @@ def test_what_cannot_be_converted(tmp_path: Path) -> None:
         (LongType(), 1, BucketTransform(4), 5, "Delta has no such partitioning"),
         (DecimalType(5, 1), 1, TruncateTransform(4), Decimal("5.5"), "Delta has no such partitioning"),
         (BinaryType(), 1, IdentityTransform(), b"x", "cannot be partitioned by binary values"),
-        (StructType(NestedField(6, "x", LongType())), 6, IdentityTransform(), {"x": 5}, "cannot be a field of a struct"),
+        (
+            StructType(NestedField(6, "x", LongType())),
+            6,
+            IdentityTransform(),
+            {"x": 5},
+            "cannot be a field of a struct",
+        ),
         (StringType(), 1, IdentityTransform(), "", "an empty text, which Delta readers take for null"),
     ],
 )
 def test_partition_fields_that_delta_does_not_have(
-    tmp_path: Path, kind: Any, source: int, transform: Transform[Any, Any], value: Any, reason: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path,
+    kind: Any,
+    source: int,
+    transform: Transform[Any, Any],
+    value: Any,
+    reason: str,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
-    spec = PartitionSpec(PartitionField(source, 1000, transform, "b"), PartitionField(2, 1001, IdentityTransform(), "d"))
+    spec = PartitionSpec(
+        PartitionField(source, 1000, transform, "b"), PartitionField(2, 1001, IdentityTransform(), "d")
+    )
     columns = Schema(NestedField(1, "c", kind), NestedField(2, "d", LongType()))
     table = catalog(tmp_path).create_table("n.t", columns, partition_spec=spec)
     table.append(pa.table({"c": [value, None], "d": [1, 2]}, table.schema().as_arrow()))
@@ -499,7 +577,9 @@ def test_files_outside_and_other_formats_are_refused(tmp_path: Path) -> None:
 def test_metadata_that_cannot_be_read(tmp_path: Path) -> None:
     table = simple(tmp_path)
     edited(table, {"format-version": 9}, load=False)
-    with pytest.raises(ProtocolError, match=r"metadata/00003-edited\.metadata\.json: the Iceberg metadata cannot be read"):
+    with pytest.raises(
+        ProtocolError, match=r"metadata/00003-edited\.metadata\.json: the Iceberg metadata cannot be read"
+    ):
         DeltaTable.convert_iceberg(folder_of(table))
     (folder_of(table) / "metadata" / "00003-edited.metadata.json").write_text("{")
     with pytest.raises(ProtocolError, match="cannot be read"):
@@ -525,7 +605,9 @@ def test_a_data_file_that_is_gone_leaves_no_table(tmp_path: Path) -> None:
 
 def test_an_empty_table_and_modes(tmp_path: Path) -> None:
     properties = {"history.expire.max-snapshot-age-ms": "60000"}
-    table = catalog(tmp_path).create_table("n.t", Schema(NestedField(1, "id", LongType())), properties=properties)
+    table = catalog(tmp_path).create_table(
+        "n.t", Schema(NestedField(1, "id", LongType())), properties=properties
+    )
     with pytest.raises(InvalidArgumentError, match="unknown mode"):
         DeltaTable.convert_iceberg(folder_of(table), mode="overwrite")  # type: ignore[arg-type]
     with pytest.raises(UnsupportedFeatureError, match=r"columnMapping\.mode.*found name"):
@@ -539,7 +621,9 @@ def test_an_empty_table_and_modes(tmp_path: Path) -> None:
 
 
 def test_an_iceberg_table_is_no_folder_of_parquet_files(tmp_path: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match=r"that of an Iceberg table.*expected DeltaTable\.convert_iceberg"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"that of an Iceberg table.*expected DeltaTable\.convert_iceberg"
+    ):
         DeltaTable.convert(folder_of(simple(tmp_path)))
 
 
@@ -548,7 +632,10 @@ def test_without_statistics(tmp_path: Path) -> None:
     with_deletes(table, [Delete({files(table)[0]: [1]})])
     converted = DeltaTable.convert_iceberg(folder_of(table), statistics=False)
     found = converted.files().to_arrow().to_pylist()
-    assert sorted((each["num_records"], each["min_values"]["id"]) for each in found) == [(10, None), (10, None)]
+    assert sorted((each["num_records"], each["min_values"]["id"]) for each in found) == [
+        (10, None),
+        (10, None),
+    ]
     assert converted.scan().count() == 19
 
 
@@ -561,7 +648,9 @@ def test_conversion_in_sql(tmp_path: Path) -> None:
         deltaic.sql(f"CONVERT TO DELTA iceberg.`{folder_of(table)}` PARTITIONED BY (a int)")
 
 
-def test_without_pyiceberg_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_pyiceberg_the_error_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = simple(tmp_path)
     original = builtins.__import__
 
@@ -577,7 +666,9 @@ def test_without_pyiceberg_the_error_says_what_to_install(tmp_path: Path, monkey
 
 def test_a_table_in_an_object_store(tmp_path: Path) -> None:
     table = simple(tmp_path)
-    deleted = with_deletes(table, [Delete({files(table)[0]: [3]}), Delete({files(table)[1]: [4]}, kind="vector")], version=3)
+    deleted = with_deletes(
+        table, [Delete({files(table)[0]: [3]}), Delete({files(table)[1]: [4]}, kind="vector")], version=3
+    )
     place = "memory://convert-iceberg/lake/t"
     store = open_store(place)
     for path in folder_of(table).rglob("*"):

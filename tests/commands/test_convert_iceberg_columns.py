@@ -27,7 +27,9 @@ from deltaic import DeltaTable
 from deltaic.errors import UnsupportedFeatureError
 from iceberg_tables import catalog, edited, folder_of, rows, with_foreign_file
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
+)
 
 _ITEM = StructType(NestedField(11, "x", LongType()), NestedField(12, "y", StringType()))
 _FIELDS = [
@@ -63,7 +65,9 @@ def test_files_without_ids_are_read_by_their_names(tmp_path: Path) -> None:
     table = created(tmp_path, *_FIELDS)
     with_foreign_file(table, [_ROW])
     with table.update_schema() as change:
-        change.rename_column("name", "title").rename_column("items.element.x", "z").add_column("late", StringType())
+        change.rename_column("name", "title").rename_column("items.element.x", "z").add_column(
+            "late", StringType()
+        )
     converted = DeltaTable.convert_iceberg(folder_of(table))
     assert converted.metadata.configuration["delta.columnMapping.mode"] == "name"
     assert (
@@ -72,8 +76,13 @@ def test_files_without_ids_are_read_by_their_names(tmp_path: Path) -> None:
         == [{"id": 1, "title": "a", "items": [{"z": 2, "y": "b"}, None], "pairs": [("k", 3)], "late": None}]
     )
     assert converted.schema.field("title").metadata["delta.columnMapping.physicalName"] == "name"
-    deltaic.write(converted, [{"id": 2, "title": "new", "items": [{"z": 1, "y": "q"}], "late": "l"}], mode="append")
-    assert delta_rows(converted, ["title", "late"]) == [{"title": "a", "late": None}, {"title": "new", "late": "l"}]
+    deltaic.write(
+        converted, [{"id": 2, "title": "new", "items": [{"z": 1, "y": "q"}], "late": "l"}], mode="append"
+    )
+    assert delta_rows(converted, ["title", "late"]) == [
+        {"title": "a", "late": None},
+        {"title": "new", "late": "l"},
+    ]
 
 
 def test_files_with_and_without_ids(tmp_path: Path) -> None:
@@ -92,7 +101,9 @@ def test_a_column_with_two_names_in_files_is_refused(tmp_path: Path) -> None:
     with table.update_schema() as change:
         change.rename_column("name", "title")
     table.append(pa.Table.from_pylist([{"id": 2, "title": "b"}], table.schema().as_arrow()))
-    with pytest.raises(UnsupportedFeatureError, match=r"column title: a column has several names.*name in .*foreign\.parquet"):
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"column title: a column has several names.*name in .*foreign\.parquet"
+    ):
         DeltaTable.convert_iceberg(folder_of(table))
     assert not DeltaTable.exists(folder_of(table))
 
@@ -104,7 +115,9 @@ def test_a_column_with_the_name_of_a_dropped_one_is_no_column_of_files_without_i
         change.delete_column("name")
     with table.update_schema() as change:
         change.add_column("name", StringType())
-    table = edited(table, {"properties": {"schema.name-mapping.default": json.dumps([{"field-id": 1, "names": ["id"]}])}})
+    table = edited(
+        table, {"properties": {"schema.name-mapping.default": json.dumps([{"field-id": 1, "names": ["id"]}])}}
+    )
     converted = DeltaTable.convert_iceberg(folder_of(table))
     assert delta_rows(converted) == [{"id": 1, "name": None}]
 
@@ -113,7 +126,10 @@ def test_files_without_ids_need_a_name_mapping(tmp_path: Path) -> None:
     table = created(tmp_path, NestedField(1, "id", LongType()))
     with_foreign_file(table, [{"id": 1}])
     with_defaults(edited(table, {"properties": {}}), {"id": {"initial-default": 3}})
-    with pytest.raises(UnsupportedFeatureError, match=r"foreign\.parquet: a data file has no field ids, and the table has no name mapping"):
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=r"foreign\.parquet: a data file has no field ids, and the table has no name mapping",
+    ):
         DeltaTable.convert_iceberg(folder_of(table))
 
 
@@ -127,7 +143,8 @@ def hive_table(folder: Path) -> Table:
     pq.write_table(pa.table({"id": [1]}), path)
     data = path.read_bytes()
     footer = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
-    path.write_bytes(data[:footer] + bytes(size - len(data)) + data[footer:])  # of the size that the manifest says
+    # Of the size that the manifest says.
+    path.write_bytes(data[:footer] + bytes(size - len(data)) + data[footer:])
     return table
 
 
@@ -141,7 +158,10 @@ def test_partition_columns_that_files_lack_must_stay_partition_columns(tmp_path:
     table = hive_table(tmp_path)
     with table.update_spec() as change:
         change.remove_field("part")
-    with pytest.raises(UnsupportedFeatureError, match=r"foreign\.parquet, column name: a data file lacks a column whose value"):
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=r"foreign\.parquet, column name: a data file lacks a column whose value",
+    ):
         DeltaTable.convert_iceberg(folder_of(table))
 
 
@@ -178,8 +198,11 @@ def with_defaults(table: Table, defaults: dict[str, dict[str, Any]]) -> Table:
 )
 def test_write_defaults_become_defaults(tmp_path: Path, kind: str, default: Any, value: Any) -> None:
     table = created(tmp_path, NestedField(1, "id", LongType()), NestedField(2, "c", kind))
-    table.append(pa.Table.from_pylist([{"id": 1, "c": value}, {"id": 2, "c": None}], table.schema().as_arrow()))
-    with_defaults(table, {"c": {"initial-default": default, "write-default": default}})  # the file has the column
+    table.append(
+        pa.Table.from_pylist([{"id": 1, "c": value}, {"id": 2, "c": None}], table.schema().as_arrow())
+    )
+    # The file has the column.
+    with_defaults(table, {"c": {"initial-default": default, "write-default": default}})
     converted = DeltaTable.convert_iceberg(folder_of(table))
     deltaic.write(converted, pa.table({"id": [3]}), mode="append")
     assert delta_rows(converted) == [{"id": 1, "c": value}, {"id": 2, "c": None}, {"id": 3, "c": value}]
@@ -193,12 +216,21 @@ def test_defaults_of_fields_in_structs_are_left_out(tmp_path: Path, caplog: pyte
 
 
 @pytest.mark.parametrize(("name", "place"), [("late", "late"), ("z", "items.element.z")])
-def test_initial_defaults_of_columns_that_files_lack_are_refused(tmp_path: Path, name: str, place: str) -> None:
+def test_initial_defaults_of_columns_that_files_lack_are_refused(
+    tmp_path: Path, name: str, place: str
+) -> None:
     table = created(tmp_path, *_FIELDS[:3])
-    table.append(pa.Table.from_pylist([{**_ROW, "pairs": None}], pa.schema(table.schema().as_arrow())).select(["id", "name", "items"]))
+    table.append(
+        pa.Table.from_pylist([{**_ROW, "pairs": None}], pa.schema(table.schema().as_arrow())).select(
+            ["id", "name", "items"]
+        )
+    )
     with table.update_schema() as change:
         change.add_column("late", LongType()).add_column(("items", "z"), LongType())
     with_defaults(table, {name: {"initial-default": 7}})
-    with pytest.raises(UnsupportedFeatureError, match=rf"\.parquet, column {place}: a data file lacks .* initial-default.*found 7"):
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=rf"\.parquet, column {place}: a data file lacks .* initial-default.*found 7",
+    ):
         DeltaTable.convert_iceberg(folder_of(table))
     assert not DeltaTable.exists(folder_of(table))

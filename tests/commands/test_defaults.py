@@ -15,7 +15,10 @@ import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 
-DDL = "id bigint, n int default 5, name string not null default 'x', d date default date'2020-01-02', m decimal(10,2) default 1.5"
+DDL = (
+    "id bigint, n int default 5, name string not null default 'x', d date default date'2020-01-02', m"
+    " decimal(10,2) default 1.5"
+)
 
 
 def rows(table: DeltaTable) -> list[dict[str, object]]:
@@ -26,7 +29,9 @@ def test_a_new_table_has_them_and_writers_may_leave_columns_out(tmp_path: Path) 
     table = DeltaTable.create(tmp_path / "t", DDL)
     assert "allowColumnDefaults" in (table.protocol.writer_features or ())
     deltaic.write(table, pa.table({"id": [1]}), mode="append")
-    deltaic.write(table, pa.table({"id": [2], "n": pa.array([None], pa.int32()), "name": ["y"]}), mode="append")
+    deltaic.write(
+        table, pa.table({"id": [2], "n": pa.array([None], pa.int32()), "name": ["y"]}), mode="append"
+    )
     day, money = datetime.date(2020, 1, 2), pa.scalar(1.5).cast(pa.decimal128(10, 2)).as_py()
     assert rows(table) == [
         {"id": 1, "n": 5, "name": "x", "d": day, "m": money},
@@ -54,10 +59,16 @@ def test_merge_inserts_them_and_update_leaves_them(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id bigint, n int default 5, s string")
     deltaic.write(table, pa.table({"id": [1]}), mode="append")
     source = pa.table({"id": [1, 2], "s": ["u", "i"]})
-    merge = table.merge(source, "t.id = s.id").when_matched_update({"s": "s.s", "n": "null"}).when_not_matched_insert({"id": "s.id"})
+    merge = (
+        table.merge(source, "t.id = s.id")
+        .when_matched_update({"s": "s.s", "n": "null"})
+        .when_not_matched_insert({"id": "s.id"})
+    )
     merge.execute()
     assert rows(table) == [{"id": 1, "n": None, "s": "u"}, {"id": 2, "n": 5, "s": None}]
-    table.merge(pa.table({"id": [3], "s": ["a"]}), "t.id = s.id").when_not_matched_insert_all(exclude=["n"]).execute()
+    table.merge(pa.table({"id": [3], "s": ["a"]}), "t.id = s.id").when_not_matched_insert_all(
+        exclude=["n"]
+    ).execute()
     assert rows(table)[2] == {"id": 3, "n": 5, "s": "a"}
     table.update({"s": "'v'"}, "id = 1")
     assert rows(table)[0] == {"id": 1, "n": None, "s": "v"}
@@ -87,7 +98,12 @@ def test_what_is_no_default_is_refused(tmp_path: Path) -> None:
 def test_a_column_that_data_brings_has_none(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", pa.table({"id": [1]}))
     field = pa.field("n", pa.int64(), metadata={"CURRENT_DEFAULT": "5"})
-    deltaic.write(table, pa.table([[2], [3]], schema=pa.schema([pa.field("id", pa.int64()), field])), mode="append", schema_mode="merge")
+    deltaic.write(
+        table,
+        pa.table([[2], [3]], schema=pa.schema([pa.field("id", pa.int64()), field])),
+        mode="append",
+        schema_mode="merge",
+    )
     assert table.schema.field("n").metadata == {}
 
 
@@ -102,7 +118,11 @@ def test_the_word_default_in_sql(tmp_path: Path) -> None:
         " WHEN NOT MATCHED THEN INSERT (id, n, s) VALUES (s.id, DEFAULT, DEFAULT)",
         tables=tables,
     )
-    assert rows(table) == [{"id": 1, "n": 5, "s": None}, {"id": 2, "n": 5, "s": "u"}, {"id": 3, "n": 5, "s": None}]
+    assert rows(table) == [
+        {"id": 1, "n": 5, "s": None},
+        {"id": 2, "n": 5, "s": "u"},
+        {"id": 3, "n": 5, "s": None},
+    ]
     deltaic.sql("ALTER TABLE t ALTER COLUMN n DROP DEFAULT", tables=tables)
     deltaic.write(table, pa.table({"id": [4]}), mode="append")
     assert rows(table)[3] == {"id": 4, "n": None, "s": None}

@@ -60,7 +60,11 @@ def test_one_row_costs_less_than_a_kilobyte(make: Make, tmp_path: Path, vectors:
     table = make(pa.table({"id": range(10_000)}))
     before = {path: path.stat().st_size for path in Path(table.location).rglob("*") if path.is_file()}
     table.delete("id = 7777")
-    new = {path: path.stat().st_size for path in Path(table.location).rglob("*") if path.is_file() and path not in before}
+    new = {
+        path: path.stat().st_size
+        for path in Path(table.location).rglob("*")
+        if path.is_file() and path not in before
+    }
     assert sum(size for path, size in new.items() if "_delta_log" not in path.parts) <= 1024
 
 
@@ -105,9 +109,14 @@ def test_history(make: Make, sample: pa.Table, way: str) -> None:
     newest = table.history(1)[0]
     assert newest["operation"] == "DELETE"
     # Spark's form of a resolved condition, as in delta-spark
-    assert newest["operationParameters"]["predicate"] == ('["(id = 5)"]' if way.endswith("spark") else '["id = 5"]')
+    assert newest["operationParameters"]["predicate"] == (
+        '["(id = 5)"]' if way.endswith("spark") else '["id = 5"]'
+    )
     assert newest["operationMetrics"]["numDeletedRows"] == "1"
-    times = {name: int(newest["operationMetrics"][name]) for name in ("executionTimeMs", "scanTimeMs", "rewriteTimeMs")}
+    times = {
+        name: int(newest["operationMetrics"][name])
+        for name in ("executionTimeMs", "scanTimeMs", "rewriteTimeMs")
+    }
     assert 0 <= times["scanTimeMs"] + times["rewriteTimeMs"] <= times["executionTimeMs"] + 2
     table.delete()
     assert table.history(1)[0]["operationParameters"]["predicate"] == '["true"]'

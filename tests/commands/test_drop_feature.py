@@ -43,7 +43,10 @@ def actions(table: DeltaTable, name: str, version: int | None = None) -> list[di
 
 
 def make(tmp_path: Path, **properties: Any) -> DeltaTable:
-    wanted = {"delta.enableDeletionVectors": False, **{f"delta.{name}": value for name, value in properties.items()}}
+    wanted = {
+        "delta.enableDeletionVectors": False,
+        **{f"delta.{name}": value for name, value in properties.items()},
+    }
     table = deltaic.write(tmp_path / "t", numbers(1, 2, 3), properties=wanted)
     return deltaic.write(table, numbers(4, 5), mode="append")
 
@@ -54,7 +57,9 @@ def check_protected(table: DeltaTable, name: str) -> None:
     assert name not in features(table)
     assert name not in (table.protocol.reader_features or ())
     assert "checkpointProtection" in features(table)
-    assert table.metadata.configuration["delta.requireCheckpointProtectionBeforeVersion"] == str(table.version)
+    assert table.metadata.configuration["delta.requireCheckpointProtectionBeforeVersion"] == str(
+        table.version
+    )
     assert table._snapshot.properties.checkpoint_protection_before_version == table.version
     info = actions(table, "commitInfo")[0]
     assert (info["operation"], info["operationParameters"]) == ("DROP FEATURE", {"featureName": name})
@@ -74,7 +79,9 @@ def test_deletion_vectors(tmp_path: Path) -> None:
     assert rows(table.at(before)) == [2, 3, 5]
     vectors = [path.name for path in Path(table.location).glob("*.bin")]
     assert vectors
-    assert {action["path"] for action in actions(table, "remove")} == set(vectors), "tombstones keep them for the old versions"
+    assert {action["path"] for action in actions(table, "remove")} == set(vectors), (
+        "tombstones keep them for the old versions"
+    )
     table.vacuum()
     assert [path.name for path in Path(table.location).glob("*.bin")] == vectors
     deltaic.write(table, numbers(9), mode="append")
@@ -97,7 +104,10 @@ def test_column_mapping(tmp_path: Path, mode: str) -> None:
     check_protected(table, "columnMapping")
     assert "columnMapping" not in table.metadata.schema_string
     assert not [name for name in table.metadata.configuration if "columnMapping" in name]
-    assert table.scan().to_arrow().sort_by("z").to_pylist() == [{"z": 1, "s": {"y": 1}, "p": "u"}, {"z": 2, "s": {"y": 2}, "p": "v"}]
+    assert table.scan().to_arrow().sort_by("z").to_pylist() == [
+        {"z": 1, "s": {"y": 1}, "p": "u"},
+        {"z": 2, "s": {"y": 2}, "p": "v"},
+    ]
     for path in table.files().to_arrow()["path"].to_pylist():
         assert pq.read_schema(Path(table.location) / path).names == ["z", "s"]
     assert rows(table.at(0)) == [1, 2]
@@ -106,14 +116,18 @@ def test_column_mapping(tmp_path: Path, mode: str) -> None:
 
 
 def test_column_mapping_with_names_that_need_it(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "t", pa.table({"a b": [1]}), properties={"delta.columnMapping.mode": "name"})
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"a b": [1]}), properties={"delta.columnMapping.mode": "name"}
+    )
     with pytest.raises(InvalidArgumentError, match="a b"):
         table.alter.drop_feature("columnMapping")
     assert table.version == 0
 
 
 def test_column_mapping_of_a_clustered_table(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "t", numbers(1, 2), cluster_by="a", properties={"delta.columnMapping.mode": "name"})
+    table = deltaic.write(
+        tmp_path / "t", numbers(1, 2), cluster_by="a", properties={"delta.columnMapping.mode": "name"}
+    )
     table.alter.rename_column("a", "z")
     table.alter.drop_feature("columnMapping")
     assert json.loads(table._snapshot.domains["delta.clustering"]) == {"clusteringColumns": [["z"]]}
@@ -167,7 +181,11 @@ def test_row_tracking(tmp_path: Path) -> None:
     table.alter.drop_feature("rowTracking")
     assert features(table) == {"domainMetadata"} | (features(table) - {"rowTracking"})
     assert "rowTracking" not in features(table)
-    assert not [name for name in table.metadata.configuration if "rowTracking" in name.lower() or "RowTracking" in name]
+    assert not [
+        name
+        for name in table.metadata.configuration
+        if "rowTracking" in name.lower() or "RowTracking" in name
+    ]
     assert "delta.rowTracking" not in table._snapshot.domains
     files = table._snapshot.files().adds
     assert files["baseRowId"].null_count == files["defaultRowCommitVersion"].null_count == files.num_rows == 2
@@ -191,12 +209,16 @@ def test_in_commit_timestamps(tmp_path: Path) -> None:
 def test_truncated_history(tmp_path: Path) -> None:
     table = make(tmp_path, enableDeletionVectors=True)
     table.delete("a = 1")
-    with pytest.raises(InvalidArgumentError, match="older versions of the table still need deletionVectors") as caught:
+    with pytest.raises(
+        InvalidArgumentError, match="older versions of the table still need deletionVectors"
+    ) as caught:
         table.alter.drop_feature("deletionVectors", truncate_history=True)
     assert "24" in str(caught.value) or "1 day" in str(caught.value)
     table.refresh()
     assert "deletionVectors" in features(table)
-    assert table._snapshot.files().adds["deletionVector"].null_count == table._snapshot.core.file_count, "the traces are gone already"
+    assert table._snapshot.files().adds["deletionVector"].null_count == table._snapshot.core.file_count, (
+        "the traces are gone already"
+    )
     table.alter.set_properties(NOW)
     deltaic.write(table, numbers(7), mode="append")
     table.alter.drop_feature("deletionVectors", truncate_history=True)
@@ -241,7 +263,13 @@ def test_checkpoint_protection_goes_with_the_versions_that_it_protects(tmp_path:
 def test_features_of_columns_and_of_the_feed(tmp_path: Path) -> None:
     fields = [
         deltaic.Field(
-            "id", "long", metadata={"delta.identity.start": 1, "delta.identity.step": 1, "delta.identity.allowExplicitInsert": True}
+            "id",
+            "long",
+            metadata={
+                "delta.identity.start": 1,
+                "delta.identity.step": 1,
+                "delta.identity.allowExplicitInsert": True,
+            },
         ),
         deltaic.Field("a", "long", metadata={"CURRENT_DEFAULT": "7"}),
         deltaic.Field("twice", "long", metadata={"delta.generationExpression": "a * 2"}),
@@ -282,7 +310,8 @@ def test_a_legacy_table(tmp_path: Path) -> None:
     table.alter.drop_feature("columnMapping")
     assert table.protocol.min_reader_version == 1
     assert features(table) == {
-        "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "checkpointProtection"
+        "appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns",
+        "checkpointProtection"
     }  # fmt: skip
     assert rows(table) == [1, 2, 3, 4, 5]
 

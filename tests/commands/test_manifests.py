@@ -75,7 +75,9 @@ def test_every_commit_brings_them_up_to_date(tmp_path: Path) -> None:
 
 
 def test_vectors_and_mapped_columns_are_refused(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "t", batch([1, 2], ["a", "b"]), properties={"delta.enableDeletionVectors": True})
+    table = deltaic.write(
+        tmp_path / "t", batch([1, 2], ["a", "b"]), properties={"delta.enableDeletionVectors": True}
+    )
     table.delete("id = 1")
     with pytest.raises(UnsupportedFeatureError, match="purge"):
         table.generate()
@@ -126,4 +128,6 @@ def test_of_a_shallow_clone(tmp_path: Path) -> None:
         deltaic.write(clone, batch([2], ["a"]), mode="append")
         clone.generate()
     lines = (tmp_path / "c/_symlink_format_manifest/p=a/manifest").read_text().splitlines()
-    assert sorted(line.removeprefix("file:").replace("//", "").startswith(source.location) for line in lines) == [False, True]
+    assert sorted(
+        line.removeprefix("file:").replace("//", "").startswith(source.location) for line in lines
+    ) == [False, True]

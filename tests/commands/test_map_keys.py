@@ -31,13 +31,17 @@ def rows(first: int, keys: list[Any], deep: list[Any]) -> pa.Table:
         [0, None],
         ["x", "y"],
     ]
-    return pa.table([pa.array(values, item.type) for values, item in zip(columns, SCHEMA, strict=True)], schema=SCHEMA)
+    return pa.table(
+        [pa.array(values, item.type) for values, item in zip(columns, SCHEMA, strict=True)], schema=SCHEMA
+    )
 
 
 @pytest.fixture(params=[True, False], ids=["vectors", "copy-on-write"])
 def foreign(tmp_path: Path, request: pytest.FixtureRequest) -> DeltaTable:
     """A table one of whose files, written by pyarrow, holds maps with a key twice."""
-    table = deltaic.write(tmp_path / "t", rows(0, [("a", 1)], []), properties={"delta.enableDeletionVectors": request.param})
+    table = deltaic.write(
+        tmp_path / "t", rows(0, [("a", 1)], []), properties={"delta.enableDeletionVectors": request.param}
+    )
     pq.write_table(rows(10, TWICE, TWICE), tmp_path / "t" / "foreign.parquet")
     table.add_files(["foreign.parquet"])
     return table
@@ -64,7 +68,11 @@ def test_every_way_in_refuses_them(tmp_path: Path, bad: pa.Table) -> None:
     ):
         with pytest.raises((SchemaMismatchError, InvalidArgumentError), match="comes twice"):
             attempt()
-    for expression in ("map('a', 1, 'a', 2)", "map_from_arrays(array('a', 'a'), array(1, 2))", "map_concat(m, m)"):
+    for expression in (
+        "map('a', 1, 'a', 2)",
+        "map_from_arrays(array('a', 'a'), array(1, 2))",
+        "map_concat(m, m)",
+    ):
         with pytest.raises(InvalidArgumentError, match="DUPLICATED_MAP_KEY"):
             table.update({"m": expression}, "m IS NOT NULL")
     assert contents(table) == before

@@ -41,8 +41,12 @@ SOURCE = pa.table(
 @pytest.mark.parametrize("files", [1, 5])
 def test_upsert(make: Make, sample: pa.Table, files: int) -> None:
     table = make(sample, files=files)
-    metrics = table.merge(SOURCE, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
-    assert rows(table) == asked("SELECT * FROM t WHERE id NOT IN (SELECT id FROM s) UNION ALL SELECT * FROM s", t=sample, s=SOURCE)
+    metrics = (
+        table.merge(SOURCE, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    )
+    assert rows(table) == asked(
+        "SELECT * FROM t WHERE id NOT IN (SELECT id FROM s) UNION ALL SELECT * FROM s", t=sample, s=SOURCE
+    )
     assert metrics["num_source_rows"] == 5
     assert metrics["num_target_rows_inserted"] == 2
     assert metrics["num_target_rows_updated"] == metrics["num_target_rows_matched_updated"] == 3
@@ -66,7 +70,8 @@ def test_all_clauses_the_first_that_applies_wins(make: Make, sample: pa.Table) -
     )
     expected = asked(
         """
-        SELECT id, grp, CASE WHEN id = 97 THEN 'C' WHEN id > 80 THEN 'gone' ELSE name END, CASE WHEN id = 3 THEN x + 0.5 ELSE x END FROM t
+        SELECT id, grp, CASE WHEN id = 97 THEN 'C' WHEN id > 80 THEN 'gone' ELSE name END,
+            CASE WHEN id = 3 THEN x + 0.5 ELSE x END FROM t
         WHERE id <> 50 AND (id <= 90 OR id = 97)
         UNION ALL SELECT 200, NULL, NULL, 7.0 UNION ALL SELECT 201, 9, 'e', 4.5
         """,
@@ -84,7 +89,12 @@ def test_all_clauses_the_first_that_applies_wins(make: Make, sample: pa.Table) -
 
 def test_conditions_that_are_null_do_not_hold(make: Make, sample: pa.Table) -> None:
     table = make(sample)
-    metrics = table.merge(SOURCE, "t.id = s.id").when_matched_delete("t.name = null").when_not_matched_insert_all("s.x > null").execute()
+    metrics = (
+        table.merge(SOURCE, "t.id = s.id")
+        .when_matched_delete("t.name = null")
+        .when_not_matched_insert_all("s.x > null")
+        .execute()
+    )
     assert metrics["num_target_rows_deleted"] == metrics["num_target_rows_inserted"] == 0
     assert table.version == 0
 
@@ -95,14 +105,18 @@ def test_insert_only_and_duplicates_in_the_source(make: Make, sample: pa.Table, 
     metrics = table.merge(twice, "t.id = s.id").when_not_matched_insert_all().execute()
     assert metrics["num_target_rows_inserted"] == 4
     assert metrics["num_target_rows_copied"] == metrics["num_target_files_removed"] == 0
-    assert rows(table) == asked("SELECT * FROM t UNION ALL SELECT * FROM s WHERE id >= 200", t=sample, s=twice)
+    assert rows(table) == asked(
+        "SELECT * FROM t UNION ALL SELECT * FROM s WHERE id >= 200", t=sample, s=twice
+    )
 
 
 def test_null_and_nan_keys(make: Make) -> None:
     nan = float("nan")
     table = make(pa.table({"k": [1.0, None, nan, 0.0], "v": ["one", "null", "nan", "zero"]}))
     source = pa.table({"k": [None, nan, -0.0], "v": ["N", "NAN", "Z"]})
-    table.merge(source, "t.k = s.k").when_matched_update({"v": "s.v"}).when_not_matched_insert({"v": "s.v"}).execute()
+    table.merge(source, "t.k = s.k").when_matched_update({"v": "s.v"}).when_not_matched_insert(
+        {"v": "s.v"}
+    ).execute()
     assert sorted(row[1] for row in rows(table)) == ["N", "NAN", "Z", "null", "one"]
     table.merge(source.slice(0, 1), "t.k <=> s.k").when_matched_delete().execute()
     assert sorted(row[1] for row in rows(table)) == ["NAN", "Z", "one"]
@@ -133,7 +147,12 @@ def test_two_matches(make: Make, sample: pa.Table) -> None:
     # Only one of the two would change the row; and a delete of every match is the same however many there
     # are.
     one = pa.concat_tables([SOURCE, SOURCE.set_column(2, "name", pa.array(["z"] * 5))])
-    assert table.merge(one, "t.id = s.id").when_matched_update_all("s.name = 'z'").execute()["num_target_rows_updated"] == 3
+    assert (
+        table.merge(one, "t.id = s.id")
+        .when_matched_update_all("s.name = 'z'")
+        .execute()["num_target_rows_updated"]
+        == 3
+    )
     assert table.merge(twice, "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"] == 3
 
 
@@ -142,12 +161,20 @@ def test_the_source_is_the_tables_own_past(make: Make, sample: pa.Table) -> None
     table.delete("id < 20")
     table.update({"name": "'changed'"}, "id > 90")
     metrics = (
-        table.merge(table.at(2), "t.id = s.id").when_matched_update_all("not t.name <=> s.name").when_not_matched_insert_all().execute()
+        table.merge(table.at(2), "t.id = s.id")
+        .when_matched_update_all("not t.name <=> s.name")
+        .when_not_matched_insert_all()
+        .execute()
     )
     assert metrics["num_target_rows_inserted"] == 20
     assert metrics["num_target_rows_updated"] == 9
     assert rows(table) == rows(sample)
-    assert table.merge(table.scan(where="id < 5"), "t.id = s.id").when_matched_delete().execute()["num_target_rows_deleted"] == 5
+    assert (
+        table.merge(table.scan(where="id < 5"), "t.id = s.id")
+        .when_matched_delete()
+        .execute()["num_target_rows_deleted"]
+        == 5
+    )
 
 
 @pytest.mark.parametrize(
@@ -182,24 +209,48 @@ def test_keys_beyond_the_columns_type_match_nothing(make: Make) -> None:
 
 def test_conditions_beside_the_keys(make: Make, sample: pa.Table) -> None:
     table = make(sample, files=4)
-    metrics = table.merge(SOURCE, "t.id = s.id and t.id > 10 and s.x < 2").when_matched_delete().when_not_matched_insert_all().execute()
+    metrics = (
+        table.merge(SOURCE, "t.id = s.id and t.id > 10 and s.x < 2")
+        .when_matched_delete()
+        .when_not_matched_insert_all()
+        .execute()
+    )
     assert metrics["num_target_rows_deleted"] == 1
     assert metrics["num_target_rows_inserted"] == 4
-    assert table.merge(SOURCE.slice(0, 1), "t.x between s.x and s.x + 1").when_matched_delete().execute()["num_target_rows_deleted"] == 6
-    assert table.merge(SOURCE.slice(0, 1), "true").when_matched_delete().execute()["num_target_rows_deleted"] == 97
+    assert (
+        table.merge(SOURCE.slice(0, 1), "t.x between s.x and s.x + 1")
+        .when_matched_delete()
+        .execute()["num_target_rows_deleted"]
+        == 6
+    )
+    assert (
+        table.merge(SOURCE.slice(0, 1), "true").when_matched_delete().execute()["num_target_rows_deleted"]
+        == 97
+    )
     assert table.scan().count() == 0
 
 
 def test_an_empty_source_and_an_empty_target(make: Make, sample: pa.Table) -> None:
     table = make(sample)
     assert (
-        table.merge(SOURCE.slice(0, 0), "t.id = s.id").when_matched_delete().when_not_matched_insert_all().execute()["num_source_rows"] == 0
+        table.merge(SOURCE.slice(0, 0), "t.id = s.id")
+        .when_matched_delete()
+        .when_not_matched_insert_all()
+        .execute()["num_source_rows"]
+        == 0
     )
     assert table.version == 0
-    metrics = table.merge(SOURCE.slice(0, 0), "t.id = s.id").when_not_matched_by_source_delete("t.id < 10").execute()
+    metrics = (
+        table.merge(SOURCE.slice(0, 0), "t.id = s.id")
+        .when_not_matched_by_source_delete("t.id < 10")
+        .execute()
+    )
     assert metrics["num_target_rows_deleted"] == 10
     table.delete()
-    assert table.merge(SOURCE, "t.id = s.id").when_not_matched_insert_all().execute()["num_target_rows_inserted"] == 5
+    assert (
+        table.merge(SOURCE, "t.id = s.id").when_not_matched_insert_all().execute()["num_target_rows_inserted"]
+        == 5
+    )
     assert rows(table) == rows(SOURCE)
 
 
@@ -217,7 +268,9 @@ def test_schema_evolution(make: Make, sample: pa.Table) -> None:
         {"id": 500, "name": "b", "extra": None, "s": {"f": 2}},
     ]
     wider = pa.table({"id": [1, 600], "s": [{"g": "x"}, {"g": "y"}]})
-    table.merge(wider, "t.id = s.id", schema_mode="merge").when_matched_update_all().when_not_matched_insert_all().execute()
+    table.merge(
+        wider, "t.id = s.id", schema_mode="merge"
+    ).when_matched_update_all().when_not_matched_insert_all().execute()
     assert table.scan(["s"], "id in (1, 600)").to_arrow()["s"].to_pylist() in (
         [{"f": 1, "g": "x"}, {"f": None, "g": "y"}],
         [{"f": None, "g": "y"}, {"f": 1, "g": "x"}],
@@ -240,7 +293,9 @@ def test_sources_of_every_kind(make: Make, sample: pa.Table) -> None:
         iter(SOURCE.to_batches()),
         SOURCE.to_batches()[0],
     ]
-    expected = asked("SELECT * FROM t WHERE id NOT IN (SELECT id FROM s) UNION ALL SELECT * FROM s", t=sample, s=SOURCE)
+    expected = asked(
+        "SELECT * FROM t WHERE id NOT IN (SELECT id FROM s) UNION ALL SELECT * FROM s", t=sample, s=SOURCE
+    )
     for number, source in enumerate(kinds):
         table = make(sample, name=f"t{number}")
         table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
@@ -253,8 +308,12 @@ def test_checks_of_new_rows(make: Make, tmp_path: Path) -> None:
     with pytest.raises(ConstraintViolationError):
         table.merge(pa.table({"id": [5]}), "t.id = s.id").when_not_matched_insert({"n": "s.id"}).execute()
     with pytest.raises(SchemaMismatchError, match="n"):
-        table.merge(pa.table({"id": [2**40]}), "t.id = s.id").when_not_matched_insert({"id": "s.id", "n": "s.id"}).execute()
-    table.merge(pa.table({"id": [2**40]}), "t.id = s.id", casting="try").when_not_matched_insert({"id": "s.id", "n": "s.id"}).execute()
+        table.merge(pa.table({"id": [2**40]}), "t.id = s.id").when_not_matched_insert(
+            {"id": "s.id", "n": "s.id"}
+        ).execute()
+    table.merge(pa.table({"id": [2**40]}), "t.id = s.id", casting="try").when_not_matched_insert(
+        {"id": "s.id", "n": "s.id"}
+    ).execute()
     assert rows(table) == [(1, 1), (2**40, None)]
 
 
@@ -298,7 +357,10 @@ def test_history(make: Make, sample: pa.Table, way: str) -> None:
     newest = table.history(1)[0]
     assert newest["operation"] == "MERGE"
     condition = "(s.x > 1)" if way.endswith("spark") else "s.x > 1"
-    assert newest["operationParameters"]["matchedPredicates"] == f'[{{"predicate":"{condition}","actionType":"delete"}}]'
+    assert (
+        newest["operationParameters"]["matchedPredicates"]
+        == f'[{{"predicate":"{condition}","actionType":"delete"}}]'
+    )
     assert newest["operationParameters"]["notMatchedPredicates"] == '[{"actionType":"insert"}]'
     assert newest["operationMetrics"]["numTargetRowsInserted"] == "2"
     assert newest["operationMetrics"]["numTargetRowsDeleted"] == "2"
@@ -308,7 +370,9 @@ def test_history(make: Make, sample: pa.Table, way: str) -> None:
 
 @pytest.mark.parametrize("in_memory", [True, False])
 @pytest.mark.parametrize("seed", range(4))
-def test_random_merges(make: Make, way: str, seed: int, in_memory: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_merges(
+    make: Make, way: str, seed: int, in_memory: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Keys with repetition in the target and nulls on both sides, all clauses, against a loop over rows."""
     if not in_memory:
         if way.endswith("spark"):
@@ -339,23 +403,45 @@ def test_random_merges(make: Make, way: str, seed: int, in_memory: bool, monkeyp
         elif value <= 95:
             expected.append((key, value))
     present = {key for key, _ in target}
-    expected += [(key, -value) for key, value in source if (key is None or key not in present) and (value > 10 or key is None)]
+    expected += [
+        (key, -value)
+        for key, value in source
+        if (key is None or key not in present) and (value > 10 or key is None)
+    ]
     assert rows(table) == sorted(expected, key=repr)
 
 
 CLAUSES: dict[str, Callable[[Merge], Merge]] = {
     "upsert": lambda merge: merge.when_matched_update_all().when_not_matched_insert_all(),
-    "upsert of some": lambda merge: merge.when_matched_update_all("s.x > 1").when_not_matched_insert_all("s.x < 4"),
-    "other values": lambda merge: merge.when_matched_update_all().when_not_matched_insert({"id": "s.id", "name": "upper(s.name)"}),
+    "upsert of some": (
+        lambda merge: merge.when_matched_update_all("s.x > 1").when_not_matched_insert_all("s.x < 4")
+    ),
+    "other values": (
+        lambda merge: merge.when_matched_update_all().when_not_matched_insert(
+            {"id": "s.id", "name": "upper(s.name)"}
+        )
+    ),
     "one column": lambda merge: merge.when_matched_update({"name": "s.name"}).when_not_matched_insert_all(),
-    "constants": lambda merge: merge.when_matched_update({"id": 7, "grp": 1, "name": "'c'", "x": "cast(s.grp as double)"}),
-    "orphans": lambda merge: merge.when_matched_update_all().when_not_matched_by_source_update({"id": 1, "grp": 2, "name": "''", "x": 0.5}),
-    "deleted": lambda merge: merge.when_matched_delete("s.x > 1").when_matched_update_all().when_not_matched_by_source_delete("t.id > 90"),
+    "constants": lambda merge: merge.when_matched_update(
+        {"id": 7, "grp": 1, "name": "'c'", "x": "cast(s.grp as double)"}
+    ),
+    "orphans": (
+        lambda merge: merge.when_matched_update_all().when_not_matched_by_source_update(
+            {"id": 1, "grp": 2, "name": "''", "x": 0.5}
+        )
+    ),
+    "deleted": lambda merge: (
+        merge.when_matched_delete("s.x > 1")
+        .when_matched_update_all()
+        .when_not_matched_by_source_delete("t.id > 90")
+    ),
 }
 
 
 @pytest.mark.parametrize("clauses", CLAUSES)
-def test_short_cuts_change_nothing(make: Make, sample: pa.Table, clauses: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_cuts_change_nothing(
+    make: Make, sample: pa.Table, clauses: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without the rows in memory, and with changed rows read again whatever their new values are: the same
     rows and metrics."""
 
@@ -370,11 +456,15 @@ def test_short_cuts_change_nothing(make: Make, sample: pa.Table, clauses: str, m
     assert merged("long") == short
 
 
-def test_an_upsert_of_all_columns_reads_no_row_again(tmp_path: Path, sample: pa.Table, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_upsert_of_all_columns_reads_no_row_again(
+    tmp_path: Path, sample: pa.Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = deltaic.write(tmp_path / "table", sample, properties={"delta.enableDeletionVectors": True})
     opened: list[tuple[str, ...]] = []
     original = opening.open_scan
-    monkeypatch.setattr(opening, "open_scan", lambda scan, **how: (opened.append(scan.columns), original(scan, **how))[1])
+    monkeypatch.setattr(
+        opening, "open_scan", lambda scan, **how: (opened.append(scan.columns), original(scan, **how))[1]
+    )
     table.merge(SOURCE, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
     assert opened == [("id",)]
 
@@ -382,7 +472,9 @@ def test_an_upsert_of_all_columns_reads_no_row_again(tmp_path: Path, sample: pa.
 def test_a_condition_of_an_insert_sees_the_source_alone(make: Make, sample: pa.Table) -> None:
     """A bare name is the source's there, also where the target has it and the matched clauses read it."""
     table = make(sample.slice(0, 50))
-    building = table.merge(sample.slice(40, 20), "t.id = s.id").when_matched_update({"x": "t.x + s.x"}, "t.grp = 1")
+    building = table.merge(sample.slice(40, 20), "t.id = s.id").when_matched_update(
+        {"x": "t.x + s.x"}, "t.grp = 1"
+    )
     done = building.when_not_matched_insert({"id": "id", "grp": "grp"}, "id >= 55").execute()
     assert (done["num_target_rows_inserted"], done["num_target_rows_updated"]) == (5, 4)
     assert sorted(table.scan(["id"], "id >= 50").to_arrow()["id"].to_pylist()) == [55, 56, 57, 58, 59]
@@ -393,10 +485,14 @@ def test_a_condition_of_an_insert_sees_the_source_alone(make: Make, sample: pa.T
 def test_assigned_columns_that_only_the_source_has(make: Make, sample: pa.Table) -> None:
     """delta-spark's schema evolution: not by stars alone."""
     table = make(pa.table({"id": [1, 2], "st": [{"a": 1}, {"a": 2}]}))
-    source = pa.table({"id": [2, 3], "st": [{"a": 20, "b": "x"}, {"a": 30, "b": "y"}], "more": [0.5, 1.5], "unused": [1, 1]})
+    source = pa.table(
+        {"id": [2, 3], "st": [{"a": 20, "b": "x"}, {"a": 30, "b": "y"}], "more": [0.5, 1.5], "unused": [1, 1]}
+    )
     with pytest.raises(InvalidArgumentError, match="more"):
         table.merge(source, "t.id = s.id").when_matched_update({"more": "s.more"}).execute()
-    building = table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update({"t.more": "s.more", "st.b": "s.st.b"})
+    building = table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(
+        {"t.more": "s.more", "st.b": "s.st.b"}
+    )
     building.when_not_matched_insert({"id": "s.id", "MORE": "s.more + 1"}).execute()
     assert table.scan().to_arrow().sort_by("id").to_pylist() == [
         {"id": 1, "st": {"a": 1, "b": None}, "more": None},
@@ -404,20 +500,28 @@ def test_assigned_columns_that_only_the_source_has(make: Make, sample: pa.Table)
         {"id": 3, "st": None, "more": 2.5},
     ]
     with pytest.raises(InvalidArgumentError, match="nowhere"):
-        table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update({"nowhere": "1"}).execute()
+        table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(
+            {"nowhere": "1"}
+        ).execute()
 
 
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_partitions_and_mapped_columns(make: Make, mapping: str, partitioned: bool) -> None:
     target = pa.table({"id": [1, 2, 3], "k": [10, 20, 30], "p": ["a", "b", "a"]})
-    table = make(target, properties={"delta.columnMapping.mode": mapping}, partition_by="p" if partitioned else None)
+    table = make(
+        target, properties={"delta.columnMapping.mode": mapping}, partition_by="p" if partitioned else None
+    )
     if mapping != "none":
         table.alter.rename_column("k", "renamed k")
     k = "k" if mapping == "none" else "renamed k"
     source = pa.table({"id": [2, 3, 4, 5], "k": [200, 300, 400, 500], "p": ["b", "b", "c", "a"]})
-    building = table.merge(source, "t.id = s.id").when_matched_update({"p": "s.p", f"`{k}`": f"t.`{k}` + s.k"})
-    building = building.when_not_matched_insert({"id": "id", f"`{k}`": "k", "p": "p"}).when_not_matched_by_source_update({"p": "'z'"})
+    building = table.merge(source, "t.id = s.id").when_matched_update(
+        {"p": "s.p", f"`{k}`": f"t.`{k}` + s.k"}
+    )
+    building = building.when_not_matched_insert(
+        {"id": "id", f"`{k}`": "k", "p": "p"}
+    ).when_not_matched_by_source_update({"p": "'z'"})
     building.execute()
     found = table.scan().to_arrow().sort_by("id")
     assert found["id"].to_pylist() == [1, 2, 3, 4, 5]
@@ -430,11 +534,23 @@ def test_memory_is_bounded(make: Make, tmp_path: Path, vectors: bool) -> None:
     if not vectors:
         pytest.skip("the join is the same")
     count = 600_000
-    table = make(pa.table({"id": pa.array(range(count)), "name": pa.array(["x" * 100]).take(pa.array([0] * count))}))
-    source = pa.table({"id": pa.array(range(0, 2 * count, 2)), "name": pa.array([f"{number:0100}" for number in range(0, 2 * count, 2)])})
+    table = make(
+        pa.table({"id": pa.array(range(count)), "name": pa.array(["x" * 100]).take(pa.array([0] * count))})
+    )
+    source = pa.table(
+        {
+            "id": pa.array(range(0, 2 * count, 2)),
+            "name": pa.array([f"{number:0100}" for number in range(0, 2 * count, 2)]),
+        }
+    )
     assert source.nbytes > 60_000_000
     with deltaic.configure(memory_limit="48MB", temp_directory=tmp_path / "spilled"):
-        done = table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+        done = (
+            table.merge(source, "t.id = s.id")
+            .when_matched_update_all()
+            .when_not_matched_insert_all()
+            .execute()
+        )
     assert (done["num_target_rows_updated"], done["num_target_rows_inserted"]) == (count // 2, count // 2)
     found = table.scan().to_arrow().sort_by("id")
     assert found["id"].to_pylist() == sorted({*range(count), *range(0, 2 * count, 2)})
@@ -460,6 +576,7 @@ def test_a_merge_that_has_not_run_says_so(tmp_path: Path) -> None:
     merge = table.merge(pa.table({"id": [1]}), "t.id = s.id")
     assert "(no clause yet)" in repr(merge)
     shown = repr(merge.when_matched_delete("s.id > 3").when_not_matched_insert_all())
-    assert shown == (
-        "<Merge of Table ON t.id = s.id WHEN MATCHED AND s.id > 3 THEN DELETE WHEN NOT MATCHED THEN INSERT; not run yet: call execute()>"
+    assert (
+        shown == "<Merge of Table ON t.id = s.id WHEN MATCHED AND s.id > 3 THEN DELETE WHEN NOT MATCHED THEN"
+        " INSERT; not run yet: call execute()>"
     )

@@ -85,7 +85,9 @@ def test_purge(make: Make, sample: pa.Table, vectors: bool) -> None:
 @pytest.mark.parametrize("curve", ["zorder", "hilbert"])
 def test_z_order_skips_files_by_each_column(make: Make, curve: Any) -> None:
     rng = np.random.default_rng(1)
-    data = pa.table({name: rng.integers(0, 1_000_000, 40_000) for name in ("a", "b")} | {"pad": ["x" * 20] * 40_000})
+    data = pa.table(
+        {name: rng.integers(0, 1_000_000, 40_000) for name in ("a", "b")} | {"pad": ["x" * 20] * 40_000}
+    )
     table = make(data)
     size = table.files().to_arrow()["size"].to_pylist()[0]
     metrics = table.optimize.z_order(["a", "B"], curve=curve, target_size=size // 16)

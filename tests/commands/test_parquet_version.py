@@ -25,7 +25,10 @@ def test_pages_and_encodings(tmp_path: Path, version: str | None, second: bool) 
     properties: dict[str, Any] = {} if version is None else {"delta.parquet.format.version": version}
     data = pa.table({"id": pa.array(range(300_000), pa.int64()), "s": [None, "a", "b"] * 100_000})
     table = deltaic.write(
-        tmp_path, data, properties=properties, parquet=deltaic.ParquetOptions(default=deltaic.ColumnOptions(dictionary=False))
+        tmp_path,
+        data,
+        properties=properties,
+        parquet=deltaic.ParquetOptions(default=deltaic.ColumnOptions(dictionary=False)),
     )
     assert ("DELTA_BINARY_PACKED" in encodings(tmp_path)) is second
     table.delete("id % 3 = 0")

@@ -42,7 +42,9 @@ def merge(table: DeltaTable) -> None:
         .when_not_matched_by_source_update({"b": "initcap(b)"}, where="soundex(b) <> ''")
         .execute()
     )
-    counts = [merged[f"num_target_rows_{what}"] for what in ("matched_deleted", "matched_updated", "inserted")]
+    counts = [
+        merged[f"num_target_rows_{what}"] for what in ("matched_deleted", "matched_updated", "inserted")
+    ]
     assert counts == [1, 2, 1]
     assert merged["num_target_rows_not_matched_by_source_updated"] == 5
 
@@ -66,19 +68,32 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
 
 
 def made(path: Path, spark: Any = None) -> DeltaTable:
-    write(path, pa.table({"id": list(range(8)), "b": [f"b{number}" for number in range(8)], "n": pa.array(range(8), pa.int32())}))
+    write(
+        path,
+        pa.table(
+            {
+                "id": list(range(8)),
+                "b": [f"b{number}" for number in range(8)],
+                "n": pa.array(range(8), pa.int32()),
+            }
+        ),
+    )
     return DeltaTable(path, spark=spark)
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_one_parse_and_one_translation(job: str, tmp_path: Path, parsed: Counter[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_parse_and_one_translation(
+    job: str, tmp_path: Path, parsed: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     translated, function = Counter[str](), Translator.function
 
     def counted(self: Translator, node: Any) -> Any:
         translated[str(node.this).lower()] += 1
         return function(self, node)
 
-    monkeypatch.setattr("deltaic.spark_sql.translation._HANDLERS", {**_handlers(), parsing.exp.Anonymous: counted})
+    monkeypatch.setattr(
+        "deltaic.spark_sql.translation._HANDLERS", {**_handlers(), parsing.exp.Anonymous: counted}
+    )
     run, expressions = JOBS[job]
     run(made(tmp_path / "table"))
     assert set(parsed.values()) == {1}
@@ -93,7 +108,9 @@ def _handlers() -> dict[Any, Any]:
 
 
 @pytest.mark.parametrize("job", JOBS)
-def test_one_analysis_on_spark(job: str, tmp_path: Path, parsed: Counter[str], monkeypatch: pytest.MonkeyPatch, spark: Any) -> None:
+def test_one_analysis_on_spark(
+    job: str, tmp_path: Path, parsed: Counter[str], monkeypatch: pytest.MonkeyPatch, spark: Any
+) -> None:
     from deltaic.engine.spark.expressions import Analyser
 
     resolved, resolve = Counter[str](), Analyser.resolve

@@ -140,7 +140,9 @@ def test_repair(tmp_path: Path) -> None:
     lost.unlink()
     assert table.repair(dry_run=True).to_arrow()["path"].to_pylist() == [lost.name]
     assert table.version == 1
-    assert table.repair(commit=CommitOptions(user_metadata="fsck")).to_arrow()["path"].to_pylist() == [lost.name]
+    assert table.repair(commit=CommitOptions(user_metadata="fsck")).to_arrow()["path"].to_pylist() == [
+        lost.name
+    ]
     assert (table.version, ids(table)) == (2, [2])
     assert table.history()[0]["operation"] == "FSCK"
 
@@ -181,13 +183,18 @@ def test_repair_of_lost_vectors(tmp_path: Path, inline: bool) -> None:
     [lost] = first
     lost.unlink()
     gone = table.repair(dry_run=True).to_arrow().to_pylist()
-    assert [(row["data_file_missing"], row["deletion_vector"], row["deletion_vector_missing"]) for row in gone] == [
-        (False, lost.name, True)
-    ]
+    assert [
+        (row["data_file_missing"], row["deletion_vector"], row["deletion_vector_missing"]) for row in gone
+    ] == [(False, lost.name, True)]
     assert gone[0]["path"] in files["path"].to_pylist()
     shown = deltaic.sql("FSCK REPAIR TABLE t", tables={"t": table}).to_arrow().to_pylist()
     assert shown == [
-        {"dataFilePath": gone[0]["path"], "dataFileMissing": False, "deletionVectorPath": lost.name, "deletionVectorFileMissing": True}
+        {
+            "dataFilePath": gone[0]["path"],
+            "dataFileMissing": False,
+            "deletionVectorPath": lost.name,
+            "deletionVectorFileMissing": True,
+        }
     ]
     assert ids(table) == [3]  # nobody knows which rows of the other file were deleted
     assert table.history()[0]["operationMetrics"] == {"numRemovedFiles": "1"}
@@ -198,7 +205,12 @@ def test_repair_of_lost_vectors(tmp_path: Path, inline: bool) -> None:
 
 def test_create(tmp_path: Path) -> None:
     table = DeltaTable.create(
-        tmp_path, "id bigint not null, month string", partition_by="month", name="n", description="d", properties={"mine": 1}
+        tmp_path,
+        "id bigint not null, month string",
+        partition_by="month",
+        name="n",
+        description="d",
+        properties={"mine": 1},
     )
     assert (table.version, table.scan().count()) == (0, 0)
     assert table.schema.to_ddl() == deltaic.Schema.from_ddl("id bigint not null, month string").to_ddl()
@@ -215,7 +227,9 @@ def test_create(tmp_path: Path) -> None:
 
 def test_create_or_replace(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path, batch(1, month=["x"]), partition_by="month", properties={"mine": "1"})
-    replaced = DeltaTable.create(tmp_path, pa.schema([("word", pa.string())]), mode="overwrite", properties={"yours": "2"})
+    replaced = DeltaTable.create(
+        tmp_path, pa.schema([("word", pa.string())]), mode="overwrite", properties={"yours": "2"}
+    )
     assert (replaced.version, replaced.schema.names, replaced.scan().count()) == (1, ["word"], 0)
     assert replaced.metadata.partition_columns == ()
     assert "mine" not in replaced.metadata.configuration
@@ -236,4 +250,6 @@ def test_default_properties_of_the_process(tmp_path: Path) -> None:
         table = DeltaTable.create(tmp_path / "a", "id bigint", properties={"mine": "x"})
     assert table.metadata.configuration == {"delta.checkpointInterval": "3", "mine": "x"}
     assert (table.protocol.min_reader_version, table.protocol.min_writer_version) == (1, 2)
-    assert DeltaTable.create(tmp_path / "b", "id bigint").metadata.configuration == {"delta.enableDeletionVectors": "true"}
+    assert DeltaTable.create(tmp_path / "b", "id bigint").metadata.configuration == {
+        "delta.enableDeletionVectors": "true"
+    }

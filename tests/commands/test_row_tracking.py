@@ -17,7 +17,12 @@ from commands_model import Make
 
 import deltaic
 from deltaic import CommitOptions, DeltaTable, _core
-from deltaic.errors import ConcurrentAppendException, InvalidArgumentError, MetadataChangedException, ProtocolError
+from deltaic.errors import (
+    ConcurrentAppendException,
+    InvalidArgumentError,
+    MetadataChangedException,
+    ProtocolError,
+)
 from deltaic.protocol import row_tracking
 
 ON = {"delta.enableRowTracking": "true"}
@@ -28,8 +33,16 @@ def rows_of(table: DeltaTable, key: str = "id") -> Rows:
     """key -> (row id, row commit version), as a reader must rebuild them."""
     snapshot = table._snapshot
     names = row_tracking.hidden_columns(table.metadata) or ("no-id", "no-version")
-    found = _core.read(snapshot.store, snapshot.table_schema, snapshot.files().adds, [key], row_tracking=names).to_table()
-    result = dict(zip(found[key].to_pylist(), zip(found[names[0]].to_pylist(), found[names[1]].to_pylist(), strict=True), strict=True))
+    found = _core.read(
+        snapshot.store, snapshot.table_schema, snapshot.files().adds, [key], row_tracking=names
+    ).to_table()
+    result = dict(
+        zip(
+            found[key].to_pylist(),
+            zip(found[names[0]].to_pylist(), found[names[1]].to_pylist(), strict=True),
+            strict=True,
+        )
+    )
     assert len(result) == found.num_rows
     assert len({row_id for row_id, _ in result.values()}) == found.num_rows, "a row id twice"
     return result
@@ -64,7 +77,9 @@ def test_update_keeps_ids_and_renews_the_version_of_changed_rows(make: Make) -> 
     before = rows_of(table)
     table.update({"v": "7"}, "id in (1, 4)")
     after = rows_of(table)
-    assert {key: row_id for key, (row_id, _) in after.items()} == {key: row_id for key, (row_id, _) in before.items()}
+    assert {key: row_id for key, (row_id, _) in after.items()} == {
+        key: row_id for key, (row_id, _) in before.items()
+    }
     assert {key: version for key, (_, version) in after.items()} == {0: 0, 1: 2, 2: 0, 3: 1, 4: 2, 5: 1}
     assert mark_of(table) >= max(row_id for row_id, _ in after.values())
     assert actions(table, 2, "commitInfo")[0]["tags"] == {"delta.rowTracking.preserved": "true"}
@@ -90,7 +105,9 @@ def test_merge_keeps_ids_of_updated_rows_and_gives_new_ones(make: Make) -> None:
     )
     after = rows_of(table)
     assert set(after) == {0, 1, 3, 4, 5, 100}
-    assert {key: after[key][0] for key in after if key != 100} == {key: before[key][0] for key in after if key != 100}
+    assert {key: after[key][0] for key in after if key != 100} == {
+        key: before[key][0] for key in after if key != 100
+    }
     assert {key: after[key][1] for key in after} == {0: 0, 1: 2, 3: 1, 4: 1, 5: 2, 100: 2}
     assert after[100][0] > 5
     assert mark_of(table) >= after[100][0]
@@ -110,7 +127,9 @@ def test_optimize_keeps_everything(make: Make, how: str) -> None:
     table.update({"v": "99"}, "id = 3")
     table.optimize.compact()
     after = rows_of(table)
-    assert {key: value for key, value in after.items() if key != 3} == {key: value for key, value in before.items() if key != 3}
+    assert {key: value for key, value in after.items() if key != 3} == {
+        key: value for key, value in before.items() if key != 3
+    }
     assert after[3][0] == before[3][0]
     assert table.scan().to_arrow().column_names == ["id", "v"]
 
@@ -144,7 +163,9 @@ def test_on_a_partitioned_table(make: Make) -> None:
     table.update({"p": "'b'"}, "id = 0")
     table.optimize.compact()
     after = rows_of(table)
-    assert {key: row_id for key, (row_id, _) in after.items()} == {key: row_id for key, (row_id, _) in before.items()}
+    assert {key: row_id for key, (row_id, _) in after.items()} == {
+        key: row_id for key, (row_id, _) in before.items()
+    }
     assert (before[0][1], after[0][1]) == (0, 2)
 
 
@@ -177,12 +198,16 @@ def test_turning_it_on_gives_ids_to_what_is_there(make: Make) -> None:
 def test_turning_it_on_counts_the_rows_of_files_that_do_not_say(tmp_path: Path) -> None:
     table = DeltaTable.create(tmp_path / "t", "id bigint, v bigint")
     pq.write_table(ids(1, 2, 3), tmp_path / "t" / "f.parquet")
-    table.add_files([deltaic.AddFile("f.parquet", size=(tmp_path / "t" / "f.parquet").stat().st_size, stats="{}")])
+    table.add_files(
+        [deltaic.AddFile("f.parquet", size=(tmp_path / "t" / "f.parquet").stat().st_size, stats="{}")]
+    )
     table.alter.set_properties(ON)
     assert sorted(row_id for row_id, _ in rows_of(table).values()) == [0, 1, 2]
     pq.write_table(ids(4), tmp_path / "t" / "g.parquet")
     with pytest.raises(InvalidArgumentError, match="number of rows"):
-        table.add_files([deltaic.AddFile("g.parquet", size=(tmp_path / "t" / "g.parquet").stat().st_size, stats="{}")])
+        table.add_files(
+            [deltaic.AddFile("g.parquet", size=(tmp_path / "t" / "g.parquet").stat().st_size, stats="{}")]
+        )
 
 
 def test_no_file_comes_in_while_it_is_turned_on(make: Make) -> None:
@@ -232,7 +257,9 @@ def test_restore_to_before_it_was_on_gives_ids_all_the_same(make: Make) -> None:
     assert sorted(row_id for row_id, _ in rows_of(table).values()) == [mark + 1, mark + 2]
 
 
-def test_listed_but_not_on_files_get_ids_and_rewrites_say_that_they_keep_none(make: Make, vectors: bool) -> None:
+def test_listed_but_not_on_files_get_ids_and_rewrites_say_that_they_keep_none(
+    make: Make, vectors: bool
+) -> None:
     table = make(ids(0, 1, 2))
     table.alter.add_features("rowTracking")
     deltaic.write(table, ids(5), mode="append")
@@ -244,7 +271,9 @@ def test_listed_but_not_on_files_get_ids_and_rewrites_say_that_they_keep_none(ma
 
 
 def test_suspended_nothing_is_given(make: Make) -> None:
-    table = make(ids(0), properties={"delta.feature.rowTracking": "supported", "delta.rowTrackingSuspended": "true"})
+    table = make(
+        ids(0), properties={"delta.feature.rowTracking": "supported", "delta.rowTrackingSuspended": "true"}
+    )
     assert "baseRowId" not in actions(table, 0, "add")[0]
     with pytest.raises(InvalidArgumentError, match="suspended"):
         table.alter.set_properties(ON)

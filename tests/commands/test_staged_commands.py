@@ -11,11 +11,22 @@ from commands_model import Make, rows
 import deltaic
 from deltaic import DeltaTable
 
-MORE = pa.table({"id": pa.array([5, 500], pa.int64()), "grp": pa.array([9, 9], pa.int32()), "name": ["five", "new"], "x": [0.5, 0.5]})
+MORE = pa.table(
+    {
+        "id": pa.array([5, 500], pa.int64()),
+        "grp": pa.array([9, 9], pa.int32()),
+        "name": ["five", "new"],
+        "x": [0.5, 0.5],
+    }
+)
 
 
 def _without_times(metrics: dict[str, int] | None) -> dict[str, int]:
-    return {name: value for name, value in (metrics or {}).items() if not name.endswith("_ms") and "bytes" not in name}
+    return {
+        name: value
+        for name, value in (metrics or {}).items()
+        if not name.endswith("_ms") and "bytes" not in name
+    }
 
 
 def test_staged_commands_leave_what_single_ones_leave(make: Make, sample: pa.Table) -> None:
@@ -25,13 +36,17 @@ def test_staged_commands_leave_what_single_ones_leave(make: Make, sample: pa.Tab
         a, b, c, d, e = together
         found: list[Any] = [t.write(a, MORE), t.write(b, MORE, mode="overwrite", where="id = 5 or id = 500")]
         found += [t.delete(c, "id < 7"), t.update(d, {"name": "concat(name, '!')"}, "x > 20")]
-        found += [t.merge(e, MORE, "s.id = t.id").when_matched_update_all().when_not_matched_insert_all().execute()]
+        found += [
+            t.merge(e, MORE, "s.id = t.id").when_matched_update_all().when_not_matched_insert_all().execute()
+        ]
         assert all(rows(table) == rows(sample) for table in together)
     a, b, c, d, e = alone
     deltaic.write(a, MORE, mode="append")
     deltaic.write(b, MORE, mode="overwrite", where="id = 5 or id = 500")
     expected: list[Any] = [None, None, c.delete("id < 7"), d.update({"name": "concat(name, '!')"}, "x > 20")]
-    expected += [e.merge(MORE, "s.id = t.id").when_matched_update_all().when_not_matched_insert_all().execute()]
+    expected += [
+        e.merge(MORE, "s.id = t.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    ]
     assert [_without_times(each) for each in found] == [_without_times(each) for each in expected]
     for one, other in zip(together, alone, strict=True):
         assert rows(one) == rows(DeltaTable(one.location)) == rows(other)

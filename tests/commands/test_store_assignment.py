@@ -20,9 +20,27 @@ BY_NAME: dict[str, tuple[pa.DataType, Any, pa.DataType, Any, Any]] = {
     "struct": (XY, OLD, YX, NEW_YX, NEW),
     "struct in struct": (pa.struct({"a": XY}), {"a": OLD}, pa.struct({"a": YX}), {"a": NEW_YX}, {"a": NEW}),
     "array": (pa.list_(XY), [OLD], pa.list_(YX), [NEW_YX, None], [NEW, None]),
-    "map": (pa.map_(pa.string(), XY), [("k", OLD)], pa.map_(pa.string(), YX), [("q", NEW_YX), ("n", None)], [("q", NEW), ("n", None)]),
-    "array in struct": (pa.struct({"a": pa.list_(XY)}), {"a": [OLD]}, pa.struct({"a": pa.list_(YX)}), {"a": [NEW_YX]}, {"a": [NEW]}),
-    "array in array": (pa.list_(pa.list_(XY)), [[OLD]], pa.list_(pa.list_(YX)), [[NEW_YX], None, []], [[NEW], None, []]),
+    "map": (
+        pa.map_(pa.string(), XY),
+        [("k", OLD)],
+        pa.map_(pa.string(), YX),
+        [("q", NEW_YX), ("n", None)],
+        [("q", NEW), ("n", None)],
+    ),
+    "array in struct": (
+        pa.struct({"a": pa.list_(XY)}),
+        {"a": [OLD]},
+        pa.struct({"a": pa.list_(YX)}),
+        {"a": [NEW_YX]},
+        {"a": [NEW]},
+    ),
+    "array in array": (
+        pa.list_(pa.list_(XY)),
+        [[OLD]],
+        pa.list_(pa.list_(YX)),
+        [[NEW_YX], None, []],
+        [[NEW], None, []],
+    ),
 }
 
 
@@ -50,7 +68,15 @@ def test_merge_matches_fields_by_name(make: Make, name: str) -> None:
 
 LACKING: dict[str, tuple[pa.DataType, Any, pa.DataType, Any, Any, Any, str]] = {
     "struct": (XY, OLD, X, {"x": 5}, {"x": 5, "y": 2}, {"x": 5, "y": None}, "named_struct('x', 5)"),
-    "array": (pa.list_(XY), [OLD], pa.list_(X), [{"x": 5}], [{"x": 5, "y": None}], [{"x": 5, "y": None}], "array(named_struct('x', 5))"),
+    "array": (
+        pa.list_(XY),
+        [OLD],
+        pa.list_(X),
+        [{"x": 5}],
+        [{"x": 5, "y": None}],
+        [{"x": 5, "y": None}],
+        "array(named_struct('x', 5))",
+    ),
     "map": (
         pa.map_(pa.string(), XY),
         [("k", OLD)],
@@ -92,13 +118,22 @@ def test_a_star_clause_needs_each_column_of_the_table(make: Make) -> None:
     table = make(pa.table({"id": [1], "v": [1], "w": [1]}))
     rows = pa.table({"id": [1, 2], "v": [5, 5], "W_": [6, 6]})
     merge = table.merge(rows, "t.id = s.id")
-    for clause in (merge.when_matched_update_all(), merge.when_not_matched_insert_all(), merge.when_matched_update_all(exclude=["v"])):
+    for clause in (
+        merge.when_matched_update_all(),
+        merge.when_not_matched_insert_all(),
+        merge.when_matched_update_all(exclude=["v"]),
+    ):
         with pytest.raises(SchemaMismatchError, match=r"^w: \[DELTA_MERGE_UNRESOLVED_EXPRESSION\]"):
             clause.execute()
     assert table.version == 0
     merge.when_matched_update_all(exclude=["w"]).when_not_matched_insert_all(exclude=["w"]).execute()
-    assert table.scan().to_arrow().sort_by("id").to_pylist() == [{"id": 1, "v": 5, "w": 1}, {"id": 2, "v": 5, "w": None}]
-    table.merge(rows.drop_columns(["W_"]), "t.id = s.id", schema_mode="merge").when_matched_update_all().execute()
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "v": 5, "w": 1},
+        {"id": 2, "v": 5, "w": None},
+    ]
+    table.merge(
+        rows.drop_columns(["W_"]), "t.id = s.id", schema_mode="merge"
+    ).when_matched_update_all().execute()
 
 
 def test_update_matches_fields_by_name(make: Make) -> None:
@@ -113,11 +148,19 @@ def test_update_matches_fields_by_name(make: Make) -> None:
         (pa.int32(), 1, pa.int64(), 2**40, None),
         (pa.struct({"a": pa.int32()}), {"a": 1}, pa.struct({"a": pa.int64()}), {"a": 2**40}, {"a": None}),
         (pa.list_(pa.int32()), [1], pa.list_(pa.int64()), [2, 2**40], [2, None]),
-        (pa.map_(pa.string(), pa.int8()), [("k", 1)], pa.map_(pa.string(), pa.int64()), [("k", 300)], [("k", None)]),
+        (
+            pa.map_(pa.string(), pa.int8()),
+            [("k", 1)],
+            pa.map_(pa.string(), pa.int64()),
+            [("k", 300)],
+            [("k", None)],
+        ),
     ],
     ids=["long", "struct", "array", "map"],
 )
-def test_what_does_not_fit(make: Make, target: pa.DataType, old: Any, source: pa.DataType, new: Any, tried: Any) -> None:
+def test_what_does_not_fit(
+    make: Make, target: pa.DataType, old: Any, source: pa.DataType, new: Any, tried: Any
+) -> None:
     table = make(column(target, old))
     rows = column(source, new)
     with pytest.raises(SchemaMismatchError, match="column v"):
@@ -133,7 +176,9 @@ def test_text_that_is_no_number(make: Make) -> None:
     table = make(column(pa.int64(), 1, 2))
     with pytest.raises(SchemaMismatchError):
         table.merge(column(pa.string(), "7", "x"), "t.id = s.id").when_matched_update_all().execute()
-    table.merge(column(pa.string(), "7", "x"), "t.id = s.id", casting="try").when_matched_update_all().execute()
+    table.merge(
+        column(pa.string(), "7", "x"), "t.id = s.id", casting="try"
+    ).when_matched_update_all().execute()
     assert values(table) == [7, None]
 
 

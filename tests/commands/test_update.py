@@ -13,7 +13,12 @@ from commands_model import Make, asked, rows
 
 import deltaic
 from deltaic import lit
-from deltaic.errors import ConstraintViolationError, InvalidArgumentError, InvalidTypeError, SchemaMismatchError
+from deltaic.errors import (
+    ConstraintViolationError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    SchemaMismatchError,
+)
 
 
 @pytest.mark.parametrize(
@@ -23,7 +28,10 @@ from deltaic.errors import ConstraintViolationError, InvalidArgumentError, Inval
         (
             {"x": "x * 2", "grp": "grp + 1"},
             "name = 'n3'",
-            "id, grp + (coalesce(name = 'n3', false))::int, name, x * (1 + coalesce(name = 'n3', false)::int)",
+            (
+                "id, grp + (coalesce(name = 'n3', false))::int, name, x * (1 + coalesce(name = 'n3',"
+                " false)::int)"
+            ),
         ),
         (
             {"X": "id", "ID": "id + 1000"},
@@ -31,11 +39,17 @@ from deltaic.errors import ConstraintViolationError, InvalidArgumentError, Inval
             "CASE WHEN id > 97 THEN id + 1000 ELSE id END, grp, name, CASE WHEN id > 97 THEN id ELSE x END",
         ),
         ({"name": None}, None, "id, grp, NULL, x"),
-        ({"grp": 7}, "name rlike '3'", "id, CASE WHEN regexp_matches(name, '3') THEN 7 ELSE grp END, name, x"),
+        (
+            {"grp": 7},
+            "name rlike '3'",
+            "id, CASE WHEN regexp_matches(name, '3') THEN 7 ELSE grp END, name, x",
+        ),
     ],
 )
 @pytest.mark.parametrize("files", [1, 4])
-def test_rows(make: Make, sample: pa.Table, changes: dict[str, Any], where: str | None, columns: str, files: int) -> None:
+def test_rows(
+    make: Make, sample: pa.Table, changes: dict[str, Any], where: str | None, columns: str, files: int
+) -> None:
     table = make(sample, files=files)
     metrics = table.update(changes, where)
     assert rows(table) == asked(f"SELECT {columns} FROM t", t=sample)
@@ -65,7 +79,9 @@ def test_what_is_written(make: Make, vectors: bool) -> None:
 def test_partition_values_change(make: Make, sample: pa.Table) -> None:
     table = make(sample, partition_by="grp")
     table.update({"grp": "grp + 10"}, "id < 30")
-    assert rows(table) == asked("SELECT id, CASE WHEN id < 30 THEN grp + 10 ELSE grp END, name, x FROM t", t=sample)
+    assert rows(table) == asked(
+        "SELECT id, CASE WHEN id < 30 THEN grp + 10 ELSE grp END, name, x FROM t", t=sample
+    )
     assert {row["grp"] for row in table.partitions().to_arrow().to_pylist()} == {0, 1, 2, 10, 11, 12}
 
 
@@ -120,7 +136,9 @@ def test_not_null_and_invariants(make: Make, tmp_path: Path) -> None:
     schema = deltaic.Schema(
         [
             deltaic.Field("id", "long", nullable=False),
-            deltaic.Field("n", "integer", metadata={"delta.invariants": '{"expression": {"expression": "n > 3"}}'}),
+            deltaic.Field(
+                "n", "integer", metadata={"delta.invariants": '{"expression": {"expression": "n > 3"}}'}
+            ),
         ]
     )
     table = deltaic.DeltaTable.create(tmp_path / "strict", schema)
@@ -177,7 +195,10 @@ def test_hld_steps(make: Make, vectors: bool) -> None:
     assert a not in {row["path"] for row in step4}
     assert sorted(row["num_records"] for row in step4) == [2, 497, 1000]
     assert all(row["deletion_vector"] is None for row in step4)
-    expected = asked("SELECT id, CASE WHEN id IN (24, 42) THEN 1 ELSE 0 END FROM t WHERE id NOT BETWEEN 300 AND 800", t=data)
+    expected = asked(
+        "SELECT id, CASE WHEN id IN (24, 42) THEN 1 ELSE 0 END FROM t WHERE id NOT BETWEEN 300 AND 800",
+        t=data,
+    )
     assert rows(table) == expected
 
 

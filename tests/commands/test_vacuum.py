@@ -15,14 +15,24 @@ import pytest
 
 import deltaic
 from deltaic import CommitOptions, DeltaTable
-from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import (
+    CommitError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 from numbered_store import NumberedStore
 
 ZERO: dict[str, Any] = {"retention": timedelta(0), "enforce_retention": False}
 
 
 def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "_delta_log" not in path.parts}
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and "_delta_log" not in path.parts
+    }
 
 
 def age(folder: Path, days: float) -> None:
@@ -65,7 +75,10 @@ def test_removed_files_go_after_the_retention(tmp_path: Path) -> None:
         "defaultRetentionMillis": 604_800_000,
         "specifiedRetentionMillis": 0,
     }
-    assert start["operationMetrics"] == {"numFilesToDelete": "1", "sizeOfDataToDelete": str(answer["size"][0].as_py())}
+    assert start["operationMetrics"] == {
+        "numFilesToDelete": "1",
+        "sizeOfDataToDelete": str(answer["size"][0].as_py()),
+    }
     assert end["operationParameters"] == {"status": "COMPLETED"}
     assert end["operationMetrics"]["numDeletedFiles"] == "1"
 
@@ -132,7 +145,9 @@ def test_unexpired_tombstones_protect_their_files(tmp_path: Path) -> None:
 
 
 def test_a_longer_retention_than_the_tables_protects_what_a_checkpoint_has_forgotten(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path, batch(1), properties={"delta.deletedFileRetentionDuration": "interval 0 days"})
+    table = deltaic.write(
+        tmp_path, batch(1), properties={"delta.deletedFileRetentionDuration": "interval 0 days"}
+    )
     deltaic.write(table, batch(2), mode="overwrite")
     time.sleep(0.01)
     table.checkpoint()
@@ -202,7 +217,14 @@ def test_hidden_names_stay_but_not_partitions_that_look_like_it(tmp_path: Path) 
     assert not any(name.startswith("_") for name in removed)
     deltaic.write(table, data, mode="overwrite")
     doomed = ("_part=x/old.parquet", "_change_data/cdc.parquet")
-    for name in ("_temporary/x.parquet", ".hidden", "_part=x/.crc", "sub/_success", "_other=1/x.parquet", *doomed):
+    for name in (
+        "_temporary/x.parquet",
+        ".hidden",
+        "_part=x/.crc",
+        "sub/_success",
+        "_other=1/x.parquet",
+        *doomed,
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
     age(tmp_path, 100)
@@ -232,15 +254,23 @@ def test_what_a_killed_writer_left_half_written_goes(tmp_path: Path) -> None:
 
 
 def test_checksums_that_hadoop_keeps_go_with_their_files(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path, batch(1), partition_by="month", properties={"deltaic.inlineDeletionVectors": False})
+    table = deltaic.write(
+        tmp_path, batch(1), partition_by="month", properties={"deltaic.inlineDeletionVectors": False}
+    )
     removed = files(tmp_path)
     deltaic.write(table, batch(2, 3), mode="overwrite")
     table.delete("id = 2")
     live = files(tmp_path) - removed
     alone = {"month=1/.part-9.snappy.parquet.crc", ".deletion_vector_9.bin.crc"}
     attempt = f"{'0e' * 16}/_temporary/0/_temporary/attempt_7/"
-    theirs = {str(Path(name).with_name(f".{Path(name).name}.crc")) for name in (*removed, f"{attempt}part-0.parquet")}
-    kept = {str(Path(name).with_name(f".{Path(name).name}.crc")) for name in live} | {".notes.crc", ".other.parquet.crc.bak"}
+    theirs = {
+        str(Path(name).with_name(f".{Path(name).name}.crc"))
+        for name in (*removed, f"{attempt}part-0.parquet")
+    }
+    kept = {str(Path(name).with_name(f".{Path(name).name}.crc")) for name in live} | {
+        ".notes.crc",
+        ".other.parquet.crc.bak",
+    }
     for name in (*theirs, *kept, *alone, f"{attempt}part-0.parquet"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"x")
@@ -250,7 +280,9 @@ def test_checksums_that_hadoop_keeps_go_with_their_files(tmp_path: Path) -> None
     assert gone(table, dry_run=True, retention=timedelta(days=8)) == {f"{attempt}part-0.parquet"}
     assert files(tmp_path) >= theirs | alone
     assert gone(table, retention=timedelta(days=8)) == {f"{attempt}part-0.parquet"}
-    assert files(tmp_path) == removed | live | kept | {name for name in theirs if not name.startswith("0e")} | {young}
+    assert files(tmp_path) == removed | live | kept | {
+        name for name in theirs if not name.startswith("0e")
+    } | {young}
     assert gone(table, **ZERO) == removed
     assert table.history(1)[0]["operationMetrics"]["numDeletedFiles"] == str(len(removed))
     assert files(tmp_path) - {young} == live | kept
@@ -349,10 +381,18 @@ def full_disk() -> Iterator[tuple[FullDisk, DeltaTable, set[str]]]:
 
 @pytest.mark.parametrize(
     ("room", "freed", "recorded"),
-    [(0, True, ["VACUUM END", "WRITE"]), (0, False, ["WRITE", "WRITE"]), (1, False, ["VACUUM START", "WRITE"])],
+    [
+        (0, True, ["VACUUM END", "WRITE"]),
+        (0, False, ["WRITE", "WRITE"]),
+        (1, False, ["VACUUM START", "WRITE"]),
+    ],
 )
 def test_on_a_full_disk_it_makes_room(
-    full_disk: tuple[FullDisk, DeltaTable, set[str]], room: int, freed: bool, recorded: list[str], caplog: pytest.LogCaptureFixture
+    full_disk: tuple[FullDisk, DeltaTable, set[str]],
+    room: int,
+    freed: bool,
+    recorded: list[str],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     store, table, removed = full_disk
     store.room, store.freed = room, freed
@@ -363,7 +403,9 @@ def test_on_a_full_disk_it_makes_room(
     assert ids(DeltaTable("full://t")) == [2]
 
 
-def test_on_a_full_disk_it_keeps_what_another_writer_brought_back(full_disk: tuple[FullDisk, DeltaTable, set[str]]) -> None:
+def test_on_a_full_disk_it_keeps_what_another_writer_brought_back(
+    full_disk: tuple[FullDisk, DeltaTable, set[str]],
+) -> None:
     store, table, removed = full_disk
     rival = DeltaTable("full://t")
     store.room, store.before = 0, lambda: rival.restore(0)

@@ -24,11 +24,17 @@ from numbered_store import NumberedStore
 
 ZERO: dict[str, Any] = {"retention": timedelta(0), "enforce_retention": False}
 WEEK = {"retention": timedelta(days=7)}
-SCHEMA = pa.schema([("path", pa.string()), ("length", pa.int64()), ("isDir", pa.bool_()), ("modificationTime", pa.int64())])
+SCHEMA = pa.schema(
+    [("path", pa.string()), ("length", pa.int64()), ("isDir", pa.bool_()), ("modificationTime", pa.int64())]
+)
 
 
 def files(folder: Path) -> set[str]:
-    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and "_delta_log" not in path.parts}
+    return {
+        str(path.relative_to(folder))
+        for path in folder.rglob("*")
+        if path.is_file() and "_delta_log" not in path.parts
+    }
 
 
 def inventory_of(folder: Path, prefix: str | None = None) -> pa.Table:
@@ -38,7 +44,14 @@ def inventory_of(folder: Path, prefix: str | None = None) -> pa.Table:
     for path in sorted(folder.rglob("*")):
         status = path.lstat()
         full = f"{prefix}/{path.relative_to(folder)}"
-        rows.append({"path": full, "length": status.st_size, "isDir": path.is_dir(), "modificationTime": status.st_mtime_ns // 1_000_000})
+        rows.append(
+            {
+                "path": full,
+                "length": status.st_size,
+                "isDir": path.is_dir(),
+                "modificationTime": status.st_mtime_ns // 1_000_000,
+            }
+        )
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
@@ -63,7 +76,9 @@ def table(tmp_path: Path) -> DeltaTable:
     """Files that were replaced, a vector, odd names, and what no version names."""
     root = tmp_path / "t"
     rows = pa.table({"id": list(range(20)), "part": ["a b", "x=y/z", "100%", "ü"] * 5})
-    table = deltaic.write(root, rows, partition_by="part", properties={"deltaic.inlineDeletionVectors": "false"})
+    table = deltaic.write(
+        root, rows, partition_by="part", properties={"deltaic.inlineDeletionVectors": "false"}
+    )
     table.delete("id = 4")
     table.delete("id = 8")
     table.update({"id": "id + 100"}, "part = 'ü'")
@@ -89,7 +104,9 @@ def test_what_goes_is_what_a_listing_finds(table: DeltaTable, prefix: str) -> No
     assert (files(root), DeltaTable(root).version) == (before, table.version)
     assert gone(table, inventory, **ZERO) == listed
     assert files(root) == before - listed
-    assert sorted(DeltaTable(root).scan().to_arrow()["id"].to_pylist()) == sorted(table.scan().to_arrow()["id"].to_pylist())
+    assert sorted(DeltaTable(root).scan().to_arrow()["id"].to_pylist()) == sorted(
+        table.scan().to_arrow()["id"].to_pylist()
+    )
     end, start = table.history(2)
     assert (start["operation"], end["operation"]) == ("VACUUM START", "VACUUM END")
     assert end["operationMetrics"]["numDeletedFiles"] == str(len(listed))
@@ -122,7 +139,9 @@ def test_a_commit_that_came_meanwhile_keeps_its_files(table: DeltaTable) -> None
     assert len(DeltaTable(root).scan().to_arrow()) == 20
 
 
-def test_entries_elsewhere_are_passed_over(table: DeltaTable, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_entries_elsewhere_are_passed_over(
+    table: DeltaTable, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     root = Path(table.location)
     outside = tmp_path / "precious"
     outside.write_bytes(b"1")
@@ -170,7 +189,10 @@ def test_folders_that_are_named_and_empty_go(table: DeltaTable) -> None:
         (root / name).mkdir()
     (root / "full/file").write_bytes(b"1")
     (root / "full/old").write_bytes(b"1")
-    folders = [entry(f"{root}/{name}", is_folder=True, length=0) for name in ("empty", "empty/inner", "full", "_secret")]
+    folders = [
+        entry(f"{root}/{name}", is_folder=True, length=0)
+        for name in ("empty", "empty/inner", "full", "_secret")
+    ]
     young = entry(f"{root}/young", is_folder=True, days=-1)
     rows = [*folders, young, entry(f"{root}/full/old"), entry(f"{root}/left behind.parquet")]
     gone(table, pa.Table.from_pylist(rows, SCHEMA), **ZERO)
@@ -183,7 +205,9 @@ def test_the_newest_entry_of_a_path_counts(table: DeltaTable) -> None:
     twice = [entry(path, days=100), entry(path, days=0)]
     for rows in (twice, twice[::-1]):
         assert gone(table, pa.Table.from_pylist(rows, SCHEMA), **WEEK) == set()
-    answer = table.vacuum(inventory=pa.Table.from_pylist([entry(path, days=100), entry(path, days=99)], SCHEMA), **WEEK).to_arrow()
+    answer = table.vacuum(
+        inventory=pa.Table.from_pylist([entry(path, days=100), entry(path, days=99)], SCHEMA), **WEEK
+    ).to_arrow()
     assert answer["path"].to_pylist() == ["left behind.parquet"]
 
 
@@ -248,13 +272,18 @@ def test_every_kind_of_rows(table: DeltaTable, tmp_path: Path) -> None:
         ("path", None, "found length long"),
     ],
 )
-def test_other_columns_are_refused(table: DeltaTable, tmp_path: Path, column: str, type_: pa.DataType | None, found: str) -> None:
+def test_other_columns_are_refused(
+    table: DeltaTable, tmp_path: Path, column: str, type_: pa.DataType | None, found: str
+) -> None:
     rows = pa.table([pa.array([], of) for of in SCHEMA.types], names=SCHEMA.names)
     place = SCHEMA.names.index(column)
     rows = rows.remove_column(place) if type_ is None else rows.set_column(place, column, pa.array([], type_))
     pq.write_table(rows, tmp_path / "inventory.parquet")
     for given in (rows, tmp_path / "inventory.parquet"):
-        with pytest.raises(SchemaMismatchError, match=f"required columns.*{found}.*expected path string, length long, isDir boolean"):
+        with pytest.raises(
+            SchemaMismatchError,
+            match=f"required columns.*{found}.*expected path string, length long, isDir boolean",
+        ):
             table.vacuum(inventory=given)
 
 
@@ -313,7 +342,17 @@ def test_an_error_of_the_reader_deletes_nothing(table: DeltaTable) -> None:
 
 def test_hashes_know_what_was_added() -> None:
     random = np.random.default_rng(1)
-    texts = ["", "a", "b", "ab", "ba", "aa", "ü", "a" * 5000, *(f"part-{random.integers(1 << 40):x}.parquet" for _ in range(20_000))]
+    texts = [
+        "",
+        "a",
+        "b",
+        "ab",
+        "ba",
+        "aa",
+        "ü",
+        "a" * 5000,
+        *(f"part-{random.integers(1 << 40):x}.parquet" for _ in range(20_000)),
+    ]
     paths = pa.array(texts)
     known = Paths()
     known.add(paths.slice(3, 9_000))

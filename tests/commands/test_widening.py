@@ -43,8 +43,12 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("before", "after", "old", "new"), CASES, ids=lambda value: value if isinstance(value, str) else "")
-def test_alter_widens_and_old_files_read_as_the_new_type(make: Make, before: str, after: str, old: list[Any], new: list[Any]) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new"), CASES, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_alter_widens_and_old_files_read_as_the_new_type(
+    make: Make, before: str, after: str, old: list[Any], new: list[Any]
+) -> None:
     schema, wide = Schema.from_ddl(f"a {before}, b int"), Schema.from_ddl(f"a {after}, b int")
     old_data = pa.table({"a": old, "b": [0] * len(old)}, schema=pa.schema(schema))
     table = make(old_data, properties=ON)
@@ -53,7 +57,14 @@ def test_alter_widens_and_old_files_read_as_the_new_type(make: Make, before: str
     old_type, new_type = schema.field("a").type, wide.field("a").type
     assert changes(table, "a") == [{"fromType": old_type, "toType": new_type}]
     deltaic.write(table, pa.table({"a": new, "b": [1] * len(new)}, schema=pa.schema(wide)), mode="append")
-    expected = sorted([*pa.array(old, pa.schema(schema).field("a").type).cast(pa.schema(wide).field("a").type).to_pylist(), *new])
+    expected = sorted(
+        [
+            *pa.array(old, pa.schema(schema).field("a").type)
+            .cast(pa.schema(wide).field("a").type)
+            .to_pylist(),
+            *new,
+        ]
+    )
     assert values(table) == expected
     first = expected[0]
     literal = f"timestamp_ntz'{first}'" if isinstance(first, datetime.datetime) else str(first)
@@ -68,7 +79,9 @@ def test_alter_widens_and_old_files_read_as_the_new_type(make: Make, before: str
 
 
 def test_nested_types_are_noted_where_they_are(make: Make) -> None:
-    schema = Schema.from_ddl("id int, s struct<x: int, l: array<struct<y: int>>>, l array<int>, m map<int, array<int>>")
+    schema = Schema.from_ddl(
+        "id int, s struct<x: int, l: array<struct<y: int>>>, l array<int>, m map<int, array<int>>"
+    )
     row = {"id": 1, "s": {"x": 1, "l": [{"y": 2}]}, "l": [3], "m": [(4, [5])]}
     table = make(pa.Table.from_pylist([row], pa.schema(schema)), properties=ON)
     table.alter.change_column("s.x", type="long")
@@ -97,14 +110,19 @@ def test_a_second_change_is_added_to_the_first(make: Make) -> None:
     table.alter.change_column("a", type="short")
     deltaic.write(table, pa.table({"a": pa.array([300], pa.int16())}), mode="append")
     table.alter.change_column("a", type="int", comment="wide")
-    assert changes(table, "a") == [{"fromType": "byte", "toType": "short"}, {"fromType": "short", "toType": "integer"}]
+    assert changes(table, "a") == [
+        {"fromType": "byte", "toType": "short"},
+        {"fromType": "short", "toType": "integer"},
+    ]
     assert table.schema.field("a").metadata["comment"] == "wide"
     assert values(table) == [1, 300]
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_under_column_mapping_names_stay(make: Make, mode: str) -> None:
-    table = make(pa.table({"a": pa.array([1], pa.int32())}), properties={**ON, "delta.columnMapping.mode": mode})
+    table = make(
+        pa.table({"a": pa.array([1], pa.int32())}), properties={**ON, "delta.columnMapping.mode": mode}
+    )
     physical = table.schema.field("a").metadata["delta.columnMapping.physicalName"]
     table.alter.rename_column("a", "z")
     table.alter.change_column("z", type="bigint")
@@ -114,13 +132,18 @@ def test_under_column_mapping_names_stay(make: Make, mode: str) -> None:
 
 
 def test_partition_columns_widen(make: Make) -> None:
-    table = make(pa.table({"p": pa.array([1, None], pa.int32()), "v": [1, 2]}), properties=ON, partition_by="p")
+    table = make(
+        pa.table({"p": pa.array([1, None], pa.int32()), "v": [1, 2]}), properties=ON, partition_by="p"
+    )
     table.alter.change_column("p", type="bigint")
     deltaic.write(table, pa.table({"p": [2**40], "v": [3]}), mode="append")
     assert values(table, "p") == [1, 2**40, None]
     assert table.scan(where="p = 1").count() == 1
     dated = deltaic.write(
-        table.location + "-dated", pa.table({"p": [datetime.date(2020, 1, 2)], "v": [1]}), properties=ON, partition_by="p"
+        table.location + "-dated",
+        pa.table({"p": [datetime.date(2020, 1, 2)], "v": [1]}),
+        properties=ON,
+        partition_by="p",
     )
     dated.alter.change_column("p", type="timestamp_ntz")
     assert values(dated, "p") == [datetime.datetime(2020, 1, 2)]
@@ -152,7 +175,14 @@ def test_what_is_refused_names_the_column(make: Make) -> None:
 
 def test_data_widens_columns_where_it_may(make: Make) -> None:
     table = make(
-        pa.table({"a": pa.array([1], pa.int32()), "b": pa.array([1], pa.int32()), "f": pa.array([0.5], pa.float32())}), properties=ON
+        pa.table(
+            {
+                "a": pa.array([1], pa.int32()),
+                "b": pa.array([1], pa.int32()),
+                "f": pa.array([0.5], pa.float32()),
+            }
+        ),
+        properties=ON,
     )
     wide = pa.table({"a": [2**40], "b": [2.0], "f": [1e300], "c": ["new"]})
     deltaic.write(table, wide, mode="append", schema_mode="merge")
@@ -163,7 +193,10 @@ def test_data_widens_columns_where_it_may(make: Make) -> None:
     assert values(table, "f") == [0.5, 1e300]
     with pytest.raises(SchemaMismatchError, match="a"):
         deltaic.write(
-            make(pa.table({"a": pa.array([1], pa.int32())}), name="off"), pa.table({"a": [2**40]}), mode="append", schema_mode="merge"
+            make(pa.table({"a": pa.array([1], pa.int32())}), name="off"),
+            pa.table({"a": [2**40]}),
+            mode="append",
+            schema_mode="merge",
         )
     narrow = pa.table({"a": pa.array([5], pa.int16())})
     deltaic.write(table, narrow, mode="append", schema_mode="merge")
@@ -173,7 +206,9 @@ def test_data_widens_columns_where_it_may(make: Make) -> None:
 def test_merge_widens_columns_of_star_clauses(make: Make) -> None:
     table = make(pa.table({"k": [1, 2], "a": pa.array([10, 20], pa.int32())}), properties=ON)
     source = pa.table({"k": [2, 3], "a": [2**40, 2**41]})
-    table.merge(source, "t.k = s.k", schema_mode="merge").when_matched_update_all().when_not_matched_insert_all().execute()
+    table.merge(
+        source, "t.k = s.k", schema_mode="merge"
+    ).when_matched_update_all().when_not_matched_insert_all().execute()
     assert table.schema.field("a").type == "long"
     assert changes(table, "a") == [{"fromType": "integer", "toType": "long"}]
     assert values(table) == [10, 2**40, 2**41]
@@ -212,7 +247,12 @@ def test_sql(make: Make) -> None:
 
 
 def test_which_changes_data_may_make() -> None:
-    for before, after in [("byte", "long"), ("float", "double"), ("decimal(5,2)", "decimal(7,2)"), ("date", "timestamp_ntz")]:
+    for before, after in [
+        ("byte", "long"),
+        ("float", "double"),
+        ("decimal(5,2)", "decimal(7,2)"),
+        ("date", "timestamp_ntz"),
+    ]:
         assert is_widening(before, after)
         assert widens_by_itself(before, after)
     for before, after in [("integer", "double"), ("integer", "decimal(12,0)"), ("long", "decimal(20,0)")]:
@@ -222,7 +262,10 @@ def test_which_changes_data_may_make() -> None:
 
 
 def test_a_schema_that_only_grows_notes_nothing() -> None:
-    before, after = Schema.from_ddl("a int, s struct<x: int>"), Schema.from_ddl("b int, s struct<x: int, y: int>")
+    before, after = (
+        Schema.from_ddl("a int, s struct<x: int>"),
+        Schema.from_ddl("b int, s struct<x: int, y: int>"),
+    )
     assert recorded(before, after) == after
     with pytest.raises(InvalidArgumentError, match=r"s\.x"):
         recorded(before, Schema.from_ddl("s struct<x: string>"))
@@ -232,7 +275,9 @@ def test_other_readers_take_the_result(tmp_path: Path) -> None:
     """The files have the types that they were written with, the log the record of the changes; delta-kernel
     reads both."""
     table = deltaic.write(
-        tmp_path / "t", pa.table({"a": pa.array([1], pa.int32())}), properties={**ON, "delta.enableDeletionVectors": False}
+        tmp_path / "t",
+        pa.table({"a": pa.array([1], pa.int32())}),
+        properties={**ON, "delta.enableDeletionVectors": False},
     )
     table.alter.change_column("a", type="bigint")
     deltaic.write(table, pa.table({"a": [2**40]}), mode="append")

@@ -35,7 +35,9 @@ def ids(table: DeltaTable) -> list[int]:
 
 
 def data_files(folder: Path) -> list[str]:
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts)
+    return sorted(
+        str(path.relative_to(folder)) for path in folder.rglob("*.parquet") if "_delta_log" not in path.parts
+    )
 
 
 def batch(*values: int, **columns: Any) -> pa.Table:
@@ -43,15 +45,23 @@ def batch(*values: int, **columns: Any) -> pa.Table:
 
 
 def test_the_first_write_makes_the_table(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "t", batch(1, 2), name="n", description="d", properties={"delta.appendOnly": True})
+    table = deltaic.write(
+        tmp_path / "t", batch(1, 2), name="n", description="d", properties={"delta.appendOnly": True}
+    )
     assert (table.version, ids(table)) == (0, [1, 2])
     assert (table.metadata.name, table.metadata.description) == ("n", "d")
     assert table.metadata.configuration == {"delta.appendOnly": "true", "delta.enableDeletionVectors": "true"}
     info = table.history()[0]
-    assert (info["operation"], info["operationParameters"]) == ("WRITE", {"mode": "ErrorIfExists", "partitionBy": "[]"})
+    assert (info["operation"], info["operationParameters"]) == (
+        "WRITE",
+        {"mode": "ErrorIfExists", "partitionBy": "[]"},
+    )
     assert info["operationMetrics"]["numFiles"] == "1"
     assert info["operationMetrics"]["numOutputRows"] == "2"
-    assert int(info["operationMetrics"]["numOutputBytes"]) == (tmp_path / "t" / data_files(tmp_path / "t")[0]).stat().st_size
+    assert (
+        int(info["operationMetrics"]["numOutputBytes"])
+        == (tmp_path / "t" / data_files(tmp_path / "t")[0]).stat().st_size
+    )
 
 
 def test_modes_on_a_table_that_is_there(tmp_path: Path) -> None:
@@ -81,10 +91,20 @@ def test_a_table_object_moves_to_its_own_commit(tmp_path: Path) -> None:
 
 def test_a_write_that_changes_nothing_commits_nothing(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path, batch(1))
-    for arguments in ({"mode": "append"}, {"mode": "overwrite", "where": "id = 7"}, {"mode": "append", "schema_mode": "merge"}):
+    for arguments in (
+        {"mode": "append"},
+        {"mode": "overwrite", "where": "id = 7"},
+        {"mode": "append", "schema_mode": "merge"},
+    ):
         assert deltaic.write(table, batch(), **arguments).version == 0
-    assert deltaic.write(table, batch(), mode="append", commit=CommitOptions(transactions={"app": 1})).version == 1
-    assert deltaic.write(table, batch(x=pa.array([], pa.int64())), mode="append", schema_mode="merge").version == 2
+    assert (
+        deltaic.write(table, batch(), mode="append", commit=CommitOptions(transactions={"app": 1})).version
+        == 1
+    )
+    assert (
+        deltaic.write(table, batch(x=pa.array([], pa.int64())), mode="append", schema_mode="merge").version
+        == 2
+    )
     assert deltaic.write(table, batch(), mode="overwrite").version == 3
     assert deltaic.write(table, batch(), mode="overwrite").version == 3
 
@@ -98,7 +118,10 @@ def test_data_must_have_the_partition_columns(tmp_path: Path) -> None:
     assert rows(table) == [{"id": 1, "p": 1, "v": 1}, {"id": 2, "p": 2, "v": None}]
     deltaic.sql("INSERT INTO t (id) VALUES (3)", tables={"t": table})
     assert rows(table)[2] == {"id": 3, "p": None, "v": None}
-    deltaic.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')", tables={"t": table})
+    deltaic.sql(
+        "ALTER TABLE t SET TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')",
+        tables={"t": table},
+    )
     deltaic.sql("ALTER TABLE t ALTER COLUMN p SET DEFAULT 9", tables={"t": table})
     deltaic.write(table, batch(4), mode="append")
     assert rows(table)[3] == {"id": 4, "p": 9, "v": None}
@@ -114,7 +137,10 @@ def test_data_must_have_the_partition_columns(tmp_path: Path) -> None:
         {"mode": "append", "schema_mode": "evolve"},
         {"mode": "append", "target_file_size": 0},
         {"mode": "append", "properties": {"delta.noSuchProperty": "1"}},
-        {"mode": "append", "parquet": ParquetOptions(columns={"nowhere": deltaic.ColumnOptions(dictionary=True)})},
+        {
+            "mode": "append",
+            "parquet": ParquetOptions(columns={"nowhere": deltaic.ColumnOptions(dictionary=True)}),
+        },
     ],
 )
 def test_arguments_that_contradict(tmp_path: Path, arguments: dict[str, Any]) -> None:
@@ -137,14 +163,26 @@ def test_arguments_that_contradict(tmp_path: Path, arguments: dict[str, Any]) ->
         ({"properties": {"delta.feature.deletionVectors": "supported"}}, "feature deletionVectors differs"),
     ],
 )
-def test_what_is_said_of_a_table_must_agree_with_it(tmp_path: Path, arguments: dict[str, Any], message: str) -> None:
+def test_what_is_said_of_a_table_must_agree_with_it(
+    tmp_path: Path, arguments: dict[str, Any], message: str
+) -> None:
     properties = {"mine": "1", "delta.enableDeletionVectors": "false"}
     data = batch(1, month=["1"])
     deltaic.write(tmp_path, data, partition_by="month", name="a", properties=properties)
     with pytest.raises(InvalidArgumentError, match=message):
         deltaic.write(tmp_path, data, mode="append", **arguments)
-    agreeing = {"mine": "1", "delta.checkpointInterval": 10, "delta.minReaderVersion": 1, "delta.minWriterVersion": 2}
-    assert deltaic.write(tmp_path, data, mode="append", partition_by="MONTH", name="a", properties=agreeing).version == 1
+    agreeing = {
+        "mine": "1",
+        "delta.checkpointInterval": 10,
+        "delta.minReaderVersion": 1,
+        "delta.minWriterVersion": 2,
+    }
+    assert (
+        deltaic.write(
+            tmp_path, data, mode="append", partition_by="MONTH", name="a", properties=agreeing
+        ).version
+        == 1
+    )
 
 
 # --- schemas
@@ -167,7 +205,9 @@ def test_columns_match_by_name_without_case_in_any_order(tmp_path: Path) -> None
         (pa.table({"id": pa.array([1], pa.int64()), "amount": [Decimal("123456.78")]}), "amount"),
     ],
 )
-def test_data_that_does_not_fit_names_the_column_and_leaves_nothing(tmp_path: Path, data: pa.Table, message: str) -> None:
+def test_data_that_does_not_fit_names_the_column_and_leaves_nothing(
+    tmp_path: Path, data: pa.Table, message: str
+) -> None:
     table = DeltaTable.create(tmp_path, "id bigint, small tinyint, amount decimal(6,2)")
     with pytest.raises(SchemaMismatchError, match=message):
         deltaic.write(table, data, mode="append")
@@ -181,7 +221,10 @@ def test_schema_mode_merge_adds_columns_and_fields(tmp_path: Path) -> None:
     with pytest.raises(SchemaMismatchError):
         deltaic.write(table, new, mode="append")
     deltaic.write(table, new, mode="append", schema_mode="merge")
-    assert rows(table) == [{"id": 1, "s": {"a": 1, "b": None}, "extra": None}, {"id": 2, "s": {"a": 2, "b": "x"}, "extra": 1.5}]
+    assert rows(table) == [
+        {"id": 1, "s": {"a": 1, "b": None}, "extra": None},
+        {"id": 2, "s": {"a": 2, "b": "x"}, "extra": 1.5},
+    ]
     assert rows(table.at(0)) == [{"id": 1, "s": {"a": 1}}]
 
 
@@ -221,7 +264,12 @@ def test_invariants_are_checked(tmp_path: Path) -> None:
 
 
 def months(*pairs: tuple[int, str | None]) -> pa.Table:
-    return pa.table({"id": pa.array([pair[0] for pair in pairs], pa.int64()), "month": pa.array([pair[1] for pair in pairs], pa.string())})
+    return pa.table(
+        {
+            "id": pa.array([pair[0] for pair in pairs], pa.int64()),
+            "month": pa.array([pair[1] for pair in pairs], pa.string()),
+        }
+    )
 
 
 @pytest.mark.parametrize("vectors", ["true", "false"])
@@ -292,7 +340,11 @@ def test_overwrite_partitions_needs_partitions(tmp_path: Path) -> None:
 
 
 def test_sources(tmp_path: Path) -> None:
-    pandas, polars, duckdb = pytest.importorskip("pandas"), pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    pandas, polars, duckdb = (
+        pytest.importorskip("pandas"),
+        pytest.importorskip("polars"),
+        pytest.importorskip("duckdb"),
+    )
     table = DeltaTable.create(tmp_path, "id bigint")
     sources: list[Any] = [
         batch(0),
@@ -335,9 +387,15 @@ def test_a_source_that_fails_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (pa.record_batch({"id": pa.array([1.5])}), "column id of batch 1 has another type than in the first; found double; expected int64"),
+        (
+            pa.record_batch({"id": pa.array([1.5])}),
+            "column id of batch 1 has another type than in the first; found double; expected int64",
+        ),
         (pa.record_batch({"id": ["x"]}), "column id of batch 1"),
-        (pa.record_batch({"other": pa.array([1], pa.int64())}), "batch 1 has other columns than the first; found other; expected id"),
+        (
+            pa.record_batch({"other": pa.array([1], pa.int64())}),
+            "batch 1 has other columns than the first; found other; expected id",
+        ),
         (pa.record_batch({"id": pa.array([1], pa.int64()), "more": ["x"]}), "batch 1 has other columns"),
     ],
 )
@@ -363,10 +421,15 @@ def test_a_stream_is_not_gathered_first(tmp_path: Path) -> None:
         for number in range(16):
             seen.append(len(list(tmp_path.rglob("*.parquet*"))))
             yield pa.record_batch(
-                {"id": pa.array(range(number * 65_536, (number + 1) * 65_536), pa.int64()), "text": [str(number) * 50] * 65_536}
+                {
+                    "id": pa.array(range(number * 65_536, (number + 1) * 65_536), pa.int64()),
+                    "text": [str(number) * 50] * 65_536,
+                }
             )
 
-    table = deltaic.write(tmp_path, batches(), target_file_size=200_000, parquet=ParquetOptions(compression="uncompressed"))
+    table = deltaic.write(
+        tmp_path, batches(), target_file_size=200_000, parquet=ParquetOptions(compression="uncompressed")
+    )
     assert table.scan().count() == 16 * 65_536
     assert len(data_files(tmp_path)) > 2
     assert seen[-1] > 0
@@ -439,7 +502,9 @@ class Late:
 
 
 def test_a_first_write_that_comes_second_appends_to_the_winners_table(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path, Late(tmp_path, batch(1), "id bigint, name string", name="winner"), mode="append")
+    table = deltaic.write(
+        tmp_path, Late(tmp_path, batch(1), "id bigint, name string", name="winner"), mode="append"
+    )
     assert (table.version, table.metadata.name, table.schema.names) == (1, "winner", ["id", "name"])
     assert rows(table) == [{"id": 1, "name": None}]
 
@@ -461,7 +526,9 @@ def test_a_first_write_that_comes_second_and_may_not(tmp_path: Path) -> None:
         ("id bigint", {"properties": {"delta.columnMapping.mode": "name"}}),
     ],
 )
-def test_a_first_write_that_does_not_fit_the_winners_table(tmp_path: Path, schema: str, options: dict[str, Any]) -> None:
+def test_a_first_write_that_does_not_fit_the_winners_table(
+    tmp_path: Path, schema: str, options: dict[str, Any]
+) -> None:
     with pytest.raises(SchemaMismatchError, match="another writer created the table first"):
         deltaic.write(tmp_path, Late(tmp_path, batch(1), schema, **options), mode="append")
     assert (DeltaTable(tmp_path).version, data_files(tmp_path)) == (0, [])

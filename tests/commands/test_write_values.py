@@ -27,14 +27,21 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
     "long": (pa.int64(), [-(2**63), 0, 2**63 - 1]),
     "float": (pa.float32(), [-1.5, 0.0, 3.4028234663852886e38, float("inf"), float("-inf")]),
     "double": (pa.float64(), [-1.5, 0.1, 1e308, 5e-324, float("inf")]),
-    "decimal(38,10)": (pa.decimal128(38, 10), [Decimal("-1234567890123456789012345678.0123456789"), Decimal("0E-10")]),
+    "decimal(38,10)": (
+        pa.decimal128(38, 10),
+        [Decimal("-1234567890123456789012345678.0123456789"), Decimal("0E-10")],
+    ),
     "decimal(5,2)": (pa.decimal128(5, 2), [Decimal("-999.99"), Decimal("1.50")]),
     "string": (pa.string(), ["", "a", "ü€😀", "x" * 5000, "a\nb\0c"]),
     "binary": (pa.binary(), [b"", b"\x00\xff", b"abc" * 1000]),
     "date": (pa.date32(), [date(1, 1, 1), date(1969, 12, 31), date(9999, 12, 31)]),
     "timestamp": (
         pa.timestamp("us", tz="UTC"),
-        [datetime(1582, 10, 15, tzinfo=UTC), datetime(2026, 2, 3, 4, 5, 6, 789012, UTC), datetime(9999, 12, 31, tzinfo=UTC)],
+        [
+            datetime(1582, 10, 15, tzinfo=UTC),
+            datetime(2026, 2, 3, 4, 5, 6, 789012, UTC),
+            datetime(9999, 12, 31, tzinfo=UTC),
+        ],
     ),
     "timestamp_ntz": (pa.timestamp("us"), [datetime(1582, 10, 15), datetime(2026, 2, 3, 4, 5, 6, 789012)]),
     "array<int>": (pa.list_(pa.int32()), [[], [1, None, 3]]),
@@ -54,8 +61,12 @@ VALUES: dict[str, tuple[pa.DataType, list[Any]]] = {
 @pytest.mark.parametrize("name", list(VALUES))
 def test_a_type_and_back(tmp_path: Path, name: str, mapping: str) -> None:
     arrow_type, values = VALUES[name]
-    data = pa.table({"id": pa.array(range(len(values) + 1), pa.int64()), "v": pa.array([*values, None], arrow_type)})
-    table = DeltaTable.create(tmp_path, f"id bigint, v {name}", properties={"delta.columnMapping.mode": mapping})
+    data = pa.table(
+        {"id": pa.array(range(len(values) + 1), pa.int64()), "v": pa.array([*values, None], arrow_type)}
+    )
+    table = DeltaTable.create(
+        tmp_path, f"id bigint, v {name}", properties={"delta.columnMapping.mode": mapping}
+    )
     deltaic.write(table, data, mode="append")
     deltaic.write(table, data.slice(0, 0), mode="append")
     found = DeltaTable(tmp_path).scan().to_arrow().sort_by("id")
@@ -71,11 +82,23 @@ def test_a_type_and_back(tmp_path: Path, name: str, mapping: str) -> None:
 
 def test_deltalake_reads_every_type(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
-    columns = {f"c{number}": pa.array([*values, None], kind) for number, (kind, values) in enumerate(VALUES.values())}
+    columns = {
+        f"c{number}": pa.array([*values, None], kind) for number, (kind, values) in enumerate(VALUES.values())
+    }
     length = max(len(column) for column in columns.values())
-    data = pa.table({name: pa.concat_arrays([column, pa.nulls(length - len(column), column.type)]) for name, column in columns.items()})
+    data = pa.table(
+        {
+            name: pa.concat_arrays([column, pa.nulls(length - len(column), column.type)])
+            for name, column in columns.items()
+        }
+    )
     deltaic.write(tmp_path, data)
-    found = pa.table(deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path))).execute("SELECT * FROM t").read_all())
+    found = pa.table(
+        deltalake.QueryBuilder()
+        .register("t", deltalake.DeltaTable(str(tmp_path)))
+        .execute("SELECT * FROM t")
+        .read_all()
+    )
     for name in data.column_names:
         assert found[name].to_pylist() == data[name].to_pylist(), name
 
@@ -83,7 +106,8 @@ def test_deltalake_reads_every_type(tmp_path: Path) -> None:
 TEXTS = [
     " ", "a b", " lead", "trail ", "100%", "%20", "%2F", "a/b", "a\\b", "a:b", "$1", "{}", "[x]",
     "a=b", "a?b#c", "a&b+c", "'", '"', "`", "~", "*", "|", "<>", "ü",
-    "日本", "😀", "..", ".", "_x", "null", "__HIVE_DEFAULT_PARTITION__", "a\nb", "tab\t", "x" * 300, "é", "e\u0301",
+    "日本", "😀", "..", ".", "_x", "null", "__HIVE_DEFAULT_PARTITION__", "a\nb", "tab\t", "x" * 300, "é",
+    "e\u0301",
 ]  # fmt: skip
 
 
@@ -91,7 +115,9 @@ TEXTS = [
 def test_texts_as_partition_values(tmp_path: Path, prefixes: str) -> None:
     texts = [*TEXTS, None]
     data = pa.table({"id": pa.array(range(len(texts)), pa.int64()), "p": pa.array(texts, pa.string())})
-    table = deltaic.write(tmp_path / "a b%20c", data, partition_by="p", properties={"delta.randomizeFilePrefixes": prefixes})
+    table = deltaic.write(
+        tmp_path / "a b%20c", data, partition_by="p", properties={"delta.randomizeFilePrefixes": prefixes}
+    )
     table = DeltaTable(tmp_path / "a b%20c")
     found = table.scan().to_arrow().sort_by("id")
     assert found["p"].to_pylist() == texts
@@ -106,7 +132,9 @@ def test_texts_as_partition_values(tmp_path: Path, prefixes: str) -> None:
     deltaic.write(table, data.slice(5, 1), mode="overwrite_partitions")
     table.vacuum(retention=timedelta(0), enforce_retention=False)
     gone = {texts.index("😀"), 3}
-    assert sorted(DeltaTable(table.location).scan(["id"]).to_arrow()["id"].to_pylist()) == [n for n in range(len(texts)) if n not in gone]
+    assert sorted(DeltaTable(table.location).scan(["id"]).to_arrow()["id"].to_pylist()) == [
+        n for n in range(len(texts)) if n not in gone
+    ]
 
 
 def test_deltalake_reads_these_partition_values(tmp_path: Path) -> None:
@@ -114,7 +142,12 @@ def test_deltalake_reads_these_partition_values(tmp_path: Path) -> None:
     texts = [*TEXTS, None]
     data = pa.table({"id": pa.array(range(len(texts)), pa.int64()), "p": pa.array(texts, pa.string())})
     deltaic.write(tmp_path, data, partition_by="p")
-    found = pa.table(deltalake.QueryBuilder().register("t", deltalake.DeltaTable(str(tmp_path))).execute("SELECT * FROM t").read_all())
+    found = pa.table(
+        deltalake.QueryBuilder()
+        .register("t", deltalake.DeltaTable(str(tmp_path)))
+        .execute("SELECT * FROM t")
+        .read_all()
+    )
     assert [row["p"] for row in sorted(found.to_pylist(), key=lambda row: row["id"])] == texts
 
 
@@ -127,10 +160,14 @@ def test_an_empty_text_as_partition_value_is_null(tmp_path: Path) -> None:
     assert table.scan().count() == 0
 
 
-@pytest.mark.parametrize("name", [name for name in VALUES if "<" not in name and name not in ("string", "binary")])
+@pytest.mark.parametrize(
+    "name", [name for name in VALUES if "<" not in name and name not in ("string", "binary")]
+)
 def test_partition_values_of_every_type(tmp_path: Path, name: str) -> None:
     arrow_type, values = VALUES[name]
-    data = pa.table({"id": pa.array(range(len(values) + 1), pa.int64()), "p": pa.array([*values, None], arrow_type)})
+    data = pa.table(
+        {"id": pa.array(range(len(values) + 1), pa.int64()), "p": pa.array([*values, None], arrow_type)}
+    )
     table = DeltaTable.create(tmp_path, f"id bigint, p {name}", partition_by="p")
     deltaic.write(table, data, mode="append")
     again = DeltaTable(tmp_path)
@@ -140,7 +177,9 @@ def test_partition_values_of_every_type(tmp_path: Path, name: str) -> None:
     assert again.scan().count() == len(values) + 1
     again.delete("p IS NULL")
     assert again.scan().to_arrow().sort_by("id")["p"].to_pylist() == values
-    texts = [json.loads(line)["add"]["partitionValues"]["p"] for line in _lines(tmp_path, 1) if '"add"' in line]
+    texts = [
+        json.loads(line)["add"]["partitionValues"]["p"] for line in _lines(tmp_path, 1) if '"add"' in line
+    ]
     assert None in texts
     assert all(text is None or isinstance(text, str) for text in texts)
 
@@ -175,7 +214,9 @@ def test_binary_partition_values(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_named(tmp_path: Path, ddl: str, column: pa.Array, parts: list[str]) -> None:
     table = DeltaTable.create(tmp_path, f"id bigint, {ddl}")
     with pytest.raises((SchemaMismatchError, ConstraintViolationError)) as raised:
-        deltaic.write(table, pa.table({"id": pa.array(range(len(column)), pa.int64()), "v": column}), mode="append")
+        deltaic.write(
+            table, pa.table({"id": pa.array(range(len(column)), pa.int64()), "v": column}), mode="append"
+        )
     for part in parts:
         assert part in str(raised.value), str(raised.value)
     assert list(tmp_path.glob("*.parquet")) == []
@@ -219,7 +260,10 @@ def test_an_iterator_larger_than_the_memory_it_may_take(tmp_path: Path) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         for number in range(200):
             yield pa.record_batch(
-                {"id": pa.array(range(number * 50_000, (number + 1) * 50_000), pa.int64()), "x": pa.array([1.5] * 50_000)}
+                {
+                    "id": pa.array(range(number * 50_000, (number + 1) * 50_000), pa.int64()),
+                    "x": pa.array([1.5] * 50_000),
+                }
             )
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

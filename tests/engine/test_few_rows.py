@@ -30,7 +30,9 @@ ROWS = pa.table(
         "text": ["a", "b", None, "b", "a"],
         "real": [1.0, float("nan"), float("nan"), -0.0, 0.0],
         "day": [date(2020, 1, 1), None, date(2020, 1, 1), date(1, 1, 1), None],
-        "money": pa.array([Decimal("1.50"), None, Decimal("1.50"), Decimal("0.00"), None], pa.decimal128(10, 2)),
+        "money": pa.array(
+            [Decimal("1.50"), None, Decimal("1.50"), Decimal("0.00"), None], pa.decimal128(10, 2)
+        ),
         "pair": [{"x": 1}, None, {"x": 2}, {"x": None}, {"x": 5}],
         "list": [[1], [], None, [None], [2, 3]],
         "map": pa.array([[("k", 1)], [], None, [("a", None)], []], pa.map_(pa.string(), pa.int64())),
@@ -48,29 +50,60 @@ def every_row(plan: Plan) -> list[str]:
 
 def without_query(rows: Plan, others: Data) -> dict[str, Plan]:
     """Plans that need no query of DuckDB."""
-    pair = (("a", "s.n"), ("b", "o.n"), ("c", "s.map"), ("d", "o.text"), ("e", "CASE WHEN s.n IS NOT NULL THEN 1 ELSE 2 END"))
+    pair = (
+        ("a", "s.n"),
+        ("b", "o.n"),
+        ("c", "s.map"),
+        ("d", "o.text"),
+        ("e", "CASE WHEN s.n IS NOT NULL THEN 1 ELSE 2 END"),
+    )
     return {
         "in": filtered(rows, "n IN (2, 5)"),
         "not null": filtered(rows, "`s`.`text` IS NOT NULL"),
         "null": filtered(rows, "text IS NULL"),
         "both": filtered(rows, "N in (1, 2) AND (S.L IS NOT NULL)"),
         "none": filtered(rows, "n IN (9)"),
-        "renamed": projected(filtered(rows, "l IN (30)"), (("b", "s.text"), ("a", "(`n`\n)"), ("m", "map")), "p"),
+        "renamed": projected(
+            filtered(rows, "l IN (30)"), (("b", "s.text"), ("a", "(`n`\n)"), ("m", "map")), "p"
+        ),
         "twice": filtered(projected(rows, (("z", "n"),), "p"), "p.z IS NOT NULL"),
         "in as a value": projected(rows, (("z", "n IN (1, 2)"),), "p"),
-        "literals": projected(rows, (("i", "1"), ("l", "3000000000"), ("t", "'it''s'"), ("m", "-7"), ("n", "n")), "p"),
-        "whole numbers": projected(rows, (("a", "n + 1"), ("b", "n * l - 2"), ("c", "(l - n) * 3"), ("d", "n * 3000000000")), "p"),
-        "doubles": projected(rows, (("a", "real + 1"), ("b", "real * n"), ("c", "2 - real"), ("d", "real * real"), ("e", "l + real")), "p"),
-        "case": projected(rows, (("a", "CASE WHEN n IN (2) THEN l WHEN text IS NULL THEN l + 1 ELSE n * 3000000000 END"),), "p"),
+        "literals": projected(
+            rows, (("i", "1"), ("l", "3000000000"), ("t", "'it''s'"), ("m", "-7"), ("n", "n")), "p"
+        ),
+        "whole numbers": projected(
+            rows, (("a", "n + 1"), ("b", "n * l - 2"), ("c", "(l - n) * 3"), ("d", "n * 3000000000")), "p"
+        ),
+        "doubles": projected(
+            rows,
+            (
+                ("a", "real + 1"),
+                ("b", "real * n"),
+                ("c", "2 - real"),
+                ("d", "real * real"),
+                ("e", "l + real"),
+            ),
+            "p",
+        ),
+        "case": projected(
+            rows,
+            (("a", "CASE WHEN n IN (2) THEN l WHEN text IS NULL THEN l + 1 ELSE n * 3000000000 END"),),
+            "p",
+        ),
         "all counted": grouped(rows, (), COUNT),
         "none counted": grouped(filtered(rows, "n IN (9)"), (), COUNT),
         "no groups": grouped(filtered(rows, "n IN (9)"), (("n", "n"),), COUNT),
         **{f"counted by {name}": grouped(rows, (("key", name),), COUNT) for name in (*KEYS, "money")},
-        **{f"joined by {name}": projected(joined(rows, others, f"s.{name} = o.{name}"), pair, "p") for name in KEYS},
+        **{
+            f"joined by {name}": projected(joined(rows, others, f"s.{name} = o.{name}"), pair, "p")
+            for name in KEYS
+        },
         "joined the other way": projected(joined(rows, others, "o.n = (s.n)"), pair, "p"),
         "joined by two": projected(joined(rows, others, "s.n = o.n AND s.text = o.text", "right"), pair, "p"),
         "right kept": projected(joined(rows, others, "s.n = o.n", "right"), pair, "p"),
-        "right kept, filtered": filtered(projected(joined(rows, others, "s.day = o.day", "right"), pair, "p"), "a IS NULL"),
+        "right kept, filtered": filtered(
+            projected(joined(rows, others, "s.day = o.day", "right"), pair, "p"), "a IS NULL"
+        ),
         "no pair": projected(joined(filtered(rows, "n IN (9)"), others, "s.n = o.n", "right"), pair, "p"),
     }
 
@@ -116,18 +149,27 @@ def leaf(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[]
 
 
 @pytest.mark.parametrize("few", [True, False])
-def test_arrow_and_duckdb_compute_the_same(few: bool, leaf: Callable[[], Plan], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_arrow_and_duckdb_compute_the_same(
+    few: bool, leaf: Callable[[], Plan], monkeypatch: pytest.MonkeyPatch
+) -> None:
     plans = without_query if few else by_query
     with ENGINE.hold(ENGINE.run(ENGINE.source(ROWS.slice(1), "o")), "o") as others:
-        found = {name: (computation(plan), ENGINE.run(plan).schema, every_row(plan)) for name, plan in plans(leaf(), others).items()}
+        found = {
+            name: (computation(plan), ENGINE.run(plan).schema, every_row(plan))
+            for name, plan in plans(leaf(), others).items()
+        }
         monkeypatch.setattr("deltaic.engine.duckdb.engine.LocalEngine._of_few", lambda *_: None)
-        expected = {name: (ENGINE.run(plan).schema, every_row(plan)) for name, plan in plans(leaf(), others).items()}
+        expected = {
+            name: (ENGINE.run(plan).schema, every_row(plan)) for name, plan in plans(leaf(), others).items()
+        }
     for name, (computed, schema, rows) in found.items():
         assert (computed is not None) is few, name
         assert (schema, rows) == expected[name], name
 
 
-@pytest.mark.parametrize("text", ["n * 2147483647", "l * 9223372036854775807", "l + 9223372036854775807", "-2 - n * 2147483647"])
+@pytest.mark.parametrize(
+    "text", ["n * 2147483647", "l * 9223372036854775807", "l + 9223372036854775807", "-2 - n * 2147483647"]
+)
 def test_a_value_beyond_its_type_is_the_engines_error(text: str, leaf: Callable[[], Plan]) -> None:
     plan = projected(leaf(), (("x", text),), "p")
     assert computation(plan) is not None
@@ -178,7 +220,10 @@ def test_random_arithmetic() -> None:
         {
             "n": pa.array([random.choice([None, 0, -1, 5, 2**31 - 1]) for _ in range(20)], pa.int32()),
             "l": pa.array([random.choice([None, 0, 3, -(2**40), 2**62]) for _ in range(20)], pa.int64()),
-            "real": pa.array([random.choice([None, 0.5, -0.0, 1e300, float("nan"), float("inf")]) for _ in range(20)], pa.float64()),
+            "real": pa.array(
+                [random.choice([None, 0.5, -0.0, 1e300, float("nan"), float("inf")]) for _ in range(20)],
+                pa.float64(),
+            ),
         }
     )
     computed = failed = 0

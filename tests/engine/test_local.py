@@ -52,7 +52,10 @@ def run(plan: Plan) -> list[tuple[Any, ...]]:
     ],
 )
 def test_joins(kind: Any, expected: list[tuple[Any, ...]]) -> None:
-    assert run(projected(joined(left(), right(), "l.k = r.k", kind), (("v", "l.v"), ("w", "w")), "p")) == expected
+    assert (
+        run(projected(joined(left(), right(), "l.k = r.k", kind), (("v", "l.v"), ("w", "w")), "p"))
+        == expected
+    )
 
 
 VALUES = pa.table(
@@ -60,7 +63,9 @@ VALUES = pa.table(
         "id": pa.array([1, 2, 3, 4, 5, None], pa.int64()),
         "f": pa.array([1.5, float("nan"), None, -0.0, float("inf"), 0.0]),
         "s": pa.array(["a", "", None, "é", "b%", "a"]),
-        "st": pa.array([{"x": 1}, None, {"x": None}, {"x": 4}, {"x": 5}, {"x": 6}], pa.struct([("x", pa.int32())])),
+        "st": pa.array(
+            [{"x": 1}, None, {"x": None}, {"x": 4}, {"x": 5}, {"x": 6}], pa.struct([("x", pa.int32())])
+        ),
     }
 )
 
@@ -71,10 +76,15 @@ def test_a_first_query_imports_neither_datasets_nor_commands(tmp_path: Path) -> 
         import sys, deltaic
         rows = deltaic.sql("SELECT count(*) AS n FROM delta.`{tmp_path}` WHERE f > 1").to_arrow()
         assert rows["n"].to_pylist() == [3], rows
-        late = ("pyarrow.dataset", "pyarrow.compute", "pandas", "deltaic.commands.merge", "deltaic.transaction.transaction", "rich")
+        late = (
+            "pyarrow.dataset", "pyarrow.compute", "pandas", "deltaic.commands.merge",
+            "deltaic.transaction.transaction", "rich",
+        )
         print([name for name in late if name in sys.modules])
     """
-    found = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True, check=True
+    )
     assert found.stdout.strip() == "[]"
 
 
@@ -85,7 +95,12 @@ def test_semi_and_anti_joins() -> None:
 
 
 def test_filters_projections_and_groups_nest() -> None:
-    counted = grouped(filtered(right(), "w > 0"), (("k", "r.k"),), (("n", "count(*)"), ("most", "max(r.w)"), ("least", "min(r.w)")), "g")
+    counted = grouped(
+        filtered(right(), "w > 0"),
+        (("k", "r.k"),),
+        (("n", "count(*)"), ("most", "max(r.w)"), ("least", "min(r.w)")),
+        "g",
+    )
     assert run(counted) == [(2, 1, 20.0, 20.0), (3, 2, 31.0, 30.0)]
     again = filtered(projected(filtered(counted, "n > 1"), (("twice", "n * 2"),), "q"), "q.twice > 3")
     assert run(again) == [(4,)]
@@ -93,12 +108,26 @@ def test_filters_projections_and_groups_nest() -> None:
 
 
 def test_unions_keep_their_order() -> None:
-    both = Union((projected(left(), (("v", "v"),), "a"), projected(right(), (("v", "cast(w as string)"),), "b")))
-    assert ENGINE.to_arrow(ENGINE.run(both)).read_all()["v"].to_pylist() == ["a", "b", "c", "d", "20.0", "30.0", "31.0", "0.0"]
+    both = Union(
+        (projected(left(), (("v", "v"),), "a"), projected(right(), (("v", "cast(w as string)"),), "b"))
+    )
+    assert ENGINE.to_arrow(ENGINE.run(both)).read_all()["v"].to_pylist() == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "20.0",
+        "30.0",
+        "31.0",
+        "0.0",
+    ]
 
 
 def test_types_are_deltas() -> None:
-    schema = "a tinyint, b smallint, c int, d bigint, e decimal(20,3), f float, g string, h binary, i date, j timestamp, k timestamp_ntz"
+    schema = (
+        "a tinyint, b smallint, c int, d bigint, e decimal(20,3), f float, g string, h binary, i date, j"
+        " timestamp, k timestamp_ntz"
+    )
     schema += ", l array<int>, m map<string, bigint>, n struct<x: int, y: array<string>>, o boolean, p double"
     delta = Schema.from_ddl(schema)
     empty = pa.schema(delta).empty_table()
@@ -110,7 +139,11 @@ def test_types_are_deltas() -> None:
 def test_held_rows_are_read_many_times_and_gone_after() -> None:
     with ENGINE.hold(ENGINE.run(ENGINE.source(iter(LEFT.to_batches()), "l")), "h") as held:
         assert run(held) == run(held) == run(left())
-        assert run(projected(joined(held, ENGINE.source(LEFT, "o"), "h.k = o.k"), (("v", "h.v"),), "p")) == [("a",), ("b",), ("c",)]
+        assert run(projected(joined(held, ENGINE.source(LEFT, "o"), "h.k = o.k"), (("v", "h.v"),), "p")) == [
+            ("a",),
+            ("b",),
+            ("c",),
+        ]
         assert held.schema.names == ["k", "v"]
     with pytest.raises(Exception, match="held"):
         run(held)
@@ -130,7 +163,8 @@ def test_databases_in_use_share_the_engines_memory(tmp_path: Path) -> None:
         value, unit = cursor.execute("SELECT current_setting('memory_limit')").fetchone()[0].split()
         return int(float(value) * {"MiB": 2**20, "GiB": 2**30}[unit])
 
-    with deltaic.configure(memory_limit="1500MB", temp_directory=tmp_path):  # below 2 GiB: of those DuckDB shows the first decimal only
+    # Below 2 GiB: of those DuckDB shows the first decimal only.
+    with deltaic.configure(memory_limit="1500MB", temp_directory=tmp_path):
         whole = configuration.budget().engine
         planned, free = Work(), Work()
         assert limit(planned.cursor()) == pytest.approx(whole, rel=0.05)
@@ -244,7 +278,9 @@ def test_after_a_fork_the_child_has_its_own_database() -> None:
         watchdog.cancel()
 
 
-@pytest.mark.parametrize("second", [pa.record_batch({"x": [1.5]}), pa.record_batch({"y": [1]}), pa.record_batch({"x": ["a"]})])
+@pytest.mark.parametrize(
+    "second", [pa.record_batch({"x": [1.5]}), pa.record_batch({"y": [1]}), pa.record_batch({"x": ["a"]})]
+)
 def test_batches_of_an_iterable_have_one_schema(tmp_path: Path, second: pa.RecordBatch) -> None:
     """pyarrow would hand the doubles over as if they were the integers of the first batch."""
     with pytest.raises(SchemaMismatchError, match="the first"):

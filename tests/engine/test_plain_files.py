@@ -52,7 +52,9 @@ def values(first: int) -> pa.Table:
         "dec38": pa.array(some(lambda row: Decimal(10**36 + row)), pa.decimal128(38, 0)),
         "da": pa.array(some(lambda row: dt.date(1582, 10, 1) + dt.timedelta(row * 31)), pa.date32()),
         "ts": pa.array(some(lambda row: INSTANT + dt.timedelta(hours=row)), pa.timestamp("us", "UTC")),
-        "tn": pa.array(some(lambda row: INSTANT.replace(tzinfo=None) - dt.timedelta(hours=row)), pa.timestamp("us")),
+        "tn": pa.array(
+            some(lambda row: INSTANT.replace(tzinfo=None) - dt.timedelta(hours=row)), pa.timestamp("us")
+        ),
     })  # fmt: skip
 
 
@@ -72,7 +74,10 @@ QUERIES = [
     "SELECT 1 FROM t LIMIT 3",
     "SELECT id FROM t WHERE t > 'é' AND u IN ('', 'ß') ORDER BY id",
     "SELECT id FROM t WHERE y = X'00FF' ORDER BY id",
-    "SELECT id FROM t WHERE dec9 BETWEEN 10 AND 10.05 OR dec38 = 1000000000000000000000000000000000017 ORDER BY id",
+    (
+        "SELECT id FROM t WHERE dec9 BETWEEN 10 AND 10.05 OR dec38 = 1000000000000000000000000000000000017"
+        " ORDER BY id"
+    ),
     "SELECT id, da FROM t WHERE da < DATE'1583-01-01' ORDER BY id",
     "SELECT id, hour(ts), tn FROM t WHERE ts >= TIMESTAMP'2024-09-01 00:00:00' AND hour(ts) = 2 ORDER BY id",
     "SELECT id FROM t WHERE b = -128 AND h IS NOT NULL ORDER BY id",
@@ -112,7 +117,8 @@ def tables_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def answer(query: str, table: Any) -> str:
-    return str(deltaic.sql(query, tables={"t": table}).to_arrow().to_pylist())  # NaN = NaN and -0.0 differs from 0.0 as text
+    # NaN = NaN and -0.0 differs from 0.0 as text.
+    return str(deltaic.sql(query, tables={"t": table}).to_arrow().to_pylist())
 
 
 @pytest.mark.parametrize("query", QUERIES)
@@ -130,7 +136,9 @@ def files_of(path: Path, columns: list[str] | None = None) -> tuple[list[str], l
     return _core.plain_files(*scan_of(path, columns))
 
 
-def scan_of(path: Path, columns: list[str] | None = None) -> tuple[_core.Store, _core.TableSchema, pa.Table, Sequence[str]]:
+def scan_of(
+    path: Path, columns: list[str] | None = None
+) -> tuple[_core.Store, _core.TableSchema, pa.Table, Sequence[str]]:
     table = deltaic.DeltaTable(path)
     scan = plan(table._snapshot, LocalEngine(), None).scan(columns or table.schema.names)
     return scan.store, scan.table_schema, scan.files, scan.columns
@@ -146,7 +154,9 @@ def test_paths_and_names(folder: Path) -> None:
 
 def test_physical_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t"
-    deltaic.write(path, {"a": [1, 2, 3], "b": ["x", "y", "z"]}, properties={"delta.columnMapping.mode": "name"})
+    deltaic.write(
+        path, {"a": [1, 2, 3], "b": ["x", "y", "z"]}, properties={"delta.columnMapping.mode": "name"}
+    )
     table = deltaic.DeltaTable(path)
     table.alter.rename_column("a", "select")
     read = tables_read(monkeypatch)
@@ -182,7 +192,9 @@ def foreign_file(**options: Any) -> Callable[[Path], None]:
 
 
 def other_case(path: Path) -> None:
-    pq.write_table(pa.table({"A": pa.array([5], pa.int32()), "b": ["v"], "s": [{"n": 2}]}), path / "other.parquet")
+    pq.write_table(
+        pa.table({"A": pa.array([5], pa.int32()), "b": ["v"], "s": [{"n": 2}]}), path / "other.parquet"
+    )
     deltaic.DeltaTable(path).add_files(["other.parquet"])
 
 
@@ -198,7 +210,9 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES)
 def test_other_files_are_read_by_the_core(tmp_path: Path, change: str) -> None:
     path = tmp_path / "t"
-    deltaic.write(path, pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x", "y", "z"], "s": [{"n": 1}] * 3}))
+    deltaic.write(
+        path, pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x", "y", "z"], "s": [{"n": 1}] * 3})
+    )
     assert files_of(path, ["a", "b"]) is not None
     CHANGES[change](path)
     columns = ["a", "b", *(["c"] if change == "new column" else [])]
@@ -209,12 +223,14 @@ def test_other_files_are_read_by_the_core(tmp_path: Path, change: str) -> None:
 
 def test_files_of_another_writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "t"
-    deltaic.write(path, pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x", "y", "z"], "s": [{"n": 1}] * 3}))
+    deltaic.write(
+        path, pa.table({"a": pa.array([1, 2, 3], pa.int32()), "b": ["x", "y", "z"], "s": [{"n": 1}] * 3})
+    )
     foreign_file(compression="snappy")(path)
     read = tables_read(monkeypatch)
-    assert deltaic.sql("SELECT sum(a) AS n, max(b) AS b FROM t", tables={"t": deltaic.DeltaTable(path)}).to_pylist() == [
-        {"n": 11, "b": "z"}
-    ]
+    assert deltaic.sql(
+        "SELECT sum(a) AS n, max(b) AS b FROM t", tables={"t": deltaic.DeltaTable(path)}
+    ).to_pylist() == [{"n": 11, "b": "z"}]
     assert read == [1]
 
 
@@ -230,7 +246,9 @@ def test_a_pattern_in_a_path(tmp_path: Path) -> None:
     for name in ("t[1]", "t*"):
         deltaic.write(tmp_path / name, {"a": [1]})
         assert files_of(tmp_path / name) is None
-        assert deltaic.sql("SELECT sum(a) AS n FROM t", tables={"t": deltaic.DeltaTable(tmp_path / name)}).to_pylist() == [{"n": 1}]
+        assert deltaic.sql(
+            "SELECT sum(a) AS n FROM t", tables={"t": deltaic.DeltaTable(tmp_path / name)}
+        ).to_pylist() == [{"n": 1}]
 
 
 def flip(path: Path, table: Path) -> None:
@@ -244,7 +262,9 @@ def flip(path: Path, table: Path) -> None:
 
 
 def test_checksums_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    options = deltaic.ParquetOptions(compression="uncompressed", default=deltaic.ColumnOptions(dictionary=False))
+    options = deltaic.ParquetOptions(
+        compression="uncompressed", default=deltaic.ColumnOptions(dictionary=False)
+    )
     deltaic.write(tmp_path / "t", {"a": range(3000), "b": range(3000)}, parquet=options)
     flip(tmp_path / "broken", tmp_path / "t")
     read = tables_read(monkeypatch)
@@ -253,9 +273,9 @@ def test_checksums_are_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ProtocolError, match=r"(?i)crc|checksum|damaged"):
         deltaic.sql("SELECT sum(a) FROM t", tables={"t": deltaic.DeltaTable(tmp_path / "broken")}).to_arrow()
     assert read == [0]
-    assert deltaic.sql("SELECT sum(b) AS n FROM t", tables={"t": deltaic.DeltaTable(tmp_path / "broken")}).to_pylist() == [
-        {"n": sum(range(3000))}
-    ]
+    assert deltaic.sql(
+        "SELECT sum(b) AS n FROM t", tables={"t": deltaic.DeltaTable(tmp_path / "broken")}
+    ).to_pylist() == [{"n": sum(range(3000))}]
     assert read == [0, 1]
 
 
@@ -265,7 +285,9 @@ def test_many_bytes_are_verified_by_the_second_query(tmp_path: Path, monkeypatch
     read = tables_read(monkeypatch)
     for column in ("a", "a", "b"):
         table = deltaic.DeltaTable(tmp_path / "t")
-        assert deltaic.sql(f"SELECT sum({column}) AS n FROM t", tables={"t": table}).to_pylist() == [{"n": 4498500}]
+        assert deltaic.sql(f"SELECT sum({column}) AS n FROM t", tables={"t": table}).to_pylist() == [
+            {"n": 4498500}
+        ]
     assert read == [0, 1, 1]
     files = files_of(tmp_path / "t")
     assert files is not None
@@ -277,7 +299,9 @@ def test_many_bytes_are_verified_by_the_second_query(tmp_path: Path, monkeypatch
     assert read == [0, 1, 1, 0, 0]
 
 
-def test_all_tables_of_a_query_have_one_reader(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_tables_of_a_query_have_one_reader(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     keys = deltaic.write(tmp_path / "keys", {"k": [1, 2, 3]})
     tables = {"t": deltaic.DeltaTable(folder), "keys": keys, "given": pa.table({"g": [2, 3]})}
     query = "SELECT count(*) AS n FROM t, keys, given WHERE id = k AND k = g"
@@ -300,7 +324,9 @@ def test_a_file_that_is_gone(tmp_path: Path) -> None:
 
 
 def test_a_report_counts_what_is_read(folder: Path) -> None:
-    (report,) = deltaic.sql("SELECT sum(i) FROM t", tables={"t": deltaic.DeltaTable(folder)}).explain().scans.values()
+    (report,) = (
+        deltaic.sql("SELECT sum(i) FROM t", tables={"t": deltaic.DeltaTable(folder)}).explain().scans.values()
+    )
     assert (report.files_read, report.rows) == (3, 3 * ROWS)
 
 
@@ -310,7 +336,9 @@ def test_a_bloom_filter_of_floating_point_numbers(tmp_path: Path) -> None:
     assert files_of(tmp_path / "t", ["d"]) is None
     assert files_of(tmp_path / "t", ["i"]) is not None
     table = deltaic.DeltaTable(tmp_path / "t")
-    assert deltaic.sql("SELECT count(*) AS n FROM t WHERE d = 0", tables={"t": table}).to_pylist() == [{"n": 20}]
+    assert deltaic.sql("SELECT count(*) AS n FROM t WHERE d = 0", tables={"t": table}).to_pylist() == [
+        {"n": 20}
+    ]
 
 
 @pytest.mark.parametrize("kind", ["json", "geo"])
@@ -324,4 +352,7 @@ def test_types_that_other_readers_have(tmp_path: Path, kind: str) -> None:
     assert files_of(tmp_path / "t") is not None
     table.add_files(["other.parquet"])
     assert files_of(tmp_path / "t") is None
-    assert deltaic.sql("SELECT a FROM t ORDER BY a", tables={"t": table}).to_pylist() == [{"a": '{"b": 1}'}, {"a": "{}"}]
+    assert deltaic.sql("SELECT a FROM t ORDER BY a", tables={"t": table}).to_pylist() == [
+        {"a": '{"b": 1}'},
+        {"a": "{}"},
+    ]

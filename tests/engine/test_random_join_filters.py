@@ -40,7 +40,10 @@ class Walk:
         if draw.random() < 0.6:
             return first, [one]
         kind = draw.choice(["", "LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
-        conditions = [f"{self.key(one)} = {self.key(other)}", *(self.filter(alias) for alias in (one, other) if draw.random() < 0.4)]
+        conditions = [
+            f"{self.key(one)} = {self.key(other)}",
+            *(self.filter(alias) for alias in (one, other) if draw.random() < 0.4),
+        ]
         text = f"{first} {kind} JOIN {draw.choice('abc')} {other} ON {' AND '.join(conditions)}"
         return text, [one] if kind in ("LEFT SEMI", "LEFT ANTI") else [one, other]
 
@@ -65,14 +68,23 @@ class Walk:
             return f"{negated}EXISTS ({self.within('1', [*own, *around], depth + 1)})"
         if chance < 0.9:
             aggregate = f"{draw.choice(['max', 'min', 'count', 'sum'])}({draw.choice('kjx')})"
-            return f"{self.key(alias)} {draw.choice(['<', '>=', '='])} ({self.within(aggregate, [*own, *around], depth + 1)})"
+            return (
+                f"{self.key(alias)} {draw.choice(['<', '>=', '='])}"
+                f" ({self.within(aggregate, [*own, *around], depth + 1)})"
+            )
         parts = [self.condition(own, around, depth + 1) for _ in range(2)]
         return f"({' OR '.join(parts)})" if chance < 0.95 else f"NOT ({parts[0]})"
 
     def within(self, what: str, around: list[str], depth: int, end: str = "") -> str:
         source, own = self.source()
         alias = self.draw.choice(own)
-        shown = what if what == "1" else f"{what[:-2]}{alias}.{what[-2:]}" if what.endswith(")") else f"{alias}.{what}"
+        shown = (
+            what
+            if what == "1"
+            else f"{what[:-2]}{alias}.{what[-2:]}"
+            if what.endswith(")")
+            else f"{alias}.{what}"
+        )
         return f"SELECT {shown} FROM {source}{self.where(own, around, depth)}{end.format(alias)}"
 
     def column(self, around: list[str], depth: int) -> str:
@@ -93,13 +105,17 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, deltaic.DeltaT
     def rows(number: int) -> pa.Table:
         k = [None if draw.random() < 0.1 else draw.randrange(30) for _ in range(number)]
         f = [None if draw.random() < 0.05 else draw.randrange(10) for _ in range(number)]
-        return pa.table({"k": k, "j": [draw.randrange(30) for _ in range(number)], "f": f, "x": range(number)})
+        return pa.table(
+            {"k": k, "j": [draw.randrange(30) for _ in range(number)], "f": f, "x": range(number)}
+        )
 
     return {name: deltaic.write(Path(folder, name), rows(number)) for name, number in ROWS.items()}
 
 
 @pytest.mark.usefixtures("arrow_sources")
-def test_the_same_answer_without_filters(tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_answer_without_filters(
+    tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     filters: list[Any] = []
     push, made, among = join_filters.push_keys, sources.ScanSource.__init__, sources.ScanSource.among_keys
 
@@ -112,7 +128,8 @@ def test_the_same_answer_without_filters(tables: dict[str, deltaic.DeltaTable], 
         return filters[-1]
 
     monkeypatch.setattr(sources.ScanSource, "__init__", of_many_rows)
-    monkeypatch.setattr(sources.ScanSource, "rows", lambda self: max(ROWS.values()))  # what DuckDB orders joins by
+    # What DuckDB orders joins by.
+    monkeypatch.setattr(sources.ScanSource, "rows", lambda self: max(ROWS.values()))
     monkeypatch.setattr(sources.ScanSource, "among_keys", noted)
     monkeypatch.setattr(engine, "PLANNED_TWICE", 0)
     monkeypatch.setattr(join_filters, "FEWEST_FILTERED", 0)

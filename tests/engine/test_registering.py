@@ -17,7 +17,9 @@ from deltaic.planning.planned import plan
 
 def adds(*rows: tuple[int, int | None]) -> pa.Table:
     stats = [None if number is None else json.dumps({"numRecords": number}) for _, number in rows]
-    return pa.table({"size": pa.array([size for size, _ in rows], pa.int64()), "stats": pa.array(stats, pa.string())})
+    return pa.table(
+        {"size": pa.array([size for size, _ in rows], pa.int64()), "stats": pa.array(stats, pa.string())}
+    )
 
 
 def test_rows_of_files() -> None:
@@ -51,7 +53,9 @@ def test_the_smaller_side_of_a_join_is_built() -> None:
     for known in (True, False):
         with duckdb.connect() as connection:
             for name, rows in (("small", 1000), ("large", 100_000)):
-                register(connection, name, Rows(pa.table({f"{name}_key": range(rows)})), rows if known else None)
+                register(
+                    connection, name, Rows(pa.table({f"{name}_key": range(rows)})), rows if known else None
+                )
             for names in (("small", "large"), ("large", "small")):
                 query = f"SELECT * FROM {names[0]} JOIN {names[1]} ON small_key = large_key"
                 (row,) = connection.execute(f"EXPLAIN (FORMAT json) {query}").fetchall()

@@ -23,7 +23,12 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 from deltaic.engine import exporters, source
-from deltaic.errors import DeltaConcurrentModificationException, InvalidArgumentError, InvalidTypeError, SchemaMismatchError
+from deltaic.errors import (
+    DeltaConcurrentModificationException,
+    InvalidArgumentError,
+    InvalidTypeError,
+    SchemaMismatchError,
+)
 
 ROWS = pa.table({"id": pa.array([1, 2, 3, 4], pa.int64()), "v": ["a", "b", "c", None]})
 DEFAULTS = {"delta.feature.allowColumnDefaults": "supported"}
@@ -55,7 +60,9 @@ def test_a_query_may_name_it_more_than_once(make: Callable[[], Any]) -> None:
     assert answer("select count(*) as n from d a cross join d b") == {"n": [16]}
     assert answer("select count(*) as n from (select * from d union all select * from d)") == {"n": [8]}
     assert answer("select v from d where id = (select max(id) - 1 from d)") == {"v": ["c"]}
-    assert answer("with q as (select id from d) select count(*) as n from q a join q b on a.id = b.id") == {"n": [4]}
+    assert answer("with q as (select id from d) select count(*) as n from q a join q b on a.id = b.id") == {
+        "n": [4]
+    }
 
 
 @one_shot
@@ -70,8 +77,15 @@ def test_rows_of_a_query_come_again(make: Callable[[], Any]) -> None:
 
 @one_shot
 def test_a_merge_that_met_a_conflict_is_executed_again(make: Callable[[], Any], tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "t", pa.table({"id": pa.array([1, 2, 9], pa.int64()), "v": ["x", "y", "z"]}))
-    merge = table.merge(make(), "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().when_not_matched_by_source_delete()
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"id": pa.array([1, 2, 9], pa.int64()), "v": ["x", "y", "z"]})
+    )
+    merge = (
+        table.merge(make(), "t.id = s.id")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .when_not_matched_by_source_delete()
+    )
     DeltaTable(tmp_path / "t").delete("id = 1")
     with pytest.raises(DeltaConcurrentModificationException):
         merge.execute()
@@ -83,7 +97,9 @@ def test_a_merge_that_met_a_conflict_is_executed_again(make: Callable[[], Any], 
 
 
 @one_shot
-def test_a_write_of_rows_that_were_read_before_is_an_error_and_not_less_rows(make: Callable[[], Any], tmp_path: Path) -> None:
+def test_a_write_of_rows_that_were_read_before_is_an_error_and_not_less_rows(
+    make: Callable[[], Any], tmp_path: Path
+) -> None:
     table, data = deltaic.write(tmp_path / "t", ROWS), make()
     deltaic.write(table, data, mode="append")
     try:
@@ -152,11 +168,17 @@ def test_an_error_of_the_source_is_every_readers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("has_pread", [True, False])  # Windows has no pread
-def test_what_does_not_fit_into_memory_goes_to_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_pread: bool) -> None:
+def test_what_does_not_fit_into_memory_goes_to_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, has_pread: bool
+) -> None:
     if not has_pread:
         monkeypatch.delattr(os, "pread", raising=False)
     wide = pa.table(
-        {"id": range(10_000), "s": [f"{number:050}" for number in range(10_000)], "l": [[number, None] for number in range(10_000)]}
+        {
+            "id": range(10_000),
+            "s": [f"{number:050}" for number in range(10_000)],
+            "l": [[number, None] for number in range(10_000)],
+        }
     )
 
     def read(limit: int) -> list[pa.Table]:
@@ -176,7 +198,10 @@ def test_what_does_not_fit_into_memory_goes_to_a_file(monkeypatch: pytest.Monkey
 def test_threads_read_one_source_together() -> None:
     kept = source.BufferedSource(pa.table({"id": range(50_000)}).to_reader(max_chunksize=500))
     sums: list[int] = []
-    threads = [threading.Thread(target=lambda: sums.append(sum(kept.reader().read_all()["id"].to_pylist()))) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: sums.append(sum(kept.reader().read_all()["id"].to_pylist())))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -202,9 +227,14 @@ def test_a_relation_of_one_connection_beside_another() -> None:
 
 def test_rows_as_python_writes_them(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", [{"id": 1, "v": "a"}, {"id": 2, "w": 2.5}])
-    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "v": "a", "w": None}, {"id": 2, "v": None, "w": 2.5}]
+    assert table.scan().to_arrow().to_pylist() == [
+        {"id": 1, "v": "a", "w": None},
+        {"id": 2, "v": None, "w": 2.5},
+    ]
     deltaic.write(table, {"id": [3], "v": ["c"], "w": pa.array([1.0])}, mode="append")
-    assert deltaic.sql("select sum(id) as n from d", tables={"d": {"id": [1, 2]}}).to_arrow()["n"].to_pylist() == [3]
+    assert deltaic.sql("select sum(id) as n from d", tables={"d": {"id": [1, 2]}}).to_arrow()[
+        "n"
+    ].to_pylist() == [3]
     for wrong, error in (
         ({"id": (number for number in range(3))}, InvalidTypeError),  # would have rows once only
         ({"id": [1], "v": ["a", "b"]}, InvalidArgumentError),
@@ -234,14 +264,20 @@ def test_named_levels_of_an_index_are_columns(tmp_path: Path) -> None:
     frame = pd.DataFrame({"a": [1, 1, 2], "b": ["x", "x", "y"], "n": [1, 2, 3]})
     sums = frame.groupby(["a", "b"]).sum()
     table = deltaic.write(tmp_path / "t", sums)
-    assert table.scan(["a", "b", "n"]).to_arrow().to_pylist() == [{"a": 1, "b": "x", "n": 3}, {"a": 2, "b": "y", "n": 3}]
+    assert table.scan(["a", "b", "n"]).to_arrow().to_pylist() == [
+        {"a": 1, "b": "x", "n": 3},
+        {"a": 2, "b": "y", "n": 3},
+    ]
     assert table.scan().to_arrow().equals(deltaic.write(tmp_path / "u", pa.table(sums)).scan().to_arrow())
     table.merge(sums * 2, "t.a = s.a and t.b = s.b").when_matched_update_all().execute()
-    assert deltaic.sql("select sum(n) as n from d where a = 1", tables={"d": sums}).to_arrow()["n"].to_pylist() == [3]
+    assert deltaic.sql("select sum(n) as n from d where a = 1", tables={"d": sums}).to_arrow()[
+        "n"
+    ].to_pylist() == [3]
     assert table.scan(["n"]).to_arrow()["n"].to_pylist() == [6, 6]
     counted = pd.DataFrame({"n": [1, 2]}, index=pd.RangeIndex(2, name="id"))
     assert deltaic.write(tmp_path / "r", counted).scan(["id"]).to_arrow()["id"].to_pylist() == [0, 1]
-    assert deltaic.write(tmp_path / "f", frame[frame["n"] > 1]).schema.names == ["a", "b", "n"]  # a level without a name is a row's number
+    # A level without a name is a row's number.
+    assert deltaic.write(tmp_path / "f", frame[frame["n"] > 1]).schema.names == ["a", "b", "n"]
     with pytest.raises(InvalidArgumentError, match="comes twice"):
         deltaic.write(tmp_path / "twice", pd.DataFrame({"id": [1]}, index=pd.Index([7], name="id")))
 
@@ -250,7 +286,11 @@ def test_values_of_pandas_that_arrow_has_not(tmp_path: Path) -> None:
     sparse = pd.DataFrame({"s": pd.arrays.SparseArray([0, 0, 1]), "n": [1, 2, 3]})
     assert deltaic.write(tmp_path / "sparse", sparse).scan(["s"]).to_arrow()["s"].to_pylist() == [0, 0, 1]
     categories = pd.DataFrame({"c": pd.Categorical(["b", None, "a"], ordered=True)})
-    assert deltaic.write(tmp_path / "categories", categories).scan().to_arrow()["c"].to_pylist() == ["b", None, "a"]
+    assert deltaic.write(tmp_path / "categories", categories).scan().to_arrow()["c"].to_pylist() == [
+        "b",
+        None,
+        "a",
+    ]
     for values in ([1, "a"], [1 + 2j, 2], [object(), None]):
         with pytest.raises(SchemaMismatchError, match="column x"):
             deltaic.write(tmp_path / "t", pd.DataFrame({"n": [1, 2], "x": values}))
@@ -269,7 +309,9 @@ def test_lazy_frames_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(pl.LazyFrame, "collect", None)  # all rows in memory
     table = deltaic.write(tmp_path / "t", lazy)
     assert table.scan(["id"]).to_arrow()["id"].to_pylist() == list(range(0, 300_000, 2))
-    assert deltaic.sql("select count(*) as n from d a join d b on a.id = b.id", tables={"d": lazy}).to_arrow()["n"].to_pylist() == [150_000]
+    assert deltaic.sql(
+        "select count(*) as n from d a join d b on a.id = b.id", tables={"d": lazy}
+    ).to_arrow()["n"].to_pylist() == [150_000]
     failing = lazy.with_columns(bad=pl.col("s").str.to_integer(strict=True))
     with pytest.raises(pl.exceptions.PolarsError):
         deltaic.write(table, failing, mode="append", schema_mode="merge")
@@ -287,7 +329,10 @@ def test_a_column_of_nothing_but_nulls_gets_its_type_later(tmp_path: Path) -> No
         deltaic.write(table, {"n": [4], "x": ["a"]}, mode="append")
     deltaic.write(table, {"n": [4], "X": ["a"]}, mode="append", schema_mode="merge")
     assert table.schema.field("x").type == "string"
-    assert table.scan(where="x = 'a' or n = 1").to_arrow().sort_by("n").to_pylist() == [{"n": 1, "x": None}, {"n": 4, "x": "a"}]
+    assert table.scan(where="x = 'a' or n = 1").to_arrow().sort_by("n").to_pylist() == [
+        {"n": 1, "x": None},
+        {"n": 4, "x": "a"},
+    ]
     merged = deltaic.write(tmp_path / "m", {"n": [1], "x": [None]})
     merged.merge(
         {"n": [1, 2], "x": [1.5, 2.5]}, "t.n = s.n", schema_mode="merge"
@@ -300,7 +345,9 @@ def test_a_column_of_nothing_but_nulls_gets_its_type_later(tmp_path: Path) -> No
 
 def _infinite(data_type: pa.DataType, value: int) -> pa.Array:
     return pa.Array.from_buffers(
-        data_type, 2, [None, pa.array([0, value], pa.int32() if data_type == pa.date32() else pa.int64()).buffers()[1]]
+        data_type,
+        2,
+        [None, pa.array([0, value], pa.int32() if data_type == pa.date32() else pa.int64()).buffers()[1]],
     )
 
 
@@ -318,7 +365,10 @@ def _extended(data_type: Any, values: Any) -> pa.Array:
         (pa.array([1], pa.time64("us")), "Time64"),
         (_extended(pa.bool8(), pa.array([1, 0], pa.int8())), "arrow.bool8"),
         (_extended(pa.opaque(pa.int64(), "x", "y"), pa.array([1])), "arrow.opaque"),
-        (pa.ListArray.from_arrays([0, 1], _extended(pa.opaque(pa.int64(), "x", "y"), pa.array([1]))), "arrow.opaque"),
+        (
+            pa.ListArray.from_arrays([0, 1], _extended(pa.opaque(pa.int64(), "x", "y"), pa.array([1]))),
+            "arrow.opaque",
+        ),
         (_infinite(pa.date32(), 2**31 - 1), "row 1.*infinity"),
         (_infinite(pa.date32(), -(2**31) + 1), "row 1.*-infinity"),
         (_infinite(pa.timestamp("us"), 2**63 - 1), "row 1.*infinity"),
@@ -334,7 +384,9 @@ def _extended(data_type: Any, values: Any) -> pa.Array:
         (pa.MapArray.from_arrays([0, 1, 2], ["a", "b"], _infinite(pa.date32(), 2**31 - 1)), "infinity"),
     ],
 )
-def test_values_that_delta_has_not_are_refused_by_the_columns_name(tmp_path: Path, values: Any, message: str) -> None:
+def test_values_that_delta_has_not_are_refused_by_the_columns_name(
+    tmp_path: Path, values: Any, message: str
+) -> None:
     data = pd.DataFrame({"x": values}) if isinstance(values, pd.Index) else pa.table({"x": values})
     with pytest.raises(SchemaMismatchError, match=f"(?s)column x.*{message}|x.*{message}"):
         deltaic.write(tmp_path / "t", data)
@@ -360,7 +412,9 @@ def test_values_of_duckdb_that_arrow_would_change(tmp_path: Path, text: str) -> 
     with pytest.raises(SchemaMismatchError, match="column x"):
         deltaic.write(tmp_path / "t", duckdb.connect().sql(f"select 1 as n, {text} as x"))
     with pytest.raises(SchemaMismatchError, match="column x"):
-        deltaic.sql("select * from d", tables={"d": duckdb.connect().sql(f"select 1 as n, {text} as x")}).to_arrow()
+        deltaic.sql(
+            "select * from d", tables={"d": duckdb.connect().sql(f"select 1 as n, {text} as x")}
+        ).to_arrow()
 
 
 @pytest.mark.parametrize(
@@ -375,17 +429,26 @@ def test_values_of_duckdb_that_arrow_would_change(tmp_path: Path, text: str) -> 
         (pa.array(["b", None]).dictionary_encode(), ["b", None]),
         (pa.array([2**64 - 1, None], pa.uint64()), [2**64 - 1, None]),
         (pa.array([86_400_000, None], pa.date64()), [dt.date(1970, 1, 2), None]),
-        (pa.array([5000, None], pa.timestamp("ns", "Asia/Tokyo")), [dt.datetime(1970, 1, 1, 0, 0, 0, 5, dt.timezone.utc), None]),
+        (
+            pa.array([5000, None], pa.timestamp("ns", "Asia/Tokyo")),
+            [dt.datetime(1970, 1, 1, 0, 0, 0, 5, dt.timezone.utc), None],
+        ),
         (_extended(pa.json_(), pa.array(["{}", None])), ["{}", None]),
         (_extended(pa.uuid(), pa.array([b"0" * 16, None], pa.binary(16))), [b"0" * 16, None]),
     ],
 )
 def test_values_that_stay_the_same(tmp_path: Path, values: pa.Array, expected: list[Any]) -> None:
-    assert deltaic.write(tmp_path / "t", pa.table({"x": values})).scan().to_arrow()["x"].to_pylist() == expected
+    assert (
+        deltaic.write(tmp_path / "t", pa.table({"x": values})).scan().to_arrow()["x"].to_pylist() == expected
+    )
 
 
 def test_a_write_may_cast(tmp_path: Path) -> None:
-    table = DeltaTable.create(tmp_path / "t", "f float, i int, ts timestamp_ntz, st struct<f: float>, d int default 7", properties=DEFAULTS)
+    table = DeltaTable.create(
+        tmp_path / "t",
+        "f float, i int, ts timestamp_ntz, st struct<f: float>, d int default 7",
+        properties=DEFAULTS,
+    )
     data = pa.table({"F": [0.1], "i": [1.6], "ts": pa.array([1999], pa.timestamp("ns")), "st": [{"f": 0.1}]})
     with pytest.raises(SchemaMismatchError):
         deltaic.write(table, data, mode="append")

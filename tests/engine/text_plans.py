@@ -39,7 +39,9 @@ def joined(left: Plan, right: Plan, condition: str, kind: JoinKind = "inner") ->
 
 def grouped(rows: Plan, keys: Columns, columns: Columns, alias: str = "a") -> Aggregate:
     """`columns`: `count(*)`, `min(x)`, `max(x)`."""
-    return Aggregate(rows, _resolved(rows, keys), tuple((name, _aggregated(rows, text)) for name, text in columns), alias)
+    return Aggregate(
+        rows, _resolved(rows, keys), tuple((name, _aggregated(rows, text)) for name, text in columns), alias
+    )
 
 
 def _resolved(rows: Plan, columns: Columns) -> tuple[tuple[str, Expression], ...]:

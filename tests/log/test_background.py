@@ -65,7 +65,9 @@ def test_a_version_has_no_checksum_if_another_process_has_committed_the_next_one
     assert (tmp_path / checksum_path(1)).exists() is not is_superseded
 
 
-def test_what_fails_is_told(later: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_what_fails_is_told(
+    later: None, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     def fail(snapshot: Snapshot, *, now: int) -> dict[str, object]:
         raise OSError("no room")
 
@@ -109,7 +111,8 @@ def test_the_process_ends_when_all_is_written(tmp_path: Path) -> None:
     script = f"""
 import pyarrow as pa, deltaic
 deltaic.configure(background_checkpoints=True)
-table = deltaic.write({str(tmp_path)!r}, pa.table({{"id": [0]}}), properties={{"delta.checkpointInterval": 1}})
+properties = {{"delta.checkpointInterval": 1}}
+table = deltaic.write({str(tmp_path)!r}, pa.table({{"id": [0]}}), properties=properties)
 deltaic.write(table, pa.table({{"id": [1]}}), mode="append")
 """
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)

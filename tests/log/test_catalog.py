@@ -43,7 +43,9 @@ class FileCoordinator:
         self.asked += 1
         versions = self._versions()
         names = {each: (self.folder / str(each)).read_text() for each in versions}
-        return RatifiedCommits(max(versions, default=0), {each: name for each, name in names.items() if each >= start and name})
+        return RatifiedCommits(
+            max(versions, default=0), {each: name for each, name in names.items() if each >= start and name}
+        )
 
     def ratify(self, version: int, name: str, /) -> bool | None:
         if version != max(self._versions(), default=0) + 1:
@@ -83,7 +85,9 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture
 def coordinator(place: Path) -> Iterator[FileCoordinator]:
     found = FileCoordinator(place.parent / "catalog")
-    with deltaic.configure(commit_coordinator=lambda location: found if location == place.as_posix() else None):
+    with deltaic.configure(
+        commit_coordinator=lambda location: found if location == place.as_posix() else None
+    ):
         yield found
 
 
@@ -101,12 +105,16 @@ def staged(place: Path) -> list[int]:
 
 def test_without_a_coordinator_the_table_is_refused(place: Path) -> None:
     with pytest.raises(
-        UnsupportedFeatureError, match=r"managed by a catalog.*found catalogManaged; expected .*configure\(commit_coordinator=\)"
+        UnsupportedFeatureError,
+        match=r"managed by a catalog.*found catalogManaged; expected .*configure\(commit_coordinator=\)",
     ):
         DeltaTable(place)
     with pytest.raises(UnsupportedFeatureError, match="catalogManaged"):
         deltaic.write(place, pa.table({"id": [1]}), mode="append")
-    with deltaic.configure(commit_coordinator=lambda _: None), pytest.raises(UnsupportedFeatureError, match="catalogManaged"):
+    with (
+        deltaic.configure(commit_coordinator=lambda _: None),
+        pytest.raises(UnsupportedFeatureError, match="catalogManaged"),
+    ):
         DeltaTable(place)
     with (
         deltaic.configure(commit_coordinator=lambda _: object()),
@@ -121,7 +129,9 @@ def test_commits_are_staged_ratified_and_published(place: Path, coordinator: Fil
     deltaic.write(table, pa.table({"id": [3, 4]}), mode="append")
     table.delete("id = 1")
     table.update({"id": "id + 100"}, "id = 2")
-    table.merge(pa.table({"id": [3, 9]}), "t.id = s.id").when_matched_delete().when_not_matched_insert_all().execute()
+    table.merge(
+        pa.table({"id": [3, 9]}), "t.id = s.id"
+    ).when_matched_delete().when_not_matched_insert_all().execute()
     assert (table.version, ids(table)) == (4, [0, 4, 9, 102])
     assert published(place) == [0, 1, 2, 3, 4]
     assert staged(place) == [1, 2, 3, 4]
@@ -139,7 +149,9 @@ def test_commits_are_staged_ratified_and_published(place: Path, coordinator: Fil
     assert DeltaTable(place).metadata.configuration["owner"] == "me"
 
 
-def test_what_is_not_published_is_read(place: Path, coordinator: FileCoordinator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_published_is_read(
+    place: Path, coordinator: FileCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     reader = DeltaTable(place)
     tail = reader.tail(start=0, poll=0.01)
     with monkeypatch.context() as context:
@@ -157,7 +169,10 @@ def test_what_is_not_published_is_read(place: Path, coordinator: FileCoordinator
     assert [each["version"] for each in history] == [2, 1, 0]
     assert ids(fresh.at(timestamp=history[1]["timestamp"])) == [0, 1, 2, 3]
     changes = fresh.changes(1, 2).to_arrow()
-    assert sorted(zip(changes["id"].to_pylist(), changes["_commit_version"].to_pylist(), strict=True)) == [(3, 1), (4, 2)]
+    assert sorted(zip(changes["id"].to_pylist(), changes["_commit_version"].to_pylist(), strict=True)) == [
+        (3, 1),
+        (4, 2),
+    ]
     rows: list[int] = []
     for batch in tail:
         rows += batch.rows.to_arrow()["id"].to_pylist()
@@ -171,7 +186,9 @@ def test_what_is_not_published_is_read(place: Path, coordinator: FileCoordinator
     assert (published(place), coordinator.commits(0)) == ([0, 1, 2, 3], RatifiedCommits(3))
 
 
-def test_what_the_catalog_says_goes_before_the_log(place: Path, coordinator: FileCoordinator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_the_catalog_says_goes_before_the_log(
+    place: Path, coordinator: FileCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as context:
         context.setattr(catalog, "publish", lambda store, version: False)
         deltaic.write(place, pa.table({"id": [3]}), mode="append")
@@ -206,7 +223,10 @@ def test_many_writers(place: Path, coordinator: FileCoordinator) -> None:
         for at in range(5):
             deltaic.write(table, pa.table({"id": [first + at]}), mode="append")
 
-    threads = [threading.Thread(target=contextvars.copy_context().run, args=(work, 100 * each)) for each in range(1, 5)]
+    threads = [
+        threading.Thread(target=contextvars.copy_context().run, args=(work, 100 * each))
+        for each in range(1, 5)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -234,7 +254,9 @@ class Answers:
 
 def behaving(place: Path, inner: FileCoordinator, behave: Any) -> Any:
     found = Answers(inner, behave)
-    return deltaic.configure(commit_coordinator=lambda location: found if location == place.as_posix() else None)
+    return deltaic.configure(
+        commit_coordinator=lambda location: found if location == place.as_posix() else None
+    )
 
 
 def test_an_answer_that_is_lost(place: Path, coordinator: FileCoordinator) -> None:
@@ -248,7 +270,10 @@ def test_an_answer_that_is_lost(place: Path, coordinator: FileCoordinator) -> No
 
 
 def test_nobody_knows_whether_it_was_ratified(place: Path, coordinator: FileCoordinator) -> None:
-    with behaving(place, coordinator, lambda inner, version, name: None), pytest.raises(CommitUnknownError, match="txnId"):
+    with (
+        behaving(place, coordinator, lambda inner, version, name: None),
+        pytest.raises(CommitUnknownError, match="txnId"),
+    ):
         deltaic.write(place, pa.table({"id": [3]}), mode="append")
     assert DeltaTable(place).version == 0
 
@@ -272,13 +297,18 @@ def test_a_catalog_that_refuses(place: Path, coordinator: FileCoordinator) -> No
         (1, {1: f"{1:020}.a/b.json"}),
     ],
 )
-def test_names_that_are_none_of_staged_commits(place: Path, coordinator: FileCoordinator, latest: int, names: dict[int, str]) -> None:
+def test_names_that_are_none_of_staged_commits(
+    place: Path, coordinator: FileCoordinator, latest: int, names: dict[int, str]
+) -> None:
     class Wrong(FileCoordinator):
         def commits(self, start: int, /) -> RatifiedCommits:
             return RatifiedCommits(latest, names)
 
     wrong = Wrong(place.parent / "wrong")
-    with deltaic.configure(commit_coordinator=lambda _: wrong), pytest.raises(ProtocolError, match="an invalid name of a staged commit"):
+    with (
+        deltaic.configure(commit_coordinator=lambda _: wrong),
+        pytest.raises(ProtocolError, match="an invalid name of a staged commit"),
+    ):
         DeltaTable(place)
 
 
@@ -288,7 +318,10 @@ class InlineCoordinator(FileCoordinator):
     def commits(self, start: int, /) -> RatifiedCommits:
         found = super().commits(start)
         return RatifiedCommits(
-            found.latest, inline={each: (self.folder / f"{name}.content").read_bytes() for each, name in found.staged.items()}
+            found.latest,
+            inline={
+                each: (self.folder / f"{name}.content").read_bytes() for each, name in found.staged.items()
+            },
         )
 
     def ratify(self, version: int, name: str, /) -> bool | None:
@@ -316,8 +349,12 @@ def test_inline_commits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(("version", "content"), [(5, b"{}"), (1, b"[]"), (1, b""), (1, b"{"), (1, b"\xff")])
-def test_contents_that_are_no_inline_commit(place: Path, coordinator: FileCoordinator, version: int, content: bytes) -> None:
-    coordinator.commits = lambda start, /: RatifiedCommits(1, inline={version: content})  # type: ignore[method-assign]
+def test_contents_that_are_no_inline_commit(
+    place: Path, coordinator: FileCoordinator, version: int, content: bytes
+) -> None:
+    coordinator.commits = lambda start, /: RatifiedCommits(  # type: ignore[method-assign]
+        1, inline={version: content}
+    )
     with pytest.raises(ProtocolError, match="the catalog returned an invalid inline commit"):
         DeltaTable(place)
     assert staged(place) == []
@@ -338,7 +375,9 @@ def test_what_a_catalogs_table_refuses(place: Path, coordinator: FileCoordinator
     with pytest.raises(DeltaError, match="catalogManaged"):
         table.alter.drop_feature("catalogManaged")
     with pytest.raises(UnsupportedFeatureError, match="catalogManaged"):
-        DeltaTable.create(tmp_path / "new", "id int", properties={"delta.feature.catalogManaged": "supported"})
+        DeltaTable.create(
+            tmp_path / "new", "id int", properties={"delta.feature.catalogManaged": "supported"}
+        )
     table.checkpoint()
     assert (DeltaTable(place).version, ids(DeltaTable(place))) == (2, [0, 1, 2, 10, 20])
     copy = table.clone(tmp_path / "copy")
@@ -346,7 +385,9 @@ def test_what_a_catalogs_table_refuses(place: Path, coordinator: FileCoordinator
     assert ids(DeltaTable(tmp_path / "copy")) == [0, 1, 2, 10, 20]
 
 
-def test_checkpoints_are_of_published_versions(place: Path, coordinator: FileCoordinator, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checkpoints_are_of_published_versions(
+    place: Path, coordinator: FileCoordinator, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with monkeypatch.context() as context:
         context.setattr(catalog, "publish", lambda store, version: False)
         table = deltaic.write(place, pa.table({"id": [3]}), mode="append")
@@ -361,13 +402,24 @@ def test_checkpoints_are_of_published_versions(place: Path, coordinator: FileCoo
 
 
 def test_a_table_does_not_leave_its_catalog(tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "t", pa.table({"id": [1]}), properties={"delta.enableInCommitTimestamps": True})
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"id": [1]}), properties={"delta.enableInCommitTimestamps": True}
+    )
     protocol = json.loads((tmp_path / "t" / "_delta_log" / f"{0:020}.json").read_text().splitlines()[1])
     for names in ("readerFeatures", "writerFeatures"):
         protocol["protocol"][names].append("catalogManaged")
     time = int(table.history()[0]["timestamp"].timestamp() * 1000) + 1
-    information = {"commitInfo": {"timestamp": time, "inCommitTimestamp": time, "operation": "UPGRADE PROTOCOL", "txnId": "x"}}
-    (tmp_path / "t" / "_delta_log" / f"{1:020}.json").write_text(f"{json.dumps(information)}\n{json.dumps(protocol)}\n")
+    information = {
+        "commitInfo": {
+            "timestamp": time,
+            "inCommitTimestamp": time,
+            "operation": "UPGRADE PROTOCOL",
+            "txnId": "x",
+        }
+    }
+    (tmp_path / "t" / "_delta_log" / f"{1:020}.json").write_text(
+        f"{json.dumps(information)}\n{json.dumps(protocol)}\n"
+    )
     found = FileCoordinator(tmp_path / "catalog")
     (tmp_path / "catalog" / "1").write_text("")
     with deltaic.configure(commit_coordinator=lambda _: found):
@@ -391,10 +443,14 @@ def test_a_transaction_over_this_table_alone_is_ratified(place: Path, coordinato
     assert table.transaction_state(t.id) == 2
 
 
-def test_a_transaction_over_other_tables_too_is_refused(place: Path, coordinator: FileCoordinator, tmp_path: Path) -> None:
+def test_a_transaction_over_other_tables_too_is_refused(
+    place: Path, coordinator: FileCoordinator, tmp_path: Path
+) -> None:
     table, other = DeltaTable(place), deltaic.write(tmp_path / "other", {"id": [1]})
     for first, second in ((table, other), (other, table)):
-        refused = pytest.raises(UnsupportedFeatureError, match="takes no part in a transaction over several tables")
+        refused = pytest.raises(
+            UnsupportedFeatureError, match="takes no part in a transaction over several tables"
+        )
         with refused, deltaic.transaction(first, second) as t:
             t.write(first, {"id": [7]})
             t.write(second, {"id": [7]})

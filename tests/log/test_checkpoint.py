@@ -61,8 +61,14 @@ def test_checkpoint_equals_replay() -> None:
         snapshot.store.delete([commit_path(version)])
     again = Snapshot.load(snapshot.store)
     # In a checkpoint no action changes data any more (PROTOCOL.md: Checkpoints).
-    assert again.files().adds.drop_columns("dataChange").equals(snapshot.files().adds.drop_columns("dataChange"))
-    assert again.core.tombstones().drop_columns("dataChange").equals(snapshot.core.tombstones().drop_columns("dataChange"))
+    assert (
+        again.files().adds.drop_columns("dataChange").equals(snapshot.files().adds.drop_columns("dataChange"))
+    )
+    assert (
+        again.core.tombstones()
+        .drop_columns("dataChange")
+        .equals(snapshot.core.tombstones().drop_columns("dataChange"))
+    )
     assert again.core.transactions == snapshot.core.transactions
     assert (again.metadata, again.protocol) == (snapshot.metadata, snapshot.protocol)
     assert paths(append(again, "more.parquet")) == sorted([*paths(snapshot), "more.parquet"])
@@ -90,11 +96,16 @@ def _equal(actions: object, name: str) -> object:
 
 @pytest.mark.parametrize(("as_json", "as_struct"), [("true", "true"), ("true", "false"), ("false", "true")])
 def test_statistics_as_the_properties_say(as_json: str, as_struct: str) -> None:
-    properties = {"delta.checkpoint.writeStatsAsJson": as_json, "delta.checkpoint.writeStatsAsStruct": as_struct}
+    properties = {
+        "delta.checkpoint.writeStatsAsJson": as_json,
+        "delta.checkpoint.writeStatsAsStruct": as_struct,
+    }
     snapshot = table(2, **properties)
     checkpoint.write(snapshot, now=0)
     schema = pq.read_schema(_file(snapshot, checkpoint_path(2)))
-    names = {schema.field("add").type.field(index).name for index in range(schema.field("add").type.num_fields)}
+    names = {
+        schema.field("add").type.field(index).name for index in range(schema.field("add").type.num_fields)
+    }
     assert ("stats" in names, "stats_parsed" in names) == (as_json == "true", as_struct == "true")
     snapshot.store.delete([commit_path(version) for version in range(3)])
     assert Snapshot.load(snapshot.store).core.num_records == 20
@@ -138,7 +149,9 @@ def test_a_checkpoint_that_arrives_short_is_an_error() -> None:
             return getattr(self._core, name)
 
         def write_checkpoint(self, *args: object, **options: object) -> dict[str, int]:
-            written: dict[str, int] = self._core.write_checkpoint(*args, **options)  # type: ignore[attr-defined]
+            written: dict[str, int] = self._core.write_checkpoint(  # type: ignore[attr-defined]
+                *args, **options
+            )
             return {**written, "size_in_bytes": written["size_in_bytes"] + 1}
 
     snapshot = table(1)
@@ -161,16 +174,21 @@ def rich_table(folder: Path, interval: int) -> deltaic.DeltaTable:
     """Partitions with null, nested columns, vectors, removed files, a txn: twelve commits."""
     properties = {"delta.checkpointInterval": interval}
     table = deltaic.DeltaTable.create(
-        folder, "id bigint, month string, s struct<a: int, b: array<string>>, at timestamp, d decimal(20,3)", partition_by="month",
-        properties=properties,
+        folder, "id bigint, month string, s struct<a: int, b: array<string>>, at timestamp, d decimal(20,3)",
+        partition_by="month", properties=properties,
     )  # fmt: skip
     for number in range(8):
         data = pa.table(
             {
                 "id": pa.array([number * 2, number * 2 + 1], pa.int64()),
                 "month": [None if number % 3 == 0 else f"m {number % 3}/é"] * 2,
-                "s": pa.array([{"a": number, "b": ["x", None]}, None], pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))])),
-                "at": pa.array([datetime(2026, 1, 1 + number, tzinfo=timezone.utc), None], pa.timestamp("us", tz="UTC")),
+                "s": pa.array(
+                    [{"a": number, "b": ["x", None]}, None],
+                    pa.struct([("a", pa.int32()), ("b", pa.list_(pa.string()))]),
+                ),
+                "at": pa.array(
+                    [datetime(2026, 1, 1 + number, tzinfo=timezone.utc), None], pa.timestamp("us", tz="UTC")
+                ),
                 "d": pa.array([Decimal("1.500"), Decimal("-99999999999999999.001")], pa.decimal128(20, 3)),
             }
         )
@@ -197,7 +215,9 @@ def test_deltalake_reads_what_a_commit_left(tmp_path: Path, interval: int) -> No
     drop_commits(tmp_path, last)
     theirs = deltalake.DeltaTable(str(tmp_path))
     assert theirs.version() == table.version
-    found = pa.table(deltalake.QueryBuilder().register("t", theirs).execute("SELECT * FROM t").read_all()).to_pylist()
+    found = pa.table(
+        deltalake.QueryBuilder().register("t", theirs).execute("SELECT * FROM t").read_all()
+    ).to_pylist()
     assert sorted(found, key=lambda row: row["id"]) == expected
     again = deltaic.DeltaTable(tmp_path)
     assert sorted(again.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == expected
@@ -215,14 +235,21 @@ def test_we_read_deltalakes_checkpoints(tmp_path: Path) -> None:
     assert sorted(again.scan().to_arrow().to_pylist(), key=lambda row: row["id"]) == expected
     again.delete("id = 0")
     again.checkpoint()
-    assert sorted(deltaic.DeltaTable(tmp_path).scan().to_arrow()["id"].to_pylist()) == [row["id"] for row in expected if row["id"] != 0]
+    assert sorted(deltaic.DeltaTable(tmp_path).scan().to_arrow()["id"].to_pylist()) == [
+        row["id"] for row in expected if row["id"] != 0
+    ]
 
 
-def test_a_malformed_property_of_another_writer_does_not_fail_a_commit(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_malformed_property_of_another_writer_does_not_fail_a_commit(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     table = deltaic.write(tmp_path, pa.table({"id": [1]}))
     path = tmp_path / "_delta_log/00000000000000000000.json"
     path.write_text(
-        path.read_text().replace('"delta.enableDeletionVectors":', '"delta.checkpointInterval":"often","delta.enableDeletionVectors":')
+        path.read_text().replace(
+            '"delta.enableDeletionVectors":',
+            '"delta.checkpointInterval":"often","delta.enableDeletionVectors":',
+        )
     )
     path.with_suffix(".crc").unlink()
     written = deltaic.write(table.location, pa.table({"id": [2]}), mode="append")

@@ -20,10 +20,15 @@ OTHERS = ["txn", "domainMetadata"]
 def make(path: Path, parts: list[list[str]]) -> deltaic.DeltaTable:
     """A table whose checkpoint of version 3 has a part with just these columns each, and whose commits up to
     there are gone."""
-    table = deltaic.write(path, pa.table({"a": [0]}), properties={"delta.appendOnly": "true", "delta.checkpointInterval": 1000})
+    table = deltaic.write(
+        path, pa.table({"a": [0]}), properties={"delta.appendOnly": "true", "delta.checkpointInterval": 1000}
+    )
     for version in range(1, 4):
         deltaic.write(
-            table, pa.table({"a": [version]}), mode="append", commit=deltaic.CommitOptions(transactions={f"app {version}": version})
+            table,
+            pa.table({"a": [version]}),
+            mode="append",
+            commit=deltaic.CommitOptions(transactions={f"app {version}": version}),
         )
     table.checkpoint()
     log = path / "_delta_log"
@@ -33,7 +38,9 @@ def make(path: Path, parts: list[list[str]]) -> deltaic.DeltaTable:
     for number, names in enumerate(parts, start=1):
         rows = whole.select(names)
         kept = [any(rows[name][row].as_py() is not None for name in names) for row in range(rows.num_rows)]
-        pq.write_table(rows.filter(pa.array(kept)), log / f"{3:020}.checkpoint.{number:010}.{len(parts):010}.parquet")
+        pq.write_table(
+            rows.filter(pa.array(kept)), log / f"{3:020}.checkpoint.{number:010}.{len(parts):010}.parquet"
+        )
     (log / "_last_checkpoint").unlink()
     for version in range(4):
         (log / f"{version:020}.json").unlink()
@@ -50,7 +57,9 @@ def make(path: Path, parts: list[list[str]]) -> deltaic.DeltaTable:
     ],
     ids=lambda parts: " | ".join("+".join(part) for part in parts),
 )
-def test_parts_with_the_columns_of_their_actions(tmp_path: Path, parts: list[list[str]], caplog: pytest.LogCaptureFixture) -> None:
+def test_parts_with_the_columns_of_their_actions(
+    tmp_path: Path, parts: list[list[str]], caplog: pytest.LogCaptureFixture
+) -> None:
     make(tmp_path / "t", parts)
     table = deltaic.DeltaTable(tmp_path / "t")
     assert sorted(table.scan().to_arrow()["a"].to_pylist()) == [0, 1, 2, 3, 4]
@@ -70,7 +79,9 @@ def make_with_a_stranger(path: Path) -> None:
     deltaic.DeltaTable(path).scan().to_arrow()
 
 
-def test_a_checkpoint_that_is_passed_over_is_a_warning(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_checkpoint_that_is_passed_over_is_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     table = deltaic.write(tmp_path / "t", pa.table({"a": [0]}), properties={"delta.checkpointInterval": 1000})
     deltaic.write(table, pa.table({"a": [1]}), mode="append")
     table.checkpoint()

@@ -73,21 +73,38 @@ def test_the_protocol_of_a_table_with_this_policy() -> None:
 
 
 def test_its_parts() -> None:
-    snapshot = delete(append(table(3), "x.parquet", options=CommitOptions(transactions={"app": 7})), "1.parquet")
+    snapshot = delete(
+        append(table(3), "x.parquet", options=CommitOptions(transactions={"app": 7})), "1.parquet"
+    )
     written = checkpoint.write(snapshot, now=0)
     lines = top(snapshot)
-    assert [next(iter(line)) for line in lines] == ["checkpointMetadata", "sidecar", "sidecar", "protocol", "metaData", "txn"]
+    assert [next(iter(line)) for line in lines] == [
+        "checkpointMetadata",
+        "sidecar",
+        "sidecar",
+        "protocol",
+        "metaData",
+        "txn",
+    ]
     assert lines[0]["checkpointMetadata"]["version"] == snapshot.version
     assert {line["sidecar"]["path"] for line in lines[1:3]} == in_folder(snapshot.store)
-    rows = [pq.read_table(io.BytesIO(snapshot.store.get(f"{SIDECARS}/{name}"))) for name in sidecars(snapshot)]
+    rows = [
+        pq.read_table(io.BytesIO(snapshot.store.get(f"{SIDECARS}/{name}"))) for name in sidecars(snapshot)
+    ]
     for each, line in zip(rows, lines[1:3], strict=True):
         assert each.column_names == ["add", "remove"]
-        assert line["sidecar"]["sizeInBytes"] == snapshot.store.head(f"{SIDECARS}/{line['sidecar']['path']}")[0]
-    assert sorted(path for each in rows for path in each["add"].drop_null().combine_chunks().field("path").to_pylist()) == paths(snapshot)
+        assert (
+            line["sidecar"]["sizeInBytes"] == snapshot.store.head(f"{SIDECARS}/{line['sidecar']['path']}")[0]
+        )
+    assert sorted(
+        path for each in rows for path in each["add"].drop_null().combine_chunks().field("path").to_pylist()
+    ) == paths(snapshot)
     # As delta-spark counts: every line and every row.
     assert written["size"] == 6 + 4
     again = without_commits(snapshot)
-    assert again.files().adds.drop_columns("dataChange").equals(snapshot.files().adds.drop_columns("dataChange"))
+    assert (
+        again.files().adds.drop_columns("dataChange").equals(snapshot.files().adds.drop_columns("dataChange"))
+    )
     assert again.core.tombstones()["path"].to_pylist() == ["1.parquet"]
     assert again.core.transactions == snapshot.core.transactions
     assert (again.metadata, again.protocol) == (snapshot.metadata, snapshot.protocol)
@@ -104,7 +121,9 @@ def test_the_hint_carries_it() -> None:
     assert described["sidecarFiles"] == [line["sidecar"] for line in lines if "sidecar" in line]
     assert described["nonFileActions"] == [line for line in lines if "sidecar" not in line]
     assert f"_delta_log/{described['path']}" == list_log(snapshot.store).checkpoints[0].parts[0]
-    assert found["sizeInBytes"] == described["sizeInBytes"] + sum(each["sizeInBytes"] for each in described["sidecarFiles"])
+    assert found["sizeInBytes"] == described["sizeInBytes"] + sum(
+        each["sizeInBytes"] for each in described["sidecarFiles"]
+    )
     assert "checkpointSchema" not in found
 
 
@@ -159,14 +178,22 @@ def test_what_changed_is_written_anew(reloaded: bool, change: str) -> None:
             "cardinality": 6,
         }
         field = row.schema.field("deletionVector")
-        transaction.add(row.set_column(row.schema.get_field_index("deletionVector"), field, pa.array([vector], field.type)))
+        transaction.add(
+            row.set_column(
+                row.schema.get_field_index("deletionVector"), field, pa.array([vector], field.type)
+            )
+        )
     snapshot = transaction.commit()
     written = checkpoint.write(snapshot, now=0)
     assert written["kept_sidecars"] == 1
     assert sidecars(snapshot)[0] == third
     again = without_commits(snapshot)
-    assert again.files().adds.drop_columns("dataChange").equals(snapshot.files().adds.drop_columns("dataChange"))
-    assert sorted(again.core.tombstones()["path"].to_pylist()) == sorted(snapshot.core.tombstones()["path"].to_pylist())
+    assert (
+        again.files().adds.drop_columns("dataChange").equals(snapshot.files().adds.drop_columns("dataChange"))
+    )
+    assert sorted(again.core.tombstones()["path"].to_pylist()) == sorted(
+        snapshot.core.tombstones()["path"].to_pylist()
+    )
 
 
 def test_expired_tombstones_go_with_their_sidecar() -> None:
@@ -178,7 +205,8 @@ def test_expired_tombstones_go_with_their_sidecar() -> None:
     assert checkpoint.write(snapshot, now=week)["kept_sidecars"] == 2
     assert set(before) < set(sidecars(snapshot))
     snapshot = append(snapshot, "y.parquet")
-    assert checkpoint.write(snapshot, now=week + 1_500)["kept_sidecars"] == 2  # not the one with the tombstones
+    # Not the one with the tombstones.
+    assert checkpoint.write(snapshot, now=week + 1_500)["kept_sidecars"] == 2
     assert Snapshot(snapshot.store, core_of(snapshot)).core.tombstones()["path"].to_pylist() == ["1.parquet"]
 
 
@@ -234,7 +262,9 @@ def test_other_statistics_need_other_sidecars() -> None:
     assert checkpoint.write(snapshot, now=0)["kept_sidecars"] == 0
     [name] = sidecars(snapshot)
     fields = pq.read_schema(io.BytesIO(snapshot.store.get(f"{SIDECARS}/{name}"))).field("add").type
-    assert {fields.field(index).name for index in range(fields.num_fields)} & {"stats", "stats_parsed"} == {"stats_parsed"}
+    assert {fields.field(index).name for index in range(fields.num_fields)} & {"stats", "stats_parsed"} == {
+        "stats_parsed"
+    }
     assert without_commits(snapshot).core.num_records == 50
 
 
@@ -245,9 +275,19 @@ def test_by_the_old_name_in_parquet() -> None:
     written = checkpoint.write(snapshot, now=0, path=checkpoint_path(1))
     assert (written["kept_sidecars"], in_folder(snapshot.store)) == (1, before)
     found = pq.read_table(io.BytesIO(snapshot.store.get(checkpoint_path(1))))
-    assert set(found.column_names) == {"txn", "add", "remove", "metaData", "protocol", "domainMetadata", "checkpointMetadata", "sidecar"}
+    assert set(found.column_names) == {
+        "txn",
+        "add",
+        "remove",
+        "metaData",
+        "protocol",
+        "domainMetadata",
+        "checkpointMetadata",
+        "sidecar",
+    }
     assert (
-        found["checkpointMetadata"].drop_null().to_pylist() == [{"version": 1, "tags": []}] or found["checkpointMetadata"].null_count == 3
+        found["checkpointMetadata"].drop_null().to_pylist() == [{"version": 1, "tags": []}]
+        or found["checkpointMetadata"].null_count == 3
     )
     core = _core.Snapshot.load(snapshot.store, 1, [checkpoint_path(1)], [])
     assert paths(Snapshot(snapshot.store, core)) == paths(snapshot)
@@ -263,10 +303,23 @@ def test_sidecars_by_their_whole_path() -> None:
     body = store.get(named.parts[0])
     odd = "a b%.parquet"
     store.put(f"{SIDECARS}/{odd}", store.get(f"{SIDECARS}/{name}"))
-    for text in (f"_delta_log/_sidecars/{name}", f"{store.location}/_delta_log/_sidecars/{name}", "a%20b%25.parquet"):
+    for text in (
+        f"_delta_log/_sidecars/{name}",
+        f"{store.location}/_delta_log/_sidecars/{name}",
+        "a%20b%25.parquet",
+    ):
         store.put(named.parts[0], body.replace(f'"path":"{name}"'.encode(), f'"path":"{text}"'.encode()))
         assert len(paths(Snapshot(store, _core.Snapshot.load(store, 1, named.parts, [])))) == 3
-    for text in ("../x.parquet", "/etc/x.parquet", "_sidecars/x", "s3://other/x", "", "..", "%2e%2e/x", f"_delta_log/{name}"):
+    for text in (
+        "../x.parquet",
+        "/etc/x.parquet",
+        "_sidecars/x",
+        "s3://other/x",
+        "",
+        "..",
+        "%2e%2e/x",
+        f"_delta_log/{name}",
+    ):
         store.put(named.parts[0], body.replace(f'"path":"{name}"'.encode(), f'"path":"{text}"'.encode()))
         with pytest.raises(DeltaError, match="_sidecars"):
             _core.Snapshot.load(store, 1, named.parts, [])
@@ -300,7 +353,16 @@ def test_a_fault_at_every_call_leaves_no_half_checkpoint(fault: Fault) -> None:
         assert paths(Snapshot.load(snapshot.store)) == paths(snapshot)
         for each in list_log(snapshot.store).checkpoints:
             assert set(_core.checkpoint_sidecars(snapshot.store, each.parts)) <= in_folder(snapshot.store)
-            assert len(paths(Snapshot(snapshot.store, _core.Snapshot.load(snapshot.store, each.version, each.parts, [])))) > 0
+            assert (
+                len(
+                    paths(
+                        Snapshot(
+                            snapshot.store, _core.Snapshot.load(snapshot.store, each.version, each.parts, [])
+                        )
+                    )
+                )
+                > 0
+            )
 
 
 def test_the_log_is_cleaned_of_sidecars_that_nobody_names(tmp_path: Path) -> None:
@@ -348,7 +410,9 @@ def test_tables_whose_protocol_this_release_may_not_write() -> None:
     features = ["rowTracking", "unheardOf"]
     store.put(
         commit_path(0),
-        json.dumps({"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}}).encode()
+        json.dumps(
+            {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}}
+        ).encode()
         + b"\n"
         + json.dumps(
             {
@@ -369,9 +433,13 @@ def test_tables_whose_protocol_this_release_may_not_write() -> None:
 def test_deltalake_reads_it(tmp_path: Path) -> None:
     deltalake = pytest.importorskip("deltalake")
     properties = {"delta.checkpointPolicy": "v2", "delta.checkpointInterval": "4"}
-    table = deltaic.DeltaTable.create(tmp_path, "id bigint, month string", partition_by="month", properties=properties)
+    table = deltaic.DeltaTable.create(
+        tmp_path, "id bigint, month string", partition_by="month", properties=properties
+    )
     for number in range(9):
-        deltaic.write(table, pa.table({"id": [number, number + 100], "month": [f"m {number % 3}", None]}), mode="append")
+        deltaic.write(
+            table, pa.table({"id": [number, number + 100], "month": [f"m {number % 3}", None]}), mode="append"
+        )
     table.refresh()
     table.delete("id = 3")
     assert table.version == 10

@@ -52,7 +52,9 @@ def test_every_commit_has_one() -> None:
         assert (found["numMetadata"], found["numProtocol"]) == (1, 1)
         assert found["txnId"] == lines[0]["commitInfo"]["txnId"]
         assert found["domainMetadata"] == []
-        assert [(each["appId"], each["version"]) for each in found["setTransactions"]] == ([("app", 7)] if version >= 3 else [])
+        assert [(each["appId"], each["version"]) for each in found["setTransactions"]] == (
+            [("app", 7)] if version >= 3 else []
+        )
         assert "inCommitTimestampOpt" not in found
     first = commit_lines(snapshot.store, 0)
     assert found["protocol"] == next(each["protocol"] for each in first if "protocol" in each)
@@ -88,7 +90,15 @@ def test_one_that_is_there_is_not_replaced() -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b"", b"malformed", b"[]", b"{}", b"\xff", b"[" * 100_000, b'{"numFiles":1,"tableSizeBytes":1,"numMetadata":1,"numProtocol":1}'],
+    [
+        b"",
+        b"malformed",
+        b"[]",
+        b"{}",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"numFiles":1,"tableSizeBytes":1,"numMetadata":1,"numProtocol":1}',
+    ],
 )
 def test_a_malformed_one_counts_for_nothing(data: bytes) -> None:
     snapshot = table(2)
@@ -118,7 +128,13 @@ def test_one_with_a_malformed_field_counts_for_nothing(fields: dict[str, Any]) -
     assert paths(Snapshot.load(snapshot.store)) == ["1.parquet", "2.parquet"]
 
 
-METADATA = {"id": "x", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": [], "configuration": {}}
+METADATA = {
+    "id": "x",
+    "format": {"provider": "parquet"},
+    "schemaString": "{}",
+    "partitionColumns": [],
+    "configuration": {},
+}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +147,9 @@ METADATA = {"id": "x", "format": {"provider": "parquet"}, "schemaString": "{}", 
     ],
 )
 @pytest.mark.parametrize("with_checkpoint", [False, True])
-def test_a_state_that_differs_is_an_error_by_name(fields: dict[str, Any], message: str, with_checkpoint: bool) -> None:
+def test_a_state_that_differs_is_an_error_by_name(
+    fields: dict[str, Any], message: str, with_checkpoint: bool
+) -> None:
     snapshot = table(2)
     change(snapshot, 2, **fields)
     if with_checkpoint:
@@ -187,17 +205,23 @@ def test_the_definition_of_a_large_table_is_known_without_its_files(monkeypatch:
     assert again.schema.names == ["id", "month"]
     assert [path for path in calls(counted, "read") if path.endswith((".json", ".parquet"))] == []
     assert paths(again) == ["1.parquet"]
-    assert sorted(set(calls(counted, "read"))) == sorted(["_delta_log/_last_checkpoint", checksum_path(1), commit_path(0), commit_path(1)])
+    assert sorted(set(calls(counted, "read"))) == sorted(
+        ["_delta_log/_last_checkpoint", checksum_path(1), commit_path(0), commit_path(1)]
+    )
     assert again.version == 1
     assert again.core is again.core
 
 
-def test_without_a_checksum_the_definition_comes_from_the_checkpoint_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_checksum_the_definition_comes_from_the_checkpoint_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     counted = NumberedStore()
     store = Store.from_python(counted, "counted://table")
     for policy in ("classic", "v2"):
         store.delete(list(counted.objects))
-        snapshot = create(store, properties={"delta.checkpointInterval": "1000", "delta.checkpointPolicy": policy})
+        snapshot = create(
+            store, properties={"delta.checkpointInterval": "1000", "delta.checkpointPolicy": policy}
+        )
         snapshot = append(snapshot, *(f"{number}.parquet" for number in range(500)))
         checkpoint.write(snapshot, now=0)
         snapshot = append(snapshot, "x.parquet")
@@ -239,7 +263,9 @@ def test_the_files_of_a_large_table_are_held_against_its_checksum(monkeypatch: p
 
 
 @pytest.mark.parametrize("fault", ["before", "after", "lost"])
-def test_a_commit_stands_whatever_becomes_of_its_checksum(fault: Fault, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_commit_stands_whatever_becomes_of_its_checksum(
+    fault: Fault, caplog: pytest.LogCaptureFixture
+) -> None:
     store = NumberedStore()
     snapshot = append(create(Store.from_python(store, "counted://table")), "1.parquet")
     store.reset()
@@ -255,14 +281,23 @@ def test_a_commit_stands_whatever_becomes_of_its_checksum(fault: Fault, caplog: 
 
 
 def test_many_transactions_are_left_out() -> None:
-    snapshot = append(table(0), "1.parquet", options=CommitOptions(transactions={f"app {number}": number for number in range(101)}))
+    snapshot = append(
+        table(0),
+        "1.parquet",
+        options=CommitOptions(transactions={f"app {number}": number for number in range(101)}),
+    )
     assert "setTransactions" not in said(snapshot, 1)
     assert Snapshot.load(snapshot.store).core.transactions["app 100"][0] == 100
 
 
 @needs_golden
 @pytest.mark.parametrize(
-    "name", ["v2-json-sidecars-struct-stats-only", "v2-classic-parquet-struct-stats-only", "v2-checkpoints-json-without-sidecars"]
+    "name",
+    [
+        "v2-json-sidecars-struct-stats-only",
+        "v2-classic-parquet-struct-stats-only",
+        "v2-checkpoints-json-without-sidecars",
+    ],
 )
 def test_the_checksums_of_others_are_held_against_every_version(name: str) -> None:
     root = GOLDEN / name
@@ -278,7 +313,9 @@ def test_the_checksums_of_others_are_held_against_every_version(name: str) -> No
 
 
 def bins(histogram: Mapping[str, list[int]]) -> dict[int, tuple[int, int]]:
-    rows = zip(histogram["sortedBinBoundaries"], histogram["fileCounts"], histogram["totalBytes"], strict=True)
+    rows = zip(
+        histogram["sortedBinBoundaries"], histogram["fileCounts"], histogram["totalBytes"], strict=True
+    )
     return {bound: (files, size) for bound, files, size in rows if files}
 
 
@@ -286,18 +323,24 @@ def bins(histogram: Mapping[str, list[int]]) -> dict[int, tuple[int, int]]:
 def test_sizes_are_in_the_bins_of_delta_spark() -> None:
     theirs = json.loads((GOLDEN / "crc-full" / checksum_path(0)).read_bytes())
     ours = said(table(0), 0)
-    assert ours["fileSizeHistogram"]["sortedBinBoundaries"] == theirs["fileSizeHistogram"]["sortedBinBoundaries"]
+    assert (
+        ours["fileSizeHistogram"]["sortedBinBoundaries"] == theirs["fileSizeHistogram"]["sortedBinBoundaries"]
+    )
 
 
 @needs_golden
-@pytest.mark.parametrize("name", ["v2-json-sidecars-struct-stats-only", "v2-classic-parquet-struct-stats-only"])
+@pytest.mark.parametrize(
+    "name", ["v2-json-sidecars-struct-stats-only", "v2-classic-parquet-struct-stats-only"]
+)
 def test_what_is_said_of_a_version_is_what_delta_spark_said(name: str) -> None:
     root = GOLDEN / name
     for path in sorted((root / "_delta_log").glob("0*.crc")):
         theirs = json.loads(path.read_bytes())
         theirs["fileSizeHistogram"] = theirs.pop("histogramOpt")
         del theirs["allFiles"]
-        ours = checksum.document(Snapshot.load(Store(str(root)), version=int(path.stem)), {"txnId": theirs["txnId"]}, sizes=True)
+        ours = checksum.document(
+            Snapshot.load(Store(str(root)), version=int(path.stem)), {"txnId": theirs["txnId"]}, sizes=True
+        )
         for name in ("metadata", "protocol"):
             assert set(ours.pop(name)) <= set(theirs.pop(name))
         assert ours == theirs
@@ -307,7 +350,9 @@ def test_distributions_follow_commits_as_a_fresh_count_does(monkeypatch: pytest.
     chance = random.Random(3)
     monkeypatch.setattr(snapshots, "READ_AT_ONCE", 0)
     monkeypatch.setattr(snapshots, "OPENED_AT_ONCE", 0)
-    snapshot = create(memory_store(), properties={"delta.checkpointInterval": "1000", "delta.enableDeletionVectors": "true"})
+    snapshot = create(
+        memory_store(), properties={"delta.checkpointInterval": "1000", "delta.enableDeletionVectors": "true"}
+    )
     live: dict[str, tuple[int, int | None]] = {}
     for version in range(1, 25):
         transaction = Transaction(snapshot, "WRITE")
@@ -315,7 +360,10 @@ def test_distributions_follow_commits_as_a_fresh_count_does(monkeypatch: pytest.
         if gone:
             remove(transaction, snapshot, *gone)
         new = {
-            f"{version}-{number}.parquet": (chance.choice([0, 1, 8191, 8192, 10**7, 2**40]), chance.choice([None, 0, 7, 10**6]))
+            f"{version}-{number}.parquet": (
+                chance.choice([0, 1, 8191, 8192, 10**7, 2**40]),
+                chance.choice([None, 0, 7, 10**6]),
+            )
             for number in range(2)
         }
         transaction.add(sized(new))
@@ -335,7 +383,18 @@ def test_distributions_follow_commits_as_a_fresh_count_does(monkeypatch: pytest.
         deleted = [rows for _, rows in live.values() if rows is not None]
         histogram = found["deletedRecordCountsHistogramOpt"]["deletedRecordCounts"]
         assert (found["numDeletedRecordsOpt"], found["numDeletionVectorsOpt"]) == (sum(deleted), len(deleted))
-        assert histogram == [len(live) - sum(map(bool, deleted)), deleted.count(7), 0, 0, 0, 0, 0, deleted.count(10**6), 0, 0]
+        assert histogram == [
+            len(live) - sum(map(bool, deleted)),
+            deleted.count(7),
+            0,
+            0,
+            0,
+            0,
+            0,
+            deleted.count(10**6),
+            0,
+            0,
+        ]
         assert fresh.deleted_records == (sum(deleted), len(deleted), histogram)
         if version % 8 == 0:
             checkpoint.write(snapshot, now=0)
@@ -365,9 +424,18 @@ def test_sizes_in_the_bins_of_others() -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"fileSizeHistogram": {**HISTOGRAM, "fileCounts": [1, 1, 0]}}, "fileSizeHistogram of its checksum.*found .0: .0, 0|100: .2, 200"),
-        ({"fileSizeHistogram": {**HISTOGRAM, "totalBytes": [0, 201, 0]}}, "fileSizeHistogram of its checksum"),
-        ({"fileSizeHistogram": ..., "histogramOpt": {**HISTOGRAM, "fileCounts": [0, 0, 2]}}, "fileSizeHistogram of its checksum"),
+        (
+            {"fileSizeHistogram": {**HISTOGRAM, "fileCounts": [1, 1, 0]}},
+            "fileSizeHistogram of its checksum.*found .0: .0, 0|100: .2, 200",
+        ),
+        (
+            {"fileSizeHistogram": {**HISTOGRAM, "totalBytes": [0, 201, 0]}},
+            "fileSizeHistogram of its checksum",
+        ),
+        (
+            {"fileSizeHistogram": ..., "histogramOpt": {**HISTOGRAM, "fileCounts": [0, 0, 2]}},
+            "fileSizeHistogram of its checksum",
+        ),
         ({"numDeletedRecordsOpt": 1}, "numDeletedRecordsOpt of its checksum.*found 0; expected 1"),
         ({"numDeletionVectorsOpt": 1}, "numDeletionVectorsOpt of its checksum.*found 0; expected 1"),
         (
@@ -379,7 +447,10 @@ def test_sizes_in_the_bins_of_others() -> None:
 def test_a_distribution_that_differs_is_an_error_by_name(fields: dict[str, Any], message: str) -> None:
     snapshot = table(2)
     document = {**said(snapshot, 2), **fields}
-    snapshot.store.put(checksum_path(2), json.dumps({name: value for name, value in document.items() if value is not ...}).encode())
+    snapshot.store.put(
+        checksum_path(2),
+        json.dumps({name: value for name, value in document.items() if value is not ...}).encode(),
+    )
     with pytest.raises(ProtocolError, match=rf"{2:020}\.crc.*{message}"):
         paths(Snapshot.load(snapshot.store))
 

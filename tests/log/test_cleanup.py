@@ -38,7 +38,9 @@ def versions(snapshot: Snapshot) -> list[int]:
     return sorted(list_log(snapshot.store).commits)
 
 
-def test_what_is_older_than_the_last_checkpoint_below_the_first_unexpired_version_goes(tmp_path: Path) -> None:
+def test_what_is_older_than_the_last_checkpoint_below_the_first_unexpired_version_goes(
+    tmp_path: Path,
+) -> None:
     snapshot = aged(tmp_path, [100, 90, 80, 70, 10, 5], {2, 3, 5})
     snapshot.store.put("_delta_log/00000000000000000000.00000000000000000002.compacted.json", b"{}")
     snapshot.store.put("_delta_log/notes.txt", b"mine")
@@ -60,9 +62,16 @@ def test_nothing_goes_without_a_checkpoint_below_the_first_unexpired_version(tmp
 
 @pytest.mark.parametrize(
     ("retention", "left"),
-    [(None, {3, 5, 6, 7}), ("interval 9 days", {3, 6, 7}), ("interval 2 days", {3, 7}), ("interval 90 days", {3, 5, 6, 7})],
+    [
+        (None, {3, 5, 6, 7}),
+        ("interval 9 days", {3, 6, 7}),
+        ("interval 2 days", {3, 7}),
+        ("interval 90 days", {3, 5, 6, 7}),
+    ],
 )
-def test_checkpoints_that_no_version_needs_go_by_their_own_retention(tmp_path: Path, retention: str | None, left: set[int]) -> None:
+def test_checkpoints_that_no_version_needs_go_by_their_own_retention(
+    tmp_path: Path, retention: str | None, left: set[int]
+) -> None:
     ages = [100, 90, 80, 70, 40, 10, 9, 8]
     properties = {"delta.checkpointRetentionDuration": retention} if retention else {}
     snapshot = aged(tmp_path, ages, {2, 3, 5, 6, 7}, **properties)
@@ -75,7 +84,9 @@ def test_checkpoints_that_no_version_needs_go_by_their_own_retention(tmp_path: P
         assert len(paths(Snapshot.load(snapshot.store, version=version))) == version
 
 
-def test_a_log_that_has_hardly_grown_is_not_listed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_has_hardly_grown_is_not_listed_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     snapshot = aged(tmp_path, [5, 4, 3, 2], {2})
     cleaned: list[int] = []
     monkeypatch.setattr(cleanup, "_CLEANINGS", cleanup._Cleanings())
@@ -172,10 +183,17 @@ def test_the_table_may_forbid_cleaning(tmp_path: Path) -> None:
     assert snapshot.store.head(commit_path(0)) is not None
 
 
-@given(ages=st.lists(st.integers(0, 60), min_size=1, max_size=8), checkpoints=st.sets(st.integers(1, 7), max_size=4))
-def test_every_unexpired_version_stays_readable(ages: list[int], checkpoints: set[int], tmp_path_factory: pytest.TempPathFactory) -> None:
+@given(
+    ages=st.lists(st.integers(0, 60), min_size=1, max_size=8),
+    checkpoints=st.sets(st.integers(1, 7), max_size=4),
+)
+def test_every_unexpired_version_stays_readable(
+    ages: list[int], checkpoints: set[int], tmp_path_factory: pytest.TempPathFactory
+) -> None:
     ages = sorted(ages, reverse=True)
-    snapshot = aged(tmp_path_factory.mktemp("table"), ages, {version for version in checkpoints if version < len(ages)})
+    snapshot = aged(
+        tmp_path_factory.mktemp("table"), ages, {version for version in checkpoints if version < len(ages)}
+    )
     cleanup.clean(snapshot, now=NOW * 1000)
     for version, age in enumerate(ages):
         if age <= 30 or version == len(ages) - 1:

@@ -34,7 +34,9 @@ def table(versions: int, store: Store | None = None) -> Snapshot:
 def test_the_protocols_example() -> None:
     """PROTOCOL.md: commits 4 to 6 of its example."""
     store = memory_store()
-    definition = [line for line in lines(create(memory_store()).store, commit_path(0)) if "commitInfo" not in line]
+    definition = [
+        line for line in lines(create(memory_store()).store, commit_path(0)) if "commitInfo" not in line
+    ]
 
     def file(path: str) -> dict[str, Any]:
         return {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": True}
@@ -182,7 +184,11 @@ def test_a_commit_that_is_gone() -> None:
 def test_every_so_many_commits_where_the_user_asks_for_it() -> None:
     with deltaic.configure(log_compaction_interval=3):
         snapshot = table(7)
-    there = {path for path in snapshot.store.list_from("_delta_log").column("path").to_pylist() if "compacted" in path}
+    there = {
+        path
+        for path in snapshot.store.list_from("_delta_log").column("path").to_pylist()
+        if "compacted" in path
+    }
     assert there == {compacted_path(0, 2), compacted_path(3, 5)}
     snapshot = append(snapshot, "8.parquet")
     assert snapshot.store.head(compacted_path(6, 8)) is None

@@ -14,7 +14,10 @@ from golden import GOLDEN, needs_golden
 from log_actions import memory_store
 
 # PROTOCOL.md's own sample.
-SAMPLE = '{"k0":"\'v 0\'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2, "k3": ["v3", [1, 2], {"k4": "v4", "k5": ["v5", "v6", "v7"]}]}}'
+SAMPLE = (
+    '{"k0":"\'v 0\'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2, "k3": ["v3", [1, 2], {"k4": "v4",'
+    ' "k5": ["v5", "v6", "v7"]}]}}'
+)
 CANONICAL = (
     '"k0"="%27v%200%27","k1"+"k2"=2,"k1"+"k3"+0="v3","k1"+"k3"+1+0=1,"k1"+"k3"+1+1=2,"k1"+"k3"+2+"k4"="v4",'
     '"k1"+"k3"+2+"k5"+0="v5","k1"+"k3"+2+"k5"+1="v6","k1"+"k3"+2+"k5"+2="v7"'
@@ -27,7 +30,10 @@ def test_the_protocols_sample() -> None:
 
 
 def test_literals_and_order() -> None:
-    assert canonical_json('{"b": null, "a": true, "ä": 1.5, "a+": false}') == '"%C3%A4"=1.5,"a"=true,"a%2B"=false,"b"=null'
+    assert (
+        canonical_json('{"b": null, "a": true, "ä": 1.5, "a+": false}')
+        == '"%C3%A4"=1.5,"a"=true,"a%2B"=false,"b"=null'
+    )
     every = "".join(map(chr, range(1, 300))) + "\U0001f600"
     assert canonical_json(json.dumps({"a": every})) == f'"a"="{quote(every, safe="")}"'
 
@@ -42,7 +48,9 @@ def test_the_checksums_of_others() -> None:
 
 def test_what_is_written_is_read() -> None:
     store = memory_store()
-    store.put(LAST_CHECKPOINT, hint.to_json({"version": 7, "size": 3, "sizeInBytes": 99, "checkpointSchema": None}))
+    store.put(
+        LAST_CHECKPOINT, hint.to_json({"version": 7, "size": 3, "sizeInBytes": 99, "checkpointSchema": None})
+    )
     assert hint.read(store) == Hint(7, 99, (f"{7:020}.checkpoint.parquet",))
     assert set(json.loads(store.get(LAST_CHECKPOINT))) == {"version", "size", "sizeInBytes", "checksum"}
 

@@ -71,7 +71,10 @@ def check_summaries(iceberg_table: StaticTable) -> None:
                 ("total-records", "added-records", "deleted-records"),
                 ("total-files-size", "added-files-size", "removed-files-size"),
             ]:
-                assert numbers[total] == before.get(total, 0) + numbers[added] - numbers[gone], (numbers, before)
+                assert numbers[total] == before.get(total, 0) + numbers[added] - numbers[gone], (
+                    numbers,
+                    before,
+                )
         known[snapshot.snapshot_id] = numbers
 
 
@@ -166,7 +169,10 @@ def test_added_files_have_the_ids_of_the_table(path: str) -> None:
     pq.write_table(pa.table({"a": [5], "b": [[6]]}), Path(path) / "without ids.parquet")
     table.add_files(["without ids.parquet", "ids.parquet"])
     check(table)
-    with pytest.raises(SchemaMismatchError, match=r"other\.parquet, column b: a file has other field ids.*found id 1; expected id 2"):
+    with pytest.raises(
+        SchemaMismatchError,
+        match=r"other\.parquet, column b: a file has other field ids.*found id 1; expected id 2",
+    ):
         table.add_files(["other.parquet"])
 
 
@@ -205,11 +211,15 @@ def test_types(path: str) -> None:
             "day": [date(1969, 12, 31), date(9999, 12, 31)],
             "moment": pa.array([datetime(2020, 1, 1, 0, 0, 0, 123456, utc), None], pa.timestamp("us", "UTC")),
             "local": pa.array([datetime(1, 1, 1), datetime(2020, 1, 1, 1, 2, 3, 999999)], pa.timestamp("us")),
-            "inner": pa.array([{"a": 1, "b": {"c": "x"}}, None], pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))])),
+            "inner": pa.array(
+                [{"a": 1, "b": {"c": "x"}}, None],
+                pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))]),
+            ),
             "list": pa.array([[1, None], []], pa.list_(pa.int64())),
             "deep": pa.array([[[1], None], None], pa.list_(pa.list_(pa.int64()))),
             "renamed": pa.array([[[{"k": 1}]], None], pa.list_(pa.list_(pa.struct([("k", pa.int64())])))),
-            "structs": pa.array([[{"k": 1}], [None]], pa.list_(pa.struct([("k", pa.int64())]))),  # none is null
+            # None of the lists is null.
+            "structs": pa.array([[{"k": 1}], [None]], pa.list_(pa.struct([("k", pa.int64())]))),
             "map": pa.array([[("a", [1])], None], pa.map_(pa.string(), pa.list_(pa.int32()))),
         }
     )
@@ -236,7 +246,9 @@ def test_statistics_prune_right(path: str) -> None:
     rows = pa.table(
         {
             "id": pa.array(range(6), pa.int64()),
-            "at": pa.array([datetime(2020, 1, day + 1, 0, 0, 0, 999) for day in range(6)], pa.timestamp("us")),
+            "at": pa.array(
+                [datetime(2020, 1, day + 1, 0, 0, 0, 999) for day in range(6)], pa.timestamp("us")
+            ),
             "amount": pa.array([Decimal(each) - 3 for each in range(6)], pa.decimal128(9, 2)),
             "text": ["x" * 40 + str(each) for each in range(6)],
             "real": [float(each) for each in range(6)],
@@ -258,7 +270,8 @@ def test_statistics_prune_right(path: str) -> None:
             )
             scan = found.scan(row_filter=f"{name} = {text}")
             assert scan.to_arrow().num_rows == 1, (name, value)
-            assert len(list(scan.plan_files())) == (6 if name == "text" else 1)  # texts differ behind the 32 characters of a bound
+            # Texts differ behind the 32 characters of a bound.
+            assert len(list(scan.plan_files())) == (6 if name == "text" else 1)
     assert len(list(found.scan(row_filter="id > 3").plan_files())) == 2
     assert len(list(found.scan(row_filter="id is null").plan_files())) == 0
 
@@ -291,7 +304,12 @@ def test_columns_change(path: str) -> None:
     table.alter.add_columns("extra int, list array<int>")
     check(table)
     wide = pa.table(
-        {"id": pa.array([20], pa.int64()), "name": ["x"], "extra": pa.array([5], pa.int32()), "list": pa.array([[1]], pa.list_(pa.int32()))}
+        {
+            "id": pa.array([20], pa.int64()),
+            "name": ["x"],
+            "extra": pa.array([5], pa.int32()),
+            "list": pa.array([[1]], pa.list_(pa.int32())),
+        }
     )
     deltaic.write(path, wide, mode="append")
     check(table)
@@ -299,7 +317,9 @@ def test_columns_change(path: str) -> None:
     check(table)
     table.alter.change_column("extra", type="long")
     check(table)
-    again = wide.rename_columns(["id", "title", "extra", "list"]).set_column(2, "extra", pa.array([2**40], pa.int64()))
+    again = wide.rename_columns(["id", "title", "extra", "list"]).set_column(
+        2, "extra", pa.array([2**40], pa.int64())
+    )
     deltaic.write(path, again, mode="append")
     found = check(table)
     assert found.scan(row_filter="extra = 5").to_arrow().num_rows == 1
@@ -311,7 +331,11 @@ def test_columns_change(path: str) -> None:
 
 def test_floats_that_become_doubles(path: str) -> None:
     """Statistics of the file say 0.7, its float is 0.699999988079071."""
-    table = made(path, pa.table({"real": pa.array([0.7], pa.float32())}), properties={"delta.enableTypeWidening": "true"})
+    table = made(
+        path,
+        pa.table({"real": pa.array([0.7], pa.float32())}),
+        properties={"delta.enableTypeWidening": "true"},
+    )
     deltaic.write(path, pa.table({"real": pa.array([0.1], pa.float32())}), mode="append")
     table.refresh()
     table.alter.change_column("real", type="double")
@@ -383,7 +407,10 @@ def test_row_lineage(path: str) -> None:
     deltaic.write(path, NUMBERS.slice(0, 4), mode="append")
     document = json.loads(newest(path).read_text())
     assert document["next-row-id"] == 14
-    assert [(each["first-row-id"], each["added-rows"]) for each in document["snapshots"]] == [(0, 10), (10, 4)]
+    assert [(each["first-row-id"], each["added-rows"]) for each in document["snapshots"]] == [
+        (0, 10),
+        (10, 4),
+    ]
 
 
 def test_a_commit_adds_one_manifest(path: str) -> None:
@@ -416,7 +443,9 @@ def test_manifests_stay_few_and_old_ones_go(path: str, monkeypatch: pytest.Monke
     check(table)
 
 
-def test_a_later_commit_catches_up(path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_later_commit_catches_up(
+    path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     table = made(path, NUMBERS)
     with monkeypatch.context() as broken:
         broken.setattr(iceberg, "write", lambda snapshot: (_ for _ in ()).throw(OSError("the disk is full")))
@@ -431,7 +460,9 @@ def test_a_later_commit_catches_up(path: str, monkeypatch: pytest.MonkeyPatch, c
     assert [each.summary["delta-version"] for each in found.snapshots()] == ["0", "3"]
 
 
-def test_a_file_that_came_and_went_while_no_metadata_was_written(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_came_and_went_while_no_metadata_was_written(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A file is restored and another is added twice, since the last metadata: neither hides the other."""
     table = made(path, NUMBERS)
     with monkeypatch.context() as silent:
@@ -445,7 +476,9 @@ def test_a_file_that_came_and_went_while_no_metadata_was_written(path: str, monk
 
 
 @pytest.mark.parametrize("call", range(5))
-def test_a_store_that_fails_leaves_what_was_there(path: str, monkeypatch: pytest.MonkeyPatch, call: int) -> None:
+def test_a_store_that_fails_leaves_what_was_there(
+    path: str, monkeypatch: pytest.MonkeyPatch, call: int
+) -> None:
     """Whichever request of the metadata fails, the commit stands, readers see one version or the other, and
     the next commit repairs."""
     table = made(path, NUMBERS)
@@ -474,7 +507,11 @@ def test_a_store_that_fails_leaves_what_was_there(path: str, monkeypatch: pytest
     with monkeypatch.context() as broken:
         broken.setattr(iceberg, "DocumentWriter", Failing)
         read = iceberg_document._core.read_commit  # compiled: it takes the store itself
-        broken.setattr(iceberg_document._core, "read_commit", lambda store, *rest: read(getattr(store, "store", store), *rest))
+        broken.setattr(
+            iceberg_document._core,
+            "read_commit",
+            lambda store, *rest: read(getattr(store, "store", store), *rest),
+        )
         deltaic.write(path, NUMBERS.slice(0, 2), mode="append")
     assert opened(path).properties["delta-version"] in ("0", "1")
     opened(path).scan().to_arrow()
@@ -536,7 +573,9 @@ def test_a_lower_version_of_the_format_begins_anew(path: str) -> None:
     deltaic.write(path, NUMBERS, properties={**UNIFORM_V3, "delta.enableDeletionVectors": "true"})
     table = DeltaTable(path)
     table.delete("id = 1")
-    table.alter.set_properties({"delta.enableIcebergCompatV3": "false", "delta.enableDeletionVectors": "false"})
+    table.alter.set_properties(
+        {"delta.enableIcebergCompatV3": "false", "delta.enableDeletionVectors": "false"}
+    )
     table.alter.upgrade_uniform(2)
     found = check(table)
     assert found.format_version == 2
@@ -609,25 +648,53 @@ def test_a_table_is_replaced(path: str, former: dict[str, str] | None) -> None:
     deltaic.write(path, pa.table({"other": pa.array([1], pa.int32())}), mode="append")
     check(table)
     with pytest.raises(InvalidArgumentError, match="exclude each other"):
-        DeltaTable.create(path, "other int", mode="overwrite", properties={**UNIFORM, "delta.enableDeletionVectors": "true"})
+        DeltaTable.create(
+            path, "other int", mode="overwrite", properties={**UNIFORM, "delta.enableDeletionVectors": "true"}
+        )
 
 
 @pytest.mark.parametrize(
     ("schema", "properties", "message"),
     [
-        ("a int", {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "none"}, "needs column mapping"),
-        ("a int", {"delta.enableIcebergCompatV1": "true", "delta.enableIcebergCompatV2": "true"}, "exclude each other"),
-        ("a int", {"delta.enableIcebergCompatV2": "true", "delta.enableDeletionVectors": "true"}, "exclude each other"),
-        ("a int", {"delta.enableIcebergCompatV3": "true", "delta.enableRowTracking": "false"}, "needs row tracking"),
-        ("a int", {"delta.universalFormat.enabledFormats": "iceberg"}, "needs a version of Iceberg compatibility"),
+        (
+            "a int",
+            {"delta.enableIcebergCompatV2": "true", "delta.columnMapping.mode": "none"},
+            "needs column mapping",
+        ),
+        (
+            "a int",
+            {"delta.enableIcebergCompatV1": "true", "delta.enableIcebergCompatV2": "true"},
+            "exclude each other",
+        ),
+        (
+            "a int",
+            {"delta.enableIcebergCompatV2": "true", "delta.enableDeletionVectors": "true"},
+            "exclude each other",
+        ),
+        (
+            "a int",
+            {"delta.enableIcebergCompatV3": "true", "delta.enableRowTracking": "false"},
+            "needs row tracking",
+        ),
+        (
+            "a int",
+            {"delta.universalFormat.enabledFormats": "iceberg"},
+            "needs a version of Iceberg compatibility",
+        ),
         ("a int", {"delta.universalFormat.enabledFormats": "hudi"}, "not a format"),
         ("a array<int>", {"delta.enableIcebergCompatV1": "true"}, "does not allow the column's type"),
-        ("s struct<m: map<int, int>>", {"delta.enableIcebergCompatV1": "true"}, "does not allow the column's type"),
+        (
+            "s struct<m: map<int, int>>",
+            {"delta.enableIcebergCompatV1": "true"},
+            "does not allow the column's type",
+        ),
         ("a variant", {"delta.enableIcebergCompatV2": "true"}, "does not allow the column's type"),
         ("a int, b void", {"delta.enableIcebergCompatV2": "true"}, "does not allow the column's type"),
     ],
 )
-def test_definitions_that_are_refused(path: str, schema: str, properties: dict[str, str], message: str) -> None:
+def test_definitions_that_are_refused(
+    path: str, schema: str, properties: dict[str, str], message: str
+) -> None:
     with pytest.raises((InvalidArgumentError, UnsupportedFeatureError), match=message):
         deltaic.DeltaTable.create(path, schema, properties=properties)
     assert not Path(path).exists() or not list(Path(path).rglob("*.json"))
@@ -657,12 +724,16 @@ def test_existing_tables(path: str) -> None:
 
 
 def test_columns_that_are_refused_later(path: str) -> None:
-    deltaic.write(path, NUMBERS, properties={"delta.enableIcebergCompatV1": "true", "delta.enableTypeWidening": "true"})
+    deltaic.write(
+        path, NUMBERS, properties={"delta.enableIcebergCompatV1": "true", "delta.enableTypeWidening": "true"}
+    )
     table = DeltaTable(path)
     with pytest.raises(UnsupportedFeatureError, match="does not allow the column's type"):
         table.alter.add_columns("list array<int>")
     with pytest.raises(UnsupportedFeatureError, match="does not allow the column's type"):
-        deltaic.write(path, NUMBERS.append_column("list", pa.array([[1]] * 10)), mode="append", schema_mode="merge")
+        deltaic.write(
+            path, NUMBERS.append_column("list", pa.array([[1]] * 10)), mode="append", schema_mode="merge"
+        )
     table.alter.add_columns("day date, small int")
     with pytest.raises(UnsupportedFeatureError, match="widened in a way that Iceberg does not have"):
         table.alter.change_column("day", type="timestamp_ntz")
@@ -674,23 +745,33 @@ def test_columns_that_are_refused_later(path: str) -> None:
 def test_partitioning_stays(path: str) -> None:
     table = made(path, NUMBERS, partition_by=["name"])
     with pytest.raises(InvalidArgumentError, match="keeps the names of its partition columns"):
-        deltaic.write(path, NUMBERS, mode="overwrite", schema_mode="overwrite", partition_by=["id"], properties=UNIFORM)
+        deltaic.write(
+            path, NUMBERS, mode="overwrite", schema_mode="overwrite", partition_by=["id"], properties=UNIFORM
+        )
     check(table)
 
 
 def test_upgrade(path: str) -> None:
     nested = NUMBERS.append_column("list", pa.array([[each, None] for each in range(10)]))
     deltaic.write(
-        path, nested, partition_by=["name"], properties={"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"}
+        path,
+        nested,
+        partition_by=["name"],
+        properties={"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"},
     )
     table = DeltaTable(path)
     table.delete("id = 4")
     table.alter.set_properties({"delta.enableDeletionVectors": "false"})
-    with pytest.raises(UnsupportedFeatureError, match=r"REORG TABLE \.\.\. APPLY \(UPGRADE UNIFORM \(ICEBERG_COMPAT_VERSION = 2\)\)"):
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=r"REORG TABLE \.\.\. APPLY \(UPGRADE UNIFORM \(ICEBERG_COMPAT_VERSION = 2\)\)",
+    ):
         table.alter.set_properties(UNIFORM)
     table.alter.set_properties({"delta.enableDeletionVectors": "true"})
     before = ordered(table.scan().to_arrow())
-    answer = deltaic.sql(f"REORG TABLE delta.`{path}` APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))").to_arrow()
+    answer = deltaic.sql(
+        f"REORG TABLE delta.`{path}` APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 2))"
+    ).to_arrow()
     assert answer["metrics"][0]["numFilesAdded"].as_py() > 0
     check(table)
     assert ordered(table.scan().to_arrow()) == before
@@ -699,7 +780,11 @@ def test_upgrade(path: str) -> None:
     assert table.version == version
     with pytest.raises(UnsupportedFeatureError, match="must be written again"):
         table.alter.set_properties(
-            {"delta.enableIcebergCompatV2": "false", "delta.enableIcebergCompatV3": "true", "delta.enableRowTracking": "true"}
+            {
+                "delta.enableIcebergCompatV2": "false",
+                "delta.enableIcebergCompatV3": "true",
+                "delta.enableRowTracking": "true",
+            }
         )
     table.alter.upgrade_uniform(3)
     assert check(table).format_version == 3
@@ -708,7 +793,12 @@ def test_upgrade(path: str) -> None:
 def test_files_have_ids_for_all_their_parts(path: str) -> None:
     import pyarrow.parquet as pq
 
-    nested = pa.table({"id": pa.array([1], pa.int64()), "deep": pa.array([[("a", [1])]], pa.map_(pa.string(), pa.list_(pa.int32())))})
+    nested = pa.table(
+        {
+            "id": pa.array([1], pa.int64()),
+            "deep": pa.array([[("a", [1])]], pa.map_(pa.string(), pa.list_(pa.int32()))),
+        }
+    )
     deltaic.write(path, nested, properties=UNIFORM_V3)
     table = DeltaTable(path)
     table.update({"id": "2"})
@@ -736,19 +826,27 @@ def test_commits_without_statistics_are_refused(path: str) -> None:
 
     snapshot = table._snapshot
     adds = snapshot.files().adds
-    adds = adds.set_column(adds.schema.get_field_index("stats"), "stats", pa.nulls(adds.num_rows, pa.string()))
+    adds = adds.set_column(
+        adds.schema.get_field_index("stats"), "stats", pa.nulls(adds.num_rows, pa.string())
+    )
     transaction = Transaction(snapshot, "WRITE", {})
     transaction.add(adds)
     with pytest.raises(UnsupportedFeatureError, match="number of rows in the statistics"):
         transaction.commit()
 
 
-def test_a_vector_that_another_writer_made_is_never_left_out(path: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_vector_that_another_writer_made_is_never_left_out(
+    path: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """A writer that breaks the rules of version 2: readers of Iceberg keep an older version, and never see a
     deleted row."""
     table = made(path, NUMBERS)
     log = Path(path) / "_delta_log"
-    (add,) = [json.loads(line)["add"] for line in (log / f"{0:020}.json").read_text().splitlines() if '"add"' in line]
+    (add,) = [
+        json.loads(line)["add"]
+        for line in (log / f"{0:020}.json").read_text().splitlines()
+        if '"add"' in line
+    ]
     rows = deltaic._core.DeletionVector.from_rows([1])
     vector = {
         "storageType": "i",

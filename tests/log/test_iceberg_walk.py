@@ -46,8 +46,14 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "flag": (pa.bool_(), [True, False]),
     "bin": (pa.binary(), [b"\x00\xff", b"", b"abc" * 10]),
     "arr": (pa.list_(pa.int32()), [[], [1, None], [3]]),
-    "st": (pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))]), [{"a": 1, "b": {"c": "q"}}, {"a": None, "b": None}]),
-    "ls": (pa.list_(pa.struct([("z", pa.int32()), ("y", pa.string())])), [[], [{"z": 1, "y": "v"}, {"z": None, "y": None}]]),
+    "st": (
+        pa.struct([("a", pa.int32()), ("b", pa.struct([("c", pa.string())]))]),
+        [{"a": 1, "b": {"c": "q"}}, {"a": None, "b": None}],
+    ),
+    "ls": (
+        pa.list_(pa.struct([("z", pa.int32()), ("y", pa.string())])),
+        [[], [{"z": 1, "y": "v"}, {"z": None, "y": None}]],
+    ),
     "m": (pa.map_(pa.string(), pa.float64()), [[], [("k", 0.5), ("l", None)]]),
 }
 PARTITIONS = ["s", "d", "day", "ts", "ntz", "flag", "n", "x", "f", "w"]
@@ -82,13 +88,22 @@ class Walk:
         deltaic.write(self.path, self.rows(6), properties=properties, partition_by=self.partitions)
         self.table = DeltaTable(self.path)
         self.kinds_at: dict[int, dict[str, tuple[pa.DataType, list[Any]]]] = {}
-        self.log = [f"compat {self.compat}, vectors {self.vectors}, partitions {self.partitions}, columns {names}"]
+        self.log = [
+            f"compat {self.compat}, vectors {self.vectors}, partitions {self.partitions}, columns {names}"
+        ]
 
     def rows(self, count: int) -> pa.Table:
         def value(name: str, values: list[Any]) -> Any:
-            return None if self.chance.random() < 0.2 and not self.no_nulls([name]) else self.chance.choice(values)
+            return (
+                None
+                if self.chance.random() < 0.2 and not self.no_nulls([name])
+                else self.chance.choice(values)
+            )
 
-        columns = {name: pa.array([value(name, values) for _ in range(count)], kind) for name, (kind, values) in self.kinds.items()}
+        columns = {
+            name: pa.array([value(name, values) for _ in range(count)], kind)
+            for name, (kind, values) in self.kinds.items()
+        }
         return pa.table(columns)
 
     def no_nulls(self, names: Iterable[str] | None = None) -> list[str]:
@@ -108,7 +123,9 @@ class Walk:
             "restore": self.restore,
             "replace": lambda: deltaic.write(self.path, self.rows(2), mode="overwrite"),
             "nothing left": lambda: self.table.delete() if self.chance.random() < 0.3 else None,
-            "nulls": lambda: deltaic.write(self.path, self.rows(2).select(["id", *self.partitions, *self.no_nulls()]), mode="append"),
+            "nulls": lambda: deltaic.write(
+                self.path, self.rows(2).select(["id", *self.partitions, *self.no_nulls()]), mode="append"
+            ),
             "rename": lambda: self.rename(self.chance.choice(free)),
             "drop": lambda: self.drop(self.chance.choice(free)),
             "add": self.add,
@@ -119,7 +136,9 @@ class Walk:
 
     def merge(self) -> None:
         source = self.rows(3).set_column(0, "id", pa.array(self.chance.sample(range(15), 3), pa.int64()))
-        self.table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+        self.table.merge(
+            source, "t.id = s.id"
+        ).when_matched_update_all().when_not_matched_insert_all().execute()
 
     def restore(self) -> None:
         version = self.chance.choice(sorted(self.kinds_at))
@@ -164,8 +183,13 @@ class Walk:
             if pa.types.is_struct(kind) and kind.num_fields == 2:
                 self.table.alter.add_columns(pa.schema([(name, pa.struct([("late", pa.int64())]))]))
                 self.table.alter.rename_column(f"`{name}`.b.c", "renamed")
-                wide = pa.struct([("a", pa.int32()), ("b", pa.struct([("renamed", pa.string())])), ("late", pa.int64())])
-                self.kinds[name] = (wide, [{"a": 1, "b": {"renamed": "new"}, "late": 5}, {"a": 2, "b": None, "late": None}])
+                wide = pa.struct(
+                    [("a", pa.int32()), ("b", pa.struct([("renamed", pa.string())])), ("late", pa.int64())]
+                )
+                self.kinds[name] = (
+                    wide,
+                    [{"a": 1, "b": {"renamed": "new"}, "late": 5}, {"a": 2, "b": None, "late": None}],
+                )
                 return
 
     def check(self) -> None:
@@ -187,7 +211,9 @@ class Walk:
                     assert ordered(found) == ordered(self.table.scan(["id"], condition).to_arrow()), condition
         copy = self.folder / "copy"
         shutil.copytree(self.path, copy, ignore=shutil.ignore_patterns("_delta_log"))
-        assert ordered(DeltaTable.convert_iceberg(copy / "metadata" / newest.name).scan(mine.column_names).to_arrow()) == ordered(mine)
+        assert ordered(
+            DeltaTable.convert_iceberg(copy / "metadata" / newest.name).scan(mine.column_names).to_arrow()
+        ) == ordered(mine)
         shutil.rmtree(copy)
 
     def has_vectors(self) -> bool:

@@ -83,7 +83,11 @@ def same_newest(store: Store) -> int | None:
     if not isinstance(found, segment.Segment) or not isinstance(listed, segment.Segment):
         assert found == listed
         return None
-    assert (found.version, found.modified, found.has_checksum) == (listed.version, listed.modified, listed.has_checksum)
+    assert (found.version, found.modified, found.has_checksum) == (
+        listed.version,
+        listed.modified,
+        listed.has_checksum,
+    )
     assert found == listed or found.checkpoint != listed.checkpoint
     return found.version
 
@@ -103,14 +107,27 @@ def test_a_log_is_opened_without_listing_its_folder(tmp_path: Path) -> None:
     ("names", "named"),
     [
         ([f"{3:020}.checkpoint.{part:010}.{2:010}.parquet" for part in (1, 2)], {"version": 3, "parts": 2}),
-        ([f"{3:020}.checkpoint.a-b.json"], {"version": 3, "v2Checkpoint": {"path": f"{3:020}.checkpoint.a-b.json"}}),
-        ([f"{3:020}.checkpoint.a-b.parquet"], {"version": 3, "v2Checkpoint": {"path": f"{3:020}.checkpoint.a-b.parquet"}}),
+        (
+            [f"{3:020}.checkpoint.a-b.json"],
+            {"version": 3, "v2Checkpoint": {"path": f"{3:020}.checkpoint.a-b.json"}},
+        ),
+        (
+            [f"{3:020}.checkpoint.a-b.parquet"],
+            {"version": 3, "v2Checkpoint": {"path": f"{3:020}.checkpoint.a-b.parquet"}},
+        ),
     ],
 )
 def test_checkpoints_of_each_kind(tmp_path: Path, names: list[str], named: object) -> None:
-    store = new_store(tmp_path, *commits(2, 5), *(f"_delta_log/{name}" for name in names), f"_delta_log/{5:020}.crc", named=named)
+    store = new_store(
+        tmp_path,
+        *commits(2, 5),
+        *(f"_delta_log/{name}" for name in names),
+        f"_delta_log/{5:020}.crc",
+        named=named,
+    )
     with without_listings():
-        assert newest(store).checkpoint_parts == tuple(f"_delta_log/{name}" for name in names)  # type: ignore[attr-defined]
+        parts = newest(store).checkpoint_parts  # type: ignore[attr-defined]
+        assert parts == tuple(f"_delta_log/{name}" for name in names)
     assert same_newest(store) == 5
     store.delete([f"_delta_log/{names[-1]}"])
     same_newest(store)
@@ -155,7 +172,9 @@ def test_a_gap_is_an_error_as_in_a_listing(tmp_path: Path, gap: int, following: 
 
 def test_a_distant_checkpoint_is_left_to_a_listing(tmp_path: Path) -> None:
     last = 20 + lookup.MOST_FOLLOWING
-    store = new_store(tmp_path, *commits(0, last), checkpoint_path(10), checkpoint_path(last), named={"version": 10})
+    store = new_store(
+        tmp_path, *commits(0, last), checkpoint_path(10), checkpoint_path(last), named={"version": 10}
+    )
     assert newest(store).checkpoint.version == last  # type: ignore[attr-defined]
     assert same_newest(store) == last
 
@@ -184,7 +203,9 @@ def test_a_version_whose_commit_is_gone(tmp_path: Path) -> None:
 
 
 @ON_POSIX
-def test_a_store_or_a_catalog_that_does_not_allow_lookups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_or_a_catalog_that_does_not_allow_lookups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = new_store(tmp_path, *commits(0, 3))
     assert lookup.last_of(store, 1) == 3
     monkeypatch.setattr(catalog, "has_coordinator", lambda _: True)
@@ -225,7 +246,9 @@ VERSIONS = st.integers(0, 45)
 )
 @example(present=set(), length=14, checkpoints={13}, checksums={13}, named=13)
 @example(present={20}, length=14, checkpoints={10}, checksums=set(), named=10)
-def test_any_log(present: set[int], length: int, checkpoints: set[int], checksums: set[int], named: int | None) -> None:
+def test_any_log(
+    present: set[int], length: int, checkpoints: set[int], checksums: set[int], named: int | None
+) -> None:
     with tempfile.TemporaryDirectory() as folder:
         versions = present | set(range(length))
         # A checkpoint behind the newest commit is found only if `_last_checkpoint` names it.
@@ -238,7 +261,10 @@ def test_any_log(present: set[int], length: int, checkpoints: set[int], checksum
             found = segment.list_after(store, version)
             with without_lookups():
                 listed = segment.list_after(store, version)
-            assert (found.commits, found.latest) == (listed.commits, max(listed.commits, default=-1)) or found == listed
+            assert (found.commits, found.latest) == (
+                listed.commits,
+                max(listed.commits, default=-1),
+            ) or found == listed
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -249,9 +275,26 @@ def test_a_walk_of_commands(tmp_path: Path, seed: int) -> None:
     writer = deltaic.write(tmp_path / "t", ROWS, properties=properties)
     reader = Snapshot.load(Store(str(tmp_path / "t")))
     for step in range(60):
-        command = choose.choice(["append", "append", "append", "delete", "optimize", "clean", "lose the hint", "checkpoint", "replace"])
+        command = choose.choice(
+            [
+                "append",
+                "append",
+                "append",
+                "delete",
+                "optimize",
+                "clean",
+                "lose the hint",
+                "checkpoint",
+                "replace",
+            ]
+        )
         if command == "append":
-            deltaic.write(writer, pa.table({"id": [step]}), mode="append", commit=CommitOptions(clean_log=choose.random() < 0.3))
+            deltaic.write(
+                writer,
+                pa.table({"id": [step]}),
+                mode="append",
+                commit=CommitOptions(clean_log=choose.random() < 0.3),
+            )
         elif command == "delete":
             writer.delete(f"id = {choose.randrange(step + 1)}")
         elif command == "optimize":
@@ -261,7 +304,9 @@ def test_a_walk_of_commands(tmp_path: Path, seed: int) -> None:
         elif command == "lose the hint":
             Store(str(tmp_path / "t")).delete([LAST_CHECKPOINT])
         elif command == "checkpoint":
-            Store(str(tmp_path / "t")).put(LAST_CHECKPOINT, json.dumps({"version": choose.randrange(step + 1)}).encode())
+            Store(str(tmp_path / "t")).put(
+                LAST_CHECKPOINT, json.dumps({"version": choose.randrange(step + 1)}).encode()
+            )
         elif command == "replace":
             deltaic.write(writer, ROWS, mode="overwrite")
         if choose.random() < 0.6:

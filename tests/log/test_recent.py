@@ -129,7 +129,9 @@ def test_unread_appends_are_read_when_they_are_needed(table: Path) -> None:
     assert cleaned.core.file_count == 4
 
 
-def test_appends_of_other_threads_are_not_read_before_an_append(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_appends_of_other_threads_are_not_read_before_an_append(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     known = recent.newest(open_store(table))
     assert known is not None
     with monkeypatch.context() as patch:
@@ -227,13 +229,17 @@ def test_not_too_many_commits_are_left_unread(table: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_commands_give_the_same_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+def test_commands_give_the_same_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
     """Random commands of four threads, then of one, with the versions that this process knows and without."""
     outcomes = []
     for name in ("with", "without"):
         if name == "without":
             monkeypatch.setattr(recent, "newest", lambda store: None)
-            monkeypatch.setattr(Snapshot, "with_appends", lambda self, version, modified: self.advance(version, modified))
+            monkeypatch.setattr(
+                Snapshot, "with_appends", lambda self, version, modified: self.advance(version, modified)
+            )
         outcomes.append(_walk(tmp_path / name, seed))
     assert outcomes[0] == outcomes[1]
 
@@ -242,7 +248,9 @@ def _walk(path: Path, seed: int) -> tuple[list[int], list[Any]]:
     with deltaic.configure(background_checkpoints=seed % 2 == 0):
         deltaic.write(path, ids(0), properties={"delta.checkpointInterval": "4"})
         threads = [
-            threading.Thread(target=lambda n=n: [deltaic.write(path, ids(100 * n + k), mode="append") for k in range(5)])
+            threading.Thread(
+                target=lambda n=n: [deltaic.write(path, ids(100 * n + k), mode="append") for k in range(5)]
+            )
             for n in range(1, 5)
         ]
         for thread in threads:
@@ -255,7 +263,9 @@ def _walk(path: Path, seed: int) -> tuple[list[int], list[Any]]:
                 case 0:
                     deltaic.DeltaTable(path).delete(f"id = {chance.choice(rows(path))}")
                 case 1:
-                    deltaic.DeltaTable(path).alter.set_properties({"delta.checkpointInterval": str(chance.randrange(2, 6))})
+                    deltaic.DeltaTable(path).alter.set_properties(
+                        {"delta.checkpointInterval": str(chance.randrange(2, 6))}
+                    )
                 case 2:
                     deltaic.DeltaTable(path).optimize.compact()
                 case _:
@@ -266,7 +276,13 @@ def _walk(path: Path, seed: int) -> tuple[list[int], list[Any]]:
         for version in range(21, len(list(path.glob("_delta_log/0*.json"))))
     ]
     return rows(path), [
-        (info["operation"], info["readVersion"], info["isBlindAppend"], info["operationMetrics"].get("numOutputRows")) for info in history
+        (
+            info["operation"],
+            info["readVersion"],
+            info["isBlindAppend"],
+            info["operationMetrics"].get("numOutputRows"),
+        )
+        for info in history
     ]
 
 
@@ -311,7 +327,9 @@ def test_a_changed_log_is_read(table: Path, tmp_path: Path, change: str) -> None
         assert rows(table) == [0, 1, 3]
     elif change == "rewritten":  # as many bytes
         commit.write_text(commit.read_text().replace('"numRecords\\":1', '"numRecords\\":7'))
-        assert sorted(file["num_records"] for file in deltaic.DeltaTable(table).files().to_arrow().to_pylist()) == [1, 7]
+        assert sorted(
+            file["num_records"] for file in deltaic.DeltaTable(table).files().to_arrow().to_pylist()
+        ) == [1, 7]
     elif change == "replaced":
         shutil.rmtree(table)
         deltaic.write(table, ids(5))
@@ -335,7 +353,10 @@ def test_another_table_in_the_place_is_read(tmp_path: Path) -> None:
     place = tmp_path / "t"
     for number in (1, 2):
         deltaic.write(tmp_path / str(number), ids(number))
-    queries = [f"SELECT max(id) AS n FROM delta.`{place}`", f"SELECT id + 0 AS n FROM delta.`{place}` WHERE id > 0"]
+    queries = [
+        f"SELECT max(id) AS n FROM delta.`{place}`",
+        f"SELECT id + 0 AS n FROM delta.`{place}` WHERE id > 0",
+    ]
     past = time.time() - 60
     for number in (1, 2):
         for file in (tmp_path / str(number) / "_delta_log").iterdir():
@@ -357,7 +378,9 @@ def test_a_snapshot_belongs_to_its_store(table: Path) -> None:
         def __init__(self, user: str) -> None:
             self._user = user
 
-        def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterator[tuple[str, int, int]]:
+        def list_from(
+            self, prefix: str, start_after: str | None, recursive: bool, /
+        ) -> Iterator[tuple[str, int, int]]:
             opened.append(self._user)
             for file in sorted((table / prefix).glob("*")):
                 if file.is_file() and (start_after is None or file.name > start_after):
@@ -377,7 +400,10 @@ def test_a_snapshot_belongs_to_its_store(table: Path) -> None:
 
     with deltaic.configure(log_stores={"file": lambda location, options: cast("Any", Of(options["user"]))}):
         for user in ("a", "b"):
-            assert sorted(row["id"] for row in deltaic.DeltaTable(table, storage_options={"user": user}).scan().to_pylist()) == [0, 1]
+            assert sorted(
+                row["id"]
+                for row in deltaic.DeltaTable(table, storage_options={"user": user}).scan().to_pylist()
+            ) == [0, 1]
             assert set(opened) == {user}
             opened.clear()
 

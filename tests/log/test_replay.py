@@ -38,7 +38,12 @@ def large(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 PROTOCOL = {
-    "protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": FEATURES, "writerFeatures": [*FEATURES, "domainMetadata"]}
+    "protocol": {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": FEATURES,
+        "writerFeatures": [*FEATURES, "domainMetadata"],
+    }
 }
 SCHEMA = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
 PATHS = [f"part-{number}.parquet" for number in range(6)] + ["m%20x/%C3%A9.parquet", "a%25b.parquet"]
@@ -58,8 +63,19 @@ def metadata(number: int) -> dict[str, Any]:
 
 
 def add(path: str, vector: int | None, number: int) -> dict[str, Any]:
-    statistics = {"numRecords": 10, "minValues": {"id": number}, "maxValues": {"id": number + 5}, "nullCount": {"id": 0}}
-    action: dict[str, Any] = {"path": path, "partitionValues": {}, "size": 100 + number, "modificationTime": number, "dataChange": True}
+    statistics = {
+        "numRecords": 10,
+        "minValues": {"id": number},
+        "maxValues": {"id": number + 5},
+        "nullCount": {"id": 0},
+    }
+    action: dict[str, Any] = {
+        "path": path,
+        "partitionValues": {},
+        "size": 100 + number,
+        "modificationTime": number,
+        "dataChange": True,
+    }
     action |= {"stats": json.dumps(statistics, separators=(",", ":")), "tags": {"n": str(number)}}
     return action if vector is None else {**action, "deletionVector": descriptor(vector)}
 
@@ -77,7 +93,13 @@ def remove(path: str, vector: int | None, number: int) -> dict[str, Any]:
 
 
 def descriptor(number: int) -> dict[str, Any]:
-    return {"storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*", "offset": number, "sizeInBytes": 40, "cardinality": 1}
+    return {
+        "storageType": "u",
+        "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*",
+        "offset": number,
+        "sizeInBytes": 40,
+        "cardinality": 1,
+    }
 
 
 @st.composite
@@ -105,10 +127,20 @@ def histories(draw: st.DrawFn) -> list[bytes]:
                 live[path] = number if live[path] is None else draw(st.sampled_from([None, number]))
                 lines.append({"add": add(path, live[path], number)})
         if draw(st.booleans()):
-            lines.append({"txn": {"appId": draw(st.sampled_from("ab")), "version": version, "lastUpdated": version}})
+            lines.append(
+                {"txn": {"appId": draw(st.sampled_from("ab")), "version": version, "lastUpdated": version}}
+            )
         if draw(st.booleans()):
             ended = draw(st.booleans())
-            lines.append({"domainMetadata": {"domain": draw(st.sampled_from(["x", "y"])), "configuration": str(version), "removed": ended}})
+            lines.append(
+                {
+                    "domainMetadata": {
+                        "domain": draw(st.sampled_from(["x", "y"])),
+                        "configuration": str(version),
+                        "removed": ended,
+                    }
+                }
+            )
         if version > 0 and draw(st.integers(0, 3)) == 0:
             lines.append(metadata(version))
         lines = [{"commitInfo": {"operation": "TEST"}}, *draw(st.permutations(lines))]
@@ -122,12 +154,18 @@ def actions(table: pa.Table) -> dict[Any, dict[str, Any]]:
 
     found = {}
     for row in table.to_pylist():
-        fields = {name: value for name, value in row.items() if value is not None and name not in ("dataChange", "extendedFileMetadata")}
+        fields = {
+            name: value
+            for name, value in row.items()
+            if value is not None and name not in ("dataChange", "extendedFileMetadata")
+        }
         for name in ("partitionValues", "tags"):
             if name in fields:
                 fields[name] = dict(fields[name])
         if "deletionVector" in fields:
-            fields["deletionVector"] = {name: value for name, value in fields["deletionVector"].items() if value is not None}
+            fields["deletionVector"] = {
+                name: value for name, value in fields["deletionVector"].items() if value is not None
+            }
         if "stats" in fields:
             fields["stats"] = json.loads(fields["stats"])
             fields["stats"].pop("tightBounds", None)
@@ -138,10 +176,17 @@ def actions(table: pa.Table) -> dict[Any, dict[str, Any]]:
 
 def plain(expected: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:
     kept = {
-        key: {name: value for name, value in action.items() if name not in ("dataChange", "extendedFileMetadata")}
+        key: {
+            name: value
+            for name, value in action.items()
+            if name not in ("dataChange", "extendedFileMetadata")
+        }
         for key, action in expected.items()
     }
-    return {key: {**action, "stats": json.loads(action["stats"])} if "stats" in action else action for key, action in kept.items()}
+    return {
+        key: {**action, "stats": json.loads(action["stats"])} if "stats" in action else action
+        for key, action in kept.items()
+    }
 
 
 def check(snapshot: Snapshot, expected: State) -> None:
@@ -172,7 +217,13 @@ def write(snapshot: Snapshot, path: str, as_json: bool, as_struct: bool, second:
 
 def second(snapshot: Snapshot, as_json: bool, as_struct: bool) -> None:
     ending = "json" if as_json else "parquet"
-    write(snapshot, f"{LOG}/{snapshot.version:020}.checkpoint.{uuid.uuid4()}.{ending}", as_json, as_struct, second=True)
+    write(
+        snapshot,
+        f"{LOG}/{snapshot.version:020}.checkpoint.{uuid.uuid4()}.{ending}",
+        as_json,
+        as_struct,
+        second=True,
+    )
 
 
 def second_by_the_old_name(snapshot: Snapshot, as_json: bool, as_struct: bool) -> None:
@@ -186,16 +237,28 @@ def in_parts(snapshot: Snapshot, as_json: bool, as_struct: bool) -> None:
     for part in (0, 1):
         out = io.BytesIO()
         pq.write_table(whole.slice(part * (whole.num_rows // 2), None if part else whole.num_rows // 2), out)
-        snapshot.store.put(f"{LOG}/{snapshot.version:020}.checkpoint.{part + 1:010}.{2:010}.parquet", out.getvalue())
+        snapshot.store.put(
+            f"{LOG}/{snapshot.version:020}.checkpoint.{part + 1:010}.{2:010}.parquet", out.getvalue()
+        )
 
 
 def broken(snapshot: Snapshot, as_json: bool, as_struct: bool) -> None:
     second(snapshot, as_json, as_struct)
-    newest = max(path for path in snapshot.store.list_from(LOG).column("path").to_pylist() if f"{snapshot.version:020}.checkpoint" in path)
+    newest = max(
+        path
+        for path in snapshot.store.list_from(LOG).column("path").to_pylist()
+        if f"{snapshot.version:020}.checkpoint" in path
+    )
     snapshot.store.put(newest, b"no checkpoint")
 
 
-KINDS: list[Callable[[Snapshot, bool, bool], None]] = [classic, second, second_by_the_old_name, in_parts, broken]
+KINDS: list[Callable[[Snapshot, bool, bool], None]] = [
+    classic,
+    second,
+    second_by_the_old_name,
+    in_parts,
+    broken,
+]
 
 
 def a_log(commits: list[bytes]) -> Store:
@@ -205,7 +268,9 @@ def a_log(commits: list[bytes]) -> Store:
     return store
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+@settings(
+    max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
 @given(commits=histories(), data=st.data())
 def test_every_version_is_what_a_plain_replay_says(commits: list[bytes], data: st.DataObject) -> None:
     store = a_log(commits)
@@ -214,12 +279,21 @@ def test_every_version_is_what_a_plain_replay_says(commits: list[bytes], data: s
     for version in data.draw(st.lists(st.integers(0, last), unique=True, max_size=3), label="checkpoints"):
         kind = data.draw(st.sampled_from(KINDS), label="kind")
         as_json = data.draw(st.booleans(), label="as JSON")
-        kind(Snapshot.load(store, version=version), as_json, not as_json or data.draw(st.booleans(), label="as struct"))
+        kind(
+            Snapshot.load(store, version=version),
+            as_json,
+            not as_json or data.draw(st.booleans(), label="as struct"),
+        )
     for first in data.draw(st.lists(st.integers(0, last), unique=True, max_size=2), label="ranges"):
         if first < last:
-            compaction.compact(Snapshot.load(store), first, data.draw(st.integers(first + 1, last), label="end"))
+            compaction.compact(
+                Snapshot.load(store), first, data.draw(st.integers(first + 1, last), label="end")
+            )
     if data.draw(st.booleans(), label="hint"):
-        store.put(f"{LOG}/_last_checkpoint", json.dumps({"version": data.draw(st.integers(0, last + 1), label="hint")}).encode())
+        store.put(
+            f"{LOG}/_last_checkpoint",
+            json.dumps({"version": data.draw(st.integers(0, last + 1), label="hint")}).encode(),
+        )
     for version in range(data.draw(st.integers(0, last), label="deleted")):
         store.delete([commit_path(version)])
     for version in range(last + 1):
@@ -245,7 +319,10 @@ def kind_is_whole(store: Store, base: int, version: int) -> bool:
         return False
     if base < 0:
         return True
-    return any(each.version == base and not any(store.get(part) == b"no checkpoint" for part in each.parts) for each in listing.checkpoints)
+    return any(
+        each.version == base and not any(store.get(part) == b"no checkpoint" for part in each.parts)
+        for each in listing.checkpoints
+    )
 
 
 @settings(max_examples=30, deadline=None)
@@ -257,7 +334,11 @@ def test_checkpoints_on_checkpoints(commits: list[bytes], data: st.DataObject) -
     snapshot = Snapshot.load(store, version=0)
     for version in range(len(commits)):
         if version > 0:
-            before = Snapshot.load(store, version=version - 1) if data.draw(st.booleans(), label="loaded") else snapshot
+            before = (
+                Snapshot.load(store, version=version - 1)
+                if data.draw(st.booleans(), label="loaded")
+                else snapshot
+            )
             snapshot = before.advance(version)
         second(snapshot, data.draw(st.booleans(), label="as JSON"), True)
         check(snapshot, replay(commits[: version + 1]))

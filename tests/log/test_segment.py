@@ -83,7 +83,18 @@ def test_an_older_version_uses_the_newest_checkpoint_below_it() -> None:
         b"\xff\xfe",
         b"[" * 100_000,
     ],
-    ids=["empty", "text", "list", "no version", "text version", "bool", "negative", "points at nothing", "not utf-8", "deep"],
+    ids=[
+        "empty",
+        "text",
+        "list",
+        "no version",
+        "text version",
+        "bool",
+        "negative",
+        "points at nothing",
+        "not utf-8",
+        "deep",
+    ],
 )
 def test_a_bad_hint_is_only_a_hint(hint: bytes) -> None:
     store = new_store(*commits(0, 1, 2), checkpoint_path(1), hint=hint)
@@ -105,7 +116,9 @@ def test_a_multipart_checkpoint_counts_when_all_its_parts_are_there() -> None:
 
 def test_parts_of_two_writers_are_not_mixed() -> None:
     store = new_store(*commits(0, 1, 2), part(2, 1, 2), part(2, 1, 3), part(2, 2, 3), part(2, 3, 3))
-    assert load_first(store, sleep=never).checkpoint_parts == tuple(part(2, number, 3) for number in (1, 2, 3))
+    assert load_first(store, sleep=never).checkpoint_parts == tuple(
+        part(2, number, 3) for number in (1, 2, 3)
+    )
 
 
 def test_a_checkpoint_of_no_bytes_is_ignored() -> None:
@@ -123,7 +136,14 @@ def test_ways_to_build_a_version_best_first() -> None:
 def test_other_names_are_left_alone() -> None:
     others = [
         f"_delta_log/{name}"
-        for name in ("0.json", ".00000000000000000009.json.crc", f"{9:020}.crc", f"{9:020}.json.tmp", "_commits", f"{9:021}.json")
+        for name in (
+            "0.json",
+            ".00000000000000000009.json.crc",
+            f"{9:020}.crc",
+            f"{9:020}.json.tmp",
+            "_commits",
+            f"{9:021}.json",
+        )
     ]
     store = new_store(*commits(0), *others, f"_delta_log/{MAX_VERSION + 1:020}.json")
     assert load_first(store, sleep=never).version == 0
@@ -144,14 +164,18 @@ def test_a_gap_is_waited_for() -> None:
 
 def test_a_gap_that_stays_names_the_missing_version_and_ends_within_two_seconds() -> None:
     waits: list[float] = []
-    with pytest.raises(ProtocolError, match=r"00000000000000000001\.json: versions are not contiguous: commit 1 is missing"):
+    with pytest.raises(
+        ProtocolError, match=r"00000000000000000001\.json: versions are not contiguous: commit 1 is missing"
+    ):
         load_first(new_store(*commits(0, 2, 3)), sleep=waits.append)
     assert 0.5 < sum(waits) < 2
 
 
 def test_a_gap_after_a_checkpoint() -> None:
     with pytest.raises(ProtocolError, match="commit 4 is missing"):
-        load_first(new_store(*commits(2, 3, 5), checkpoint_path(2), hint={"version": 2}), sleep=lambda _: None)
+        load_first(
+            new_store(*commits(2, 3, 5), checkpoint_path(2), hint={"version": 2}), sleep=lambda _: None
+        )
 
 
 def test_a_gap_below_a_checkpoint_or_above_the_wanted_version_does_not_matter() -> None:
@@ -161,7 +185,9 @@ def test_a_gap_below_a_checkpoint_or_above_the_wanted_version_does_not_matter() 
 
 
 def test_a_truncated_log_without_checkpoint() -> None:
-    with pytest.raises(ProtocolError, match="the log is truncated: it begins with version 2 and has no complete checkpoint"):
+    with pytest.raises(
+        ProtocolError, match="the log is truncated: it begins with version 2 and has no complete checkpoint"
+    ):
         load_first(new_store(*commits(2, 3)), sleep=never)
     with pytest.raises(ProtocolError, match="not all of its parts"):
         load_first(new_store(*commits(2, 3), part(2, 1, 2)), sleep=never)
@@ -178,7 +204,9 @@ def test_no_table(paths: list[str]) -> None:
 @pytest.mark.parametrize("version", [-1, 3, MAX_VERSION])
 def test_a_version_that_is_not_there(version: int) -> None:
     with pytest.raises(VersionNotFoundError, match=r"no such version; found -?\d+; expected 0 to 2"):
-        load_first(new_store(*commits(0, 1, 2), checkpoint_path(1), hint={"version": 1}), version, sleep=never)
+        load_first(
+            new_store(*commits(0, 1, 2), checkpoint_path(1), hint={"version": 1}), version, sleep=never
+        )
 
 
 def test_a_version_that_was_cleaned_away() -> None:
@@ -189,8 +217,13 @@ def test_a_version_that_was_cleaned_away() -> None:
 @pytest.mark.parametrize("ending", ["json", "parquet"])
 def test_checkpoints_named_by_an_id(ending: str) -> None:
     named = f"_delta_log/{2:020}.checkpoint.{uuid.uuid4()}.{ending}"
-    assert load_first(new_store(*commits(2, 3), named, hint={"version": 2}), sleep=never).checkpoint_parts == (named,)
-    both = [segment.checkpoint_parts for segment in segments(new_store(*commits(0, 1, 2, 3), named, checkpoint_path(2)), sleep=never)]
+    assert load_first(
+        new_store(*commits(2, 3), named, hint={"version": 2}), sleep=never
+    ).checkpoint_parts == (named,)
+    both = [
+        segment.checkpoint_parts
+        for segment in segments(new_store(*commits(0, 1, 2, 3), named, checkpoint_path(2)), sleep=never)
+    ]
     assert sorted(both) == sorted([(named,), (checkpoint_path(2),), ()])
 
 
@@ -199,9 +232,20 @@ def compacted(first: int, last: int) -> str:
 
 
 def test_compacted_ranges_stand_for_their_commits_where_they_fit() -> None:
-    ranges = [compacted(0, 2), compacted(0, 4), compacted(1, 3), compacted(3, 4), compacted(5, 9), compacted(4, 4), compacted(6, 5)]
+    ranges = [
+        compacted(0, 2),
+        compacted(0, 4),
+        compacted(1, 3),
+        compacted(3, 4),
+        compacted(5, 9),
+        compacted(4, 4),
+        compacted(6, 5),
+    ]
     store = new_store(*commits(0, 1, 2, 3, 4, 5, 6), *ranges)
-    found = {version: [path for _, path in load_first(store, version, sleep=never).commits] for version in (2, 3, 4, 6)}
+    found = {
+        version: [path for _, path in load_first(store, version, sleep=never).commits]
+        for version in (2, 3, 4, 6)
+    }
     assert found == {
         2: [compacted(0, 2)],
         3: [compacted(0, 2), commit_path(3)],
@@ -247,8 +291,14 @@ _NAMES = st.one_of(
 
 
 @settings(max_examples=300, deadline=None)
-@given(names=st.sets(_NAMES, min_size=1, max_size=16), version=st.integers(0, 7), hint=st.one_of(st.none(), st.integers(0, 9)))
-def test_any_listing_is_built_or_refused_as_the_protocol_says(names: set[str], version: int, hint: int | None) -> None:
+@given(
+    names=st.sets(_NAMES, min_size=1, max_size=16),
+    version=st.integers(0, 7),
+    hint=st.one_of(st.none(), st.integers(0, 9)),
+)
+def test_any_listing_is_built_or_refused_as_the_protocol_says(
+    names: set[str], version: int, hint: int | None
+) -> None:
     store = new_store(*sorted(names), hint=None if hint is None else {"version": hint})
     buildable = reference(sorted(names), version)
     try:
@@ -268,7 +318,9 @@ def test_any_listing_is_built_or_refused_as_the_protocol_says(names: set[str], v
 def test_reconstructible_versions(names: set[str]) -> None:
     listing = parse_listing([(name, 1, 0) for name in sorted(names)])
     newest = max([*listing.commits, *(each.version for each in listing.checkpoints)], default=-1)
-    assert reconstructible(listing) == [version for version in range(newest + 1) if reference(sorted(names), version)]
+    assert reconstructible(listing) == [
+        version for version in range(newest + 1) if reference(sorted(names), version)
+    ]
 
 
 def test_list_log_from_a_version() -> None:

@@ -103,7 +103,11 @@ def test_time_travel_takes_the_nearest_checkpoint_below() -> None:
     for version in range(12):
         counted.reset()
         assert paths(newest.at(version)) == sorted(names(version)) or version == newest.version
-        read = {path for method, path in counted.calls if method == "read" and path.endswith((".json", ".parquet"))}
+        read = {
+            path
+            for method, path in counted.calls
+            if method == "read" and path.endswith((".json", ".parquet"))
+        }
         base = version // 3 * 3
         commits = {commit_path(each) for each in range(base + 1 if base else 0, version + 1)}
         assert version == newest.version or read == commits | ({checkpoint_path(base)} if base else set())
@@ -161,9 +165,22 @@ METADATA = line(
     [
         (METADATA, ProtocolError, "no protocol action"),
         (PROTOCOL, ProtocolError, "no metaData action"),
-        (line({"protocol": {"minReaderVersion": 9, "minWriterVersion": 9}}) + METADATA, UnsupportedFeatureError, "newer reader"),
         (
-            line({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["warp"], "writerFeatures": ["warp"]}})
+            line({"protocol": {"minReaderVersion": 9, "minWriterVersion": 9}}) + METADATA,
+            UnsupportedFeatureError,
+            "newer reader",
+        ),
+        (
+            line(
+                {
+                    "protocol": {
+                        "minReaderVersion": 3,
+                        "minWriterVersion": 7,
+                        "readerFeatures": ["warp"],
+                        "writerFeatures": ["warp"],
+                    }
+                }
+            )
             + METADATA,
             UnsupportedFeatureError,
             "warp",
@@ -213,7 +230,9 @@ def at(seconds: float) -> datetime:
 
 def test_a_time_finds_the_newest_version_before_it(tmp_path: Path) -> None:
     snapshot = aged(tmp_path, [0, 10, 20])
-    found = {seconds: snapshot.at(timestamp=at(seconds)).version for seconds in (0, 9.999, 10, 15, 20, 10_000)}
+    found = {
+        seconds: snapshot.at(timestamp=at(seconds)).version for seconds in (0, 9.999, 10, 15, 20, 10_000)
+    }
     assert found == {0: 0, 9.999: 0, 10: 1, 15: 1, 20: 2, 10_000: 2}
 
 
@@ -283,7 +302,10 @@ def test_history(tmp_path: Path) -> None:
 
 def test_in_commit_timestamps_count_from_where_they_begin(tmp_path: Path) -> None:
     store = Store(str(tmp_path / "table"))
-    configuration = {"delta.enableInCommitTimestamps": "true", "delta.inCommitTimestampEnablementVersion": "1"}
+    configuration = {
+        "delta.enableInCommitTimestamps": "true",
+        "delta.inCommitTimestampEnablementVersion": "1",
+    }
     metadata = json.loads(METADATA)
     store.put(commit_path(0), line({"commitInfo": {"operation": "A"}}) + PROTOCOL + METADATA)
     metadata["metaData"]["configuration"] = configuration
@@ -291,7 +313,9 @@ def test_in_commit_timestamps_count_from_where_they_begin(tmp_path: Path) -> Non
     stamp = (EPOCH + 1000) * 1000
     store.put(
         commit_path(1),
-        line({"commitInfo": {"inCommitTimestamp": stamp, "operation": "B"}}) + line({"protocol": protocol}) + line(metadata),
+        line({"commitInfo": {"inCommitTimestamp": stamp, "operation": "B"}})
+        + line({"protocol": protocol})
+        + line(metadata),
     )
     for version in (0, 1):
         os.utime(tmp_path / "table" / commit_path(version), (EPOCH + version, EPOCH + version))

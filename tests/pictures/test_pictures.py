@@ -96,21 +96,31 @@ def test_rectangles_are_the_statistics(table: deltaic.DeltaTable, x: str, y: str
     down += [(rect["y"], bound(path, "max_values", y)) for path, rect in drawn.items()]
     pixels, values = map(list, zip(*down, strict=True))
     assert fit(pixels, values) < 0.05
-    assert np.polyfit(values, pixels, 1)[0] < 0 < np.polyfit(*map(list, zip(*[(v, p) for p, v in across], strict=True)), 1)[0]
+    assert (
+        np.polyfit(values, pixels, 1)[0]
+        < 0
+        < np.polyfit(*map(list, zip(*[(v, p) for p, v in across], strict=True)), 1)[0]
+    )
 
 
 def test_text_lies_in_order_and_its_labels_are_escaped(table: deltaic.DeltaTable) -> None:
     picture = table.optimize.picture(["name", "whole"])
     drawn = rectangles(picture)
     order = sorted(table.files(), key=lambda row: row["min_values"]["name"])
-    edges = [edge for row in order for edge in (drawn[row["path"]]["x"], drawn[row["path"]]["x"] + drawn[row["path"]]["width"])]
+    edges = [
+        edge
+        for row in order
+        for edge in (drawn[row["path"]]["x"], drawn[row["path"]]["x"] + drawn[row["path"]]["width"])
+    ]
     assert edges == sorted(edges)
     assert "<k000>" in texts(picture)
 
 
 def test_labels_leave_out_what_all_texts_begin_with(tmp_path: Path) -> None:
     for end in "abc":
-        table = deltaic.write(tmp_path / "t", pa.table({"url": [f"https://example.org/path/{end}1"]}), mode="append")
+        table = deltaic.write(
+            tmp_path / "t", pa.table({"url": [f"https://example.org/path/{end}1"]}), mode="append"
+        )
     assert {"…a1", "…b1", "…c1"} <= set(texts(table.optimize.picture("url")))
     for column in ("ab1", "ab2"):
         short = deltaic.write(tmp_path / "s", pa.table({"t": [column]}), mode="append")
@@ -118,7 +128,9 @@ def test_labels_leave_out_what_all_texts_begin_with(tmp_path: Path) -> None:
 
 
 def test_a_column_of_booleans(table: deltaic.DeltaTable) -> None:
-    partitioned = deltaic.write(table.location + "b", pa.table({"f": [True, False], "n": [1, 2]}), partition_by="f")
+    partitioned = deltaic.write(
+        table.location + "b", pa.table({"f": [True, False], "n": [1, 2]}), partition_by="f"
+    )
     picture = partitioned.optimize.picture(["f", "n"])
     assert len(rectangles(picture)) == 2
     assert {"true", "false"} <= set(texts(picture))
@@ -127,7 +139,8 @@ def test_a_column_of_booleans(table: deltaic.DeltaTable) -> None:
 def test_a_condition_colours_the_files_that_a_scan_reads(table: deltaic.DeltaTable) -> None:
     where = "whole >= 40"
     for kind, read, skipped in (("layout", "read", "skipped"), ("sizes", "live read", "live skipped")):
-        picture = table.optimize.picture(["whole", "day"] if kind == "layout" else None, where, kind=kind)  # type: ignore[arg-type]
+        columns = ["whole", "day"] if kind == "layout" else None
+        picture = table.optimize.picture(columns, where, kind=kind)  # type: ignore[arg-type]
         expected = set(table.files(where).to_arrow()["path"].to_pylist())
         assert 0 < len(expected) < 6
         assert set(rectangles(picture, read)) == expected
@@ -140,7 +153,9 @@ def test_files_of_nulls_lie_in_a_strip_of_their_own(table: deltaic.DeltaTable) -
     drawn = rectangles(picture)
     alone = {row["path"] for row in table.files() if row["min_values"]["empty"] is None}
     assert len(alone) == 2
-    assert max(drawn[path]["x"] + drawn[path]["width"] for path in alone) < min(drawn[path]["x"] for path in drawn.keys() - alone)
+    assert max(drawn[path]["x"] + drawn[path]["width"] for path in alone) < min(
+        drawn[path]["x"] for path in drawn.keys() - alone
+    )
     assert "null" in texts(picture)
     assert picture.notes == ()
 
@@ -151,7 +166,9 @@ def test_before_and_after(table: deltaic.DeltaTable) -> None:
     headings = [text for text in texts(picture) if text.startswith("version")]
     assert [heading.split(",")[0] for heading in headings] == ["version 5: 6 files", "version 6: 1 file"]
     old = rectangles(table.at(5).optimize.picture(["whole", "day"]))
-    assert rectangles(picture).items() >= old.items(), "the left panel has the axes of both versions, here the same"
+    assert rectangles(picture).items() >= old.items(), (
+        "the left panel has the axes of both versions, here the same"
+    )
     with pytest.raises(VersionNotFoundError):
         table.optimize.picture(before=99)
 
@@ -159,7 +176,9 @@ def test_before_and_after(table: deltaic.DeltaTable) -> None:
 def test_files_without_statistics_are_counted(tmp_path: Path) -> None:
     properties = {"delta.dataSkippingNumIndexedCols": "0"}
     bare = deltaic.write(tmp_path / "t", pa.table({"a": [1], "b": [2]}), properties=properties)
-    with pytest.raises(InvalidArgumentError, match=r"column a: no file has statistics of the column; found 1 files"):
+    with pytest.raises(
+        InvalidArgumentError, match=r"column a: no file has statistics of the column; found 1 files"
+    ):
         bare.optimize.picture(["a", "b"])
     with pytest.raises(InvalidArgumentError, match="no column of the table has statistics"):
         bare.optimize.picture()
@@ -220,7 +239,9 @@ def test_of_many_files_some_are_drawn(table: deltaic.DeltaTable, monkeypatch: py
     monkeypatch.setattr(layout, "MOST", 4)
     picture = table.optimize.picture(["whole", "day"], "whole between 20 and 35")
     assert len(rectangles(picture)) == 4
-    assert set(rectangles(picture, "read")) == set(table.files("whole between 20 and 35").to_arrow()["path"].to_pylist())
+    assert set(rectangles(picture, "read")) == set(
+        table.files("whole between 20 and 35").to_arrow()["path"].to_pylist()
+    )
     assert picture.notes == ("Version 5: 4 of 6 files are drawn.",)
     monkeypatch.setattr(sizes, "MOST", 5)
     picture = table.optimize.picture(kind="sizes")
@@ -229,13 +250,22 @@ def test_of_many_files_some_are_drawn(table: deltaic.DeltaTable, monkeypatch: py
 
 def test_an_empty_table(tmp_path: Path) -> None:
     empty = deltaic.DeltaTable.create(tmp_path / "t", "a long, b long")
-    for picture in (empty.optimize.picture(["a", "b"]), empty.optimize.picture(kind="sizes"), empty.optimize.picture(kind="history")):
+    for picture in (
+        empty.optimize.picture(["a", "b"]),
+        empty.optimize.picture(kind="sizes"),
+        empty.optimize.picture(kind="history"),
+    ):
         ElementTree.fromstring(picture.svg)
     assert empty.optimize.picture(["a", "b"]).notes == ("Version 0 has no files.",)
 
 
 def test_values_that_xml_cannot_hold(tmp_path: Path) -> None:
-    data = pa.table({"a`\x1b<&": ["\x00\x1b]0;x\x07", "\uffff&<>'\"", "\U0001f600" * 40], "b": [float("inf"), float("nan"), -0.0]})
+    data = pa.table(
+        {
+            "a`\x1b<&": ["\x00\x1b]0;x\x07", "\uffff&<>'\"", "\U0001f600" * 40],
+            "b": [float("inf"), float("nan"), -0.0],
+        }
+    )
     properties = {"delta.columnMapping.mode": "name"}
     table = deltaic.write(tmp_path / "t<&>", data, properties=properties)
     picture = table.optimize.picture([deltaic.col("a`\x1b<&"), "b"], f"b < {10**300}e0")
@@ -280,14 +310,23 @@ def test_a_picture_shows_itself_and_is_saved(table: deltaic.DeltaTable, tmp_path
 
 
 def _command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "deltaic.cli", "picture", *arguments], capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-m", "deltaic.cli", "picture", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
 
 
 def test_the_command(table: deltaic.DeltaTable, tmp_path: Path) -> None:
     out = tmp_path / "p.svg"
-    done = _command(table.location, "--columns", "whole, day", "--where", "whole < 5", "--before", "2", "-o", str(out))
+    done = _command(
+        table.location, "--columns", "whole, day", "--where", "whole < 5", "--before", "2", "-o", str(out)
+    )
     assert done.returncode == 0, done.stderr
-    assert out.read_text(encoding="utf-8") == table.optimize.picture(["whole", "day"], "whole < 5", before=2).svg
+    assert (
+        out.read_text(encoding="utf-8") == table.optimize.picture(["whole", "day"], "whole < 5", before=2).svg
+    )
     done = _command(table.location, "--kind", "history", "--version", "3")
     assert done.stdout.strip() == table.at(3).optimize.picture(kind="history").svg
     done = _command(table.location, "--kind", "pie")
@@ -322,9 +361,13 @@ def test_on_spark(table: deltaic.DeltaTable, spark: Any) -> None:
     table.delete("whole < 30")
     there = deltaic.DeltaTable(table.location, spark=spark)
     for kind in ("layout", "sizes", "history"):
-        assert there.optimize.picture(kind=kind).svg == table.optimize.picture(kind=kind).svg  # type: ignore[arg-type]
+        found = there.optimize.picture(kind=kind).svg  # type: ignore[arg-type]
+        assert found == table.optimize.picture(kind=kind).svg  # type: ignore[arg-type]
     where = "whole > 45"
-    assert there.optimize.picture(["whole", "day"], where).svg == table.optimize.picture(["whole", "day"], where).svg
+    assert (
+        there.optimize.picture(["whole", "day"], where).svg
+        == table.optimize.picture(["whole", "day"], where).svg
+    )
     assert "<p>The first 10 rows.</p>" in there.scan(["whole"])._repr_html_()
     assert _cells(there.scan(["whole"], "whole = 45")._repr_html_()) == ["whole", "45"]
     assert "<p>The first 10 rows.</p>" in there.changes(7, columns=["whole", "_change_type"])._repr_html_()

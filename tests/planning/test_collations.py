@@ -21,8 +21,18 @@ def table(tmp_path: Path) -> DeltaTable:
     """Two files, as a writer that knows collations leaves them: `name` ignores case, `st.x` does, too,
     `plain` says that it is of bytes."""
     for n, names in enumerate((["a", "B"], ["C", "d"])):
-        data = {"id": [2 * n, 2 * n + 1], "name": names, "st": [{"x": each} for each in names], "plain": names}
-        deltaic.write(tmp_path, pa.table(data), mode="append", properties={"delta.enableDeletionVectors": False} if n == 0 else None)
+        data = {
+            "id": [2 * n, 2 * n + 1],
+            "name": names,
+            "st": [{"x": each} for each in names],
+            "plain": names,
+        }
+        deltaic.write(
+            tmp_path,
+            pa.table(data),
+            mode="append",
+            properties={"delta.enableDeletionVectors": False} if n == 0 else None,
+        )
     collated = Schema(
         [
             Field("id", "long"),
@@ -33,7 +43,11 @@ def table(tmp_path: Path) -> DeltaTable:
     )
     metadata = json.loads(DeltaTable(tmp_path).metadata.to_json())
     metadata["metaData"]["schemaString"] = collated.to_json()
-    protocol = {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["collations", "domainMetadata"]}
+    protocol = {
+        "minReaderVersion": 1,
+        "minWriterVersion": 7,
+        "writerFeatures": ["collations", "domainMetadata"],
+    }
     lines = [{"commitInfo": {"operation": "x"}}, {"protocol": protocol}, metadata]
     (tmp_path / "_delta_log" / f"{2:020}.json").write_text("".join(json.dumps(line) + "\n" for line in lines))
     return DeltaTable(tmp_path)
@@ -44,13 +58,32 @@ def test_rows_are_read(table: DeltaTable) -> None:
     assert table.scan(where="plain = 'b'").explain().files_read == 1
     assert table.scan(where="name IS NOT NULL AND st.x IS NOT NULL").count() == 4
     query = "SELECT name FROM t UNION ALL SELECT (SELECT name FROM t WHERE id = 1)"
-    assert sorted(deltaic.sql(query, tables={"t": table}).to_arrow()["name"].to_pylist()) == ["B", "B", "C", "a", "d"]
-    found = deltaic.sql("SELECT name AS n, st, id FROM t WHERE id < 1", tables={"t": table}).to_arrow().to_pylist()
+    assert sorted(deltaic.sql(query, tables={"t": table}).to_arrow()["name"].to_pylist()) == [
+        "B",
+        "B",
+        "C",
+        "a",
+        "d",
+    ]
+    found = (
+        deltaic.sql("SELECT name AS n, st, id FROM t WHERE id < 1", tables={"t": table})
+        .to_arrow()
+        .to_pylist()
+    )
     assert found == [{"n": "a", "st": {"x": "a"}, "id": 0}]
 
 
 @pytest.mark.parametrize(
-    "where", ["name = 'A'", "name > 'b'", "name IN ('A')", "name LIKE 'A%'", "st.x = 'A'", "upper(name) = 'A'", "st = st"]
+    "where",
+    [
+        "name = 'A'",
+        "name > 'b'",
+        "name IN ('A')",
+        "name LIKE 'A%'",
+        "st.x = 'A'",
+        "upper(name) = 'A'",
+        "st = st",
+    ],
 )
 def test_comparisons_are_refused(table: DeltaTable, where: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match=r"ICU\.UNICODE_CI"):

@@ -50,7 +50,11 @@ def table_of(path: Path, base: str, names: list[str], ahead: int) -> deltaic.Del
     shift = dt.timedelta(hours=ahead if base == "timestamp" else 0)
     instants = [None if moment is None or not 2 < moment.year < 9999 else moment - shift for moment in clock]
     shown = [None if moment is None else moment + shift for moment in instants]
-    column = {"timestamp": pa.timestamp("us", "UTC"), "timestamp_ntz": pa.timestamp("us"), "date": pa.date32()}[base]
+    column = {
+        "timestamp": pa.timestamp("us", "UTC"),
+        "timestamp_ntz": pa.timestamp("us"),
+        "date": pa.date32(),
+    }[base]
     values = [moment.date() if moment is not None and base == "date" else moment for moment in instants]
     if base == "date":
         shown = [None if value is None else dt.datetime.combine(value, dt.time()) for value in values]
@@ -60,7 +64,9 @@ def table_of(path: Path, base: str, names: list[str], ahead: int) -> deltaic.Del
         if name == "g_hours" and base == "timestamp":
             kind = pa.timestamp("us", "UTC")
         cells = [None if moment is None else made(how, moment) for moment in shown]
-        columns[name] = pa.array([cell - shift if cell is not None and name == "g_hours" else cell for cell in cells], kind)
+        columns[name] = pa.array(
+            [cell - shift if cell is not None and name == "g_hours" else cell for cell in cells], kind
+        )
     table = deltaic.write(path, pa.table(columns), partition_by=names)
     return declared(table, {name: GENERATED[name][0].format("c") for name in names})
 
@@ -107,7 +113,10 @@ CONDITIONS = (
 )
 
 
-@pytest.mark.parametrize(("base", "ahead"), [("timestamp", 0), ("timestamp", 14), ("timestamp", -12), ("timestamp_ntz", 0), ("date", 0)])
+@pytest.mark.parametrize(
+    ("base", "ahead"),
+    [("timestamp", 0), ("timestamp", 14), ("timestamp", -12), ("timestamp_ntz", 0), ("date", 0)],
+)
 def test_the_same_rows(tmp_path: Path, base: str, ahead: int) -> None:
     engine = LocalEngine()
     names = [name for name in GENERATED if base != "date" or name not in ("g_hour", "g_hours")]
@@ -115,8 +124,13 @@ def test_the_same_rows(tmp_path: Path, base: str, ahead: int) -> None:
     for zone in ("UTC", "Asia/Kolkata"):
         with deltaic.configure(time_zone=zone):
             for where in CONDITIONS:
-                whole, narrow = (scan(table._snapshot, engine, ["n"], where, skipping=skipping) for skipping in (False, True))
-                assert sorted(narrow.to_arrow()["n"].to_pylist()) == sorted(whole.to_arrow()["n"].to_pylist()), (where, zone)
+                whole, narrow = (
+                    scan(table._snapshot, engine, ["n"], where, skipping=skipping)
+                    for skipping in (False, True)
+                )
+                assert sorted(narrow.to_arrow()["n"].to_pylist()) == sorted(
+                    whole.to_arrow()["n"].to_pylist()
+                ), (where, zone)
 
 
 @pytest.mark.parametrize(
@@ -160,8 +174,19 @@ def test_prefixes_and_copies(tmp_path: Path) -> None:
     data = pa.table({"c": words, "n": range(8), "p": [word and word[:2] for word in words], "same": words})
     table = deltaic.write(tmp_path / "t", data, partition_by=["p", "same"])
     table = declared(table, {"p": "substring(c, 0, 2)", "same": "c"})
-    for where in ("c = 'abd'", "c >= 'abd'", "c < 'abd'", "c like 'abd%'", "c in ('a', 'zz')", "c is null", "c > 'ab' and c < 'ac'"):
-        whole, narrow = (scan(table._snapshot, LocalEngine(), ["n"], where, skipping=skipping) for skipping in (False, True))
+    for where in (
+        "c = 'abd'",
+        "c >= 'abd'",
+        "c < 'abd'",
+        "c like 'abd%'",
+        "c in ('a', 'zz')",
+        "c is null",
+        "c > 'ab' and c < 'ac'",
+    ):
+        whole, narrow = (
+            scan(table._snapshot, LocalEngine(), ["n"], where, skipping=skipping)
+            for skipping in (False, True)
+        )
         assert sorted(narrow.to_arrow()["n"].to_pylist()) == sorted(whole.to_arrow()["n"].to_pylist()), where
     pushed = json.loads(scan(table._snapshot, LocalEngine(), ["n"], "c = 'abd'").explain().pushed or "")
     assert [arg["args"][0] for arg in pushed["args"][1]["args"] if arg["args"][0]["column"] == ["p"]] == [

@@ -32,12 +32,22 @@ ROWS: list[dict[str, Any]] = [
         ]
     )
 ]
-SCHEMA = pa.schema({"day": pa.date32(), "at": pa.timestamp("us", "UTC"), "text": pa.string(), "cost": pa.decimal128(4, 2), "n": pa.int64()})
+SCHEMA = pa.schema(
+    {
+        "day": pa.date32(),
+        "at": pa.timestamp("us", "UTC"),
+        "text": pa.string(),
+        "cost": pa.decimal128(4, 2),
+        "n": pa.int64(),
+    }
+)
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> deltaic.DeltaTable:
-    return deltaic.write(tmp_path / "t", pa.Table.from_pylist(ROWS, SCHEMA), partition_by=["day", "at", "text", "cost"])
+    return deltaic.write(
+        tmp_path / "t", pa.Table.from_pylist(ROWS, SCHEMA), partition_by=["day", "at", "text", "cost"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -57,7 +67,9 @@ def table(tmp_path: Path) -> deltaic.DeltaTable:
     ],
 )
 def test_only_their_partitions_are_read(table: deltaic.DeltaTable, where: str, files: int) -> None:
-    whole, narrow = (scan(table._snapshot, LocalEngine(), ["n"], where, skipping=skipping) for skipping in (False, True))
+    whole, narrow = (
+        scan(table._snapshot, LocalEngine(), ["n"], where, skipping=skipping) for skipping in (False, True)
+    )
     assert sorted(narrow.to_arrow()["n"].to_pylist()) == sorted(whole.to_arrow()["n"].to_pylist())
     assert narrow.explain().files_read == files
 
@@ -70,7 +82,9 @@ def test_a_delete_of_whole_partitions_reads_no_rows(table: deltaic.DeltaTable) -
 
 def test_a_partition_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:
     properties = {"delta.isolationLevel": "Serializable"}
-    stale = deltaic.write(tmp_path / "t", pa.Table.from_pylist(ROWS, SCHEMA), partition_by="day", properties=properties)
+    stale = deltaic.write(
+        tmp_path / "t", pa.Table.from_pylist(ROWS, SCHEMA), partition_by="day", properties=properties
+    )
     later = [{**ROWS[0], "day": dt.date(2024, 12, 24), "n": 9}]
     deltaic.write(tmp_path / "t", pa.Table.from_pylist(later, SCHEMA), mode="append")
     with pytest.raises(ConcurrentAppendException):
@@ -85,7 +99,9 @@ def test_what_fails_is_left_to_the_rows(table: deltaic.DeltaTable) -> None:
         table.scan(["n"], "1 / cost > 0").to_arrow()
 
 
-def test_many_partitions_are_left_to_the_rows(table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_partitions_are_left_to_the_rows(
+    table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for limit in ("MOST_ASKED", "MOST_NAMED"):
         with monkeypatch.context() as patched:
             patched.setattr(partition_functions, limit, 1)

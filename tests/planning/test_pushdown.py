@@ -12,8 +12,8 @@ from deltaic.planning.pushdown import Pushdown, push
 from deltaic.protocol.schema import Schema
 
 SCHEMA = Schema.from_ddl(
-    "a bigint, i int, b string, c double, f float, d date, e decimal(10,2), flag boolean, st struct<x: int>, ts timestamp, "
-    "n timestamp_ntz, `odd.name` int"
+    "a bigint, i int, b string, c double, f float, d date, e decimal(10,2), flag boolean, st struct<x: int>,"
+    " ts timestamp, n timestamp_ntz, `odd.name` int"
 )
 TABLE = _core.TableSchema(SCHEMA.to_json())
 
@@ -59,7 +59,10 @@ def compare(op: str, column: str, literal: str) -> dict[str, object]:
         ("a = null", {"op": "null"}),
         ("a between 1 and 2", {"op": "and", "args": [compare(">=", "a", "1"), compare("<=", "a", "2")]}),
         ("a in (1, 2)", {"op": "in", "column": ["a"], "literals": ["1", "2"]}),
-        ("a in (1, null)", {"op": "or", "args": [{"op": "in", "column": ["a"], "literals": ["1"]}, {"op": "null"}]}),
+        (
+            "a in (1, null)",
+            {"op": "or", "args": [{"op": "in", "column": ["a"], "literals": ["1"]}, {"op": "null"}]},
+        ),
         ("a <=> null", {"op": "is_null", "column": ["a"]}),
         ("a = 1 or b = 'x'", {"op": "or", "args": [compare("=", "a", "1"), compare("=", "b", "x")]}),
     ],
@@ -99,7 +102,9 @@ def test_left_to_the_engine(text: str) -> None:
 
 def test_a_timestamp_without_a_zone_waits_for_the_session_zone() -> None:
     assert pushed("ts = '2024-01-31 10:00:00'", time_zone="America/New_York").predicate is None
-    assert said("ts = '2024-01-31 10:00:00Z'", time_zone="America/New_York") == compare("=", "ts", "2024-01-31T10:00:00.000000Z")
+    assert said("ts = '2024-01-31 10:00:00Z'", time_zone="America/New_York") == compare(
+        "=", "ts", "2024-01-31T10:00:00.000000Z"
+    )
 
 
 def test_conjuncts_are_divided() -> None:

@@ -20,9 +20,9 @@ from deltaic.planning.pushdown import push
 from deltaic.protocol.schema import Field, Schema
 
 SCHEMA = Schema.from_ddl(
-    "a bigint, i int, y byte, b string, c double, f float, d date, e decimal(10,2), w decimal(38,2), flag boolean, "
-    "st struct<x: int, S: string>, t struct<a: string>, ts timestamp, n timestamp_ntz, "
-    "`odd.name` int, `my col` string, bin binary, l array<int>, v void"
+    "a bigint, i int, y byte, b string, c double, f float, d date, e decimal(10,2), w decimal(38,2), flag"
+    " boolean, st struct<x: int, S: string>, t struct<a: string>, ts timestamp, n timestamp_ntz, `odd.name`"
+    " int, `my col` string, bin binary, l array<int>, v void"
 )
 TABLE = _core.TableSchema(SCHEMA.to_json())
 ENGINE = LocalEngine()
@@ -32,7 +32,11 @@ def flat(node: dict[str, Any]) -> dict[str, Any]:
     """AND of ANDs as one AND, and so OR: which operand stands in which bracket means nothing."""
     if node["op"] not in ("and", "or"):
         return {**node, "arg": flat(node["arg"])} if "arg" in node else node
-    args = [part for arg in map(flat, node["args"]) for part in (arg["args"] if arg["op"] == node["op"] else [arg])]
+    args = [
+        part
+        for arg in map(flat, node["args"])
+        for part in (arg["args"] if arg["op"] == node["op"] else [arg])
+    ]
     return {"op": node["op"], "args": args}
 
 
@@ -163,7 +167,10 @@ def test_anything_but_text_and_zones() -> None:
 
 def test_words_that_are_columns() -> None:
     """A column may have the name of any keyword: it is read as the parser reads it."""
-    words = sorted({word.lower() for word in Databricks.Tokenizer.KEYWORDS if word.isidentifier()} | {"date", "timestamp", "interval"})
+    words = sorted(
+        {word.lower() for word in Databricks.Tokenizer.KEYWORDS if word.isidentifier()}
+        | {"date", "timestamp", "interval"}
+    )
     assert len(words) > 200
     simple_words = 0
     for word in words:
@@ -221,20 +228,40 @@ def test_random_texts() -> None:
         "true",
         "9" * 30,
     ]
-    values += ["'1'", "0.10", "99999999.99", "99999999.999", "123456789.12", "-9223372036854775808", "9223372036854775808", "1.0", "00012"]
+    values += [
+        "'1'",
+        "0.10",
+        "99999999.99",
+        "99999999.999",
+        "123456789.12",
+        "-9223372036854775808",
+        "9223372036854775808",
+        "1.0",
+        "00012",
+    ]
 
     def test() -> str:
         column, value, other = draw.choice(columns), draw.choice(values), draw.choice(values)
         operator = draw.choice(["=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>"])
-        forms = [f"{column} {operator} {value}"] * 4 + [f"{value}{operator}{column}", f"{column} is null", f"{column} IS NOT NULL"]
-        forms += [f"{column} between {value} and {other}", f"{column} in ({value}, {other})", f"not {column} = {value}"]
+        forms = [f"{column} {operator} {value}"] * 4 + [
+            f"{value}{operator}{column}",
+            f"{column} is null",
+            f"{column} IS NOT NULL",
+        ]
+        forms += [
+            f"{column} between {value} and {other}",
+            f"{column} in ({value}, {other})",
+            f"not {column} = {value}",
+        ]
         return draw.choice(forms)
 
     for _ in range(3000):
         text = test()
         for _ in range(draw.choice([0, 0, 1, 2])):
             word, more = draw.choice(["and", "or", "AND"]), test()
-            text = draw.choice([f"{text} {word} {more}", f"({text}) {word} {more}", f"{more} {word} ({text})"])
+            text = draw.choice(
+                [f"{text} {word} {more}", f"({text}) {word} {more}", f"{more} {word} ({text})"]
+            )
         read += same(text)
     assert read > 300
 
@@ -263,7 +290,9 @@ def test_wide_decimals_keep_all_their_digits() -> None:
         ):
             assert predicate is not None
             assert json.loads(predicate.json)["literal"] == literal
-    refused = push(ENGINE.resolve("w = 123456789012345678901234567890.123", {"t": SCHEMA}).conjuncts, SCHEMA, TABLE, "t")
+    refused = push(
+        ENGINE.resolve("w = 123456789012345678901234567890.123", {"t": SCHEMA}).conjuncts, SCHEMA, TABLE, "t"
+    )
     assert refused.predicate is None
     assert refused.residual
 
@@ -276,10 +305,13 @@ def test_a_plan_imports_neither_parser_nor_engine_nor_arrow(tmp_path: Any) -> No
 
     deltaic.write(tmp_path / "t", pa.table({"a": [1, 2], "p": ["x", "y"]}), partition_by=["p"])
     code = (
-        "import sys, deltaic; found = deltaic.DeltaTable(sys.argv[1]).files(\"p = 'x' and a >= 1\").count();"
-        "print(found, [name for name in ('sqlglot', 'duckdb', 'pyarrow', 'numpy', 'pandas') if name in sys.modules])"
+        "import sys, deltaic; found = deltaic.DeltaTable(sys.argv[1]).files(\"p = 'x' and a >="
+        " 1\").count();print(found, [name for name in ('sqlglot', 'duckdb', 'pyarrow', 'numpy', 'pandas') if"
+        " name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "t")], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "t")], capture_output=True, text=True, check=True
+    )
     assert done.stdout.split(" ", 1) == ["1", "[]\n"]
 
 

@@ -150,7 +150,9 @@ length(s) > 3
 """.strip().splitlines()
 
 
-def _file(number: int, floats: list[float | None], decimals: list[str | None], texts: list[str | None]) -> pa.Table:
+def _file(
+    number: int, floats: list[float | None], decimals: list[str | None], texts: list[str | None]
+) -> pa.Table:
     day, count = number + 1, len(floats)
     moment = dt.datetime(2024, 1, day, 23, 59, 59, 999999, tzinfo=dt.timezone.utc)
     return pa.table(
@@ -193,8 +195,12 @@ def test_every_way_gives_the_same_rows(table: deltaic.DeltaTable, condition: str
     engine, snapshot = LocalEngine(), table._snapshot
     skipped = scan(snapshot, engine, ["k"], condition)
     read = scan(snapshot, engine, ["k"], condition, skipping=False).to_arrow()["k"].to_pylist()
-    evaluated = deltaic.sql(f"SELECT k, ({condition}) AS hit FROM t", tables={"t": table}).to_arrow().to_pylist()
-    queried = deltaic.sql(f"SELECT k FROM t WHERE {condition}", tables={"t": table}).to_arrow()["k"].to_pylist()
+    evaluated = (
+        deltaic.sql(f"SELECT k, ({condition}) AS hit FROM t", tables={"t": table}).to_arrow().to_pylist()
+    )
+    queried = (
+        deltaic.sql(f"SELECT k FROM t WHERE {condition}", tables={"t": table}).to_arrow()["k"].to_pylist()
+    )
     expected = sorted(row["k"] for row in evaluated if row["hit"])
     assert [sorted(skipped.to_arrow()["k"].to_pylist()), sorted(read), sorted(queried)] == [expected] * 3
     assert skipped.count() == len(expected)

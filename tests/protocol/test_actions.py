@@ -17,11 +17,15 @@ def test_protocol_lines():
     assert legacy == Protocol(1, 2)
     assert legacy.to_json() == '{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}'
     features = Protocol.from_json(
-        '{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["b","a"],"writerFeatures":["b","a","a"],"new":1}'
+        '{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["b","a"],"writerFeatures":["b","a",'
+        '"a"],"new":1}'
     )
     assert features == Protocol(3, 7, ("a", "b"), ("a", "b"))
     assert Protocol.from_json(features.to_json()) == features
-    assert Protocol.from_json('{"minReaderVersion":2,"minWriterVersion":7,"writerFeatures":[]}').reader_features is None
+    assert (
+        Protocol.from_json('{"minReaderVersion":2,"minWriterVersion":7,"writerFeatures":[]}').reader_features
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +63,13 @@ FULL = {
 
 def test_lists_of_names():
     metadata = Metadata("i", partition_columns=["a", "b"])
-    assert metadata.partition_columns == ["a", "b"] == metadata.partition_columns == ("a", "b") == metadata.partition_columns
+    assert (
+        metadata.partition_columns
+        == ["a", "b"]
+        == metadata.partition_columns
+        == ("a", "b")
+        == metadata.partition_columns
+    )
     assert metadata.partition_columns != ["b", "a"]
     assert metadata.partition_columns != "ab"
     assert hash(metadata.partition_columns) == hash(("a", "b"))
@@ -87,9 +97,20 @@ def test_metadata_lines():
         metadata.configuration["k"] = "w"
     with pytest.raises(TypeError):
         metadata.configuration.update(k="w")
-    fields = {"id": "i", "format": {"provider": "parquet"}, "schemaString": "{}", "partitionColumns": [], "configuration": {"a": None}}
+    fields = {
+        "id": "i",
+        "format": {"provider": "parquet"},
+        "schemaString": "{}",
+        "partitionColumns": [],
+        "configuration": {"a": None},
+    }
     small = Metadata.from_json(json.dumps(fields))
-    assert (small.name, small.created_time, small.configuration, small.partition_columns) == (None, None, {}, ())
+    assert (small.name, small.created_time, small.configuration, small.partition_columns) == (
+        None,
+        None,
+        {},
+        (),
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ from deltaic.protocol import column_mapping
 from deltaic.protocol.column_mapping import ID, PHYSICAL_NAME
 from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, walk
 
-NESTED = Schema.from_ddl("a int, s struct<b: int, l array<struct<c: int>>>, m map<struct<k: int>, struct<v: int>>")
+NESTED = Schema.from_ddl(
+    "a int, s struct<b: int, l array<struct<c: int>>>, m map<struct<k: int>, struct<v: int>>"
+)
 
 
 def names():
@@ -25,9 +27,13 @@ def test_every_field_gets_an_id_and_a_name():
     schema, last = column_mapping.assign(NESTED, new_name=names())
     assert last == 8
     assert {item.metadata[ID] for _, item in walk(schema)} == set(range(1, 9))
-    assert {item.metadata[PHYSICAL_NAME] for _, item in walk(schema)} == {f"col-{number}" for number in range(1, 9)}
+    assert {item.metadata[PHYSICAL_NAME] for _, item in walk(schema)} == {
+        f"col-{number}" for number in range(1, 9)
+    }
     assert not any(
-        key in item.metadata for _, item in walk(schema) for key in ("delta.columnMapping.nested.ids", "parquet.field.nested.ids")
+        key in item.metadata
+        for _, item in walk(schema)
+        for key in ("delta.columnMapping.nested.ids", "parquet.field.nested.ids")
     )
     assert column_mapping.assign(schema, last) == (schema, last)
     assert column_mapping.strip(schema) == NESTED
@@ -38,7 +44,10 @@ def test_every_field_gets_an_id_and_a_name():
 def test_existing_names_are_those_of_the_files():
     schema, last = column_mapping.assign_existing(NESTED)
     assert last == 8
-    assert all(item.metadata[PHYSICAL_NAME] == item.name == column_mapping.physical_name(item) for _, item in walk(schema))
+    assert all(
+        item.metadata[PHYSICAL_NAME] == item.name == column_mapping.physical_name(item)
+        for _, item in walk(schema)
+    )
     assert column_mapping.physical_name(Field("x", "long")) == "x"
 
 
@@ -50,7 +59,9 @@ def test_no_id_or_name_is_ever_used_again(steps):
         if step == "drop" and len(schema) > 1:
             schema = schema[:-1]
         elif step == "add":
-            schema, last = column_mapping.assign(Schema([*schema, Field(f"c{len(schema)}", "long")]), last, new_name=new)
+            schema, last = column_mapping.assign(
+                Schema([*schema, Field(f"c{len(schema)}", "long")]), last, new_name=new
+            )
             added = (schema[-1].metadata[ID], schema[-1].metadata[PHYSICAL_NAME])
             assert added not in seen
             assert added[0] == last
@@ -89,8 +100,14 @@ def test_other_names_need_no_mapping(name):
 @pytest.mark.parametrize(
     "fields",
     [
-        [Field("a", "long", metadata={ID: 1, PHYSICAL_NAME: "x"}), Field("b", "long", metadata={ID: 1, PHYSICAL_NAME: "y"})],
-        [Field("a", "long", metadata={ID: 1, PHYSICAL_NAME: "x"}), Field("b", "long", metadata={ID: 2, PHYSICAL_NAME: "X"})],
+        [
+            Field("a", "long", metadata={ID: 1, PHYSICAL_NAME: "x"}),
+            Field("b", "long", metadata={ID: 1, PHYSICAL_NAME: "y"}),
+        ],
+        [
+            Field("a", "long", metadata={ID: 1, PHYSICAL_NAME: "x"}),
+            Field("b", "long", metadata={ID: 2, PHYSICAL_NAME: "X"}),
+        ],
     ],
 )
 def test_shared_ids_and_names_are_refused(fields):

@@ -30,9 +30,13 @@ def schema_of(metadata: Metadata) -> Schema:
 
 
 def test_plain_table():
-    protocol, metadata = made("a int not null, day date", partition_columns="DAY", name="n", description="d", properties={"own": 1})
+    protocol, metadata = made(
+        "a int not null, day date", partition_columns="DAY", name="n", description="d", properties={"own": 1}
+    )
     assert protocol == Protocol(1, 2)
-    assert metadata == Metadata("id1", "n", "d", Schema.from_ddl("a int not null, day date").to_json(), ("day",), {"own": "1"}, 1234)
+    assert metadata == Metadata(
+        "id1", "n", "d", Schema.from_ddl("a int not null, day date").to_json(), ("day",), {"own": "1"}, 1234
+    )
 
 
 def test_users_properties_go_before_defaults():
@@ -48,7 +52,11 @@ def test_users_properties_go_before_defaults():
 
 def test_pseudo_properties_are_not_stored():
     protocol, metadata = made(
-        properties={"delta.minReaderVersion": 2, "delta.minWriterVersion": 5, "delta.feature.timestampNtz": "supported"}
+        properties={
+            "delta.minReaderVersion": 2,
+            "delta.minWriterVersion": 5,
+            "delta.feature.timestampNtz": "supported",
+        }
     )
     assert metadata.configuration == {}
     assert protocol.min_reader_version == 3
@@ -58,7 +66,9 @@ def test_pseudo_properties_are_not_stored():
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_column_mapping_of_a_new_table(mode):
     protocol, metadata = made(
-        "id bigint, `my col` struct<x: int, y: array<struct<z: int>>>, p int", partition_columns="p", properties={MODE: mode}
+        "id bigint, `my col` struct<x: int, y: array<struct<z: int>>>, p int",
+        partition_columns="p",
+        properties={MODE: mode},
     )
     assert protocol == Protocol(2, 7, None, ("columnMapping",))
     ids = {".".join(path): item.metadata[ID] for path, item in walk(schema_of(metadata))}
@@ -89,13 +99,29 @@ def test_ids_of_another_table_are_taken_off():
         ({"schema": "s struct<`x;`: int>"}, InvalidArgumentError, "column mapping"),
         ({"schema": [Field("", "long")]}, InvalidArgumentError, "empty name"),
         ({"schema": "a void"}, InvalidArgumentError, "nothing but nulls"),
-        ({"schema": "a int, b int", "partition_columns": ["a", "b"]}, InvalidArgumentError, "not every column"),
+        (
+            {"schema": "a int, b int", "partition_columns": ["a", "b"]},
+            InvalidArgumentError,
+            "not every column",
+        ),
         ({"schema": "a int, b int", "partition_columns": ["a", "A"]}, InvalidArgumentError, "twice"),
         ({"schema": "a int, b array<int>", "partition_columns": "b"}, InvalidArgumentError, "array<integer>"),
         ({"schema": "a int", "partition_columns": "x"}, InvalidArgumentError, "no such partition column"),
-        ({"properties": {"delta.enableIcebergWriterCompatV1": True}}, UnsupportedFeatureError, "enableIcebergWriterCompatV1"),
-        ({"schema": "a int, _Change_Type string", "properties": {"delta.enableChangeDataFeed": True}}, SchemaMismatchError, "_Change_Type"),
-        ({"properties": {"delta.feature.icebergWriterCompatV1": "supported"}}, UnsupportedFeatureError, "icebergWriterCompatV1"),
+        (
+            {"properties": {"delta.enableIcebergWriterCompatV1": True}},
+            UnsupportedFeatureError,
+            "enableIcebergWriterCompatV1",
+        ),
+        (
+            {"schema": "a int, _Change_Type string", "properties": {"delta.enableChangeDataFeed": True}},
+            SchemaMismatchError,
+            "_Change_Type",
+        ),
+        (
+            {"properties": {"delta.feature.icebergWriterCompatV1": "supported"}},
+            UnsupportedFeatureError,
+            "icebergWriterCompatV1",
+        ),
         ({"properties": {"delta.feature.shiny": "supported"}}, UnsupportedFeatureError, "shiny"),
         ({"properties": {"delta.minWriterVersion": 9}}, InvalidArgumentError, "protocol version"),
         ({"properties": {"delta.dataSkippingStatsColumns": "a,x"}}, InvalidArgumentError, "'x'"),
@@ -108,7 +134,11 @@ def test_refused_tables(options, error, message):
 
 
 def test_nothing_to_change():
-    for options in ({}, {"properties": {MODE: "name"}}, {"properties": {"delta.enableDeletionVectors": True}}):
+    for options in (
+        {},
+        {"properties": {MODE: "name"}},
+        {"properties": {"delta.enableDeletionVectors": True}},
+    ):
         table = made(**options)
         assert evolve(*table) == table
         assert evolve(*table, schema=schema_of(table[1]), properties=options.get("properties")) == table
@@ -124,9 +154,15 @@ def test_properties_raise_the_protocol():
 
 
 def test_a_property_without_its_feature_gets_it_when_set_again():
-    before = Metadata("i", schema_string=Schema.from_ddl("a int").to_json(), configuration={"delta.enableDeletionVectors": "true"})
+    before = Metadata(
+        "i",
+        schema_string=Schema.from_ddl("a int").to_json(),
+        configuration={"delta.enableDeletionVectors": "true"},
+    )
     assert evolve(Protocol(1, 2), before, properties={"x": "y"})[0] == Protocol(1, 2)
-    assert "deletionVectors" in supported(evolve(Protocol(1, 2), before, properties={"delta.enableDeletionVectors": "true"})[0])
+    assert "deletionVectors" in supported(
+        evolve(Protocol(1, 2), before, properties={"delta.enableDeletionVectors": "true"})[0]
+    )
 
 
 def test_new_types_raise_the_protocol():
@@ -138,15 +174,23 @@ def test_new_types_raise_the_protocol():
 def test_mapping_turned_on_later_keeps_the_names_in_files():
     protocol, metadata = evolve(*made("a int, s struct<x: int>"), properties={MODE: "name"})
     assert protocol == Protocol(2, 7, None, ("appendOnly", "columnMapping", "invariants"))
-    assert [(item.metadata[ID], item.metadata[PHYSICAL_NAME]) for _, item in walk(schema_of(metadata))] == [(1, "a"), (2, "s"), (3, "x")]
+    assert [(item.metadata[ID], item.metadata[PHYSICAL_NAME]) for _, item in walk(schema_of(metadata))] == [
+        (1, "a"),
+        (2, "s"),
+        (3, "x"),
+    ]
     assert metadata.configuration == {MODE: "name", MAX_ID: "3"}
-    protocol, metadata = evolve(*made("a int"), properties={MODE: "name"}, schema=Schema.from_ddl("a int, `b c` int"))
+    protocol, metadata = evolve(
+        *made("a int"), properties={MODE: "name"}, schema=Schema.from_ddl("a int, `b c` int")
+    )
     first, second = schema_of(metadata)
     assert first.metadata[PHYSICAL_NAME] == "a"
     assert second.metadata[PHYSICAL_NAME].startswith("col-")
 
 
-@pytest.mark.parametrize(("before", "after"), [("none", "id"), ("name", "none"), ("name", "id"), ("id", "name"), ("id", "none")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("none", "id"), ("name", "none"), ("name", "id"), ("id", "name"), ("id", "none")]
+)
 def test_other_changes_of_mode_are_refused(before, after):
     table = made(properties={MODE: before})
     with pytest.raises(UnsupportedFeatureError, match=f"'{before}' to '{after}'"):
@@ -171,7 +215,9 @@ def test_new_fields_get_new_ids_and_none_is_used_twice():
 
 def test_a_replaced_schema_gets_new_ids():
     protocol, metadata = made("a int, b int", partition_columns="a", properties={MODE: "name", "own": "x"})
-    _, after = evolve(protocol, metadata, schema=schema_of(metadata), replace_schema=True, partition_columns=())
+    _, after = evolve(
+        protocol, metadata, schema=schema_of(metadata), replace_schema=True, partition_columns=()
+    )
     assert [item.metadata[ID] for item in schema_of(after)] == [3, 4]
     old, new = ({item.metadata[PHYSICAL_NAME] for item in schema_of(each)} for each in (metadata, after))
     assert not old & new
@@ -179,11 +225,15 @@ def test_a_replaced_schema_gets_new_ids():
     assert after.configuration == {MODE: "name", "own": "x", MAX_ID: "4"}
 
 
-@pytest.mark.parametrize(("before", "after"), [("none", "id"), ("none", "name"), ("name", "none"), ("id", "name")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("none", "id"), ("none", "name"), ("name", "none"), ("id", "name")]
+)
 def test_a_replaced_schema_may_have_any_mode(before, after):
     table = made("a int", properties={MODE: before})
     schema = "a int, b int" if after == "none" else "`a b` int"
-    protocol, metadata = evolve(*table, schema=Schema.from_ddl(schema), replace_schema=True, properties={MODE: after})
+    protocol, metadata = evolve(
+        *table, schema=Schema.from_ddl(schema), replace_schema=True, properties={MODE: after}
+    )
     names = [item.metadata.get(PHYSICAL_NAME) for item in schema_of(metadata)]
     assert names == [None, None] if after == "none" else names[0].startswith("col-")
     assert supported(protocol) >= supported(table[0])
@@ -196,7 +246,9 @@ def test_partition_columns_must_stay_in_the_schema():
     for schema in ("a int, b int", "p int"):
         with pytest.raises(InvalidArgumentError):
             evolve(*table, schema=Schema.from_ddl(schema))
-    assert evolve(*table, schema=Schema.from_ddl("q int, a int"), partition_columns=["q"])[1].partition_columns == ("q",)
+    assert evolve(*table, schema=Schema.from_ddl("q int, a int"), partition_columns=["q"])[
+        1
+    ].partition_columns == ("q",)
 
 
 def test_names_that_are_there_already_may_stay():
@@ -209,18 +261,27 @@ def test_names_that_are_there_already_may_stay():
 
 
 @pytest.mark.parametrize(
-    "other", ["delta.compatibility.symlinkFormatManifest.enabled", "delta.enableIcebergCompatV1", "delta.enableIcebergCompatV2"]
+    "other",
+    [
+        "delta.compatibility.symlinkFormatManifest.enabled",
+        "delta.enableIcebergCompatV1",
+        "delta.enableIcebergCompatV2",
+    ],
 )
 def test_vectors_exclude_manifests_and_old_iceberg(other):
     schema = Schema.from_ddl("a int").to_json()
     protocol = Protocol(3, 7, ("deletionVectors",), ("deletionVectors", "icebergCompatV1", "icebergCompatV2"))
     with pytest.raises(InvalidArgumentError, match=other):
         evolve(
-            protocol, Metadata("i", schema_string=schema, configuration={other: "true"}), properties={"delta.enableDeletionVectors": True}
+            protocol,
+            Metadata("i", schema_string=schema, configuration={other: "true"}),
+            properties={"delta.enableDeletionVectors": True},
         )
     with pytest.raises((InvalidArgumentError, UnsupportedFeatureError), match=other):
         evolve(
-            protocol, Metadata("i", schema_string=schema, configuration={"delta.enableDeletionVectors": "true"}), properties={other: "true"}
+            protocol,
+            Metadata("i", schema_string=schema, configuration={"delta.enableDeletionVectors": "true"}),
+            properties={other: "true"},
         )
     with pytest.raises((InvalidArgumentError, UnsupportedFeatureError), match=other):
         made(properties={other: True, "delta.enableDeletionVectors": True})
@@ -236,23 +297,51 @@ def test_what_cannot_be_honoured_is_not_brought_into_use_even_where_the_protocol
 
 def test_metadata_of_fields_is_kept():
     """PROTOCOL.md: writers must preserve delta.typeChanges, and the like."""
-    field = Field("a", "long", metadata={"delta.typeChanges": [{"fromType": "integer", "toType": "long"}], "own": {"x": [1]}})
-    before = Metadata("i", schema_string=Schema([field, Field("s", Array(Struct([Field("x", "long", metadata={"k": 1})])))]).to_json())
+    field = Field(
+        "a",
+        "long",
+        metadata={"delta.typeChanges": [{"fromType": "integer", "toType": "long"}], "own": {"x": [1]}},
+    )
+    before = Metadata(
+        "i",
+        schema_string=Schema(
+            [field, Field("s", Array(Struct([Field("x", "long", metadata={"k": 1})])))]
+        ).to_json(),
+    )
     protocol = Protocol(3, 7, ("typeWidening",), ("typeWidening",))
-    _, after = evolve(protocol, before, schema=merge_schemas(schema_of(before), Schema.from_ddl("b int, s array<struct<y: int>>")))
+    _, after = evolve(
+        protocol,
+        before,
+        schema=merge_schemas(schema_of(before), Schema.from_ddl("b int, s array<struct<y: int>>")),
+    )
     assert json.loads(after.schema_string)["fields"][0] == json.loads(before.schema_string)["fields"][0]
     assert schema_of(after).find("s.element.x")[1].metadata == {"k": 1}
     assert schema_of(after).find("s.element.y")[1] == Field("y", "integer")
 
 
-ADDED = st.sampled_from(["x int", "y struct<u: int>", "s struct<v: int>", "l array<struct<w: int>>", "z map<string, struct<q: date>>"])
+ADDED = st.sampled_from(
+    [
+        "x int",
+        "y struct<u: int>",
+        "s struct<v: int>",
+        "l array<struct<w: int>>",
+        "z map<string, struct<q: date>>",
+    ]
+)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["add", "drop", "rename", "replace"]), ADDED, st.integers(0, 50)), max_size=10))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["add", "drop", "rename", "replace"]), ADDED, st.integers(0, 50)),
+        max_size=10,
+    )
+)
 def test_no_sequence_of_edits_gives_an_id_or_a_physical_name_to_two_fields(steps):
     """An old file keeps its values under a field's physical name and id: given to another field, they would
     show there."""
-    protocol, metadata = new_table("id bigint, s struct<a: int>, l array<struct<b: int>>", properties={MODE: "name"})
+    protocol, metadata = new_table(
+        "id bigint, s struct<a: int>, l array<struct<b: int>>", properties={MODE: "name"}
+    )
     owners: dict[object, object] = {}
     for number, (step, added, pick) in enumerate(steps):
         schema = schema_of(metadata)
@@ -264,7 +353,9 @@ def test_no_sequence_of_edits_gives_an_id_or_a_physical_name_to_two_fields(steps
                 schema = edits.drop_columns(schema, [paths[pick % len(paths)]])
             elif step == "rename":
                 schema = edits.rename_column(schema, paths[pick % len(paths)], f"n{number}")
-        before = {item.metadata[ID]: item.metadata[PHYSICAL_NAME] for _, item in walk(schema) if ID in item.metadata}
+        before = {
+            item.metadata[ID]: item.metadata[PHYSICAL_NAME] for _, item in walk(schema) if ID in item.metadata
+        }
         last = int(metadata.configuration[MAX_ID])
         protocol, metadata = evolve(protocol, metadata, schema=schema, replace_schema=step == "replace")
         after = {item.metadata[ID]: item.metadata[PHYSICAL_NAME] for _, item in walk(schema_of(metadata))}

@@ -10,7 +10,8 @@ from deltaic.protocol.actions import Metadata
 from deltaic.protocol.schema import Array, Field, Schema, Struct
 
 TABLE = Schema.from_ddl(
-    "id bigint not null, s struct<a: int, b: struct<c: int>>, l array<struct<a: int>>, m map<struct<k: int>, struct<v: int>>, `x.y` int"
+    "id bigint not null, s struct<a: int, b: struct<c: int>>, l array<struct<a: int>>, m map<struct<k: int>,"
+    " struct<v: int>>, `x.y` int"
 )
 
 
@@ -20,11 +21,12 @@ def path(name):
 
 def test_add_columns():
     new = Schema.from_ddl(
-        "n int comment 'c', S struct<b: struct<d: int>, e: int>, l array<struct<b: date>>, m map<struct<k: int>, struct<w: int>>"
+        "n int comment 'c', S struct<b: struct<d: int>, e: int>, l array<struct<b: date>>, m map<struct<k:"
+        " int>, struct<w: int>>"
     )
     assert edits.add_columns(TABLE, new) == Schema.from_ddl(
-        "id bigint not null, s struct<a: int, b: struct<c: int, d: int>, e: int>, l array<struct<a: int, b: date>>,"
-        " m map<struct<k: int>, struct<v: int, w: int>>, `x.y` int, n int comment 'c'"
+        "id bigint not null, s struct<a: int, b: struct<c: int, d: int>, e: int>, l array<struct<a: int, b:"
+        " date>>, m map<struct<k: int>, struct<v: int, w: int>>, `x.y` int, n int comment 'c'"
     )
     ids = Schema([Field("n", "long", metadata={"delta.columnMapping.id": 1, "k": 2})])
     assert edits.add_columns(TABLE, ids).field("n").metadata == {"k": 2}
@@ -50,7 +52,9 @@ def test_refused_additions(new, message):
 def test_rename():
     assert edits.rename_column(TABLE, path("ID"), "Key").names == ["Key", "s", "l", "m", "x.y"]
     assert edits.rename_column(TABLE, path("s.b.c"), "d").find("s.b.d")[1] == Field("d", "integer")
-    assert edits.rename_column(TABLE, path("l.element.a"), "d").find("l.element.d")[1] == Field("d", "integer")
+    assert edits.rename_column(TABLE, path("l.element.a"), "d").find("l.element.d")[1] == Field(
+        "d", "integer"
+    )
     assert edits.rename_column(TABLE, path("m.key.k"), "d").find("m.key.d")[1] == Field("d", "integer")
     assert edits.rename_column(TABLE, path("m.value.v"), "d").find("m.value.d")[1] == Field("d", "integer")
     assert edits.rename_column(TABLE, path("id"), "ID").names[0] == "ID"
@@ -61,7 +65,9 @@ def test_rename():
 
 def test_drop():
     dropped = edits.drop_columns(TABLE, [path("id"), path("s.a"), path("`x.y`")])
-    assert dropped == Schema.from_ddl("s struct<b: struct<c: int>>, l array<struct<a: int>>, m map<struct<k: int>, struct<v: int>>")
+    assert dropped == Schema.from_ddl(
+        "s struct<b: struct<c: int>>, l array<struct<a: int>>, m map<struct<k: int>, struct<v: int>>"
+    )
     for name in ("s.b.c", "l.element.a", "m.key.k", "m.value", "l.element"):
         with pytest.raises(InvalidArgumentError):
             edits.drop_columns(TABLE, [path(name)])
@@ -73,22 +79,49 @@ def test_set_metadata():
     changed = edits.set_metadata(TABLE, path("s.a"), {"k": [1, {"x": None}], "comment": "c"})
     assert changed.find("s.a")[1].metadata == {"k": [1, {"x": None}], "comment": "c"}
     assert edits.set_metadata(changed, path("s.a"), {"k": None}).find("s.a")[1].metadata == {"comment": "c"}
-    for bad in ({"delta.x": 1}, {"CURRENT_DEFAULT": "1"}, {"__COLLATIONS": {}}, {"k": object()}, {"k": float("nan")}, {1: 2}):
+    for bad in (
+        {"delta.x": 1},
+        {"CURRENT_DEFAULT": "1"},
+        {"__COLLATIONS": {}},
+        {"k": object()},
+        {"k": float("nan")},
+        {1: 2},
+    ):
         with pytest.raises(InvalidArgumentError):
             edits.set_metadata(TABLE, path("id"), bad)
 
 
 @pytest.mark.parametrize(
     ("expression", "used"),
-    [("id > 1", True), ("`ID` > 1", True), ("idx > 1", False), ("name = 'id'", False), ('name = "id"', False), ("t.id is null", True)],
+    [
+        ("id > 1", True),
+        ("`ID` > 1", True),
+        ("idx > 1", False),
+        ("name = 'id'", False),
+        ('name = "id"', False),
+        ("t.id is null", True),
+    ],
 )
 def test_columns_that_expressions_use(expression, used):
     plain = Schema.from_ddl("id bigint, name string")
     invariant = '{"expression": {"expression": "' + expression.replace('"', '\\"') + '"}}'
     places = [
         (plain, Metadata("i", configuration={"delta.constraints.c": expression})),
-        (Schema([Field("id", "long"), Field("g", "long", metadata={"delta.generationExpression": expression})]), Metadata("i")),
-        (Schema([Field("id", "long"), Field("s", Struct([Field("x", "long", metadata={"delta.invariants": invariant})]))]), Metadata("i")),
+        (
+            Schema(
+                [Field("id", "long"), Field("g", "long", metadata={"delta.generationExpression": expression})]
+            ),
+            Metadata("i"),
+        ),
+        (
+            Schema(
+                [
+                    Field("id", "long"),
+                    Field("s", Struct([Field("x", "long", metadata={"delta.invariants": invariant})])),
+                ]
+            ),
+            Metadata("i"),
+        ),
     ]
     for schema, metadata in places:
         if used:

@@ -8,7 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from deltaic.errors import SchemaMismatchError
-from deltaic.protocol.evolution import can_store, check_fits, check_nullability, merge_schemas, replaced_schema
+from deltaic.protocol.evolution import (
+    can_store,
+    check_fits,
+    check_nullability,
+    merge_schemas,
+    replaced_schema,
+)
 from deltaic.protocol.schema import Array, Field, Map, Schema, Struct, walk
 
 NAMES = st.sampled_from(["a", "B", "c", "dd"])
@@ -16,12 +22,20 @@ NAMES = st.sampled_from(["a", "B", "c", "dd"])
 
 def some_fields(types):
     metadata = st.sampled_from([{}, {"comment": "x"}])
-    return st.lists(st.builds(Field, NAMES, types, st.booleans(), metadata), max_size=4, unique_by=lambda item: item.name.lower())
+    return st.lists(
+        st.builds(Field, NAMES, types, st.booleans(), metadata),
+        max_size=4,
+        unique_by=lambda item: item.name.lower(),
+    )
 
 
 TYPES = st.recursive(
     st.sampled_from(["long", "string"]),
-    lambda inner: st.builds(Array, inner) | st.builds(Map, st.just("string"), inner) | st.builds(Struct, some_fields(inner)),
+    lambda inner: (
+        st.builds(Array, inner)
+        | st.builds(Map, st.just("string"), inner)
+        | st.builds(Struct, some_fields(inner))
+    ),
     max_leaves=5,
 )
 
@@ -66,9 +80,12 @@ def test_merge_is_associative_in_its_fields(one, two, three):
 
 
 def test_new_columns_and_fields_join_at_the_end():
-    table = Schema.from_ddl("id bigint not null, s struct<a: int>, l array<struct<a: int>>, m map<string, struct<a: int>>")
+    table = Schema.from_ddl(
+        "id bigint not null, s struct<a: int>, l array<struct<a: int>>, m map<string, struct<a: int>>"
+    )
     data = Schema.from_ddl(
-        "N decimal(5,2) comment 'c', M map<string, struct<b: int not null>>, l array<struct<b: int, A: int>>, S struct<b: date>, ID int"
+        "N decimal(5,2) comment 'c', M map<string, struct<b: int not null>>, l array<struct<b: int, A: int>>,"
+        " S struct<b: date>, ID int"
     )
     assert merge_schemas(table, data) == Schema(
         [
@@ -152,7 +169,9 @@ TIMES = {"date", "timestamp", "timestamp_ntz"}
 def test_store_assignment_of_primitives(source, target):
     """Cast.canANSIStoreAssign: equal, number to number, anything to string, date and timestamps to each
     other."""
-    expected = source == target or {source, target} <= NUMBERS or target == "string" or {source, target} <= TIMES
+    expected = (
+        source == target or {source, target} <= NUMBERS or target == "string" or {source, target} <= TIMES
+    )
     assert can_store(source, target) is expected
 
 

@@ -16,7 +16,12 @@ from deltaic.protocol.widening import is_widening
 
 
 def metadata(schema: Schema | str = "a int", configuration=None, partition_columns=()):
-    return Metadata("id", schema_string=Schema.of(schema).to_json(), configuration=configuration or {}, partition_columns=partition_columns)
+    return Metadata(
+        "id",
+        schema_string=Schema.of(schema).to_json(),
+        configuration=configuration or {},
+        partition_columns=partition_columns,
+    )
 
 
 def listed(*names: str) -> Protocol:
@@ -25,7 +30,9 @@ def listed(*names: str) -> Protocol:
 
 
 def keyed(**keys):
-    return Schema([Field("a", "long", metadata={name.replace("__", "."): value for name, value in keys.items()})])
+    return Schema(
+        [Field("a", "long", metadata={name.replace("__", "."): value for name, value in keys.items()})]
+    )
 
 
 IN_USE = {
@@ -47,9 +54,15 @@ IN_USE = {
     "icebergWriterCompatV1": metadata(configuration={"delta.enableIcebergWriterCompatV1": "true"}),
     "rowTracking": metadata(),
     "materializePartitionColumns": metadata("p int, a int", partition_columns=("p",)),
-    "typeWidening": metadata(Schema([Field("a", "long", metadata={"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]})])),
+    "typeWidening": metadata(
+        Schema(
+            [Field("a", "long", metadata={"delta.typeChanges": [{"fromType": "integer", "toType": "long"}]})]
+        )
+    ),
     "checkpointProtection": metadata(configuration={"delta.requireCheckpointProtectionBeforeVersion": "5"}),
-    "coordinatedCommits-preview": metadata(configuration={"delta.coordinatedCommits.commitCoordinator-preview": "x"}),
+    "coordinatedCommits-preview": metadata(
+        configuration={"delta.coordinatedCommits.commitCoordinator-preview": "x"}
+    ),
     "redirectReaderWriter-preview": metadata(configuration={"delta.redirectReaderWriter-preview": "{}"}),
     "redirectWriterOnly-preview": metadata(configuration={"delta.redirectWriterOnly-preview": "{}"}),
     "collations": metadata(Schema([Field("a", "string", metadata={"__COLLATIONS": {"a": "x"}})])),
@@ -112,8 +125,23 @@ def test_legacy_versions_imply_features():
         (1, 2): {"appendOnly", "invariants"},
         (1, 3): {"appendOnly", "invariants", "checkConstraints"},
         (1, 4): {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns"},
-        (2, 5): {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping"},
-        (2, 6): {"appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping", "identityColumns"},
+        (2, 5): {
+            "appendOnly",
+            "invariants",
+            "checkConstraints",
+            "changeDataFeed",
+            "generatedColumns",
+            "columnMapping",
+        },
+        (2, 6): {
+            "appendOnly",
+            "invariants",
+            "checkConstraints",
+            "changeDataFeed",
+            "generatedColumns",
+            "columnMapping",
+            "identityColumns",
+        },
     }
     for versions, names in expected.items():
         assert features.supported(Protocol(*versions)) == names
@@ -121,7 +149,8 @@ def test_legacy_versions_imply_features():
             check_writable(Protocol(*versions), metadata(), change)
     with pytest.raises(UnsupportedFeatureError, match="icebergWriterCompatV1"):
         check_writable(listed("icebergWriterCompatV1"), IN_USE["icebergWriterCompatV1"], Change.ADD)
-    check_writable(Protocol(2, 6), IN_USE["icebergWriterCompatV1"], Change.ADD)  # not supported by the protocol, so not active
+    # Not supported by the protocol, so not active.
+    check_writable(Protocol(2, 6), IN_USE["icebergWriterCompatV1"], Change.ADD)
 
 
 @pytest.mark.parametrize(
@@ -161,15 +190,16 @@ def test_type_changes_are_checked_by_readers():
 
 
 WIDER = [
-    ("byte", "short"), ("short", "integer"), ("integer", "long"), ("byte", "long"), ("float", "double"), ("integer", "double"),
-    ("date", "timestamp_ntz"), ("decimal(5,2)", "decimal(6,2)"), ("decimal(5,2)", "decimal(6,3)"), ("integer", "decimal(10,0)"),
-    ("byte", "decimal(12,2)"), ("long", "decimal(20,0)"),
+    ("byte", "short"), ("short", "integer"), ("integer", "long"), ("byte", "long"), ("float", "double"),
+    ("integer", "double"), ("date", "timestamp_ntz"), ("decimal(5,2)", "decimal(6,2)"),
+    ("decimal(5,2)", "decimal(6,3)"), ("integer", "decimal(10,0)"), ("byte", "decimal(12,2)"),
+    ("long", "decimal(20,0)"),
 ]  # fmt: skip
 NOT_WIDER = [
     ("long", "integer"), ("long", "double"), ("double", "float"), ("integer", "float"), ("date", "timestamp"),
-    ("decimal(5,2)", "decimal(5,2)"),
-    ("decimal(5,2)", "decimal(5,3)"), ("decimal(6,2)", "decimal(6,1)"), ("integer", "decimal(11,2)"), ("long", "decimal(19,0)"),
-    ("string", "long"), ("boolean", "byte"), ("byte", "byte"),
+    ("decimal(5,2)", "decimal(5,2)"), ("decimal(5,2)", "decimal(5,3)"), ("decimal(6,2)", "decimal(6,1)"),
+    ("integer", "decimal(11,2)"), ("long", "decimal(19,0)"), ("string", "long"), ("boolean", "byte"),
+    ("byte", "byte"),
 ]  # fmt: skip
 
 
@@ -212,7 +242,9 @@ def test_clustering_columns_need_statistics():
     protocol = listed("clustering", "domainMetadata", "columnMapping")
     schema = Schema(
         [
-            Field("a", "long", metadata={"delta.columnMapping.physicalName": "pa", "delta.columnMapping.id": 1}),
+            Field(
+                "a", "long", metadata={"delta.columnMapping.physicalName": "pa", "delta.columnMapping.id": 1}
+            ),
             Field(
                 "s",
                 Struct([Field("x", "long", metadata={"delta.columnMapping.physicalName": "px"})]),
@@ -236,6 +268,12 @@ def test_clustering_columns_need_statistics():
             with pytest.raises(UnsupportedFeatureError, match=missing):
                 check_writable(protocol, given, Change.ADD, domains=domain(*columns))
             check_writable(protocol, given, Change.REMOVE, domains=domain(*columns))
-    for text in ("", "[]", '{"clusteringColumns": 1}', '{"clusteringColumns": [[]]}', '{"clusteringColumns": [[1]]}'):
+    for text in (
+        "",
+        "[]",
+        '{"clusteringColumns": 1}',
+        '{"clusteringColumns": [[]]}',
+        '{"clusteringColumns": [[1]]}',
+    ):
         with pytest.raises(ProtocolError, match=r"delta\.clustering"):
             check_writable(protocol, metadata(schema), Change.ADD, domains={"delta.clustering": text})

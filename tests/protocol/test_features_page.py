@@ -51,9 +51,15 @@ def test_features():
 
 
 def test_properties():
-    assert rows("Properties") == {name: [shown(item.default), item.status.value] for name, item in REGISTRY.items()}
+    assert rows("Properties") == {
+        name: [shown(item.default), item.status.value] for name, item in REGISTRY.items()
+    }
 
 
 def test_the_page_names_what_can_be_dropped():
-    (line,) = [note for note in PAGE.read_text(encoding="utf-8").split("\n- ") if note.startswith("`alter.drop_feature` drops")]
+    (line,) = [
+        note
+        for note in PAGE.read_text(encoding="utf-8").split("\n- ")
+        if note.startswith("`alter.drop_feature` drops")
+    ]
     assert set(re.findall(r"`([\w-]+)`", line)) & set(FEATURES) == set(DROPPABLE)

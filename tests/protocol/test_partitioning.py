@@ -30,5 +30,8 @@ def test_not_every_column():
 
 
 def test_folders():
-    assert partitioning.from_directory("month=1/city=New%20York/x=y.parquet") == {"month": "1", "city": "New York"}
+    assert partitioning.from_directory("month=1/city=New%20York/x=y.parquet") == {
+        "month": "1",
+        "city": "New York",
+    }
     assert partitioning.from_directory("a=__HIVE_DEFAULT_PARTITION__/f") == {"a": None}

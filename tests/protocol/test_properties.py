@@ -52,7 +52,13 @@ def test_bad_durations(text):
 
 
 def test_sizes_and_columns():
-    assert [parse_size(text) for text in ("134217728", "128mb", "1 GiB", "2K", "5b")] == [2**27, 2**27, 2**30, 2048, 5]
+    assert [parse_size(text) for text in ("134217728", "128mb", "1 GiB", "2K", "5b")] == [
+        2**27,
+        2**27,
+        2**30,
+        2048,
+        5,
+    ]
     for text in ("", "0", "-1", "1.5mb", "mb", "9999999999tb"):
         with pytest.raises(InvalidArgumentError, match="size"):
             parse_size(text)
@@ -87,7 +93,11 @@ def test_request_normalises():
         "my.own": "x",
         "Own": "false",
     }
-    assert (asked.min_reader_version, asked.min_writer_version, asked.features) == (2, 5, ("deletionVectors",))
+    assert (asked.min_reader_version, asked.min_writer_version, asked.features) == (
+        2,
+        5,
+        ("deletionVectors",),
+    )
     assert request(None).stored == {}
 
 
@@ -124,10 +134,14 @@ def test_request_refuses_types_and_doubles():
 
 
 def other_value(text):
-    return {False: "true", True: "false", "classic": "v2", "1.0.0": "2.12.0", "": "iceberg"}.get(text, "interval 99 days")
+    return {False: "true", True: "false", "classic": "v2", "1.0.0": "2.12.0", "": "iceberg"}.get(
+        text, "interval 99 days"
+    )
 
 
-@pytest.mark.parametrize("known", [item for item in REGISTRY.values() if item.status is Status.REFUSED], ids=lambda item: item.name)
+@pytest.mark.parametrize(
+    "known", [item for item in REGISTRY.values() if item.status is Status.REFUSED], ids=lambda item: item.name
+)
 def test_what_is_not_honoured_is_refused_unless_it_changes_nothing(known):
     with pytest.raises(UnsupportedFeatureError, match=known.name):
         request({known.name: other_value(known.default)})
@@ -145,7 +159,15 @@ def test_typed_access():
     assert unset.random_prefix_length == 0
     assert unset.data_skipping_stats_columns is None
     assert unset.compression == "zstd"
-    assert not any((unset.append_only, unset.deletion_vectors, unset.auto_compact, unset.inline_deletion_vectors, unset.iceberg_compat))
+    assert not any(
+        (
+            unset.append_only,
+            unset.deletion_vectors,
+            unset.auto_compact,
+            unset.inline_deletion_vectors,
+            unset.iceberg_compat,
+        )
+    )
     assert all((unset.expired_log_cleanup, unset.checkpoint_stats_as_json, unset.checkpoint_stats_as_struct))
     given = TableProperties(
         {
@@ -176,4 +198,6 @@ def test_every_accessor_reads_its_default():
 
 
 def test_constraint_names():
-    assert constraint_names({"delta.constraints.b": "x", "delta.constraints.a": "y", "delta.appendOnly": "true"}) == ["a", "b"]
+    assert constraint_names(
+        {"delta.constraints.b": "x", "delta.constraints.a": "y", "delta.appendOnly": "true"}
+    ) == ["a", "b"]

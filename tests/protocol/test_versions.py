@@ -23,7 +23,11 @@ LEGACY4 = ("appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns
         (("invariants", "appendOnly"), {}, Protocol(1, 2)),
         (("deletionVectors",), {}, Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))),
         (("columnMapping",), {}, Protocol(2, 7, None, ("columnMapping",))),
-        (("columnMapping", "timestampNtz"), {}, Protocol(3, 7, ("columnMapping", "timestampNtz"), ("columnMapping", "timestampNtz"))),
+        (
+            ("columnMapping", "timestampNtz"),
+            {},
+            Protocol(3, 7, ("columnMapping", "timestampNtz"), ("columnMapping", "timestampNtz")),
+        ),
         (("appendOnly", "domainMetadata"), {}, Protocol(1, 7, None, ("appendOnly", "domainMetadata"))),
         (("rowTracking",), {}, Protocol(1, 7, None, ("domainMetadata", "rowTracking"))),
         ((*LEGACY4, "columnMapping"), {}, Protocol(2, 5)),
@@ -35,7 +39,12 @@ LEGACY4 = ("appendOnly", "changeDataFeed", "checkConstraints", "generatedColumns
         (
             ("deletionVectors",),
             {"min_writer_version": 3},
-            Protocol(3, 7, ("deletionVectors",), ("appendOnly", "checkConstraints", "deletionVectors", "invariants")),
+            Protocol(
+                3,
+                7,
+                ("deletionVectors",),
+                ("appendOnly", "checkConstraints", "deletionVectors", "invariants"),
+            ),
         ),
         ((), {"min_reader_version": 1, "min_writer_version": 1}, Protocol(1, 1)),
     ],
@@ -51,24 +60,56 @@ def test_new_tables_get_just_what_they_need(needed, versions, expected):
         (Protocol(1, 2), ("appendOnly",), {}, Protocol(1, 2)),
         (Protocol(1, 1), ("appendOnly", "invariants"), {}, Protocol(1, 2)),
         (Protocol(1, 1), ("appendOnly",), {}, Protocol(1, 7, None, ("appendOnly",))),
-        (Protocol(1, 2), ("deletionVectors",), {}, Protocol(3, 7, ("deletionVectors",), ("appendOnly", "deletionVectors", "invariants"))),
-        (Protocol(1, 2), ("columnMapping",), {}, Protocol(2, 7, None, ("appendOnly", "columnMapping", "invariants"))),
+        (
+            Protocol(1, 2),
+            ("deletionVectors",),
+            {},
+            Protocol(3, 7, ("deletionVectors",), ("appendOnly", "deletionVectors", "invariants")),
+        ),
+        (
+            Protocol(1, 2),
+            ("columnMapping",),
+            {},
+            Protocol(2, 7, None, ("appendOnly", "columnMapping", "invariants")),
+        ),
         (Protocol(1, 4), ("columnMapping",), {}, Protocol(2, 5)),
         (
             Protocol(2, 5),
             ("deletionVectors",),
             {},
-            Protocol(3, 7, ("columnMapping", "deletionVectors"), (*LEGACY4, "columnMapping", "deletionVectors")),
+            Protocol(
+                3, 7, ("columnMapping", "deletionVectors"), (*LEGACY4, "columnMapping", "deletionVectors")
+            ),
         ),
-        (Protocol(2, 6), ("domainMetadata",), {}, Protocol(2, 7, None, (*LEGACY4, "columnMapping", "identityColumns", "domainMetadata"))),
-        (Protocol(3, 7, (), ()), ("columnMapping",), {}, Protocol(3, 7, ("columnMapping",), ("columnMapping",))),
-        (Protocol(1, 7, None, ("x",)), ("deletionVectors",), {}, Protocol(3, 7, ("deletionVectors",), ("deletionVectors", "x"))),
+        (
+            Protocol(2, 6),
+            ("domainMetadata",),
+            {},
+            Protocol(2, 7, None, (*LEGACY4, "columnMapping", "identityColumns", "domainMetadata")),
+        ),
+        (
+            Protocol(3, 7, (), ()),
+            ("columnMapping",),
+            {},
+            Protocol(3, 7, ("columnMapping",), ("columnMapping",)),
+        ),
+        (
+            Protocol(1, 7, None, ("x",)),
+            ("deletionVectors",),
+            {},
+            Protocol(3, 7, ("deletionVectors",), ("deletionVectors", "x")),
+        ),
         (Protocol(3, 7, ("y",), ("y",)), ("appendOnly",), {}, Protocol(3, 7, ("y",), ("appendOnly", "y"))),
         (Protocol(1, 2), (), {"min_writer_version": 4}, Protocol(1, 4)),
         (Protocol(1, 4), (), {"min_writer_version": 2}, Protocol(1, 4)),
         (Protocol(1, 2), (), {"min_reader_version": 2, "min_writer_version": 5}, Protocol(2, 5)),
         (Protocol(1, 2), (), {"min_reader_version": 2}, Protocol(2, 2)),
-        (Protocol(1, 2), (), {"min_reader_version": 3, "min_writer_version": 7}, Protocol(3, 7, (), ("appendOnly", "invariants"))),
+        (
+            Protocol(1, 2),
+            (),
+            {"min_reader_version": 3, "min_writer_version": 7},
+            Protocol(3, 7, (), ("appendOnly", "invariants")),
+        ),
         (Protocol(1, 2), (), {"min_writer_version": 7}, Protocol(1, 7, None, ("appendOnly", "invariants"))),
         (
             Protocol(1, 7, None, ("appendOnly",)),
@@ -82,9 +123,11 @@ def test_upgrades_keep_what_old_versions_implied(before, needed, versions, expec
     assert upgrade(before, needed, **versions) == expected
 
 
-PROTOCOLS = st.sampled_from([Protocol(1, 1), Protocol(1, 2), Protocol(1, 3), Protocol(1, 4), Protocol(2, 5), Protocol(2, 6)]) | st.lists(
-    st.sampled_from(sorted(FEATURES)), unique=True
-).map(lambda names: Protocol(3, 7, tuple(name for name in names if FEATURES[name].reader), tuple(names)))
+PROTOCOLS = st.sampled_from(
+    [Protocol(1, 1), Protocol(1, 2), Protocol(1, 3), Protocol(1, 4), Protocol(2, 5), Protocol(2, 6)]
+) | st.lists(st.sampled_from(sorted(FEATURES)), unique=True).map(
+    lambda names: Protocol(3, 7, tuple(name for name in names if FEATURES[name].reader), tuple(names))
+)
 NEEDED = st.lists(st.sampled_from(sorted(FEATURES)), unique=True, max_size=4)
 
 
@@ -103,7 +146,10 @@ def test_upgrade_laws(before, needed):
 @given(PROTOCOLS, PROTOCOLS)
 def test_an_upgrade_by_another_protocol_has_both(left, right):
     """What RESTORE of a version with another protocol needs."""
-    versions = {"min_reader_version": right.min_reader_version, "min_writer_version": right.min_writer_version}
+    versions = {
+        "min_reader_version": right.min_reader_version,
+        "min_writer_version": right.min_writer_version,
+    }
     both = upgrade(left, supported(right), **versions)
     assert supported(both) >= supported(left) | supported(right)
     assert reader_features(both) >= reader_features(left) | reader_features(right)
@@ -126,5 +172,13 @@ def test_refusals():
         with pytest.raises(UnsupportedFeatureError, match=name):
             check_honoured([name])
     check_honoured(
-        ["deletionVectors", "columnMapping", "timestampNtz", "appendOnly", "invariants", "domainMetadata", "vacuumProtocolCheck"]
+        [
+            "deletionVectors",
+            "columnMapping",
+            "timestampNtz",
+            "appendOnly",
+            "invariants",
+            "domainMetadata",
+            "vacuumProtocolCheck",
+        ]
     )

@@ -15,7 +15,12 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.errors import InvalidArgumentError, MergeCardinalityError, SchemaMismatchError, VersionNotFoundError
+from deltaic.errors import (
+    InvalidArgumentError,
+    MergeCardinalityError,
+    SchemaMismatchError,
+    VersionNotFoundError,
+)
 from golden import GOLDEN, needs_golden
 
 FEED = {"delta.enableChangeDataFeed": True}
@@ -27,7 +32,9 @@ def changes(
     table: DeltaTable, first: int, last: int | None = None, columns: tuple[str, ...] = ("id",), **options: Any
 ) -> list[tuple[Any, ...]]:
     """(version, kind, values) of each change, in order."""
-    found = table.changes(first, last, columns=["_commit_version", "_change_type", *columns], **options).to_pylist()
+    found = table.changes(
+        first, last, columns=["_commit_version", "_change_type", *columns], **options
+    ).to_pylist()
     return sorted((tuple(row.values()) for row in found), key=repr)
 
 
@@ -46,7 +53,9 @@ def test_a_file_that_many_commits_change_is_read_once(tmp_path: Path) -> None:
     columns change nothing."""
     properties = {"delta.enableChangeDataFeed": True, "delta.enableDeletionVectors": True}
     data = pa.table({"id": range(1000), "s": [f"s{n % 7}" for n in range(1000)]})
-    table = deltaic.write(tmp_path, data, properties=properties, parquet=deltaic.ParquetOptions(max_row_group_size=128))
+    table = deltaic.write(
+        tmp_path, data, properties=properties, parquet=deltaic.ParquetOptions(max_row_group_size=128)
+    )
     for part in range(5):
         table.delete(f"id % 10 = {part}")
     table.restore(0)
@@ -59,10 +68,16 @@ def test_a_file_that_many_commits_change_is_read_once(tmp_path: Path) -> None:
     assert rows.count() == len(expected)
     where = "id < 700 AND s <> 's3' AND (_commit_version > 3 OR _change_type = 'delete')"
     wanted = [
-        row for row in expected if row["id"] < 700 and row["s"] != "s3" and (row["_commit_version"] > 3 or row["_change_type"] == "delete")
+        row
+        for row in expected
+        if row["id"] < 700
+        and row["s"] != "s3"
+        and (row["_commit_version"] > 3 or row["_change_type"] == "delete")
     ]
     found = table.changes(1, columns=["_commit_version", "id"], where=where).to_arrow().to_pylist()
-    assert sorted(found, key=str) == sorted(({"_commit_version": row["_commit_version"], "id": row["id"]} for row in wanted), key=str)
+    assert sorted(found, key=str) == sorted(
+        ({"_commit_version": row["_commit_version"], "id": row["id"]} for row in wanted), key=str
+    )
     assert rows.explain().row_groups <= 8  # of one file
 
 
@@ -72,13 +87,22 @@ def test_what_actions_say_needs_no_files_of_changes(tmp_path: Path) -> None:
     table.delete("id = 3")
     table.delete("id in (1, 3, 4) and n > 20")
     table.delete("p = 'b'")
-    table.merge(pa.table({"id": [9], "p": ["a"], "n": [9]}), "t.id = s.id").when_not_matched_insert_all().execute()
+    table.merge(
+        pa.table({"id": [9], "p": ["a"], "n": [9]}), "t.id = s.id"
+    ).when_not_matched_insert_all().execute()
     table.optimize.compact()
     table.restore(1)
     deltaic.write(table, ROWS.slice(1, 1), mode="overwrite")
     table.delete()
     assert change_files(table) == []
-    kept = [(8, "delete", 1), (8, "delete", 1), (8, "delete", 2), (8, "delete", 3), (8, "delete", 4), (8, "insert", 2)]
+    kept = [
+        (8, "delete", 1),
+        (8, "delete", 1),
+        (8, "delete", 2),
+        (8, "delete", 3),
+        (8, "delete", 4),
+        (8, "insert", 2),
+    ]
     assert changes(table, 0) == [
         *((0, "insert", number) for number in (1, 2, 3, 4)),
         (1, "insert", 1),
@@ -101,21 +125,34 @@ def test_a_vector_that_shrinks_inserts_rows_again(tmp_path: Path) -> None:
     table.restore(0)
     assert changes(table, 1) == [(1, "delete", 2), (2, "delete", 3), (3, "insert", 3), (4, "insert", 2)]
     assert table.changes(2, 2).explain().rows == 1
-    assert len(table.changes(1)._scans) == 1  # type: ignore[attr-defined]  # a file comes in it as often as its rows changed
+    # A file comes in it as often as its rows changed.
+    assert len(table.changes(1)._scans) == 1  # type: ignore[attr-defined]
 
 
 SETTINGS = list(product([False, True], ["none", "name", "id"], [None, "p"]))
 
 
 @pytest.mark.parametrize(("vectors", "mapping", "partition"), SETTINGS, ids=repr)
-def test_what_actions_do_not_say_is_recorded(tmp_path: Path, vectors: bool, mapping: str, partition: str | None) -> None:
-    properties = {**FEED, "delta.enableDeletionVectors": vectors, "delta.columnMapping.mode": mapping, "delta.enableRowTracking": vectors}
+def test_what_actions_do_not_say_is_recorded(
+    tmp_path: Path, vectors: bool, mapping: str, partition: str | None
+) -> None:
+    properties = {
+        **FEED,
+        "delta.enableDeletionVectors": vectors,
+        "delta.columnMapping.mode": mapping,
+        "delta.enableRowTracking": vectors,
+    }
     table = deltaic.write(tmp_path, ROWS, properties=properties, partition_by=partition)
     metrics = table.delete("id = 1")
     assert metrics["num_added_change_files"] == (0 if vectors else 1)
     table.update({"n": "id + 100"}, "p = 'b'")
     source = pa.table({"id": [2, 4, 7], "p": ["z", "b", "y"], "n": [0, 0, 0]})
-    building = table.merge(source, "t.id = s.id").when_matched_delete("t.id = 4").when_matched_update_all().when_not_matched_insert_all()
+    building = (
+        table.merge(source, "t.id = s.id")
+        .when_matched_delete("t.id = 4")
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+    )
     metrics = building.when_not_matched_by_source_update({"n": "-1"}).execute()
     assert metrics["num_target_change_files_added"] >= 1
     deltaic.write(table, pa.table({"id": [7], "p": ["y"], "n": [77]}), mode="overwrite", where="id = 7")
@@ -140,8 +177,13 @@ def test_what_actions_do_not_say_is_recorded(tmp_path: Path, vectors: bool, mapp
     for version in (2, 3):
         recorded = [line["cdc"] for line in commit(table, version) if "cdc" in line]
         assert recorded
-        assert all(set(action) <= {"path", "partitionValues", "size", "dataChange", "tags"} for action in recorded)
-        assert all(action["path"].startswith("_change_data/") and action["dataChange"] is False for action in recorded)
+        assert all(
+            set(action) <= {"path", "partitionValues", "size", "dataChange", "tags"} for action in recorded
+        )
+        assert all(
+            action["path"].startswith("_change_data/") and action["dataChange"] is False
+            for action in recorded
+        )
     assert sorted(table.scan(["id"]).to_arrow()["id"].to_pylist()) == [2, 3, 7]
     if mapping == "none":
         assert _of_deltalake(tmp_path, 1) == multiset(table.changes(1).to_arrow())
@@ -175,7 +217,10 @@ def test_changes_that_deltalake_wrote(tmp_path: Path) -> None:
     assert len(set(found["_change_type"].to_pylist())) == 4
     table = DeltaTable(path)
     table.update({"n": "0"})
-    assert changes(table, table.version, None, ("id", "n")) == [(5, "update_postimage", 1, 0), (5, "update_preimage", 1, 10)]
+    assert changes(table, table.version, None, ("id", "n")) == [
+        (5, "update_postimage", 1, 0),
+        (5, "update_preimage", 1, 10),
+    ]
 
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
@@ -183,13 +228,20 @@ def test_remove_actions_without_null_partition_values(tmp_path: Path, mapping: s
     """delta-spark writes `"partitionValues":{}` in the remove action of a file whose partition value is
     null."""
     data = pa.table({"id": [1, 2, 3], "p": ["a", None, None], "q": [7, 8, None]})
-    table = deltaic.write(tmp_path / "t", data, partition_by=["p", "q"], properties={**FEED, "delta.columnMapping.mode": mapping})
+    table = deltaic.write(
+        tmp_path / "t",
+        data,
+        partition_by=["p", "q"],
+        properties={**FEED, "delta.columnMapping.mode": mapping},
+    )
     table.delete("id > 1")
     table.delete("id = 1")
     for version in (1, 2):
         lines = commit(table, version)
         for remove in (line["remove"] for line in lines if "remove" in line):
-            remove["partitionValues"] = {name: value for name, value in remove["partitionValues"].items() if value is not None}
+            remove["partitionValues"] = {
+                name: value for name, value in remove["partitionValues"].items() if value is not None
+            }
         path = Path(table.location, "_delta_log", f"{version:020}.json")
         path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     columns = ("id", "p", "q")
@@ -198,8 +250,14 @@ def test_remove_actions_without_null_partition_values(tmp_path: Path, mapping: s
         (1, "delete", 3, None, None),
         (2, "delete", 1, "a", 7),
     ]
-    assert changes(DeltaTable(table.location), 1, None, columns, where="p is null and q = 8") == [(1, "delete", 2, None, 8)]
-    followed = [row for batch in DeltaTable(table.location).tail(start=1, changes=True, poll=None) for row in batch.rows.to_pylist()]
+    assert changes(DeltaTable(table.location), 1, None, columns, where="p is null and q = 8") == [
+        (1, "delete", 2, None, 8)
+    ]
+    followed = [
+        row
+        for batch in DeltaTable(table.location).tail(start=1, changes=True, poll=None)
+        for row in batch.rows.to_pylist()
+    ]
     deleted = [(1, "a", "delete"), (2, None, "delete"), (3, None, "delete")]
     assert sorted((row["id"], row["p"], row["_change_type"]) for row in followed) == deleted
 
@@ -208,13 +266,25 @@ def test_remove_actions_without_null_partition_values(tmp_path: Path, mapping: s
 @pytest.mark.parametrize(
     ("name", "versions", "counts"),
     [
-        ("cdf-column-mapping-id-mode", (1, 4), {"insert": 1, "delete": 1, "update_preimage": 1, "update_postimage": 1}),
-        ("cdf-column-mapping-name-mode-3-7", (1, 4), {"insert": 1, "delete": 1, "update_preimage": 1, "update_postimage": 1}),
+        (
+            "cdf-column-mapping-id-mode",
+            (1, 4),
+            {"insert": 1, "delete": 1, "update_preimage": 1, "update_postimage": 1},
+        ),
+        (
+            "cdf-column-mapping-name-mode-3-7",
+            (1, 4),
+            {"insert": 1, "delete": 1, "update_preimage": 1, "update_postimage": 1},
+        ),
         ("cdf-table-data-change", (0, 1), {"insert": 10}),
         ("cdf-table-delete-conditional-all-rows", (0, 1), {"insert": 10, "delete": 10}),
         ("cdf-table-delete-conditional-two-rows", (0, 1), {"insert": 10, "delete": 2}),
         ("cdf-table-delete-unconditional", (0, 1), {"insert": 10, "delete": 10}),
-        ("cdf-table-partitioned", (0, 2), {"insert": 6, "delete": 4, "update_preimage": 1, "update_postimage": 1}),
+        (
+            "cdf-table-partitioned",
+            (0, 2),
+            {"insert": 6, "delete": 4, "update_preimage": 1, "update_postimage": 1},
+        ),
         ("cdf-table-with-dv", (0, 4), {"insert": 14, "delete": 6}),
     ],
 )
@@ -224,7 +294,9 @@ def test_golden_changes(name: str, versions: tuple[int, int], counts: dict[str, 
     kinds = [kind for _, kind in changes(table, *versions, columns=())]
     assert {kind: kinds.count(kind) for kind in set(kinds)} == counts
     for version in range(versions[0] + 1, versions[1] + 1):
-        before, after = (sorted(map(repr, table.at(each).scan().to_pylist())) for each in (version - 1, version))
+        before, after = (
+            sorted(map(repr, table.at(each).scan().to_pylist())) for each in (version - 1, version)
+        )
         names = table.schema.names
         for row in table.changes(version, version).to_pylist():
             (before.remove if row["_change_type"] in ("delete", "update_preimage") else before.append)(
@@ -242,11 +314,17 @@ def test_conditions_and_columns_are_pushed_down(tmp_path: Path) -> None:
     conditions: dict[str, Callable[[dict[str, Any]], bool]] = {
         "p = 'c'": lambda row: row["p"] == "c",
         "_commit_version = 2": lambda row: row["_commit_version"] == 2,
-        "_change_type = 'update_preimage' and n > 10": lambda row: row["_change_type"] == "update_preimage" and (row["n"] or 0) > 10,
-        "_change_type <> 'insert' and _commit_version < 2": lambda row: row["_change_type"] != "insert" and row["_commit_version"] < 2,
+        "_change_type = 'update_preimage' and n > 10": lambda row: (
+            row["_change_type"] == "update_preimage" and (row["n"] or 0) > 10
+        ),
+        "_change_type <> 'insert' and _commit_version < 2": lambda row: (
+            row["_change_type"] != "insert" and row["_commit_version"] < 2
+        ),
         "id >= 50": lambda row: row["id"] >= 50,
         "id % 2 = 0 and _commit_timestamp > '2001-01-01'": lambda row: row["id"] % 2 == 0,
-        "n is null or length(_change_type) = 6": lambda row: row["n"] is None or len(row["_change_type"]) == 6,
+        "n is null or length(_change_type) = 6": lambda row: (
+            row["n"] is None or len(row["_change_type"]) == 6
+        ),
     }
     for text, holds in conditions.items():
         rows = table.changes(0, where=text)
@@ -267,13 +345,19 @@ def test_the_ends_of_a_range(tmp_path: Path) -> None:
         table = deltaic.write(table, pa.table({"id": [number], "p": ["a"], "n": [0]}), mode="append")
     times = [entry["timestamp"] for entry in reversed(table.history())]
     assert {row["_commit_timestamp"] for row in table.changes(1)} == set(times[1:])
-    ids = lambda *range, **options: sorted(row["id"] for row in table.changes(*range, **options))  # noqa: E731
+    ids = lambda *range, **options: sorted(  # noqa: E731
+        row["id"] for row in table.changes(*range, **options)
+    )
     assert ids(1) == ids(1, 2) == [5, 6]
     assert ids(starting_timestamp=times[1]) == [5, 6]
     assert ids(starting_timestamp=times[0] + timedelta(milliseconds=1), ending_timestamp=times[1]) == [5]
     assert DeltaTable(tmp_path, version=1).changes(1).count() == 1
     late = datetime(2300, 1, 1, tzinfo=timezone.utc)
-    for options in ({"starting_version": 9}, {"starting_timestamp": late}, {"starting_version": 1, "ending_version": 9}):
+    for options in (
+        {"starting_version": 9},
+        {"starting_timestamp": late},
+        {"starting_version": 1, "ending_version": 9},
+    ):
         with pytest.raises(VersionNotFoundError):
             table.changes(**options)  # type: ignore[arg-type]
     assert table.changes(9, allow_out_of_range=True).to_pylist() == []
@@ -288,7 +372,8 @@ def test_the_ends_of_a_range(tmp_path: Path) -> None:
     if times[2] - times[1] > timedelta(milliseconds=1):
         assert (
             table.changes(
-                starting_timestamp=between + timedelta(milliseconds=1), ending_timestamp=between + timedelta(milliseconds=1)
+                starting_timestamp=between + timedelta(milliseconds=1),
+                ending_timestamp=between + timedelta(milliseconds=1),
             ).count()
             == 0
         )
@@ -311,13 +396,23 @@ def test_versions_without_the_feed_are_refused(tmp_path: Path) -> None:
 
 def test_schemas_that_change_within_the_range(tmp_path: Path) -> None:
     properties = {**FEED, "delta.columnMapping.mode": "name", "delta.enableTypeWidening": True}
-    table = deltaic.write(tmp_path, ROWS.set_column(2, "n", ROWS["n"].cast(pa.int32())), properties=properties)
+    table = deltaic.write(
+        tmp_path, ROWS.set_column(2, "n", ROWS["n"].cast(pa.int32())), properties=properties
+    )
     table.update({"n": "1"}, "id = 1")
     table.alter.add_columns("more string")
     table.alter.change_column("n", type="bigint")
     table.update({"more": "'x'"}, "id = 2")
     found = table.changes(0)
-    assert found.schema.names == ["id", "p", "n", "more", "_change_type", "_commit_version", "_commit_timestamp"]
+    assert found.schema.names == [
+        "id",
+        "p",
+        "n",
+        "more",
+        "_change_type",
+        "_commit_version",
+        "_commit_timestamp",
+    ]
     assert found.to_arrow().schema.field("n").type == pa.int64()
     assert changes(table, 1, None, ("n", "more")) == [
         (1, "update_postimage", 1, None),
@@ -344,7 +439,9 @@ def test_a_change_that_fails_leaves_no_files(tmp_path: Path) -> None:
     table.alter.set_properties({"note": "1"})
     for run in (
         lambda: late.update({"n": "0"}, "id = 1"),
-        lambda: late.merge(pa.table({"id": [1, 1]}), "t.id = s.id").when_matched_update({"n": "s.id"}).execute(),
+        lambda: (
+            late.merge(pa.table({"id": [1, 1]}), "t.id = s.id").when_matched_update({"n": "s.id"}).execute()
+        ),
         lambda: table.update({"n": "raise_error('no')"}, "id = 1"),
     ):
         with pytest.raises((deltaic.errors.CommitError, MergeCardinalityError, deltaic.errors.DeltaError)):
@@ -360,7 +457,11 @@ def test_vacuum_takes_files_of_changes_when_they_are_old_enough(tmp_path: Path) 
         assert recorded.startswith("_change_data/p=a/")
         assert table.vacuum(mode=mode).count() == 0
         assert table.changes(1, 1).count() == 2
-        gone = table.vacuum(retention=timedelta(0), enforce_retention=False, mode=mode).to_arrow()["path"].to_pylist()
+        gone = (
+            table.vacuum(retention=timedelta(0), enforce_retention=False, mode=mode)
+            .to_arrow()["path"]
+            .to_pylist()
+        )
         assert recorded in gone
         assert change_files(table) == []
         assert not (tmp_path / mode / "_change_data").exists()

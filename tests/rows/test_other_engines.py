@@ -31,7 +31,13 @@ ROWS = pa.table(
         "t": pa.array([0, 1, None, 3, 4, 5, 6, 7], pa.timestamp("us")),
         "u": pa.array([0, 1, None, 3, 4, 5, 6, 7], pa.timestamp("us", "UTC")),
         "ok": [True, False, None, True, False, None, True, False],
-        "st": [{"a": 1, "z": NAN}, {"a": None, "z": 1.0}, None, {"a": 4, "z": None}, *[{"a": n, "z": float(n)} for n in range(4)]],
+        "st": [
+            {"a": 1, "z": NAN},
+            {"a": None, "z": 1.0},
+            None,
+            {"a": 4, "z": None},
+            *[{"a": n, "z": float(n)} for n in range(4)],
+        ],
         "n": pa.array(range(8), pa.int64()),
     }
 )
@@ -50,12 +56,29 @@ NUMBERS = [1.0, 0.0, -0.0, NAN, INF, -INF, 0.5]
 
 
 def _comparisons(column: Any, value: Any) -> list[Any]:
-    return [column > value, column >= value, column < value, column <= value, column == value, column != value]
+    return [
+        column > value,
+        column >= value,
+        column < value,
+        column <= value,
+        column == value,
+        column != value,
+    ]
 
 
 ARROW = [
-    *(each for column in ("x", "f") for value in NUMBERS for each in _comparisons(F(column), pa.scalar(value))),
-    *(each for value in (1.0, NAN) for each in _comparisons(pa.scalar(value), F("x")) if isinstance(each, pc.Expression)),
+    *(
+        each
+        for column in ("x", "f")
+        for value in NUMBERS
+        for each in _comparisons(F(column), pa.scalar(value))
+    ),
+    *(
+        each
+        for value in (1.0, NAN)
+        for each in _comparisons(pa.scalar(value), F("x"))
+        if isinstance(each, pc.Expression)
+    ),
     *(F("x").isin(values) for values in ([1.0], [NAN], [1.0, NAN], [0.0], [-0.0], [None], [None, 1.0], [])),
     *(F("i").isin(values) for values in ([1, 2], [None], [None, 2])),
     F("x").is_nan(),
@@ -82,7 +105,12 @@ def test_a_dataset_answers_as_pyarrow(table: DeltaTable, condition: pc.Expressio
 
 
 SQL = [
-    *(f"{c} {op} {v}" for c in ("x", "f") for op in (">", ">=", "<", "<=", "=", "!=") for v in ("1", "0", "'nan'", "'infinity'", "0.1")),
+    *(
+        f"{c} {op} {v}"
+        for c in ("x", "f")
+        for op in (">", ">=", "<", "<=", "=", "!=")
+        for v in ("1", "0", "'nan'", "'infinity'", "0.1")
+    ),
     "x > y",
     "x > 1 and x > y",
     "x > 1 or i < 2",
@@ -103,12 +131,20 @@ SQL = [
 def test_duckdb_answers_as_over_rows_in_memory(table: DeltaTable, condition: str) -> None:
     with duckdb.connect() as connection:
         expected = connection.from_arrow(ROWS).filter(condition).project("n").order("n").fetchall()
-        assert table.scan().to_duckdb(connection).filter(condition).project("n").order("n").fetchall() == expected
+        assert (
+            table.scan().to_duckdb(connection).filter(condition).project("n").order("n").fetchall()
+            == expected
+        )
 
 
 x, i, s = pl.col("x"), pl.col("i"), pl.col("s")
 POLARS = [
-    *(each for column in (x, pl.col("f")) for value in (*NUMBERS, 0.1) for each in _comparisons(column, value)),
+    *(
+        each
+        for column in (x, pl.col("f"))
+        for value in (*NUMBERS, 0.1)
+        for each in _comparisons(column, value)
+    ),
     *(each for value in (2, 300, -1) for each in _comparisons(pl.col("b"), value)),
     *(each for value in (2, 2.5, 2**62) for each in _comparisons(i, value)),
     *(i.is_in(values) for values in ([1, 2], [2, None], [])),
@@ -160,8 +196,12 @@ def test_polars_frames_are_whole(table: DeltaTable) -> None:
     assert lazy.select(pl.len()).collect().item() == 8
     assert lazy.select(pl.col("n").sum(), pl.col("i").max()).collect().row(0) == (28, 7)
     assert lazy.join(lazy, on="n").collect().height == 8
-    assert table.scan(["n", "st.a"], "n > 3", limit=2).to_polars(lazy=True).filter(pl.col("n") > 0).collect().columns == ["n", "st"]
-    counted = deltaic.sql("select s, count(*) as c from t group by s", tables={"t": table}).to_polars(lazy=True)
+    assert table.scan(["n", "st.a"], "n > 3", limit=2).to_polars(lazy=True).filter(
+        pl.col("n") > 0
+    ).collect().columns == ["n", "st"]
+    counted = deltaic.sql("select s, count(*) as c from t group by s", tables={"t": table}).to_polars(
+        lazy=True
+    )
     assert counted.filter(pl.col("c") == 2).sort("s").collect()["s"].to_list() == ["a", "b"]
 
 
@@ -188,8 +228,13 @@ def test_conditions_of_polars_reach_the_files(table: DeltaTable, monkeypatch: py
         assert read[-1][0] == 1, str(condition)
     assert set(read[0][1]) == {"n", "s"}
     texts = [
-        (pl.col("st").struct.field("a") > 1) & ~i.is_in([1, 2]) & (s == "a") & (pl.col("d") < dt.date(1970, 1, 4)),
-        (x >= 1) & (pl.col("u") > dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) & (pl.col("t") > dt.datetime(1970, 1, 1)),
+        (pl.col("st").struct.field("a") > 1)
+        & ~i.is_in([1, 2])
+        & (s == "a")
+        & (pl.col("d") < dt.date(1970, 1, 4)),
+        (x >= 1)
+        & (pl.col("u") > dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc))
+        & (pl.col("t") > dt.datetime(1970, 1, 1)),
     ]
     assert [len(decidable(each, table.schema)) for each in texts] == [4, 3]
     assert decidable((i + 1 > 2) | (i > 1), table.schema) == []

@@ -16,7 +16,12 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable, Rows
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 
 N = 1000
 
@@ -44,7 +49,9 @@ def table(tmp_path: Path, data: pa.Table) -> DeltaTable:
 
 @pytest.fixture
 def live(data: pa.Table) -> pa.Table:
-    return data.filter(pc.invert(pc.is_in(data["id"], value_set=pa.array([i for i in range(N) if i % 100 == 3]))))
+    return data.filter(
+        pc.invert(pc.is_in(data["id"], value_set=pa.array([i for i in range(N) if i % 100 == 3])))
+    )
 
 
 def ids(found: pa.Table) -> list[int]:
@@ -57,12 +64,15 @@ def test_slices_of_nested_structs_are_written_as_they_are(tmp_path: Path, data: 
             "a": pa.array([{"x": {"y": i}} for i in range(10)]),
             "l": pa.array([[{"x": {"y": i}}] * i for i in range(10)]),
             "m": pa.array(
-                [[("k", {"x": {"y": i}})] for i in range(10)], pa.map_(pa.string(), pa.struct({"x": pa.struct({"y": pa.int64()})}))
+                [[("k", {"x": {"y": i}})] for i in range(10)],
+                pa.map_(pa.string(), pa.struct({"x": pa.struct({"y": pa.int64()})})),
             ),
         }
     )
     part = deep.slice(3, 4)
-    for number, source in enumerate((part, part.to_batches()[0], part.to_reader(), part.to_batches(), part.to_struct_array().chunk(0))):
+    for number, source in enumerate(
+        (part, part.to_batches()[0], part.to_reader(), part.to_batches(), part.to_struct_array().chunk(0))
+    ):
         written = deltaic.write(tmp_path / str(number), source)
         assert written.scan().to_arrow().to_pylist() == part.to_pylist()
 
@@ -117,7 +127,9 @@ def test_residual_conditions(table: DeltaTable, live: pa.Table) -> None:
     assert ids(rows.to_arrow()) == wanted
     assert rows.count() == len(wanted)
     assert rows.explain().evaluated == ("name rlike '3'",)
-    assert sorted(row[0] for row in rows.to_duckdb().filter("id < 900").fetchall()) == [i for i in wanted if i < 900]
+    assert sorted(row[0] for row in rows.to_duckdb().filter("id < 900").fetchall()) == [
+        i for i in wanted if i < 900
+    ]
 
 
 def test_limit(table: DeltaTable) -> None:
@@ -176,7 +188,9 @@ def test_several_fields_of_one_struct(tmp_path: Path) -> None:
     assert rows.to_arrow().to_pylist() == expected
     assert rows.to_arrow().schema.equals(pa.schema(rows.schema))
     assert rows.schema.names == ["st", "id"]
-    assert made.scan(["st.a", "st.b"], where="st.in.c = 1 and id + 0 > 0").to_arrow().to_pylist() == [{"st": {"a": 1, "b": "x"}}]
+    assert made.scan(["st.a", "st.b"], where="st.in.c = 1 and id + 0 > 0").to_arrow().to_pylist() == [
+        {"st": {"a": 1, "b": "x"}}
+    ]
     assert made.scan(["st.a", "st.b"], limit=2).count() == 2
     assert rows.to_dataset().to_table(filter=ds.field("id") == 3).to_pylist() == expected[2:]
     assert rows.to_polars(lazy=True).filter(pl.col("id") == 1).collect().to_dicts() == expected[:1]
@@ -197,7 +211,12 @@ def test_explain(table: DeltaTable) -> None:
 def test_dataset_pushes_filters(table: DeltaTable, live: pa.Table) -> None:
     dataset = table.scan().to_dataset()
     assert isinstance(dataset, ds.Dataset)
-    assert dataset.schema.names == ["id", "Name", "s", "x"] or dataset.schema.names == ["id", "Name", "x", "s"]
+    assert dataset.schema.names == ["id", "Name", "s", "x"] or dataset.schema.names == [
+        "id",
+        "Name",
+        "x",
+        "s",
+    ]
     condition = (ds.field("id") > 900) & ds.field("Name").isin(["n1", "n2"])
     wanted = [row["id"] for row in live.to_pylist() if row["id"] > 900 and row["Name"] in ("n1", "n2")]
     assert ids(dataset.to_table(columns=["id"], filter=condition)) == wanted
@@ -205,13 +224,19 @@ def test_dataset_pushes_filters(table: DeltaTable, live: pa.Table) -> None:
     assert dataset.count_rows(filter=condition) == len(wanted)
     assert dataset.head(5, columns=["id"]).num_rows == 5
     assert sum(batch.num_rows for batch in dataset.to_batches(columns=["id"])) == live.num_rows
-    doubled = dataset.to_table(columns={"twice": pc.add(ds.field("id"), ds.field("id"))}, filter=ds.field("id") < 3)
+    doubled = dataset.to_table(
+        columns={"twice": pc.add(ds.field("id"), ds.field("id"))}, filter=ds.field("id") < 3
+    )
     assert doubled["twice"].to_pylist() == [0, 2, 4]
     odd = pc.equal(pc.bit_wise_and(ds.field("id"), 1), 1)  # nothing that the predicate tree can say
     assert dataset.count_rows(filter=odd) == sum(1 for value in live["id"].to_pylist() if value % 2)
     with pytest.raises(KeyError):
         dataset.to_table(columns=["nope"])
-    for refused in (dataset.get_fragments, lambda: dataset.replace_schema(dataset.schema), lambda: dataset.join(dataset, "id")):
+    for refused in (
+        dataset.get_fragments,
+        lambda: dataset.replace_schema(dataset.schema),
+        lambda: dataset.join(dataset, "id"),
+    ):
         with pytest.raises(UnsupportedFeatureError, match="fragments"):
             refused()
 
@@ -231,13 +256,22 @@ def test_polars_pushes(table: DeltaTable, live: pa.Table) -> None:
     frame = table.scan().to_polars(lazy=True)
     assert isinstance(frame, pl.LazyFrame)
     found = frame.filter((pl.col("id") > 500) & pl.col("Name").is_null()).select("id").collect()
-    assert sorted(found["id"]) == [row["id"] for row in live.to_pylist() if row["id"] > 500 and row["Name"] is None]
+    assert sorted(found["id"]) == [
+        row["id"] for row in live.to_pylist() if row["id"] > 500 and row["Name"] is None
+    ]
 
 
 def test_skipping_changes_nothing(table: DeltaTable) -> None:
     from deltaic.rows.scan import scan
 
-    for where in ("id > 600", "id in (1, 999)", "name is null and x < 20", "s.a = 17", "not (id > 5)", "x > 120"):
+    for where in (
+        "id > 600",
+        "id in (1, 999)",
+        "name is null and x < 20",
+        "s.a = 17",
+        "not (id > 5)",
+        "x > 120",
+    ):
         off = scan(table._snapshot, table._engine, ["id"], where, skipping=False)
         assert table.scan(["id"], where).to_arrow().equals(off.to_arrow()), where
 
@@ -253,7 +287,9 @@ def test_listings(table: DeltaTable) -> None:
     listed = table.files().to_arrow()
     assert listed.num_rows == 4
     assert table.files("id > 800").count() == 1
-    assert table.partitions().to_arrow().to_pylist() == [{"num_files": 4, "size": sum(listed["size"].to_pylist())}]
+    assert table.partitions().to_arrow().to_pylist() == [
+        {"num_files": 4, "size": sum(listed["size"].to_pylist())}
+    ]
 
 
 def test_partitions(tmp_path: Path) -> None:
@@ -261,7 +297,12 @@ def test_partitions(tmp_path: Path) -> None:
     made = deltaic.write(tmp_path / "p", data, partition_by=["p", "q"])
     found = made.partitions().to_arrow().select(["p", "q", "num_files"]).to_pylist()
     assert sorted(found, key=repr) == sorted(
-        [{"p": "a", "q": 1, "num_files": 1}, {"p": "b", "q": 1, "num_files": 1}, {"p": None, "q": 2, "num_files": 1}], key=repr
+        [
+            {"p": "a", "q": 1, "num_files": 1},
+            {"p": "b", "q": 1, "num_files": 1},
+            {"p": None, "q": 2, "num_files": 1},
+        ],
+        key=repr,
     )
     assert made.partitions("p = 'b'").count() == 1
     assert made.scan(where="p is null").count() == 1

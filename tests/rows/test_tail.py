@@ -68,10 +68,22 @@ def test_offsets_are_those_of_delta_spark() -> None:
     [
         ("nothing", "DELTA_INVALID_SOURCE_OFFSET_FORMAT"),
         ("[]", "DELTA_INVALID_SOURCE_OFFSET_FORMAT"),
-        ('{"sourceVersion":1,"reservoirId":"a","reservoirVersion":"3","index":0,"isStartingVersion":true}', "OFFSET_FORMAT"),
-        ('{"sourceVersion":4,"reservoirId":"a","reservoirVersion":3,"index":0,"isStartingVersion":true}', "FORMAT_FROM_SOURCE_VERSION"),
-        ('{"sourceVersion":2,"reservoirId":"a","reservoirVersion":3,"index":0,"isStartingVersion":true}', "DELTA_INVALID_SOURCE_VERSION"),
-        ('{"sourceVersion":1,"reservoirId":"b","reservoirVersion":3,"index":0,"isStartingVersion":true}', "DIFFERENT_DELTA_TABLE_READ"),
+        (
+            '{"sourceVersion":1,"reservoirId":"a","reservoirVersion":"3","index":0,"isStartingVersion":true}',
+            "OFFSET_FORMAT",
+        ),
+        (
+            '{"sourceVersion":4,"reservoirId":"a","reservoirVersion":3,"index":0,"isStartingVersion":true}',
+            "FORMAT_FROM_SOURCE_VERSION",
+        ),
+        (
+            '{"sourceVersion":2,"reservoirId":"a","reservoirVersion":3,"index":0,"isStartingVersion":true}',
+            "DELTA_INVALID_SOURCE_VERSION",
+        ),
+        (
+            '{"sourceVersion":1,"reservoirId":"b","reservoirVersion":3,"index":0,"isStartingVersion":true}',
+            "DIFFERENT_DELTA_TABLE_READ",
+        ),
     ],
 )
 def test_what_is_no_offset_of_the_table_is_refused(text: str, condition: str) -> None:
@@ -81,14 +93,25 @@ def test_what_is_no_offset_of_the_table_is_refused(text: str, condition: str) ->
 
 def test_the_snapshot_comes_first_from_the_oldest_file_on(tmp_path: Path) -> None:
     table = appended(tmp_path / "t", 3)
-    order = [name for _, name in sorted((path.stat().st_mtime_ns // 10**6, path.name) for path in (tmp_path / "t").glob("*.parquet"))]
+    order = [
+        name
+        for _, name in sorted(
+            (path.stat().st_mtime_ns // 10**6, path.name) for path in (tmp_path / "t").glob("*.parquet")
+        )
+    ]
     wanted = [pq.read_table(tmp_path / "t" / name)["id"].to_pylist() for name in order]
     tail = table.tail(start="earliest", max_files=1, poll=None)
     appended(tmp_path / "t", 2, 3)
     assert place(tail.offset) == (2, -1, True)
     found = list(tail)
     assert ids(found) == [*wanted, [3], [4]]
-    assert [place(batch.offset) for batch in found] == [(2, 0, True), (2, 1, True), (3, -1, False), (4, -1, False), (5, -1, False)]
+    assert [place(batch.offset) for batch in found] == [
+        (2, 0, True),
+        (2, 1, True),
+        (3, -1, False),
+        (4, -1, False),
+        (5, -1, False),
+    ]
 
 
 def test_a_commit_of_many_files_is_divided(tmp_path: Path) -> None:
@@ -104,8 +127,13 @@ def test_bytes_bound_a_batch_and_one_file_is_always_there(tmp_path: Path) -> Non
     table = appended(tmp_path / "t", 4)
     size = max(table.files().to_arrow()["size"].to_pylist())
     assert [len(batch) for batch in ids(table.tail(start="earliest", max_bytes=1, poll=None))] == [1, 1, 1, 1]
-    assert [len(batch) for batch in ids(table.tail(start="earliest", max_bytes=size + 1, poll=None))] == [2, 2]
-    assert [len(batch) for batch in ids(table.tail(start="earliest", max_bytes=10**9, max_files=3, poll=None))] == [3, 1]
+    assert [len(batch) for batch in ids(table.tail(start="earliest", max_bytes=size + 1, poll=None))] == [
+        2,
+        2,
+    ]
+    assert [
+        len(batch) for batch in ids(table.tail(start="earliest", max_bytes=10**9, max_files=3, poll=None))
+    ] == [3, 1]
 
 
 def test_it_starts_where_it_is_told(tmp_path: Path) -> None:
@@ -126,14 +154,24 @@ def test_it_starts_where_it_is_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"start": "now"}, {"start": True}, {"max_files": 0}, {"max_bytes": "1"}, {"poll": -1}, {"exclude_regex": "("}, {"offset": "{}"}],
+    [
+        {"start": "now"},
+        {"start": True},
+        {"max_files": 0},
+        {"max_bytes": "1"},
+        {"poll": -1},
+        {"exclude_regex": "("},
+        {"offset": "{}"},
+    ],
 )
 def test_wrong_arguments_are_named(tmp_path: Path, options: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgumentError):
         appended(tmp_path / "t", 1).tail(**options)
 
 
-@pytest.mark.parametrize("properties", [VECTORS, {"delta.enableDeletionVectors": False}], ids=["vectors", "files"])
+@pytest.mark.parametrize(
+    "properties", [VECTORS, {"delta.enableDeletionVectors": False}], ids=["vectors", "files"]
+)
 def test_commits_that_remove_rows(tmp_path: Path, properties: dict[str, Any]) -> None:
     table = deltaic.write(tmp_path / "t", rows(1, 2, 3), properties=properties)
     table.delete("id = 2")
@@ -232,7 +270,9 @@ def test_changes_come_with_the_snapshot_as_inserts(tmp_path: Path, mapping: str)
     assert {row[3]: row[4] for batch in found[2:] for row in batch} == times
     (together,) = table.tail(start="earliest", changes=True, poll=None)
     assert together.rows.count() == len(together.rows.to_arrow())
-    assert sorted(map(repr, table.tail(start=2, changes=True, poll=None).__next__().rows.to_pylist())) == sorted(map(repr, whole))
+    assert sorted(
+        map(repr, table.tail(start=2, changes=True, poll=None).__next__().rows.to_pylist())
+    ) == sorted(map(repr, whole))
 
 
 def test_a_table_without_the_feed_has_no_changes(tmp_path: Path) -> None:
@@ -250,7 +290,9 @@ def test_each_row_once_across_restarts(tmp_path: Path) -> None:
     while number < 60:
         for _ in range(chance.randrange(4)):
             count = chance.randrange(1, 4)
-            deltaic.write(tmp_path / "t", rows(*range(number, number + count)), mode="append", target_file_size=1)
+            deltaic.write(
+                tmp_path / "t", rows(*range(number, number + count)), mode="append", target_file_size=1
+            )
             number += count
         if chance.random() < 0.3:
             DeltaTable(tmp_path / "t").optimize.compact()

@@ -61,7 +61,9 @@ class World:
             thread.start()
         with self._turn:
             while left:
-                assert self._turn.wait_for(lambda: self._chosen is None and self._waiting == left, 120), "an actor waits for another one"
+                assert self._turn.wait_for(lambda: self._chosen is None and self._waiting == left, 120), (
+                    "an actor waits for another one"
+                )
                 if left:
                     self._chosen = self.random.choice(sorted(self._waiting))
                     self._turn.notify_all()
@@ -121,11 +123,19 @@ class ActorStore:
         if self.dead:
             raise Crash
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
+    def list_from(
+        self, prefix: str, start_after: str | None, recursive: bool
+    ) -> Iterable[tuple[str, int, int]]:
         self._step("list")
-        found = sorted((path, len(data), modified) for path, (data, modified) in self.world.objects.items() if path.startswith(prefix))
+        found = sorted(
+            (path, len(data), modified)
+            for path, (data, modified) in self.world.objects.items()
+            if path.startswith(prefix)
+        )
         if self._happens(0.3):  # stale: what came last is not in it yet
-            commits = [entry for entry in found if entry[0].endswith(".json") and "checkpoint" not in entry[0]]
+            commits = [
+                entry for entry in found if entry[0].endswith(".json") and "checkpoint" not in entry[0]
+            ]
             found = [entry for entry in found if not commits[1:] or entry != commits[-1]]
         self.world.random.shuffle(found)
         return found

@@ -75,7 +75,9 @@ class Follower:
 class Run:
     """One seed. `problems`: what does not hold, empty where all is well."""
 
-    def __init__(self, seed: int, *, faults: float = 0.15, put_if_absent: bool = True, actors: int | None = None) -> None:
+    def __init__(
+        self, seed: int, *, faults: float = 0.15, put_if_absent: bool = True, actors: int | None = None
+    ) -> None:
         self.world = World(seed, faults=0.0, put_if_absent=put_if_absent)
         self.random = random.Random(seed + 1)
         self.files: dict[str, list[Row]] = {}
@@ -92,7 +94,12 @@ class Run:
         # As many random numbers for an actor as it needs, whatever the others do.
         seeds = [self.random.randrange(1 << 30) for _ in range(count)]
         with mock.patch("deltaic.commands.vacuum.Transaction", partial(Transaction, sleep=lambda _: None)):
-            self.world.run([lambda number=number: self._act(number, seeds[number]) for number in range(count)])  # type: ignore[misc]
+            self.world.run(
+                [
+                    lambda number=number: self._act(number, seeds[number])  # type: ignore[misc]
+                    for number in range(count)
+                ]
+            )
         self.world.faults = 0.0
         try:
             self._check()
@@ -106,7 +113,9 @@ class Run:
     def _create(self) -> None:
         self.world.over = True
         protocol, metadata = new_table("id bigint", properties={"delta.checkpointInterval": 4})
-        transaction = Transaction(None, "CREATE TABLE", {}, store=self._store(-1)[1], clock=lambda: self.world.now)
+        transaction = Transaction(
+            None, "CREATE TABLE", {}, store=self._store(-1)[1], clock=lambda: self.world.now
+        )
         transaction.set_protocol(protocol)
         transaction.set_metadata(metadata)
         adds = self._file([(self._id(), 0) for _ in range(8)])
@@ -125,7 +134,12 @@ class Run:
         self.files[path] = rows
         self.world.objects[path] = (b"", self.world.now)
         ids = [key for key, _ in rows]
-        stats = {"numRecords": len(rows), "minValues": {"id": min(ids)}, "maxValues": {"id": max(ids)}, "nullCount": {"id": 0}}
+        stats = {
+            "numRecords": len(rows),
+            "minValues": {"id": min(ids)},
+            "maxValues": {"id": max(ids)},
+            "nullCount": {"id": 0},
+        }
         row = {
             "path": path,
             "partitionValues": [],
@@ -182,7 +196,9 @@ class Run:
         follower.paths += paths
         follower.offset = end.json()
 
-    def _try(self, view: ActorStore, store: _core.Store, chance: random.Random, kind: str, ids: tuple[int, int]) -> None:
+    def _try(
+        self, view: ActorStore, store: _core.Store, chance: random.Random, kind: str, ids: tuple[int, int]
+    ) -> None:
         for _ in range(3):
             try:
                 snapshot = Snapshot.load(store, sleep=lambda _: None)
@@ -209,12 +225,18 @@ class Run:
                 self.problems.append(f"{kind} {ids} raised {type(error).__name__}: {error}")
                 return
 
-    def _staged(self, view: ActorStore, snapshot: Snapshot, operation: Operation, chance: random.Random) -> Transaction | None:
+    def _staged(
+        self, view: ActorStore, snapshot: Snapshot, operation: Operation, chance: random.Random
+    ) -> Transaction | None:
         def new_id() -> str:
-            operation.attempts.append(f"{view.actor}-{len(self.operations)}-{len(operation.attempts)}-{chance.randrange(1 << 40)}")
+            operation.attempts.append(
+                f"{view.actor}-{len(self.operations)}-{len(operation.attempts)}-{chance.randrange(1 << 40)}"
+            )
             return operation.attempts[-1]
 
-        transaction = Transaction(snapshot, operation.kind.upper(), {}, clock=view.clock, new_id=new_id, sleep=lambda _: None)
+        transaction = Transaction(
+            snapshot, operation.kind.upper(), {}, clock=view.clock, new_id=new_id, sleep=lambda _: None
+        )
         if operation.kind == "append":
             operation.rows = tuple((self._id(), 0) for _ in range(chance.randint(1, 4)))
             transaction.add(self._file(list(operation.rows)))
@@ -230,8 +252,12 @@ class Run:
                 transaction.add(self._file(rows, data_change=False))
             return transaction
         low, high = operation.ids
-        bounds = [{"op": op, "column": ["id"], "literal": str(bound)} for op, bound in ((">=", low), ("<=", high))]
-        predicate = _core.Predicate.from_json(json.dumps({"op": "and", "args": bounds}), snapshot.table_schema)
+        bounds = [
+            {"op": op, "column": ["id"], "literal": str(bound)} for op, bound in ((">=", low), ("<=", high))
+        ]
+        predicate = _core.Predicate.from_json(
+            json.dumps({"op": "and", "args": bounds}), snapshot.table_schema
+        )
         transaction.read(predicate, rows_only=True)
         files = numbered(snapshot.files(predicate).adds)
         hit = [(where, row) for where, row in self._rows_of(snapshot, files) if low <= row[0] <= high]
@@ -243,7 +269,9 @@ class Run:
         }
 
         def mark(files: pa.Table, rows: _core.RowIds) -> _core.MarkedFiles:
-            return _core.mark_deleted(snapshot.store, files, rows, deletion_timestamp=view.clock(), inline=chance.random() < 0.5)
+            return _core.mark_deleted(
+                snapshot.store, files, rows, deletion_timestamp=view.clock(), inline=chance.random() < 0.5
+            )
 
         transaction.mark(Marks(files, _core.RowIds.collect(pa.table(pairs)), mark, lambda _: None))
         if operation.kind == "update":
@@ -255,9 +283,13 @@ class Run:
     def _rows_of(self, snapshot: Snapshot, files: pa.Table) -> list[tuple[tuple[int, int], Row]]:
         """Live rows with where they are."""
         found = []
-        for ordinal, (path, vector) in enumerate(zip(files["path"].to_pylist(), files["deletionVector"].to_pylist(), strict=True)):
+        for ordinal, (path, vector) in enumerate(
+            zip(files["path"].to_pylist(), files["deletionVector"].to_pylist(), strict=True)
+        ):
             deleted = _vector(snapshot.store, vector)
-            found += [((ordinal, index), row) for index, row in enumerate(self.files[path]) if index not in deleted]
+            found += [
+                ((ordinal, index), row) for index, row in enumerate(self.files[path]) if index not in deleted
+            ]
         return found
 
     def _rows(self, snapshot: Snapshot) -> Counter[Row]:
@@ -282,21 +314,33 @@ class Run:
             else:
                 operation = self.operations[0] if version == 0 else by_id[info["txnId"]]
             committed[id(operation)] += 1
-            if operation.outcome == "failed" or (operation.version is not None and operation.version != version):
-                self.problems.append(f"version {version} is a {operation.kind} that {operation.outcome} as {operation.version}")
+            if operation.outcome == "failed" or (
+                operation.version is not None and operation.version != version
+            ):
+                self.problems.append(
+                    f"version {version} is a {operation.kind} that {operation.outcome} as {operation.version}"
+                )
             before, expected = expected, operation.after(expected)
             at = Snapshot.load(store, version=0) if version == 0 else at.advance(version)
             found = self._rows(at)
             if found != expected:
                 self.problems.append(
-                    f"version {version} ({operation.kind} {operation.ids}): {found - expected} too many, {expected - found} missing"
+                    f"version {version} ({operation.kind} {operation.ids}): {found - expected} too many,"
+                    f" {expected - found} missing"
                 )
                 return
             if (change := self._change(store, version)) != _difference(before, expected):
-                self.problems.append(f"version {version}: the change feed has {change} instead of {_difference(before, expected)}")
+                self.problems.append(
+                    f"version {version}: the change feed has {change} instead of"
+                    f" {_difference(before, expected)}"
+                )
         for operation in self.operations[1:]:
-            if (committed[id(operation)] != 1 and operation.outcome == "committed") or committed[id(operation)] > 1:
-                self.problems.append(f"{operation.kind} was {operation.outcome}, and is there {committed[id(operation)]} times")
+            if (committed[id(operation)] != 1 and operation.outcome == "committed") or committed[
+                id(operation)
+            ] > 1:
+                self.problems.append(
+                    f"{operation.kind} was {operation.outcome}, and is there {committed[id(operation)]} times"
+                )
         if self._rows(newest) != expected:
             self.problems.append("the newest version is not what its commits say")
         self._check_files(newest)
@@ -374,6 +418,10 @@ def _vector(store: _core.Store, vector: dict[str, Any] | None) -> set[int]:
         return set()
     return set(
         _core.read_deletion_vector(
-            store, *(vector[name] for name in ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"))
+            store,
+            *(
+                vector[name]
+                for name in ("storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality")
+            ),
         )
     )

@@ -45,10 +45,16 @@ class TableStore:
     def __init__(self, view: ActorStore, name: str) -> None:
         self.view, self.name = view, f"{name}/"
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
+    def list_from(
+        self, prefix: str, start_after: str | None, recursive: bool
+    ) -> Iterable[tuple[str, int, int]]:
         self.view._step(f"list {self.name}")
         found = [(path, len(data), modified) for path, (data, modified) in self.view.world.objects.items()]
-        inside = [(path.removeprefix(self.name), size, modified) for path, size, modified in found if path.startswith(self.name + prefix)]
+        inside = [
+            (path.removeprefix(self.name), size, modified)
+            for path, size, modified in found
+            if path.startswith(self.name + prefix)
+        ]
         self.view.world.random.shuffle(inside)
         return inside
 
@@ -78,7 +84,10 @@ class DoneByActor:
 
     def __getattr__(self, name: str) -> Any:
         view = VIEW.get()
-        return getattr(self.processes.setdefault(-1 if view is None else view.actor, intents._FinishedTransactions()), name)
+        return getattr(
+            self.processes.setdefault(-1 if view is None else view.actor, intents._FinishedTransactions()),
+            name,
+        )
 
 
 class Run:
@@ -122,7 +131,9 @@ class Run:
 
     def _create(self, name: str) -> None:
         protocol, metadata = new_table("id bigint", properties={"delta.checkpointInterval": 3})
-        transaction = Transaction(None, "CREATE TABLE", {}, store=self._store(name), clock=lambda: self.world.now)
+        transaction = Transaction(
+            None, "CREATE TABLE", {}, store=self._store(name), clock=lambda: self.world.now
+        )
         transaction.set_protocol(protocol)
         transaction.set_metadata(metadata)
         transaction.add(_file("first"))
@@ -144,12 +155,16 @@ class Run:
                 continue
             self._commit(kind, dict(zip(tables, opened, strict=True)), view, chance)
 
-    def _commit(self, kind: str, opened: dict[str, Snapshot], view: ActorStore, chance: random.Random) -> None:
+    def _commit(
+        self, kind: str, opened: dict[str, Snapshot], view: ActorStore, chance: random.Random
+    ) -> None:
         name = f"{kind}-{next(self.numbers)}"
         parts = []
         for table, snapshot in opened.items():
             new_id = lambda: f"{view.actor}-{next(self.numbers)}"  # noqa: E731
-            transaction = Transaction(snapshot, name, {}, clock=view.clock, new_id=new_id, sleep=lambda _: None)
+            transaction = Transaction(
+                snapshot, name, {}, clock=view.clock, new_id=new_id, sleep=lambda _: None
+            )
             if chance.random() < 0.5:
                 live = snapshot.files().adds
                 chosen = live.slice(chance.randrange(live.num_rows), 1) if live.num_rows else live
@@ -184,7 +199,9 @@ class Run:
             found = set(self._ever(Snapshot.load(self._store(table, view), sleep=lambda _: None), table))
             missing = {name for name in seen if table in self.parts[name]} - found
             if missing:
-                self.problems.append(f"reader of {order}: {missing} is in a table before {table}, but not there")
+                self.problems.append(
+                    f"reader of {order}: {missing} is in a table before {table}, but not there"
+                )
             seen |= {name for name in found if name.startswith("several")}
 
     def _ever(self, snapshot: Snapshot, table: str) -> Iterator[str]:
@@ -250,9 +267,16 @@ def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_or_none() -> None:
     runs = {seed: Run(seed) for seed in range(SEEDS)}
     assert {seed: run.problems for seed, run in runs.items() if run.problems} == {}
-    told = Counter(outcome for run in runs.values() for name, outcome in run.told.items() if name.startswith("several"))
+    told = Counter(
+        outcome for run in runs.values() for name, outcome in run.told.items() if name.startswith("several")
+    )
     assert min(told[outcome] for outcome in ("committed", "failed", "unknown")) > 0
-    records = [run.world.objects[path][0] for run in runs.values() for path in run.world.objects if "_transactions" in path]
+    records = [
+        run.world.objects[path][0]
+        for run in runs.values()
+        for path in run.world.objects
+        if "_transactions" in path
+    ]
     assert {b'"state":"aborted"' in record for record in records} == {True, False}
 
 
@@ -268,12 +292,18 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         intents, "resolve", lambda store, found, latest, now: (False, [])
     ),
     "writers pass over starts": lambda patch: patch.setattr(intents, "settle", lambda *_, **__: None),
-    "no record is written": lambda patch: patch.setattr(intents, "decide", lambda store, name, commit, *_: commit),
+    "no record is written": lambda patch: patch.setattr(
+        intents, "decide", lambda store, name, commit, *_: commit
+    ),
     "a commit is rolled forward without a look at whose a version is": lambda patch: patch.setattr(
         "deltaic.transaction.rolling_forward._is_ours", lambda *_: False
     ),
-    "no winner is looked at": lambda patch: patch.setattr(Attempts, "_pass", lambda self, newest: setattr(self, "base", newest)),
-    "winners of a start are not checked": lambda patch: patch.setattr(Winners, "check", lambda self, current, version: None),
+    "no winner is looked at": lambda patch: patch.setattr(
+        Attempts, "_pass", lambda self, newest: setattr(self, "base", newest)
+    ),
+    "winners of a start are not checked": lambda patch: patch.setattr(
+        Winners, "check", lambda self, current, version: None
+    ),
 }
 
 

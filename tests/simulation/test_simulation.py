@@ -42,7 +42,9 @@ def test_vacuum_has_something_to_do() -> None:
 
 
 def test_a_seed_replays_a_run() -> None:
-    assert [Run(seed).world.trace.hexdigest() for seed in range(10)] == [Run(seed).world.trace.hexdigest() for seed in range(10)]
+    assert [Run(seed).world.trace.hexdigest() for seed in range(10)] == [
+        Run(seed).world.trace.hexdigest() for seed in range(10)
+    ]
 
 
 def _attempts(name: str, replacement: Any) -> Callable[[pytest.MonkeyPatch], None]:
@@ -54,17 +56,30 @@ _CHECK_FILES = conflicts.check_files
 _CANDIDATES, _PARSE = vacuum._candidates, StreamOffset.parse
 
 MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "added files are not looked at": lambda patch: patch.setattr(conflicts, "must_see_adds", lambda current, winner: False),
+    "added files are not looked at": lambda patch: patch.setattr(
+        conflicts, "must_see_adds", lambda current, winner: False
+    ),
     "rows taken by others are not compared": lambda patch: patch.setattr(
-        conflicts, "check_files", lambda current, winner, overlap: _CHECK_FILES(current, winner, _without(overlap, "taken", "deleted_both"))
+        conflicts,
+        "check_files",
+        lambda current, winner, overlap: _CHECK_FILES(
+            current, winner, _without(overlap, "taken", "deleted_both")
+        ),
     ),
     "files removed twice are not compared": lambda patch: patch.setattr(
-        conflicts, "check_files", lambda current, winner, overlap: _CHECK_FILES(current, winner, _without(overlap, "removed_both"))
+        conflicts,
+        "check_files",
+        lambda current, winner, overlap: _CHECK_FILES(current, winner, _without(overlap, "removed_both")),
     ),
-    "vectors are not joined": lambda patch: patch.setattr(Transaction, "move_marks", lambda self, rebased: None),
+    "vectors are not joined": lambda patch: patch.setattr(
+        Transaction, "move_marks", lambda self, rebased: None
+    ),
     "a lost answer is taken for another's": _attempts("_is_ours", lambda self, version, txn: (False, None)),
     "exists means that it is another's": _attempts(
-        "_is_ours", lambda self, version, txn: (False, None) if _IS_OURS(self, version, txn)[0] is None else _IS_OURS(self, version, txn)
+        "_is_ours",
+        lambda self, version, txn: (
+            (False, None) if _IS_OURS(self, version, txn)[0] is None else _IS_OURS(self, version, txn)
+        ),
     ),
     "every commit is taken for one's own": _attempts("_is_ours", lambda self, version, txn: (True, None)),
     "vacuum takes vectors for files that nobody names": lambda patch: patch.setattr(
@@ -74,7 +89,9 @@ MUTANTS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
         vacuum, "_candidates", lambda snapshot, cutoff, now: _CANDIDATES(snapshot, now, now)
     ),
     "a stream forgets where it was in a commit": lambda patch: patch.setattr(
-        StreamOffset, "parse", staticmethod(lambda text, table_id: dataclasses.replace(_PARSE(text, table_id), index=BASE))
+        StreamOffset,
+        "parse",
+        staticmethod(lambda text, table_id: dataclasses.replace(_PARSE(text, table_id), index=BASE)),
     ),
     "a checkpoint has the name of the next version": lambda patch: patch.setattr(
         checkpoint, "checkpoint_path", lambda version, *rest: checkpoint_path(version + 1, *rest)

@@ -46,7 +46,9 @@ def dying_once(marker: str) -> Any:
 
 def append_by_source(spark: Any, path: str) -> None:
     """Through the Python data source, whose tasks write by themselves."""
-    spark.range(N, N + 400, 1, 4).selectExpr("append_by_source(id) AS id", "0L AS x").write.format("deltaic").mode("append").save(path)
+    spark.range(N, N + 400, 1, 4).selectExpr("append_by_source(id) AS id", "0L AS x").write.format(
+        "deltaic"
+    ).mode("append").save(path)
 
 
 def delete(spark: Any, path: str) -> None:
@@ -56,14 +58,18 @@ def delete(spark: Any, path: str) -> None:
 def merge(spark: Any, path: str) -> None:
     """It dies when the source is read."""
     source = spark.range(N - 200, N + 200, 1, 4).selectExpr("merge(id) AS id", "7L AS x")
-    deltaic.DeltaTable(path, spark=spark).merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    deltaic.DeltaTable(path, spark=spark).merge(
+        source, "t.id = s.id"
+    ).when_matched_update_all().when_not_matched_insert_all().execute()
 
 
 def merge_in_files(spark: Any, path: str) -> None:
     """It dies when files are written anew."""
     deltaic.DeltaTable(path).alter.set_properties({"delta.enableDeletionVectors": False})
     source = spark.range(N - 200, N + 200, 1, 4).selectExpr("id", "7L AS x")
-    job = deltaic.DeltaTable(path, spark=spark).merge(source, "t.id = s.id").when_matched_delete("t.id % 2 = 0")
+    job = (
+        deltaic.DeltaTable(path, spark=spark).merge(source, "t.id = s.id").when_matched_delete("t.id % 2 = 0")
+    )
     job.when_matched_update({"x": "merge_in_files(s.x)"}).when_not_matched_insert_all().execute()
 
 
@@ -74,7 +80,9 @@ JOBS = (append_by_source, delete, merge, merge_in_files)
 def outcome_of(spark: Any, job: Any, folder: Path) -> dict[str, Any]:
     """What became of one job on a table of its own."""
     name, path = job.__name__, str(folder / job.__name__)
-    table = deltaic.write(path, pa.table({"id": range(N), "x": range(N)}), properties={"delta.enableDeletionVectors": True})
+    table = deltaic.write(
+        path, pa.table({"id": range(N), "x": range(N)}), properties={"delta.enableDeletionVectors": True}
+    )
     deltaic.write(table, pa.table({"id": range(-500, 0), "x": [5] * 500}), mode="append")
     marker = folder / f"{name}.marker"
     spark.udf.register(name, dying_once(str(marker)), "bigint")
@@ -90,9 +98,18 @@ def outcome_of(spark: Any, job: Any, folder: Path) -> dict[str, Any]:
     # Whatever is not named by a version is vacuum's: after it, just the files of the last one are left.
     table.vacuum(retention=timedelta(0), enforce_retention=False)
     live = {os.path.relpath(each, path) for each in table.files().to_arrow()["location"].to_pylist()}
-    live |= set(references.vector_files(table._snapshot.core.files(table._snapshot.table_schema).adds, path).to_pylist())
-    live |= {str(Path(each).with_name(f".{Path(each).name}.crc")) for each in live}  # Hadoop's checksums of local files
-    left = {os.path.relpath(each, path) for each in Path(path).rglob("*") if each.is_file() and "_delta_log" not in each.parts}
+    live |= set(
+        references.vector_files(
+            table._snapshot.core.files(table._snapshot.table_schema).adds, path
+        ).to_pylist()
+    )
+    # Hadoop's checksums of local files.
+    live |= {str(Path(each).with_name(f".{Path(each).name}.crc")) for each in live}
+    left = {
+        os.path.relpath(each, path)
+        for each in Path(path).rglob("*")
+        if each.is_file() and "_delta_log" not in each.parts
+    }
     strangers = sorted(left - live)
     after = sorted((row["id"], row["x"]) for row in deltaic.DeltaTable(path).scan().to_arrow().to_pylist())
     return {
@@ -118,7 +135,8 @@ def main(folder: Path) -> None:
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "2",
-        "spark.deltaic.driverRowIds": "100",  # row ids become bitmaps on the executors, also of one that dies meanwhile
+        # Row ids become bitmaps on the executors, also of one that dies meanwhile.
+        "spark.deltaic.driverRowIds": "100",
         "spark.ui.showConsoleProgress": "false",
     }
     for name, value in settings.items():

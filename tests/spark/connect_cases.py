@@ -45,15 +45,22 @@ def test_the_log_says_why_once(spark: Any, path: str, caplog: pytest.LogCaptureF
     with caplog.at_level(logging.INFO, "deltaic.spark"):
         for _ in range(2):
             deltaic.spark.read(own, path).count()
-    assert [record.getMessage().endswith("the session has no JVM to talk to (Spark Connect)") for record in caplog.records] == [True]
+    assert [
+        record.getMessage().endswith("the session has no JVM to talk to (Spark Connect)")
+        for record in caplog.records
+    ] == [True]
 
 
 def test_rows_are_those_of_one_machine(tmp_path: Path, session: Any) -> None:
     found = []
     for name in ("local", "connect"):
         place = tmp_path / name
-        data = pa.table({"id": range(1000), "part": [i % 2 for i in range(1000)], "x": [i / 2 for i in range(1000)]})
-        made = deltaic.write(place, data, partition_by=["part"], properties={"delta.enableDeletionVectors": True})
+        data = pa.table(
+            {"id": range(1000), "part": [i % 2 for i in range(1000)], "x": [i / 2 for i in range(1000)]}
+        )
+        made = deltaic.write(
+            place, data, partition_by=["part"], properties={"delta.enableDeletionVectors": True}
+        )
         table = made if name == "local" else deltaic.DeltaTable(place, spark=session)
         table.delete("id % 5 = 0 or x = 3.5")
         table.update({"x": "x + 1"}, "part = 1 and id > 900")
@@ -75,11 +82,19 @@ def test_nothing_stays_behind(tmp_path: Path, session: Any, path: str) -> None:
     before, table = dict(session.conf.getAll), f"delta.`{path}`"
     frame = session.createDataFrame(pa.table({"id": [4, 5], "part": ["b", "{c}"], "amount": [0.5, 0.25]}))
     frame.write.format("delta").mode("append").save(path)
-    text = f"MERGE INTO {table} t USING {{new}} s ON t.id = s.id AND s.part <> {{word}} WHEN MATCHED THEN DELETE"
+    text = (
+        f"MERGE INTO {table} t USING {{new}} s ON t.id = s.id AND s.part <> {{word}} WHEN MATCHED THEN DELETE"
+    )
     session.sql(text, new=frame, word="it's")
     session.sql(f"INSERT INTO {table} SELECT id + 10, part, amount FROM {{new}}", new=frame)
-    query = f"SELECT t.id, '{{{{x}}}}' AS x FROM {table} t JOIN {{new}} n ON t.part = n.part WHERE t.id > :low ORDER BY 1"
-    assert [tuple(row) for row in session.sql(query, {"low": 4}, new=frame).collect()] == [(14, "{x}"), (15, "{x}")]
+    query = (
+        f"SELECT t.id, '{{{{x}}}}' AS x FROM {table} t JOIN {{new}} n ON t.part = n.part WHERE t.id > :low"
+        " ORDER BY 1"
+    )
+    assert [tuple(row) for row in session.sql(query, {"low": 4}, new=frame).collect()] == [
+        (14, "{x}"),
+        (15, "{x}"),
+    ]
     one = f"SELECT `{path}`.id, '{{}}' AS x FROM {table} WHERE part = '{{c}}' AND `{path}`.id > 10"
     assert session.sql(one).collect() == [(15, "{}")]
     session.sql(f"OPTIMIZE {table} ZORDER BY (id)")
@@ -90,14 +105,22 @@ def test_nothing_stays_behind(tmp_path: Path, session: Any, path: str) -> None:
 def test_columns_by_their_ids(tmp_path: Path, session: Any) -> None:
     """The setting by which Spark's reader heeds ids is the user's: rows are the same with and without."""
     path = tmp_path / "t"
-    frame = session.range(8).selectExpr("id", "id % 2 AS p", "named_struct('a', id, 'b', array(named_struct('c', id))) AS st")
+    frame = session.range(8).selectExpr(
+        "id", "id % 2 AS p", "named_struct('a', id, 'b', array(named_struct('c', id))) AS st"
+    )
     before = dict(session.conf.getAll)
-    options = {"delta.columnMapping.mode": "id", "delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}
+    options = {
+        "delta.columnMapping.mode": "id",
+        "delta.enableDeletionVectors": "true",
+        "delta.enableRowTracking": "true",
+    }
     frame.write.format("delta").partitionBy("p").options(**options).save(str(path))
     session.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN st.a TO z")
     session.sql(f"DELETE FROM delta.`{path}` WHERE st.z = 4")
     session.sql(f"UPDATE delta.`{path}` SET id = id + 100 WHERE st.z = 3")
-    expected = sorted((id + 100 * (id == 3), id % 2, {"z": id, "b": [{"c": id}]}) for id in (0, 1, 2, 3, 5, 6, 7))
+    expected = sorted(
+        (id + 100 * (id == 3), id % 2, {"z": id, "b": [{"c": id}]}) for id in (0, 1, 2, 3, 5, 6, 7)
+    )
     assert rows_at(path) == expected
     assert dict(session.conf.getAll) == before
     for by_id in ("false", "true"):
@@ -109,8 +132,12 @@ def test_columns_by_their_ids(tmp_path: Path, session: Any) -> None:
 def test_other_sessions_of_the_application(spark: Any, session: Any, path: str) -> None:
     other = other_session(spark)
     assert other.read.format("delta").load(path).count() == 4
-    other.sql(f"MERGE INTO delta.`{path}` t USING (SELECT 3L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE")
-    other.range(9, 10).selectExpr("id", "'z' AS part", "0.5D AS amount").write.format("delta").mode("append").save(path)
+    other.sql(
+        f"MERGE INTO delta.`{path}` t USING (SELECT 3L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE"
+    )
+    other.range(9, 10).selectExpr("id", "'z' AS part", "0.5D AS amount").write.format("delta").mode(
+        "append"
+    ).save(path)
     assert [row.id for row in other.table(f"delta.`{path}`").orderBy("id").collect()] == [1, 2, 4, 9]
 
 
@@ -131,16 +158,27 @@ def test_views(session: Any, path: str) -> None:
 def test_a_batch_of_a_stream_is_of_an_enabled_session(session: Any, tmp_path: Path, path: str) -> None:
     """The function runs in another process, on a clone of the session."""
     source = str(tmp_path / "source")
-    session.sql("SELECT * FROM VALUES (1L, 'a', 0D), (50L, 'n', 0D) AS t(id, part, amount)").write.parquet(source)
+    session.sql("SELECT * FROM VALUES (1L, 'a', 0D), (50L, 'n', 0D) AS t(id, part, amount)").write.parquet(
+        source
+    )
     table = f"delta.`{path}`"
 
     def merged(batch: Any, number: int) -> None:
-        text = f"MERGE INTO {table} t USING {{new}} s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+        text = (
+            f"MERGE INTO {table} t USING {{new}} s ON t.id = s.id WHEN MATCHED THEN DELETE WHEN NOT MATCHED"
+            " THEN INSERT *"
+        )
         batch.sparkSession.sql(text, new=batch)
         batch.selectExpr("id + 100 AS id", "part", "amount").write.format("delta").mode("append").save(path)
 
-    stream = session.readStream.schema("id long, part string, amount double").parquet(source).writeStream.foreachBatch(merged)
-    query = stream.option("checkpointLocation", tempfile.mkdtemp(dir=tmp_path)).trigger(availableNow=True).start()
+    stream = (
+        session.readStream.schema("id long, part string, amount double")
+        .parquet(source)
+        .writeStream.foreachBatch(merged)
+    )
+    query = (
+        stream.option("checkpointLocation", tempfile.mkdtemp(dir=tmp_path)).trigger(availableNow=True).start()
+    )
     query.awaitTermination(200)
     assert query.exception() is None
     assert [row[0] for row in rows_at(path)] == [2, 3, 4, 50, 101, 150]
@@ -151,7 +189,9 @@ def test_a_stream_from_name_to_name(session: Any, tmp_path: Path) -> None:
     try:
         for last in (3, 4):
             frame = session.readStream.table("streamed")
-            writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+            writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "c")).trigger(
+                availableNow=True
+            )
             writer.toTable("copied", format="delta").awaitTermination(200)
             assert sorted(row.id for row in session.table("copied").collect()) == list(range(last))
             session.sql("INSERT INTO streamed VALUES (3)")
@@ -168,7 +208,9 @@ def test_a_stream_of_changes_and_one_that_outlives_a_rename(session: Any, tmp_pa
     def followed(name: str, **options: Any) -> Exception | None:
         frame = session.readStream.format("delta").options(**options).load(str(tmp_path / "t"))
         frame = frame.select([column for column in frame.columns if column != "_commit_timestamp"])
-        writer = frame.writeStream.format("delta").option("checkpointLocation", str(tmp_path / f"{name}-checkpoint"))
+        writer = frame.writeStream.format("delta").option(
+            "checkpointLocation", str(tmp_path / f"{name}-checkpoint")
+        )
         query = writer.option("mergeSchema", "true").trigger(availableNow=True).start(str(tmp_path / name))
         try:
             query.awaitTermination(200)
@@ -177,20 +219,27 @@ def test_a_stream_of_changes_and_one_that_outlives_a_rename(session: Any, tmp_pa
         return query.exception()
 
     assert followed("changes", readChangeFeed=True, startingVersion=1) is None
-    found = sorted(map(tuple, session.read.format("delta").load(str(tmp_path / "changes")).collect()), key=str)
+    found = sorted(
+        map(tuple, session.read.format("delta").load(str(tmp_path / "changes")).collect()), key=str
+    )
     assert found == [(2, "y", "update_preimage", 1), (2, "z", "update_postimage", 1)]
     logged = {"schemaTrackingLocation": str(tmp_path / "rows-checkpoint")}
     assert followed("rows", **logged) is None
     table.alter.rename_column("a", "b")
     deltaic.write(table, {"id": [3], "b": ["w"]}, mode="append")
     assert "DELTA_STREAMING_METADATA_EVOLUTION" in str(followed("rows", **logged))
-    assert "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION" in str(followed("rows", **logged))
+    assert "DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION" in str(
+        followed("rows", **logged)
+    )
     session.conf.set("spark.databricks.delta.streaming.allowSourceColumnRename", "always")
     try:
         assert followed("rows", **logged) is None
     finally:
         session.conf.unset("spark.databricks.delta.streaming.allowSourceColumnRename")
-    found = sorted((row["id"], row["a"], row["b"]) for row in session.read.format("delta").load(str(tmp_path / "rows")).collect())
+    found = sorted(
+        (row["id"], row["a"], row["b"])
+        for row in session.read.format("delta").load(str(tmp_path / "rows")).collect()
+    )
     assert found == [(1, "x", None), (2, "z", None), (3, None, "w")]
 
 
@@ -200,8 +249,28 @@ def columns() -> list[Any]:
 
     a, n, s, t, x, xs, m = (F.col(name) for name in ("a", "n", "s", "t", "x", "xs", "m"))
     return [
-        *(a == 11, a != 1, ~(a == 1), a.between(1, 2), a.isin(1, 2), n.isNull(), n.isNotNull(), n.eqNullSafe(1), ~F.col("b")),
-        *((a > 1) & F.col("b") | n.isNull(), a % 2, -a, 2 - x, x / 2, x**2, a.bitwiseAND(1), F.bitwise_not("a"), F.expr("a + 1 -- sum")),
+        *(
+            a == 11,
+            a != 1,
+            ~(a == 1),
+            a.between(1, 2),
+            a.isin(1, 2),
+            n.isNull(),
+            n.isNotNull(),
+            n.eqNullSafe(1),
+            ~F.col("b"),
+        ),
+        *(
+            (a > 1) & F.col("b") | n.isNull(),
+            a % 2,
+            -a,
+            2 - x,
+            x / 2,
+            x**2,
+            a.bitwiseAND(1),
+            F.bitwise_not("a"),
+            F.expr("a + 1 -- sum"),
+        ),
         *(
             F.lit("o'x\\n\n"),
             F.lit(2**40),
@@ -219,11 +288,34 @@ def columns() -> list[Any]:
             F.lit(True),
             F.lit([1, 2]),
         ),
-        *(a.cast("decimal(10,2)"), a.cast(DecimalType(12, 3)), t.try_cast("int"), F.when(a > 1, "x").when(a == 1, "y").otherwise(None)),
+        *(
+            a.cast("decimal(10,2)"),
+            a.cast(DecimalType(12, 3)),
+            t.try_cast("int"),
+            F.when(a > 1, "x").when(a == 1, "y").otherwise(None),
+        ),
         *(F.col("s.f") * 2, s["f"], s.getField("g"), xs[0], m["k"], F.col("`odd.name`"), a.alias("other")),
-        *(F.struct("a", F.lit(1).alias("q"), "s.f"), F.named_struct(F.lit("a"), F.lit(1)), F.create_map(F.lit("k"), a), F.array(a, n)),
-        *(t.like("p\\%%"), t.rlike("^p"), t.ilike("P%"), t.contains("x"), t.startswith("p"), t.substr(1, 2), F.concat_ws("-", "t", "t")),
-        *(F.transform("xs", lambda e: e + 1), F.aggregate("xs", F.lit(0), lambda e, f: e + f), F.call_function("abs", a), F.coalesce(n, a)),
+        *(
+            F.struct("a", F.lit(1).alias("q"), "s.f"),
+            F.named_struct(F.lit("a"), F.lit(1)),
+            F.create_map(F.lit("k"), a),
+            F.array(a, n),
+        ),
+        *(
+            t.like("p\\%%"),
+            t.rlike("^p"),
+            t.ilike("P%"),
+            t.contains("x"),
+            t.startswith("p"),
+            t.substr(1, 2),
+            F.concat_ws("-", "t", "t"),
+        ),
+        *(
+            F.transform("xs", lambda e: e + 1),
+            F.aggregate("xs", F.lit(0), lambda e, f: e + f),
+            F.call_function("abs", a),
+            F.coalesce(n, a),
+        ),
     ]
 
 
@@ -232,10 +324,19 @@ def test_columns_have_the_text_of_the_same_expression(session: Any) -> None:
 
     from deltaic.spark.expressions import sql_text
 
-    kinds = "a int, t string, xs array<int>, m map<string, int>, s struct<f: int, g: string>, x double, b boolean, n int, `odd.name` int"
+    kinds = (
+        "a int, t string, xs array<int>, m map<string, int>, s struct<f: int, g: string>, x double, b"
+        " boolean, n int, `odd.name` int"
+    )
     frame = session.createDataFrame([(1, "p%x", [1, 2], {"k": 5}, (7, "b"), 3.5, True, None, 4)], kinds)
     pairs = [(column, F.expr(sql_text(column, "a test"))) for column in columns()]
-    found = frame.select(*(side.alias(f"{name}{n}") for n, pair in enumerate(pairs) for name, side in zip("ct", pair, strict=True)))
+    found = frame.select(
+        *(
+            side.alias(f"{name}{n}")
+            for n, pair in enumerate(pairs)
+            for name, side in zip("ct", pair, strict=True)
+        )
+    )
     row, types = found.first(), [field.dataType for field in found.schema]
     for number, (column, _) in enumerate(pairs):
         there, text = row[2 * number], row[2 * number + 1]
@@ -249,7 +350,13 @@ def test_columns_without_a_text_are_refused(session: Any, path: str) -> None:
     table = deltaic.spark.tables.DeltaTable.forPath(session, path)
     frame = session.range(1)
     over = F.row_number().over(Window.partitionBy("id").orderBy("id")) > 1
-    for column in (frame.id == 1, F.col("id").desc(), F.udf(lambda value: True, "boolean")("id"), over, F.count("*") > 1):
+    for column in (
+        frame.id == 1,
+        F.col("id").desc(),
+        F.udf(lambda value: True, "boolean")("id"),
+        over,
+        F.count("*") > 1,
+    ):
         with pytest.raises(UnsupportedFeatureError, match="no SQL text"):
             table.delete(column)
     table.update(F.col("id") == 1, {"amount": F.col("amount") * 2 + F.lit(Decimal("0.5"))})

@@ -7,7 +7,13 @@ import inspect
 from types import ModuleType
 from typing import Any
 
-CLASSES = ("DeltaTable", "DeltaMergeBuilder", "DeltaTableBuilder", "DeltaOptimizeBuilder", "IdentityGenerator")
+CLASSES = (
+    "DeltaTable",
+    "DeltaMergeBuilder",
+    "DeltaTableBuilder",
+    "DeltaOptimizeBuilder",
+    "IdentityGenerator",
+)
 
 
 def signatures(module: ModuleType) -> list[str]:
@@ -41,4 +47,6 @@ if __name__ == "__main__":
     import delta.exceptions
     import delta.tables
 
-    print(*signatures(delta.tables), *(f"exceptions.{name}" for name in exceptions(delta.exceptions)), sep="\n")
+    print(
+        *signatures(delta.tables), *(f"exceptions.{name}" for name in exceptions(delta.exceptions)), sep="\n"
+    )

@@ -23,7 +23,9 @@ ROWS = pa.table({"id": [1, 2, 3, 4], "p": pa.array([1, 1, 2, 2], pa.int32()), "s
 
 @pytest.fixture
 def table(tmp_path: Path) -> deltaic.DeltaTable:
-    return deltaic.write(tmp_path / "t", ROWS, partition_by="p", properties={"delta.enableDeletionVectors": True})
+    return deltaic.write(
+        tmp_path / "t", ROWS, partition_by="p", properties={"delta.enableDeletionVectors": True}
+    )
 
 
 @pytest.mark.parametrize("engine", ["spark", "embedded"])
@@ -49,12 +51,23 @@ def test_broken_statements(spark: Any, tmp_path: Path, table: deltaic.DeltaTable
     assert table.scan().to_arrow().num_rows == 4
 
 
-ALIASED = ("id = 1 AND", "id > 3 OR", "p = 1 garbage", "p = 1 AS x", "id = 1) OR (p = 1", "id = 1 /* open", "p = 1; id = 2", "")
+ALIASED = (
+    "id = 1 AND",
+    "id > 3 OR",
+    "p = 1 garbage",
+    "p = 1 AS x",
+    "id = 1) OR (p = 1",
+    "id = 1 /* open",
+    "p = 1; id = 2",
+    "",
+)
 
 
 @pytest.mark.parametrize("text", ALIASED)
 @pytest.mark.parametrize("engine", ["spark", "embedded"])
-def test_an_expression_goes_to_the_end_of_its_text(spark: Any, table: deltaic.DeltaTable, engine: str, text: str) -> None:
+def test_an_expression_goes_to_the_end_of_its_text(
+    spark: Any, table: deltaic.DeltaTable, engine: str, text: str
+) -> None:
     if engine == "spark":
         table = deltaic.DeltaTable(table.location, spark=spark)
     value = text.replace("id = 1", "1").replace("p = 1", "1").replace("id > 3", "1")
@@ -65,8 +78,16 @@ def test_an_expression_goes_to_the_end_of_its_text(spark: Any, table: deltaic.De
         lambda: table.scan(where=text).to_arrow(),
         lambda: deltaic.write(table, ROWS, mode="overwrite", where=text),
         lambda: table.optimize.compact(text),
-        lambda: table.merge(ROWS, text.replace("id", "t.id").replace("p ", "t.p ")).when_matched_delete().execute(),
-        lambda: table.merge(ROWS, "t.id = s.id").when_matched_delete(text.replace("id", "t.id").replace("p ", "t.p ")).execute(),
+        lambda: (
+            table.merge(ROWS, text.replace("id", "t.id").replace("p ", "t.p "))
+            .when_matched_delete()
+            .execute()
+        ),
+        lambda: (
+            table.merge(ROWS, "t.id = s.id")
+            .when_matched_delete(text.replace("id", "t.id").replace("p ", "t.p "))
+            .execute()
+        ),
         lambda: table.merge(ROWS, "t.id = s.id").when_matched_update({"id": value}).execute(),
         lambda: table.merge(ROWS, "t.id = s.id").when_not_matched_insert({"id": value}).execute(),
     ]

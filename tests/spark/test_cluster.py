@@ -42,12 +42,28 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """What became of each job: all in one session, as it starts its executors anew."""
     folder = tmp_path_factory.mktemp("cluster")
     package = str(Path(str(deltaic.__file__)).parent.parent)
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable, "PYTHONPATH": package}
+    environment = {
+        **os.environ,
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "PYTHONPATH": package,
+    }
     if (home := java_home(tmp_path_factory.mktemp("java"))) is not None:
         environment["JAVA_HOME"] = home
     script = Path(__file__).with_name("cluster_job.py")
-    done = subprocess.run([sys.executable, script, folder], capture_output=True, text=True, env=environment, timeout=840, cwd=folder)
-    found = [json.loads(line.removeprefix("ANSWER ")) for line in done.stdout.splitlines() if line.startswith("ANSWER ")]
+    done = subprocess.run(
+        [sys.executable, script, folder],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=840,
+        cwd=folder,
+    )
+    found = [
+        json.loads(line.removeprefix("ANSWER "))
+        for line in done.stdout.splitlines()
+        if line.startswith("ANSWER ")
+    ]
     assert len(found) == len(RIGHT), done.stderr[-3000:]
     return {answer["job"]: answer for answer in found}
 

@@ -17,7 +17,8 @@ from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 from deltaic.engine.spark.many_rows import SETTING as DRIVER_ROW_IDS
 
-DDL = """id bigint, p int, st struct<a: bigint, in: struct<b: string, c: array<int>>>, ls array<struct<x: bigint, y: string>>,
+DDL = """id bigint, p int, st struct<a: bigint, in: struct<b: string, c: array<int>>>,
+ls array<struct<x: bigint, y: string>>,
 mp map<string, struct<v: bigint>>, mk map<struct<k: int>, string>"""
 
 
@@ -34,15 +35,21 @@ def data(start: int, stop: int) -> pa.Table:
                 pa.struct([("a", pa.int64()), ("in", inner)]),
             ),
             "ls": pa.array([[{"x": i, "y": "y"}, None] if i % 5 else None for i in numbers], items),
-            "mp": pa.array([[(f"k{i}", {"v": i})] for i in numbers], pa.map_(pa.string(), pa.struct([("v", pa.int64())]))),
-            "mk": pa.array([[({"k": i}, "z")] for i in numbers], pa.map_(pa.struct([("k", pa.int32())]), pa.string())),
+            "mp": pa.array(
+                [[(f"k{i}", {"v": i})] for i in numbers], pa.map_(pa.string(), pa.struct([("v", pa.int64())]))
+            ),
+            "mk": pa.array(
+                [[({"k": i}, "z")] for i in numbers], pa.map_(pa.struct([("k", pa.int32())]), pa.string())
+            ),
         }
     )
 
 
 def merged(table: DeltaTable) -> None:
     source = data(90, 110)
-    table.merge(source, "t.id = s.id").when_matched_update({"st": "s.st", "p": "7"}, "s.id % 2 = 0").when_not_matched_insert_all().execute()
+    table.merge(source, "t.id = s.id").when_matched_update(
+        {"st": "s.st", "p": "7"}, "s.id % 2 = 0"
+    ).when_not_matched_insert_all().execute()
 
 
 STEPS: dict[str, Callable[[DeltaTable], Any]] = {
@@ -50,7 +57,9 @@ STEPS: dict[str, Callable[[DeltaTable], Any]] = {
     "delete": lambda table: table.delete("id % 10 = 3 and st.a > 10"),
     "update": lambda table: table.update({"p": "p + 2"}, "ls[0].x % 10 = 4"),
     "merge": merged,
-    "replace where": lambda table: deltaic.write(table, data(20, 30), mode="overwrite", where="id >= 20 and id < 30"),
+    "replace where": lambda table: deltaic.write(
+        table, data(20, 30), mode="overwrite", where="id >= 20 and id < 30"
+    ),
     "zorder": lambda table: table.optimize.z_order(["id", "st.a"]),
     "delete more": lambda table: table.delete("st.in.b = 'b7'"),
     "purge": lambda table: table.optimize.purge(),
@@ -60,12 +69,16 @@ STEPS: dict[str, Callable[[DeltaTable], Any]] = {
 
 @pytest.mark.parametrize(("native", "vectors"), [("auto", True), ("auto", False), ("never", True)])
 def test_every_command_keeps_nested_values(tmp_path: Path, spark: Any, native: str, vectors: bool) -> None:
-    tasks = spark.newSession()  # the driver writes nothing and collects no row ids there: tasks do, whatever the number of rows
+    # The driver writes nothing and collects no row ids there: tasks do, whatever the number of rows.
+    tasks = spark.newSession()
     setattr(tasks, SETTING, native)
     for setting, value in ((DRIVER_ROWS, 0), (DRIVER_ROW_IDS, 0), ("spark.sql.shuffle.partitions", 1)):
         tasks.conf.set(setting, value)
     properties = {"delta.columnMapping.mode": "id", "delta.enableDeletionVectors": vectors}
-    for name, mapping in (("spark", properties), ("oracle", {**properties, "delta.columnMapping.mode": "none"})):
+    for name, mapping in (
+        ("spark", properties),
+        ("oracle", {**properties, "delta.columnMapping.mode": "none"}),
+    ):
         DeltaTable.create(tmp_path / name, DDL, partition_by=["p"], properties=mapping)
     table, oracle = DeltaTable(tmp_path / "spark", spark=tasks), DeltaTable(tmp_path / "oracle")
     for each in (table, oracle):

@@ -28,7 +28,10 @@ def session(spark: Any, request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def table(session: Any, tmp_path: Path) -> DeltaTable:
     path = str(tmp_path / "t")
-    rows = "(1, array(1, 2), 10, named_struct('x', 1, 'y', 'a')), (2, array(5), 20, named_struct('x', 2, 'y', 'b')), (3, NULL, 30, NULL)"
+    rows = (
+        "(1, array(1, 2), 10, named_struct('x', 1, 'y', 'a')), (2, array(5), 20, named_struct('x', 2, 'y',"
+        " 'b')), (3, NULL, 30, NULL)"
+    )
     frame = session.sql(f"SELECT * FROM VALUES {rows} AS t(id, a, x_1, st)")
     frame.write.format("delta").save(path)
     return DeltaTable.forPath(session, path)
@@ -52,7 +55,9 @@ def test_texts(spark: Any) -> None:
     }
     for text, column in texts.items():
         assert sql_text(column, "set", of) == text
-    nested = sql_text(F.transform("a", lambda x: F.aggregate("a", frame.id, lambda s, y: s + x * y)), "set", of)
+    nested = sql_text(
+        F.transform("a", lambda x: F.aggregate("a", frame.id, lambda s, y: s + x * y)), "set", of
+    )
     names = sorted(set(re.findall(r"__deltaic_\w+", nested)))
     assert len(names) == 3
     assert nested.count("->") == 2
@@ -69,11 +74,17 @@ def test_update_and_delete(session: Any, table: DeltaTable) -> None:
     frame = table.toDF()
     table.update(
         F.exists(frame.a, lambda x: x > 1),
-        {"a": F.transform("a", lambda x, i: x + i + F.col("x_1")), "x_1": F.aggregate(frame["a"], F.lit(0), lambda s, x: s + x)},
+        {
+            "a": F.transform("a", lambda x, i: x + i + F.col("x_1")),
+            "x_1": F.aggregate(frame["a"], F.lit(0), lambda s, x: s + x),
+        },
     )
     assert rows(table) == [(1, [11, 13], 3), (2, [25], 5), (3, None, 30)]
     plus = F.udf(lambda value: value + 1, "int")
-    table.update(table.toDF().id == 3, {"x_1": plus(frame.x_1), "a": F.filter(F.array(plus("id"), F.lit(9)), lambda x: x > 4)})
+    table.update(
+        table.toDF().id == 3,
+        {"x_1": plus(frame.x_1), "a": F.filter(F.array(plus("id"), F.lit(9)), lambda x: x > 4)},
+    )
     assert rows(table) == [(1, [11, 13], 3), (2, [25], 5), (3, [9], 31)]
     aliased = table.alias("t")
     aliased.delete((aliased.toDF().id == 1) | (F.col("t.id") == 2) | (frame["st.x"] == 7))
@@ -88,9 +99,12 @@ def test_merge(session: Any, table: DeltaTable) -> None:
     source = session.createDataFrame([(1, [7], 100), (4, [8], 400)], "id int, a array<int>, x_1 int")
     target = table.toDF()
     merge = table.merge(source.alias("s"), target.id == source.id).whenMatchedUpdate(
-        source.x_1 > target.x_1, {"x_1": source["x_1"] + target["x_1"], "a": F.transform(source.a, lambda x: x + F.col("s.id"))}
+        source.x_1 > target.x_1,
+        {"x_1": source["x_1"] + target["x_1"], "a": F.transform(source.a, lambda x: x + F.col("s.id"))},
     )
-    merge = merge.whenNotMatchedInsert(values={"id": source.id, "a": source.a, "x_1": F.udf(lambda value: -value, "int")("s.x_1")})
+    merge = merge.whenNotMatchedInsert(
+        values={"id": source.id, "a": source.a, "x_1": F.udf(lambda value: -value, "int")("s.x_1")}
+    )
     later = table.toDF()
     merge.whenNotMatchedBySourceUpdate(later.x_1 > 25, {"x_1": later.x_1 * 2}).execute()
     assert rows(table) == [(1, [8], 110), (2, [5], 20), (3, None, 60), (4, [8], -400)]

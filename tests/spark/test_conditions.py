@@ -51,7 +51,9 @@ class Place:
     def read(self, path: str | None = None, **options: Any) -> Any:
         return self.spark.read.format("delta").options(**options).load(path or self.path)
 
-    def write(self, query: str = "SELECT 1L AS id, 'a' AS part, 'x' AS text", mode: str = "append", **options: Any) -> None:
+    def write(
+        self, query: str = "SELECT 1L AS id, 'a' AS part, 'x' AS text", mode: str = "append", **options: Any
+    ) -> None:
         self.spark.sql(query).write.format("delta").mode(mode).options(**options).save(self.path)
 
     def stream(self) -> Any:
@@ -59,10 +61,14 @@ class Place:
 
     def writer(self) -> Any:
         """A writer of one row that fits the table."""
-        return self.spark.sql("SELECT 1L AS id, 'a' AS part, 'x' AS text").write.format("delta").mode("append")
+        return (
+            self.spark.sql("SELECT 1L AS id, 'a' AS part, 'x' AS text").write.format("delta").mode("append")
+        )
 
     def properties(self, **values: str) -> None:
-        deltaic.DeltaTable(self.path).alter.set_properties({f"delta.{name}": value for name, value in values.items()})
+        deltaic.DeltaTable(self.path).alter.set_properties(
+            {f"delta.{name}": value for name, value in values.items()}
+        )
 
     def log(self, action: str) -> None:
         folder = self.root / "t/_delta_log"
@@ -111,7 +117,10 @@ def constrained_column(at: Place) -> None:
 
 
 def generating_column(at: Place) -> None:
-    at.sql("CREATE TABLE delta.`{root}/g` (id BIGINT, day DATE, month INT GENERATED ALWAYS AS (month(day))) USING delta")
+    at.sql(
+        "CREATE TABLE delta.`{root}/g` (id BIGINT, day DATE, month INT GENERATED ALWAYS AS (month(day)))"
+        " USING delta"
+    )
     at.sql("ALTER TABLE delta.`{root}/g` RENAME COLUMN day TO date")
 
 
@@ -146,7 +155,10 @@ def newer_reader(at: Place) -> None:
 
 
 def unknown_reader_feature(at: Place) -> None:
-    at.log('{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["newThing"],"writerFeatures":["newThing"]}}')
+    at.log(
+        '{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["newThing"],'
+        '"writerFeatures":["newThing"]}}'
+    )
     at.read()
 
 
@@ -254,7 +266,10 @@ def not_null_left_out(at: Place, insert: str) -> None:
 
 
 def in_nested(at: Place, field: str) -> None:
-    at.sql("CREATE TABLE delta.`{root}/n` (id INT, items ARRAY<STRUCT<a: INT>>, counts MAP<STRING, INT>) USING delta")
+    at.sql(
+        "CREATE TABLE delta.`{root}/n` (id INT, items ARRAY<STRUCT<a: INT>>, counts MAP<STRING, INT>) USING"
+        " delta"
+    )
     at.sql(f"UPDATE delta.`{{root}}/n` SET {field} = 1")
 
 
@@ -283,9 +298,14 @@ def statement(text: str) -> Callable[[Place], Any]:
     return lambda at: at.sql(text)
 
 
-A, R, I, U = "AnalysisException", "SparkRuntimeException", "IllegalArgumentException", "UnsupportedOperationException"  # noqa: E741
+A, R = "AnalysisException", "SparkRuntimeException"
+I, U = "IllegalArgumentException", "UnsupportedOperationException"  # noqa: E741
 P = "ParseException"
-ARGUMENT, VERSION, SCHEMA = errors.InvalidArgumentError, errors.VersionNotFoundError, errors.SchemaMismatchError
+ARGUMENT, VERSION, SCHEMA = (
+    errors.InvalidArgumentError,
+    errors.VersionNotFoundError,
+    errors.SchemaMismatchError,
+)
 ROW, UNSUPPORTED = errors.ConstraintViolationError, errors.UnsupportedFeatureError
 
 CASES = (
@@ -297,44 +317,186 @@ CASES = (
         errors.MergeCardinalityError,
         statement(f"{MERGE} UPDATE SET text = 'y'"),
     ),
-    Case("DELTA_NEW_CHECK_CONSTRAINT_VIOLATION", "23512", A, ROW, statement("ALTER TABLE {t} ADD CONSTRAINT few CHECK (id < 2)")),
+    Case(
+        "DELTA_NEW_CHECK_CONSTRAINT_VIOLATION",
+        "23512",
+        A,
+        ROW,
+        statement("ALTER TABLE {t} ADD CONSTRAINT few CHECK (id < 2)"),
+    ),
     Case("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", R, ROW, check),
     Case("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "23502", R, ROW, not_null),
     Case("DELTA_EXCEED_CHAR_VARCHAR_LIMIT", "22001", R, ROW, too_long),
-    Case("DELTA_REPLACE_WHERE_MISMATCH", "44000", A, ROW, lambda at: at.write(mode="overwrite", replaceWhere="part = 'b'")),
+    Case(
+        "DELTA_REPLACE_WHERE_MISMATCH",
+        "44000",
+        A,
+        ROW,
+        lambda at: at.write(mode="overwrite", replaceWhere="part = 'b'"),
+    ),
     Case("PATH_NOT_FOUND", "42K03", A, errors.TableNotFoundError, lambda at: at.read(f"{at.root}/none")),
-    Case("PATH_NOT_FOUND", "42K03", A, errors.TableNotFoundError, statement("DELETE FROM delta.`{root}/none`")),
+    Case(
+        "PATH_NOT_FOUND", "42K03", A, errors.TableNotFoundError, statement("DELETE FROM delta.`{root}/none`")
+    ),
     Case("TABLE_OR_VIEW_NOT_FOUND", "42P01", A, errors.TableNotFoundError, replaced),
-    Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, errors.TableNotFoundError, lambda at: DeltaTable.forPath(at.spark, f"{at.root}/none")),
-    Case("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07", A, errors.TableAlreadyExistsError, statement("CREATE TABLE {t} (id BIGINT) USING delta")),
-    Case("DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER", "42613", A, UNSUPPORTED, statement("ALTER TABLE {t} SET LOCATION '{root}/n'")),
+    Case(
+        "DELTA_MISSING_DELTA_TABLE",
+        "42P01",
+        A,
+        errors.TableNotFoundError,
+        lambda at: DeltaTable.forPath(at.spark, f"{at.root}/none"),
+    ),
+    Case(
+        "TABLE_OR_VIEW_ALREADY_EXISTS",
+        "42P07",
+        A,
+        errors.TableAlreadyExistsError,
+        statement("CREATE TABLE {t} (id BIGINT) USING delta"),
+    ),
+    Case(
+        "DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER",
+        "42613",
+        A,
+        UNSUPPORTED,
+        statement("ALTER TABLE {t} SET LOCATION '{root}/n'"),
+    ),
     Case("DELTA_PATH_EXISTS", "42K04", A, errors.TableAlreadyExistsError, lambda at: at.write(mode="error")),
-    Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", A, VERSION, statement("RESTORE TABLE {t} TO VERSION AS OF 9")),
-    Case("DELTA_CANNOT_RESTORE_TABLE_VERSION", "22003", A, VERSION, lambda at: merge_builder(at).restoreToVersion(9)),
-    Case("DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER", "22003", A, VERSION, statement("RESTORE TABLE {t} TO TIMESTAMP AS OF '1999-01-01'")),
-    Case("DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER", "22003", A, VERSION, lambda at: merge_builder(at).restoreToTimestamp("2100-01-01")),
-    Case("DELTA_TIMESTAMP_GREATER_THAN_COMMIT", "42816", A, VERSION, lambda at: at.read(timestampAsOf="2100-01-01")),
-    Case("DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION", "42816", A, VERSION, statement("SELECT * FROM {t} TIMESTAMP AS OF '1999-01-01'")),
+    Case(
+        "DELTA_CANNOT_RESTORE_TABLE_VERSION",
+        "22003",
+        A,
+        VERSION,
+        statement("RESTORE TABLE {t} TO VERSION AS OF 9"),
+    ),
+    Case(
+        "DELTA_CANNOT_RESTORE_TABLE_VERSION",
+        "22003",
+        A,
+        VERSION,
+        lambda at: merge_builder(at).restoreToVersion(9),
+    ),
+    Case(
+        "DELTA_CANNOT_RESTORE_TIMESTAMP_EARLIER",
+        "22003",
+        A,
+        VERSION,
+        statement("RESTORE TABLE {t} TO TIMESTAMP AS OF '1999-01-01'"),
+    ),
+    Case(
+        "DELTA_CANNOT_RESTORE_TIMESTAMP_GREATER",
+        "22003",
+        A,
+        VERSION,
+        lambda at: merge_builder(at).restoreToTimestamp("2100-01-01"),
+    ),
+    Case(
+        "DELTA_TIMESTAMP_GREATER_THAN_COMMIT",
+        "42816",
+        A,
+        VERSION,
+        lambda at: at.read(timestampAsOf="2100-01-01"),
+    ),
+    Case(
+        "DELTA_TIMESTAMP_EARLIER_THAN_COMMIT_RETENTION",
+        "42816",
+        A,
+        VERSION,
+        statement("SELECT * FROM {t} TIMESTAMP AS OF '1999-01-01'"),
+    ),
     Case("DELTA_VERSION_NOT_FOUND", "22003", A, VERSION, lambda at: at.read(versionAsOf=9)),
     Case("DELTA_VERSION_NOT_FOUND", "22003", A, ARGUMENT, lambda at: at.read(versionAsOf=-1)),
-    Case("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT", "42K0E", A, ARGUMENT, statement("SELECT * FROM {t} TIMESTAMP AS OF NULL")),
-    Case("DELTA_TIMESTAMP_INVALID", "42816", A, ARGUMENT, lambda at: merge_builder(at).restoreToTimestamp("none")),
+    Case(
+        "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT",
+        "42K0E",
+        A,
+        ARGUMENT,
+        statement("SELECT * FROM {t} TIMESTAMP AS OF NULL"),
+    ),
+    Case(
+        "DELTA_TIMESTAMP_INVALID",
+        "42816",
+        A,
+        ARGUMENT,
+        lambda at: merge_builder(at).restoreToTimestamp("none"),
+    ),
     Case("DELTA_TIMESTAMP_INVALID", "42816", A, ARGUMENT, lambda at: at.read(timestampAsOf="none")),
-    Case("DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", I, ARGUMENT, statement("SELECT * FROM {t} VERSION AS OF 'x'")),
+    Case(
+        "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
+        "42604",
+        I,
+        ARGUMENT,
+        statement("SELECT * FROM {t} VERSION AS OF 'x'"),
+    ),
     Case("DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", I, ARGUMENT, lambda at: at.read(versionAsOf="x")),
-    Case("DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC", A, ARGUMENT, lambda at: at.read(**FEED, versionAsOf=0)),
-    Case("DELTA_VERSION_INVALID", "42815", A, ARGUMENT, lambda at: at.read(readChangeFeed="true", startingVersion="x")),
-    Case("DELTA_CDC_START_VERSION_AFTER_LATEST", "22003", I, VERSION, lambda at: at.read(readChangeFeed="true", startingVersion=9)),
-    Case("DELTA_CDC_READ_NULL_RANGE_BOUNDARY", "22004", I, ARGUMENT, statement("SELECT * FROM table_changes_by_path('{root}/t', NULL)")),
-    Case("DELTA_ONEOF_IN_TIMETRAVEL", "42601", I, ARGUMENT, lambda at: at.read(versionAsOf=0, timestampAsOf="2020-01-01")),
-    Case("DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS", "42613", A, ARGUMENT, lambda at: at.read(f"{at.path}@v0", versionAsOf=0)),
+    Case(
+        "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS", "0AKDC", A, ARGUMENT, lambda at: at.read(**FEED, versionAsOf=0)
+    ),
+    Case(
+        "DELTA_VERSION_INVALID",
+        "42815",
+        A,
+        ARGUMENT,
+        lambda at: at.read(readChangeFeed="true", startingVersion="x"),
+    ),
+    Case(
+        "DELTA_CDC_START_VERSION_AFTER_LATEST",
+        "22003",
+        I,
+        VERSION,
+        lambda at: at.read(readChangeFeed="true", startingVersion=9),
+    ),
+    Case(
+        "DELTA_CDC_READ_NULL_RANGE_BOUNDARY",
+        "22004",
+        I,
+        ARGUMENT,
+        statement("SELECT * FROM table_changes_by_path('{root}/t', NULL)"),
+    ),
+    Case(
+        "DELTA_ONEOF_IN_TIMETRAVEL",
+        "42601",
+        I,
+        ARGUMENT,
+        lambda at: at.read(versionAsOf=0, timestampAsOf="2020-01-01"),
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS",
+        "42613",
+        A,
+        ARGUMENT,
+        lambda at: at.read(f"{at.path}@v0", versionAsOf=0),
+    ),
     Case("DELTA_INVALID_PROTOCOL_VERSION", "KD004", R, UNSUPPORTED, newer_reader),
     Case("DELTA_UNSUPPORTED_FEATURES_FOR_READ", "56038", R, UNSUPPORTED, unknown_reader_feature),
     Case("DELTA_UNSUPPORTED_FEATURES_FOR_WRITE", "56038", R, UNSUPPORTED, unknown_writer_feature),
-    Case("DELTA_UNSUPPORTED_FEATURES_IN_CONFIG", "56038", R, UNSUPPORTED, lambda at: merge_builder(at).addFeatureSupport("newThing")),
-    Case("DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT", "55000", R, ARGUMENT, statement("ALTER TABLE {t} DROP FEATURE identityColumns")),
-    Case("DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE", "0AKDC", R, ARGUMENT, statement("ALTER TABLE {t} DROP FEATURE newThing")),
-    Case("DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE", "0AKDC", R, UNSUPPORTED, statement("ALTER TABLE {t} DROP FEATURE invariants")),
+    Case(
+        "DELTA_UNSUPPORTED_FEATURES_IN_CONFIG",
+        "56038",
+        R,
+        UNSUPPORTED,
+        lambda at: merge_builder(at).addFeatureSupport("newThing"),
+    ),
+    Case(
+        "DELTA_FEATURE_DROP_FEATURE_NOT_PRESENT",
+        "55000",
+        R,
+        ARGUMENT,
+        statement("ALTER TABLE {t} DROP FEATURE identityColumns"),
+    ),
+    Case(
+        "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
+        "0AKDC",
+        R,
+        ARGUMENT,
+        statement("ALTER TABLE {t} DROP FEATURE newThing"),
+    ),
+    Case(
+        "DELTA_FEATURE_DROP_NONREMOVABLE_FEATURE",
+        "0AKDC",
+        R,
+        UNSUPPORTED,
+        statement("ALTER TABLE {t} DROP FEATURE invariants"),
+    ),
     Case(
         "DELTA_UNSUPPORTED_FEATURE_STATUS",
         "0AKDE",
@@ -342,10 +504,28 @@ CASES = (
         ARGUMENT,
         statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.feature.rowTracking = 'yes')"),
     ),
-    Case("DELTA_UNKNOWN_CONFIGURATION", "F0000", A, ARGUMENT, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')")),
+    Case(
+        "DELTA_UNKNOWN_CONFIGURATION",
+        "F0000",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.newThing = 'x')"),
+    ),
     Case("DELTA_CONSTRAINT_ALREADY_EXISTS", "42710", A, ARGUMENT, constraint_twice),
-    Case("DELTA_CONSTRAINT_DOES_NOT_EXIST", "42704", A, ARGUMENT, statement("ALTER TABLE {t} DROP CONSTRAINT low")),
-    Case("DELTA_NON_BOOLEAN_CHECK_CONSTRAINT", "42621", A, SCHEMA, statement("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id)")),
+    Case(
+        "DELTA_CONSTRAINT_DOES_NOT_EXIST",
+        "42704",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} DROP CONSTRAINT low"),
+    ),
+    Case(
+        "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT",
+        "42621",
+        A,
+        SCHEMA,
+        statement("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id)"),
+    ),
     Case("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", A, ARGUMENT, constrained_column),
     Case("DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE", "42K09", A, ARGUMENT, generating_column),
     Case(
@@ -360,11 +540,22 @@ CASES = (
         "KD00E",
         U,
         ARGUMENT,
-        statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.enableIcebergCompatV2 = 'true', delta.enableDeletionVectors = 'false')"),
+        statement(
+            "ALTER TABLE {t} SET TBLPROPERTIES (delta.enableIcebergCompatV2 = 'true',"
+            " delta.enableDeletionVectors = 'false')"
+        ),
     ),
     Case("DELTA_UNSUPPORTED_GENERATE_WITH_DELETION_VECTORS", "0A000", U, UNSUPPORTED, vectors_and_manifest),
-    Case("DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING", "0AKDC", U, UNSUPPORTED, mapped_manifest),
-    Case("DELTA_EMPTY_DATA", "428GU", A, SCHEMA, lambda at: at.spark.range(1).drop("id").write.format("delta").save(at.path)),
+    Case(
+        "DELTA_UNSUPPORTED_MANIFEST_GENERATION_WITH_COLUMN_MAPPING", "0AKDC", U, UNSUPPORTED, mapped_manifest
+    ),
+    Case(
+        "DELTA_EMPTY_DATA",
+        "428GU",
+        A,
+        SCHEMA,
+        lambda at: at.spark.range(1).drop("id").write.format("delta").save(at.path),
+    ),
     Case("DELTA_MISSING_NOT_NULL_COLUMN_VALUE", "23502", A, SCHEMA, missing_not_null),
     Case(
         "DELTA_FAILED_TO_MERGE_FIELDS",
@@ -373,31 +564,115 @@ CASES = (
         SCHEMA,
         lambda at: at.write("SELECT array(1) AS id, 'a' AS part, 'x' AS text", mergeSchema="true"),
     ),
-    Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, lambda at: at.write("SELECT 1L AS id, 'a' AS part, 2 AS more")),
     Case(
-        "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES", "42K05", A, ARGUMENT, statement("CREATE TABLE delta.`{root}/n` (`a b` INT) USING delta")
+        "DELTA_METADATA_MISMATCH",
+        "42KDG",
+        A,
+        SCHEMA,
+        lambda at: at.write("SELECT 1L AS id, 'a' AS part, 2 AS more"),
     ),
-    Case("DELTA_UNSUPPORTED_DROP_COLUMN", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} DROP COLUMN text")),
-    Case("DELTA_UNSUPPORTED_RENAME_COLUMN", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} RENAME COLUMN text TO words")),
+    Case(
+        "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
+        "42K05",
+        A,
+        ARGUMENT,
+        statement("CREATE TABLE delta.`{root}/n` (`a b` INT) USING delta"),
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_DROP_COLUMN", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} DROP COLUMN text")
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_RENAME_COLUMN",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} RENAME COLUMN text TO words"),
+    ),
     Case("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_given),
     Case("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_updated),
-    Case("CAST_INVALID_INPUT", "22018", "NumberFormatException", SCHEMA, statement("UPDATE {t} SET id = 'x'")),
-    Case("CAST_INVALID_INPUT", "22018", "NumberFormatException", SCHEMA, statement("INSERT INTO {t} VALUES ('x', 'a', 'x')")),
-    Case("DELTA_CAST_OVERFLOW_IN_TABLE_WRITE", "22003", "ArithmeticException", SCHEMA, statement("UPDATE {t} SET id = 1e30D")),
-    Case("CAST_OVERFLOW_IN_TABLE_INSERT", "22003", "ArithmeticException", SCHEMA, statement("INSERT INTO {t} VALUES (1e30D, 'a', 'x')")),
-    Case("DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION", "42K09", A, SCHEMA, statement("INSERT INTO {t} VALUES (array(1), 'a', 'x')")),
+    Case(
+        "CAST_INVALID_INPUT", "22018", "NumberFormatException", SCHEMA, statement("UPDATE {t} SET id = 'x'")
+    ),
+    Case(
+        "CAST_INVALID_INPUT",
+        "22018",
+        "NumberFormatException",
+        SCHEMA,
+        statement("INSERT INTO {t} VALUES ('x', 'a', 'x')"),
+    ),
+    Case(
+        "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE",
+        "22003",
+        "ArithmeticException",
+        SCHEMA,
+        statement("UPDATE {t} SET id = 1e30D"),
+    ),
+    Case(
+        "CAST_OVERFLOW_IN_TABLE_INSERT",
+        "22003",
+        "ArithmeticException",
+        SCHEMA,
+        statement("INSERT INTO {t} VALUES (1e30D, 'a', 'x')"),
+    ),
+    Case(
+        "DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION",
+        "42K09",
+        A,
+        SCHEMA,
+        statement("INSERT INTO {t} VALUES (array(1), 'a', 'x')"),
+    ),
     Case("DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION", "42846", A, SCHEMA, struct_without_field),
     Case("FIELD_NOT_FOUND", "42704", A, ARGUMENT, unknown_field),
-    Case("DELTA_UNSUPPORTED_NESTED_FIELD_IN_UPDATE", "0A000", A, ARGUMENT, lambda at: in_nested(at, "items.a")),
-    Case("DELTA_UNSUPPORTED_NESTED_FIELD_IN_UPDATE", "0A000", A, ARGUMENT, lambda at: in_nested(at, "counts.k")),
+    Case(
+        "DELTA_UNSUPPORTED_NESTED_FIELD_IN_UPDATE", "0A000", A, ARGUMENT, lambda at: in_nested(at, "items.a")
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_NESTED_FIELD_IN_UPDATE", "0A000", A, ARGUMENT, lambda at: in_nested(at, "counts.k")
+    ),
     Case("INVALID_EXTRACT_BASE_FIELD_TYPE", "42000", A, ARGUMENT, lambda at: in_nested(at, "id.x")),
-    Case("DELTA_INSERT_COLUMN_MISMATCH", "42802", A, SCHEMA, lambda at: not_null_left_out(at, "(x) VALUES ('x')")),
-    Case("DELTA_INSERT_COLUMN_MISMATCH", "42802", A, SCHEMA, lambda at: not_null_left_out(at, "BY NAME SELECT 'x' AS x")),
-    Case("DELTA_MISSING_COLUMN", "42703", A, SCHEMA, statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS other")),
-    Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 'a' part, 'x' text, 2 x")),
-    Case("DELTA_FAILED_TO_MERGE_FIELDS", "22005", A, SCHEMA, lambda at: at.write("SELECT array(1) AS id", mode="overwrite")),
+    Case(
+        "DELTA_INSERT_COLUMN_MISMATCH",
+        "42802",
+        A,
+        SCHEMA,
+        lambda at: not_null_left_out(at, "(x) VALUES ('x')"),
+    ),
+    Case(
+        "DELTA_INSERT_COLUMN_MISMATCH",
+        "42802",
+        A,
+        SCHEMA,
+        lambda at: not_null_left_out(at, "BY NAME SELECT 'x' AS x"),
+    ),
+    Case(
+        "DELTA_MISSING_COLUMN",
+        "42703",
+        A,
+        SCHEMA,
+        statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS other"),
+    ),
+    Case(
+        "DELTA_METADATA_MISMATCH",
+        "42KDG",
+        A,
+        SCHEMA,
+        statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 'a' part, 'x' text, 2 x"),
+    ),
+    Case(
+        "DELTA_FAILED_TO_MERGE_FIELDS",
+        "22005",
+        A,
+        SCHEMA,
+        lambda at: at.write("SELECT array(1) AS id", mode="overwrite"),
+    ),
     Case("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", A, SCHEMA, lambda at: at.write("SELECT 1L AS id")),
-    Case("DELTA_VERSION_NOT_FOUND", "22003", A, VERSION, statement("CREATE TABLE {t} SHALLOW CLONE {t} VERSION AS OF 9")),
+    Case(
+        "DELTA_VERSION_NOT_FOUND",
+        "22003",
+        A,
+        VERSION,
+        statement("CREATE TABLE {t} SHALLOW CLONE {t} VERSION AS OF 9"),
+    ),
     Case(
         "DELTA_TABLE_ALREADY_EXISTS",
         "42P07",
@@ -427,12 +702,28 @@ CASES = (
         UNSUPPORTED,
         statement(generated_as("g DOUBLE GENERATED ALWAYS AS (rand())")),
     ),
-    Case("DELTA_CONFLICT_SET_COLUMN", "42701", A, ARGUMENT, statement("UPDATE {t} SET text = 'a', text = 'b'")),
-    Case("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a')")),
-    Case("MERGE_INSERT_VALUE_COUNT_MISMATCH", "21S01", P, ARGUMENT, statement(f"{NEW} INSERT (id, part) VALUES (5)")),
+    Case(
+        "DELTA_CONFLICT_SET_COLUMN", "42701", A, ARGUMENT, statement("UPDATE {t} SET text = 'a', text = 'b'")
+    ),
+    Case(
+        "DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a')")
+    ),
+    Case(
+        "MERGE_INSERT_VALUE_COUNT_MISMATCH",
+        "21S01",
+        P,
+        ARGUMENT,
+        statement(f"{NEW} INSERT (id, part) VALUES (5)"),
+    ),
     Case("FIELD_ALREADY_EXISTS", "42710", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN text STRING")),
     Case("FIELD_NOT_FOUND", "42704", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN x INT AFTER y")),
-    Case("DELTA_OPERATION_NOT_ALLOWED", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} ADD COLUMN x INT NOT NULL")),
+    Case(
+        "DELTA_OPERATION_NOT_ALLOWED",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ADD COLUMN x INT NOT NULL"),
+    ),
     Case(
         "WRONG_COLUMN_DEFAULTS_FOR_DELTA_ALTER_TABLE_ADD_COLUMN_NOT_SUPPORTED",
         "0AKDC",
@@ -440,36 +731,150 @@ CASES = (
         ARGUMENT,
         statement("ALTER TABLE {t} ADD COLUMN x INT DEFAULT 3"),
     ),
-    Case("DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED", "0AKDC", A, ARGUMENT, statement(f"{ANY.format('rand() > 0.5')} DELETE")),
-    Case("DELTA_AGGREGATION_NOT_SUPPORTED", "42903", A, ARGUMENT, statement(f"{ANY.format('sum(t.id) = 1')} DELETE"), jvm=True),
+    Case(
+        "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        statement(f"{ANY.format('rand() > 0.5')} DELETE"),
+    ),
+    Case(
+        "DELTA_AGGREGATION_NOT_SUPPORTED",
+        "42903",
+        A,
+        ARGUMENT,
+        statement(f"{ANY.format('sum(t.id) = 1')} DELETE"),
+        jvm=True,
+    ),
     Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
-    Case("COLUMN_ALREADY_EXISTS", "42711", A, SCHEMA, statement("INSERT INTO {t} (id, id, text) VALUES (1, 2, 'x')")),
-    Case("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", A, ARGUMENT, statement(f"{NEW} INSERT (id, id) VALUES (1, 2)")),
+    Case(
+        "COLUMN_ALREADY_EXISTS",
+        "42711",
+        A,
+        SCHEMA,
+        statement("INSERT INTO {t} (id, id, text) VALUES (1, 2, 'x')"),
+    ),
+    Case(
+        "DELTA_DUPLICATE_COLUMNS_ON_INSERT",
+        "42701",
+        A,
+        ARGUMENT,
+        statement(f"{NEW} INSERT (id, id) VALUES (1, 2)"),
+    ),
     Case("DELTA_MERGE_MISSING_WHEN", "42601", A, ARGUMENT, empty_merge),
-    Case("MERGE_WITHOUT_WHEN", "42601", P, ARGUMENT, statement("MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id")),
-    Case("NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION", "42613", P, ARGUMENT, statement(f"{MERGE} DELETE WHEN MATCHED THEN DELETE")),
-    Case("DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", A, ARGUMENT, statement("OPTIMIZE {t} WHERE id = 1")),
-    Case("DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", A, ARGUMENT, statement("OPTIMIZE {t} WHERE nothing = 1"), jvm=True),
-    Case("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", A, ARGUMENT, statement("OPTIMIZE {t} WHERE part ="), jvm=True),
-    Case("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601", A, ARGUMENT, lambda at: at.write(mode="overwrite", replaceWhere="part ="), jvm=True),
+    Case(
+        "MERGE_WITHOUT_WHEN",
+        "42601",
+        P,
+        ARGUMENT,
+        statement("MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id"),
+    ),
+    Case(
+        "NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION",
+        "42613",
+        P,
+        ARGUMENT,
+        statement(f"{MERGE} DELETE WHEN MATCHED THEN DELETE"),
+    ),
+    Case(
+        "DELTA_NON_PARTITION_COLUMN_REFERENCE", "42P10", A, ARGUMENT, statement("OPTIMIZE {t} WHERE id = 1")
+    ),
+    Case(
+        "DELTA_NON_PARTITION_COLUMN_REFERENCE",
+        "42P10",
+        A,
+        ARGUMENT,
+        statement("OPTIMIZE {t} WHERE nothing = 1"),
+        jvm=True,
+    ),
+    Case(
+        "DELTA_FAILED_RECOGNIZE_PREDICATE",
+        "42601",
+        A,
+        ARGUMENT,
+        statement("OPTIMIZE {t} WHERE part ="),
+        jvm=True,
+    ),
+    Case(
+        "DELTA_FAILED_RECOGNIZE_PREDICATE",
+        "42601",
+        A,
+        ARGUMENT,
+        lambda at: at.write(mode="overwrite", replaceWhere="part ="),
+        jvm=True,
+    ),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "OPTIMIZE"), jvm=True),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "VACUUM"), jvm=True),
-    Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "DESCRIBE HISTORY"), jvm=True),
+    Case(
+        "DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "DESCRIBE HISTORY"), jvm=True
+    ),
     Case("EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE", "42809", A, ARGUMENT, history_of_view, jvm=True),
-    Case("NOT_SUPPORTED_CHANGE_COLUMN", "0A000", A, ARGUMENT, statement("ALTER TABLE {t} ALTER COLUMN id TYPE INT")),
-    Case("DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP", "0AKDC", A, ARGUMENT, statement("ALTER TABLE {t} ALTER COLUMN id TYPE STRING")),
+    Case(
+        "NOT_SUPPORTED_CHANGE_COLUMN",
+        "0A000",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ALTER COLUMN id TYPE INT"),
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ALTER COLUMN id TYPE STRING"),
+    ),
     Case("DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", A, ARGUMENT, replaced_columns),
     Case(
-        "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED", "42000", A, ARGUMENT, statement("ALTER TABLE {t} CLUSTER BY (id)")
+        "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
+        "42000",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} CLUSTER BY (id)"),
     ),
     Case("JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE", "42K0E", A, SCHEMA, statement(f"{ANY.format('t.id')} DELETE")),
-    Case("DELTA_TABLE_ALREADY_EXISTS", "42P07", A, errors.TableAlreadyExistsError, statement("CREATE TABLE {t} SHALLOW CLONE {t}")),
-    Case("DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME", "KD009", A, ARGUMENT, converted_without_folders),
-    Case("DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST", "42703", I, ARGUMENT, statement("OPTIMIZE {t} ZORDER BY (nothing)")),
-    Case("DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT", "22003", I, ARGUMENT, statement("VACUUM {t} RETAIN 1 HOURS")),
-    Case("DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", "22003", I, ARGUMENT, lambda at: merge_builder(at).vacuum(-1)),
+    Case(
+        "DELTA_TABLE_ALREADY_EXISTS",
+        "42P07",
+        A,
+        errors.TableAlreadyExistsError,
+        statement("CREATE TABLE {t} SHALLOW CLONE {t}"),
+    ),
+    Case(
+        "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
+        "KD009",
+        A,
+        ARGUMENT,
+        converted_without_folders,
+    ),
+    Case(
+        "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST",
+        "42703",
+        I,
+        ARGUMENT,
+        statement("OPTIMIZE {t} ZORDER BY (nothing)"),
+    ),
+    Case(
+        "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",
+        "22003",
+        I,
+        ARGUMENT,
+        statement("VACUUM {t} RETAIN 1 HOURS"),
+    ),
+    Case(
+        "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE",
+        "22003",
+        I,
+        ARGUMENT,
+        lambda at: merge_builder(at).vacuum(-1),
+    ),
     Case("DELTA_MODE_NOT_SUPPORTED", "0AKDC", I, ARGUMENT, statement("GENERATE other FOR TABLE {t}")),
-    Case("DELTA_ZORDERING_ON_PARTITION_COLUMN", "42P10", I, ARGUMENT, statement("OPTIMIZE {t} ZORDER BY (part)")),
+    Case(
+        "DELTA_ZORDERING_ON_PARTITION_COLUMN",
+        "42P10",
+        I,
+        ARGUMENT,
+        statement("OPTIMIZE {t} ZORDER BY (part)"),
+    ),
     Case(
         "DELTA_CLUSTERING_COLUMNS_DATATYPE_NOT_SUPPORTED",
         "0A000",
@@ -486,42 +891,187 @@ CASES = (
         lambda at: at.spark.read.schema("id int").format("delta").load(at.path),
     ),
     Case("DELTA_ILLEGAL_OPTION", "42616", I, ARGUMENT, lambda at: at.write(mergeSchema="x")),
-    Case("CODEC_NOT_AVAILABLE.WITH_AVAILABLE_CODECS_SUGGESTION", "56038", I, ARGUMENT, lambda at: at.write(compression="x")),
-    Case("DELTA_METADATA_MISMATCH", "42KDG", A, ARGUMENT, lambda at: at.writer().partitionBy("text").save(at.path)),
-    Case("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", A, ARGUMENT, lambda at: at.writer().partitionBy("x").save(f"{at.root}/n")),
-    Case("DELTA_DUPLICATE_COLUMNS_FOUND.DATA", "42711", A, ARGUMENT, lambda at: at.write("SELECT 1L AS id, 2L AS id")),
-    Case("DELTA_OPERATION_NOT_ALLOWED_DETAIL", "0AKDC", A, UNSUPPORTED, statement(f"{CREATE} CLUSTERED BY (id) INTO 2 BUCKETS")),
-    Case("DELTA_OPERATION_NOT_ALLOWED", "0AKDC", A, UNSUPPORTED, statement(f"{CREATE} PARTITIONED BY (years(id))")),
-    Case("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", A, UNSUPPORTED, statement(CREATE.replace("INT)", "INT PRIMARY KEY)"))),
-    Case("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", A, UNSUPPORTED, statement("ALTER TABLE {t} ADD CONSTRAINT k PRIMARY KEY (id)")),
+    Case(
+        "CODEC_NOT_AVAILABLE.WITH_AVAILABLE_CODECS_SUGGESTION",
+        "56038",
+        I,
+        ARGUMENT,
+        lambda at: at.write(compression="x"),
+    ),
+    Case(
+        "DELTA_METADATA_MISMATCH",
+        "42KDG",
+        A,
+        ARGUMENT,
+        lambda at: at.writer().partitionBy("text").save(at.path),
+    ),
+    Case(
+        "DELTA_PARTITION_COLUMN_NOT_FOUND",
+        "42703",
+        A,
+        ARGUMENT,
+        lambda at: at.writer().partitionBy("x").save(f"{at.root}/n"),
+    ),
+    Case(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.DATA",
+        "42711",
+        A,
+        ARGUMENT,
+        lambda at: at.write("SELECT 1L AS id, 2L AS id"),
+    ),
+    Case(
+        "DELTA_OPERATION_NOT_ALLOWED_DETAIL",
+        "0AKDC",
+        A,
+        UNSUPPORTED,
+        statement(f"{CREATE} CLUSTERED BY (id) INTO 2 BUCKETS"),
+    ),
+    Case(
+        "DELTA_OPERATION_NOT_ALLOWED",
+        "0AKDC",
+        A,
+        UNSUPPORTED,
+        statement(f"{CREATE} PARTITIONED BY (years(id))"),
+    ),
+    Case(
+        "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+        "0A000",
+        A,
+        UNSUPPORTED,
+        statement(CREATE.replace("INT)", "INT PRIMARY KEY)")),
+    ),
+    Case(
+        "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+        "0A000",
+        A,
+        UNSUPPORTED,
+        statement("ALTER TABLE {t} ADD CONSTRAINT k PRIMARY KEY (id)"),
+    ),
     Case("COLUMN_ALREADY_EXISTS", "42711", A, ARGUMENT, statement(CREATE.replace("INT)", "INT, ID INT)"))),
-    Case("COLUMN_ALREADY_EXISTS", "42711", A, errors.DeltaError, statement("CREATE TABLE delta.`{root}/n` USING delta AS SELECT 1 a, 2 a")),
-    Case("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", A, ARGUMENT, statement(f"{CREATE} PARTITIONED BY (id)")),
+    Case(
+        "COLUMN_ALREADY_EXISTS",
+        "42711",
+        A,
+        errors.DeltaError,
+        statement("CREATE TABLE delta.`{root}/n` USING delta AS SELECT 1 a, 2 a"),
+    ),
+    Case(
+        "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", A, ARGUMENT, statement(f"{CREATE} PARTITIONED BY (id)")
+    ),
     Case("DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION", "428FT", A, ARGUMENT, all_partitioned),
     Case("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", A, ARGUMENT, statement(partitioned("ARRAY<INT>"))),
     Case("DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", A, ARGUMENT, nothing_typed),
     Case("INVALID_DEFAULT_VALUE.DATA_TYPE", "42623", A, SCHEMA, statement(with_default("'x'"))),
-    Case("INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION", "42623", A, UNSUPPORTED, statement(with_default("(SELECT 1)"))),
+    Case(
+        "INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION",
+        "42623",
+        A,
+        UNSUPPORTED,
+        statement(with_default("(SELECT 1)")),
+    ),
     Case("INVALID_DEFAULT_VALUE.NOT_CONSTANT", "42623", A, ARGUMENT, statement(with_default("nothing"))),
     Case("INVALID_DEFAULT_VALUE.DATA_TYPE", "42623", A, SCHEMA, lambda at: new_default(at, "'x'")),
-    Case("INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION", "42623", A, UNSUPPORTED, lambda at: new_default(at, "(SELECT 1)")),
+    Case(
+        "INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION",
+        "42623",
+        A,
+        UNSUPPORTED,
+        lambda at: new_default(at, "(SELECT 1)"),
+    ),
     Case("INVALID_DEFAULT_VALUE.NOT_CONSTANT", "42623", A, ARGUMENT, lambda at: new_default(at, "nothing")),
     Case("UNSUPPORTED_DATATYPE", "0A000", P, ARGUMENT, statement(CREATE.replace("INT)", "NOTHING)"))),
-    Case("INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED", "42601", A, UNSUPPORTED, statement(NEW_PARTITION)),
-    Case("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", A, UNSUPPORTED, statement("ALTER TABLE {t} RECOVER PARTITIONS")),
-    Case("DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED", "0AKDC", A, UNSUPPORTED, statement("TRUNCATE TABLE {t} PARTITION (part = 'a')")),
-    Case("NON_PARTITION_COLUMN", "42000", A, SCHEMA, statement("INSERT INTO {t} PARTITION (text = 'x') SELECT 1, 'a'")),
+    Case(
+        "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED",
+        "42601",
+        A,
+        UNSUPPORTED,
+        statement(NEW_PARTITION),
+    ),
+    Case(
+        "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
+        "0A000",
+        A,
+        UNSUPPORTED,
+        statement("ALTER TABLE {t} RECOVER PARTITIONS"),
+    ),
+    Case(
+        "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED",
+        "0AKDC",
+        A,
+        UNSUPPORTED,
+        statement("TRUNCATE TABLE {t} PARTITION (part = 'a')"),
+    ),
+    Case(
+        "NON_PARTITION_COLUMN",
+        "42000",
+        A,
+        SCHEMA,
+        statement("INSERT INTO {t} PARTITION (text = 'x') SELECT 1, 'a'"),
+    ),
     Case("DELTA_METADATA_MISMATCH", "42KDG", A, SCHEMA, statement("INSERT INTO {t} VALUES (1, 'a', 'x', 2)")),
-    Case("INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS", "21S01", A, SCHEMA, statement("INSERT INTO {t} (id, text) VALUES (1)")),
-    Case("INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS", "21S01", A, SCHEMA, statement("INSERT INTO {t} (id) VALUES (1, 2)")),
-    Case("DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", A, ARGUMENT, lambda at: at.stream().schema("id INT").load(at.path), jvm=True),
-    Case("DELTA_SCHEMA_NOT_SET", "KD008", A, errors.TableNotFoundError, lambda at: at.stream().load(f"{at.root}/none"), jvm=True),
-    Case("UNSUPPORTED_EXPR_FOR_OPERATOR", "42K0E", A, ARGUMENT, statement("DELETE FROM {t} WHERE sum(id) = 1"), jvm=True),
-    Case("DELTA_INVALID_INTERVAL", "22006", I, ARGUMENT, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.logRetentionDuration = 'x')")),
+    Case(
+        "INSERT_COLUMN_ARITY_MISMATCH.NOT_ENOUGH_DATA_COLUMNS",
+        "21S01",
+        A,
+        SCHEMA,
+        statement("INSERT INTO {t} (id, text) VALUES (1)"),
+    ),
+    Case(
+        "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS",
+        "21S01",
+        A,
+        SCHEMA,
+        statement("INSERT INTO {t} (id) VALUES (1, 2)"),
+    ),
+    Case(
+        "DELTA_READ_SOURCE_SCHEMA_CONFLICT",
+        "42K07",
+        A,
+        ARGUMENT,
+        lambda at: at.stream().schema("id INT").load(at.path),
+        jvm=True,
+    ),
+    Case(
+        "DELTA_SCHEMA_NOT_SET",
+        "KD008",
+        A,
+        errors.TableNotFoundError,
+        lambda at: at.stream().load(f"{at.root}/none"),
+        jvm=True,
+    ),
+    Case(
+        "UNSUPPORTED_EXPR_FOR_OPERATOR",
+        "42K0E",
+        A,
+        ARGUMENT,
+        statement("DELETE FROM {t} WHERE sum(id) = 1"),
+        jvm=True,
+    ),
+    Case(
+        "DELTA_INVALID_INTERVAL",
+        "22006",
+        I,
+        ARGUMENT,
+        statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.logRetentionDuration = 'x')"),
+    ),
     Case("DELTA_CLUSTERING_WITH_PARTITION_PREDICATE", "0A000", U, UNSUPPORTED, clustered_condition),
-    Case("DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY", "42711", A, ARGUMENT, statement(f"{CREATE} CLUSTER BY (id, id)")),
-    Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, errors.TableNotFoundError, statement("OPTIMIZE delta.`{root}/none`")),
-    Case("DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", "42616", I, ARGUMENT, lambda at: at.write(txnAppId="job")),
+    Case(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.CLUSTER_BY",
+        "42711",
+        A,
+        ARGUMENT,
+        statement(f"{CREATE} CLUSTER BY (id, id)"),
+    ),
+    Case(
+        "DELTA_MISSING_DELTA_TABLE",
+        "42P01",
+        A,
+        errors.TableNotFoundError,
+        statement("OPTIMIZE delta.`{root}/none`"),
+    ),
+    Case(
+        "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS", "42616", I, ARGUMENT, lambda at: at.write(txnAppId="job")
+    ),
     Case(
         "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",
         "42613",
@@ -529,21 +1079,63 @@ CASES = (
         ARGUMENT,
         lambda at: at.write(mode="overwrite", replaceWhere="id = 1", partitionOverwriteMode="dynamic"),
     ),
-    Case("DELTA_MISSING_CHANGE_DATA", "KD002", A, ARGUMENT, lambda at: at.read(readChangeFeed="true", startingVersion=0).collect()),
+    Case(
+        "DELTA_MISSING_CHANGE_DATA",
+        "KD002",
+        A,
+        ARGUMENT,
+        lambda at: at.read(readChangeFeed="true", startingVersion=0).collect(),
+    ),
     Case("DELTA_NO_START_FOR_CDC_READ", "42601", A, ARGUMENT, lambda at: at.read(readChangeFeed="true")),
-    Case("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", A, ARGUMENT, statement(f"{MERGE} UPDATE SET nothing = 1")),
+    Case(
+        "DELTA_MERGE_UNRESOLVED_EXPRESSION",
+        "42601",
+        A,
+        ARGUMENT,
+        statement(f"{MERGE} UPDATE SET nothing = 1"),
+    ),
     Case("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", A, SCHEMA, statement(f"{MERGE} UPDATE SET *")),
-    Case("NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", A, UNSUPPORTED, statement("ANALYZE TABLE {t} COMPUTE STATISTICS")),
+    Case(
+        "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
+        "0A000",
+        A,
+        UNSUPPORTED,
+        statement("ANALYZE TABLE {t} COMPUTE STATISTICS"),
+    ),
     Case("PARSE_SYNTAX_ERROR", "42601", P, ARGUMENT, statement("VACUUM {t} RETAIN x")),
-    Case("UNRESOLVED_COLUMN.WITH_SUGGESTION", "42703", A, ARGUMENT, statement("DELETE FROM {t} WHERE nothing = 1")),
-    Case("DIVIDE_BY_ZERO", "22012", "ArithmeticException", ARGUMENT, statement("UPDATE {t} SET id = 1 DIV (id - 1)")),
-    Case("DELTA_MISSING_DELTA_TABLE", "42P01", A, ARGUMENT, lambda at: DeltaTable.forName(at.spark, "nothing"), jvm=True),
+    Case(
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        "42703",
+        A,
+        ARGUMENT,
+        statement("DELETE FROM {t} WHERE nothing = 1"),
+    ),
+    Case(
+        "DIVIDE_BY_ZERO",
+        "22012",
+        "ArithmeticException",
+        ARGUMENT,
+        statement("UPDATE {t} SET id = 1 DIV (id - 1)"),
+    ),
+    Case(
+        "DELTA_MISSING_DELTA_TABLE",
+        "42P01",
+        A,
+        ARGUMENT,
+        lambda at: DeltaTable.forName(at.spark, "nothing"),
+        jvm=True,
+    ),
     Case(
         "DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET",
         "42613",
         I,
         ARGUMENT,
-        lambda at: at.spark.readStream.format("delta").option("startingVersion", 1).option("startingTimestamp", "2020-01-01").load(at.path),
+        lambda at: (
+            at.spark.readStream.format("delta")
+            .option("startingVersion", 1)
+            .option("startingTimestamp", "2020-01-01")
+            .load(at.path)
+        ),
         jvm=True,
     ),
     Case(
@@ -551,13 +1143,21 @@ CASES = (
         "0AKDC",
         A,
         ARGUMENT,
-        lambda at: at.spark.readStream.format("delta").load(at.path).writeStream.format("delta").outputMode("update").start(f"{at.root}/n"),
+        lambda at: (
+            at.spark.readStream.format("delta")
+            .load(at.path)
+            .writeStream.format("delta")
+            .outputMode("update")
+            .start(f"{at.root}/n")
+        ),
         jvm=True,
     ),
 )
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if not (case.jvm and IS_REMOTE)], ids=lambda case: case.condition)
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if not (case.jvm and IS_REMOTE)], ids=lambda case: case.condition
+)
 def test_an_error_is_of_delta_sparks_condition(place: Place, case: Case) -> None:
     import pyspark.errors
 
@@ -604,17 +1204,37 @@ def test_names_of_the_catalog(session: Any, tmp_path: Path) -> None:
     taken += (
         lambda: session.sql(f"CREATE TABLE taken (id BIGINT) USING delta LOCATION '{elsewhere}'"),
         lambda: rows.write.format("delta").option("path", elsewhere).saveAsTable("taken"),
-        lambda: DeltaTable.create(session).tableName("taken").location(elsewhere).addColumn("id", "BIGINT").execute(),
+        lambda: (
+            DeltaTable.create(session)
+            .tableName("taken")
+            .location(elsewhere)
+            .addColumn("id", "BIGINT")
+            .execute()
+        ),
     )
     stays = (
-        lambda: session.sql(f"CREATE TABLE IF NOT EXISTS taken (id BIGINT) USING delta LOCATION '{elsewhere}'"),
-        lambda: DeltaTable.createIfNotExists(session).tableName("taken").location(elsewhere).addColumn("id", "BIGINT").execute(),
+        lambda: session.sql(
+            f"CREATE TABLE IF NOT EXISTS taken (id BIGINT) USING delta LOCATION '{elsewhere}'"
+        ),
+        lambda: (
+            DeltaTable.createIfNotExists(session)
+            .tableName("taken")
+            .location(elsewhere)
+            .addColumn("id", "BIGINT")
+            .execute()
+        ),
         lambda: session.sql("CONVERT TO DELTA taken"),
         lambda: DeltaTable.convertToDelta(session, "taken"),
     )
     moved = (
         lambda: session.sql(f"CREATE OR REPLACE TABLE taken (id BIGINT) USING delta LOCATION '{elsewhere}'"),
-        lambda: DeltaTable.createOrReplace(session).tableName("taken").location(elsewhere).addColumn("id", "BIGINT").execute(),
+        lambda: (
+            DeltaTable.createOrReplace(session)
+            .tableName("taken")
+            .location(elsewhere)
+            .addColumn("id", "BIGINT")
+            .execute()
+        ),
     )
     missing = (
         lambda: session.sql("CREATE TABLE taken SHALLOW CLONE nobody"),
@@ -643,7 +1263,10 @@ def test_names_of_the_catalog(session: Any, tmp_path: Path) -> None:
                     assert parameters == {"relationName": "`default`.`taken`"}
                 elif condition == "TABLE_OR_VIEW_NOT_FOUND":
                     assert parameters["relationName"] in ("`nobody`", "`default`.`nobody`")
-                    assert parameters["searchPath"] == "not available" or "`spark_catalog`.`default`" in parameters["searchPath"]
+                    assert (
+                        parameters["searchPath"] == "not available"
+                        or "`spark_catalog`.`default`" in parameters["searchPath"]
+                    )
                 else:
                     assert parameters["tableName"] == "`default`.`taken`"
         for call in stays:
@@ -679,8 +1302,13 @@ def test_parameters_of_a_condition(place: Place) -> None:
     place.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
     with pytest.raises(SparkRuntimeException) as row:
         place.sql("INSERT INTO {t} VALUES (10, 'a', 'x')")
-    values = "id = 10" if IS_REMOTE else "1 row, with id = 10"  # rows are counted where they are cheap to compute again
-    assert row.value.getMessageParameters() == {"constraintName": "low", "expression": "id < 10", "values": values}
+    # Rows are counted where they are cheap to compute again.
+    values = "id = 10" if IS_REMOTE else "1 row, with id = 10"
+    assert row.value.getMessageParameters() == {
+        "constraintName": "low",
+        "expression": "id < 10",
+        "values": values,
+    }
     with pytest.raises(AnalysisException) as missing:
         place.read(f"{place.root}/none")
     assert set(missing.value.getMessageParameters()) == {"path"}
@@ -730,12 +1358,22 @@ def test_parameters_of_a_condition(place: Place) -> None:
         "ALTER TABLE {t} ADD COLUMN `a b` INT": {"invalidColumnNames": "a b"},
         "UPDATE {t} SET nothing = 1": {"objectName": "`nothing`", "proposal": "`id`, `text`, `part`"},
         "UPDATE {t} t SET t.nothing = 1": {"objectName": "`nothing`", "proposal": "`id`, `text`, `part`"},
-        "UPDATE {t} SET id = array(1)": {"sqlExpr": '"array(1)"', "srcType": '"ARRAY<INT>"', "targetType": '"BIGINT"'},
+        "UPDATE {t} SET id = array(1)": {
+            "sqlExpr": '"array(1)"',
+            "srcType": '"ARRAY<INT>"',
+            "targetType": '"BIGINT"',
+        },
         "UPDATE {t} SET id = 1, id = 2": {"columnList": "[`id`, `id`]"},
         "DELETE FROM {t} WHERE id": {"sqlExpr": '"id"', "filter": '"id"', "type": '"BIGINT"'},
-        "INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS other": {"columnName": "other", "columnList": "id, part, text"},
+        "INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS other": {
+            "columnName": "other",
+            "columnList": "id, part, text",
+        },
         "OPTIMIZE {t} WHERE id = 1": {"columnName": "id", "columnList": "part"},
-        "OPTIMIZE nobody": {"relationName": "`nobody`", "searchPath": "[`system`.`session`, `spark_catalog`.`default`]"},
+        "OPTIMIZE nobody": {
+            "relationName": "`nobody`",
+            "searchPath": "[`system`.`session`, `spark_catalog`.`default`]",
+        },
         "SELECT * FROM {t} TIMESTAMP AS OF 'none'": {"expr": '"none"'},
         f"{MERGE} UPDATE SET nothing = 1": {
             "sqlExpr": "nothing",
@@ -743,7 +1381,10 @@ def test_parameters_of_a_condition(place: Place) -> None:
             "cols": "t.id, t.part, t.text",
         },
         "CREATE TABLE delta.`{root}/n` (id INT) USING delta CLUSTER BY (nope)": {"cols": "`nope`"},
-        "ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 5)": {"constraintName": "low", "oldConstraint": "id < 10"},
+        "ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 5)": {
+            "constraintName": "low",
+            "oldConstraint": "id < 10",
+        },
         "ALTER TABLE {t} DROP FEATURE checkConstraints": {"constraints": "`low`"},
         "SELECT * FROM {t} VERSION AS OF -1": {"error": "'-'", "hint": ""},
         "RESTORE nobody TO VERSION AS OF 0": {"relationName": "`nobody`", "searchPath": "not available"},
@@ -756,7 +1397,8 @@ def test_parameters_of_a_condition(place: Place) -> None:
             "expressionStr": "g + 1",
             "reason": "generation expression cannot reference itself",
         },
-        "CREATE TABLE delta.`{root}/n` (a INT, b INT, c INT, d INT, e INT) USING delta CLUSTER BY (a, b, c, d, e)": {
+        "CREATE TABLE delta.`{root}/n` (a INT, b INT, c INT, d INT, e INT)"
+        " USING delta CLUSTER BY (a, b, c, d, e)": {
             "numColumnsLimit": "4",
             "actualNumColumns": "5",
         },
@@ -771,7 +1413,11 @@ def test_parameters_of_a_condition(place: Place) -> None:
     place.sql("ALTER TABLE {t} DROP CONSTRAINT low")
     with pytest.raises(AnalysisException) as narrowed:
         place.sql("ALTER TABLE {t} ALTER COLUMN id TYPE STRING")
-    assert narrowed.value.getMessageParameters() == {"fieldPath": "id", "oldField": "BIGINT", "newField": "STRING"}
+    assert narrowed.value.getMessageParameters() == {
+        "fieldPath": "id",
+        "oldField": "BIGINT",
+        "newField": "STRING",
+    }
 
 
 def test_parameters_of_a_predicate(place: Place) -> None:
@@ -795,18 +1441,27 @@ def test_conflicts_have_delta_sparks_names(place: Place) -> None:
     table = DeltaTable.forPath(place.spark, place.path)
     opened = deltaic.DeltaTable(place.path, spark=place.spark)
     table._table = lambda: opened  # type: ignore[method-assign]
-    deltaic.write(place.path, pa.table({"id": pa.array([1], pa.int64()), "part": ["a"], "text": ["x"]}), mode="append")
+    deltaic.write(
+        place.path, pa.table({"id": pa.array([1], pa.int64()), "part": ["a"], "text": ["x"]}), mode="append"
+    )
     with pytest.raises(ConcurrentAppendException) as caught:
         table.delete("id = 1")
     error: Any = caught.value
     assert isinstance(error, PySparkException)
     assert isinstance(error, errors.CommitError)
-    assert (error.getCondition(), error.getSqlState(), error.winner) == ("DELTA_CONCURRENT_APPEND", "2D521", 3)
+    assert (error.getCondition(), error.getSqlState(), error.winner) == (
+        "DELTA_CONCURRENT_APPEND",
+        "2D521",
+        3,
+    )
     assert condition_named("DELTA_CONCURRENT_APPEND") is not None
 
 
 def test_arguments_of_a_wrong_type_stay_those_of_python(place: Place) -> None:
-    for call in (lambda: merge_builder(place).restoreToVersion("1"), lambda: merge_builder(place).delete(5)):  # type: ignore[arg-type]
+    for call in (
+        lambda: merge_builder(place).restoreToVersion("1"),  # type: ignore[arg-type]
+        lambda: merge_builder(place).delete(5),  # type: ignore[arg-type]
+    ):
         with pytest.raises(TypeError):
             call()
 
@@ -814,8 +1469,13 @@ def test_arguments_of_a_wrong_type_stay_those_of_python(place: Place) -> None:
 def test_an_error_travels_to_a_process_without_pyspark(place: Place) -> None:
     with pytest.raises(errors.TableNotFoundError) as caught:
         place.read(f"{place.root}/none")
-    code = "import pickle, sys; e = pickle.load(sys.stdin.buffer); assert 'pyspark' not in sys.modules; print(type(e).__mro__[0], e.where)"
-    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(caught.value), capture_output=True, check=True)
+    code = (
+        "import pickle, sys; e = pickle.load(sys.stdin.buffer); assert 'pyspark' not in sys.modules;"
+        " print(type(e).__mro__[0], e.where)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=pickle.dumps(caught.value), capture_output=True, check=True
+    )
     assert done.stdout.decode().startswith("<class 'deltaic.errors.TableNotFoundError'> ")
     assert b"none" in done.stdout
 
@@ -835,8 +1495,14 @@ def test_classes_of_errors_without_a_condition(place: Place) -> None:
         (IllegalArgumentException, lambda at: at.spark.read.format("delta").load()),
         (IllegalArgumentException, lambda at: at.writer().save()),
         (IllegalArgumentException, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.appendOnly = 'x')")),
-        (IllegalArgumentException, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.checkpointInterval = 'x')")),
-        (UnsupportedOperationException, statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.columnMapping.mode = 'x')")),
+        (
+            IllegalArgumentException,
+            statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.checkpointInterval = 'x')"),
+        ),
+        (
+            UnsupportedOperationException,
+            statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.columnMapping.mode = 'x')"),
+        ),
         (IllegalArgumentException, lambda at: merge_builder(at).upgradeTableProtocol(9, 9)),
     ):
         with pytest.raises(kind) as caught:

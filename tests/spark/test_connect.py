@@ -42,8 +42,12 @@ FILES = (
     "test_stream_sink.py::test_a_temporary_view_takes_no_stream",
 )
 OTHERWISE = {
-    "test_spark_sql.py::test_a_query_follows_its_table_until_it_is_run": "by public interfaces a DataFrame stays at its version",
-    "test_spark_sql.py::test_views_by_the_data_source": "nobody knows which table such a view shows: refused by name",
+    "test_spark_sql.py::test_a_query_follows_its_table_until_it_is_run": (
+        "by public interfaces a DataFrame stays at its version"
+    ),
+    "test_spark_sql.py::test_views_by_the_data_source": (
+        "nobody knows which table such a view shows: refused by name"
+    ),
     "test_conditions.py::test_parameters_of_a_predicate": "a predicate is parsed when the command runs",
     "test_delta_tables.py::test_a_struct_has_a_text": "the text is another one of the same meaning",
 }
@@ -58,9 +62,20 @@ def test_on_a_server_of_connect(tmp_path: Path) -> None:
             pytest.skip(f"another server of Connect has the port {PORT}")
     environment = {**os.environ, REMOTE: "local[2]", "PYTHONPATH": package}
     without = [f"--deselect=tests/spark/{name}" for name in OTHERWISE]
-    command = [sys.executable, "-c", RUN, "-q", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'tables'}", *without]
+    command = [
+        sys.executable,
+        "-c",
+        RUN,
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        f"--basetemp={tmp_path / 'tables'}",
+        *without,
+    ]
     command += [str(HERE / name) for name in FILES]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=HERE.parents[1], timeout=1180)
+    done = subprocess.run(
+        command, capture_output=True, text=True, env=environment, cwd=HERE.parents[1], timeout=1180
+    )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     summary = done.stdout.strip().splitlines()[-1]
     assert f"{len(OTHERWISE)} deselected" in summary

@@ -27,8 +27,9 @@ def parts(session: Any, tmp_path: Path) -> Path:
     """The folder of an external table `parts` with two files in two partitions."""
     folder = tmp_path / "with space"
     session.sql(
-        "CREATE TABLE parts (id INT COMMENT 'number', note VARCHAR(5), p INT, q STRING) USING parquet PARTITIONED BY (p, q) "
-        f"COMMENT 'in parts' LOCATION '{folder}' TBLPROPERTIES ('a.b' = '1', 'delta.appendOnly' = 'true')"
+        "CREATE TABLE parts (id INT COMMENT 'number', note VARCHAR(5), p INT, q STRING) USING parquet"
+        f" PARTITIONED BY (p, q) COMMENT 'in parts' LOCATION '{folder}' TBLPROPERTIES ('a.b' = '1',"
+        " 'delta.appendOnly' = 'true')"
     )
     session.sql("INSERT INTO parts VALUES (1, 'x', 5, 'a b%'), (2, 'y', NULL, '05')")
     return folder
@@ -54,12 +55,18 @@ def test_an_external_table_with_partitions(session: Any, parts: Path) -> None:
     before = rows(session, "parts")
     session.sql("CONVERT TO DELTA default.parts")
     assert rows(session, "parts") == before == [(1, "x", 5, "a b%"), (2, "y", None, "05")]
-    assert {name: details(session, "parts")[name] for name in ("Type", "Provider")} == {"Type": "EXTERNAL", "Provider": "delta"}
+    assert {name: details(session, "parts")[name] for name in ("Type", "Provider")} == {
+        "Type": "EXTERNAL",
+        "Provider": "delta",
+    }
     table = deltaic.DeltaTable(parts)
     assert table.metadata.partition_columns == ("p", "q")
     assert table.metadata.description == "in parts"
     assert {"a.b": "1", "delta.appendOnly": "true"}.items() <= table.metadata.configuration.items()
-    assert [field.metadata for field in table.schema][:2] == [{"comment": "number"}, {"__CHAR_VARCHAR_TYPE_STRING": "varchar(5)"}]
+    assert [field.metadata for field in table.schema][:2] == [
+        {"comment": "number"},
+        {"__CHAR_VARCHAR_TYPE_STRING": "varchar(5)"},
+    ]
     commit = table.history()[0]
     assert commit["operation"] == "CONVERT"
     assert commit["operationParameters"] == {
@@ -84,12 +91,17 @@ def test_a_managed_table(session: Any) -> None:
     session.sql("CREATE TABLE m (id INT, name STRING) USING parquet")
     session.sql("INSERT INTO m VALUES (1, 'x')")
     if ON_CONNECT:
-        with pytest.raises(UnsupportedFeatureError, match=r"managed table on Spark Connect; found `default`\.`m`"):
+        with pytest.raises(
+            UnsupportedFeatureError, match=r"managed table on Spark Connect; found `default`\.`m`"
+        ):
             session.sql("CONVERT TO DELTA m")
         return
     session.sql("CONVERT TO DELTA m")
     folder = Path(deltaic.DeltaTable(details(session, "m")["Location"].removeprefix("file:")).location)
-    assert {name: details(session, "m")[name] for name in ("Type", "Provider")} == {"Type": "MANAGED", "Provider": "delta"}
+    assert {name: details(session, "m")[name] for name in ("Type", "Provider")} == {
+        "Type": "MANAGED",
+        "Provider": "delta",
+    }
     session.sql("UPDATE m SET name = 'y'")
     assert rows(session, "m") == [(1, "y")]
     session.sql("DROP TABLE m")
@@ -113,13 +125,17 @@ def test_partitioned_by_agrees_with_the_catalog(session: Any, parts: Path) -> No
     session.sql("CONVERT TO DELTA parts NO STATISTICS PARTITIONED BY (p INT, q STRING)")
     table = deltaic.DeltaTable(parts)
     assert table.history()[0]["operationParameters"]["partitionedBy"] == '["p","q"]'
-    assert [action["stats"] for action in table.files().to_arrow().to_pylist() if "stats" in action] in ([], [None, None])
+    assert [action["stats"] for action in table.files().to_arrow().to_pylist() if "stats" in action] in (
+        [],
+        [None, None],
+    )
 
 
 def test_the_python_call(session: Any, parts: Path) -> None:
     table = DeltaTable.convertToDelta(session, "parts", "p INT, q STRING")
     assert table.toDF().count() == 2
-    assert DeltaTable.convertToDelta(session, "spark_catalog.default.parts").toDF().count() == 2  # it is one already
+    # It is one already.
+    assert DeltaTable.convertToDelta(session, "spark_catalog.default.parts").toDF().count() == 2
     session.sql("CONVERT TO DELTA parts PARTITIONED BY (other INT)")
     assert len(table.history().collect()) == 1
 
@@ -130,7 +146,9 @@ def test_the_catalog_decides_about_files_and_columns(session: Any, tmp_path: Pat
     session.sql("INSERT INTO t VALUES (1, 5)")
     session.range(3).write.parquet(f"{folder}/p=7")  # no partition of the catalog
     session.sql(f"CREATE TABLE wide (Id BIGINT, later STRING) USING parquet LOCATION '{tmp_path}/wide'")
-    session.range(2).selectExpr("CAST(id AS INT) AS Id", "1 AS unknown").write.mode("append").parquet(f"{tmp_path}/wide")
+    session.range(2).selectExpr("CAST(id AS INT) AS Id", "1 AS unknown").write.mode("append").parquet(
+        f"{tmp_path}/wide"
+    )
     for name in ("t", "wide"):
         session.sql(f"CONVERT TO DELTA {name}")
     assert rows(session, "t") == [(1, 5)]
@@ -155,7 +173,10 @@ def test_tables_that_are_not_converted(session: Any, tmp_path: Path) -> None:
     session.range(1).createOrReplaceTempView("temporary")
     session.sql(f"CREATE TABLE nothing (id INT) USING parquet LOCATION '{tmp_path}/nothing'")
     session.range(2).selectExpr("id", "id AS p").write.partitionBy("p").parquet(f"{tmp_path}/unknown")
-    session.sql(f"CREATE TABLE unknown (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/unknown'")
+    session.sql(
+        "CREATE TABLE unknown (id BIGINT, p BIGINT) USING parquet PARTITIONED BY (p) LOCATION"
+        f" '{tmp_path}/unknown'"
+    )
     for name, condition, state, parameters in (
         ("c", "DELTA_CONVERT_NON_PARQUET_TABLE", "0AKDC", {"sourceName": "csv", "tableId": "`default`.`c`"}),
         (
@@ -167,7 +188,12 @@ def test_tables_that_are_not_converted(session: Any, tmp_path: Path) -> None:
         ("temporary", "TABLE_OR_VIEW_NOT_FOUND", "42P01", {"relationName": "`temporary`"}),
         ("nobody", "TABLE_OR_VIEW_NOT_FOUND", "42P01", {"relationName": "`nobody`"}),
         ("nothing", "DELTA_EMPTY_DIRECTORY", "42K03", {"directory": f"{tmp_path}/nothing"}),
-        ("unknown", "DELTA_CONVERSION_NO_PARTITION_FOUND", "42KD6", {"tableName": "spark_catalog.default.unknown"}),
+        (
+            "unknown",
+            "DELTA_CONVERSION_NO_PARTITION_FOUND",
+            "42KD6",
+            {"tableName": "spark_catalog.default.unknown"},
+        ),
     ):
         found = condition_of(lambda name=name: session.sql(f"CONVERT TO DELTA {name}"))
         assert found[:2] == (condition, state)
@@ -178,9 +204,14 @@ def test_tables_that_are_not_converted(session: Any, tmp_path: Path) -> None:
 def test_files_that_do_not_fit(session: Any, tmp_path: Path) -> None:
     session.sql(f"CREATE TABLE other (id INT) USING parquet LOCATION '{tmp_path}/other'")
     session.sql("SELECT 'x' AS id").write.mode("append").parquet(f"{tmp_path}/other")
-    with pytest.raises(SchemaMismatchError, match="another type for a column than the catalog; found string; expected integer"):
+    with pytest.raises(
+        SchemaMismatchError,
+        match="another type for a column than the catalog; found string; expected integer",
+    ):
         session.sql("CONVERT TO DELTA other")
-    session.sql(f"CREATE TABLE away (id INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/away'")
+    session.sql(
+        f"CREATE TABLE away (id INT, p INT) USING parquet PARTITIONED BY (p) LOCATION '{tmp_path}/away'"
+    )
     session.sql(f"ALTER TABLE away ADD PARTITION (p = 9) LOCATION '{tmp_path}/place'")
     session.sql("INSERT INTO away VALUES (1, 5), (2, 9)")
     with pytest.raises(PathOutsideTableError, match="a partition of the table has its own place"):

@@ -36,7 +36,9 @@ def frame(spark: Any) -> Any:
 
 
 @pytest.mark.parametrize("generated", ["true", "false"])
-@pytest.mark.parametrize("columns", [["whole", "moment"], ["holes", "odd", "narrow"], ["day", "same", "none", "holes", "whole"]])
+@pytest.mark.parametrize(
+    "columns", [["whole", "moment"], ["holes", "odd", "narrow"], ["day", "same", "none", "holes", "whole"]]
+)
 def test_keys_are_those_of_the_library(spark: Any, columns: list[str], generated: str) -> None:
     rows = frame(spark).select(*columns)
     table = rows.toArrow()
@@ -61,10 +63,14 @@ def test_types_that_java_orders_in_its_own_way_have_no_such_key(spark: Any) -> N
 def test_partitions_are_ranges_of_about_equal_size(spark: Any, noise: bool) -> None:
     from pyspark.sql import functions as F
 
-    keyed = spark.range(8000).select(F.when(F.col("id") % 10 == 0, F.col("id")).otherwise(F.lit(5)).cast("long").alias("key"))
+    keyed = spark.range(8000).select(
+        F.when(F.col("id") % 10 == 0, F.col("id")).otherwise(F.lit(5)).cast("long").alias("key")
+    )
     keys = keyed.toArrow()["key"].to_numpy()
     spread = curve.spread(engine_of(spark).jvm, keyed, "key", 20, keys, 4, noise=noise)
-    groups = spread.groupBy(F.spark_partition_id().alias("part")).agg(F.count("key"), F.min("key"), F.max("key"))
+    groups = spread.groupBy(F.spark_partition_id().alias("part")).agg(
+        F.count("key"), F.min("key"), F.max("key")
+    )
     found = sorted(tuple(row) for row in groups.collect())
     assert sum(count for _, count, _, _ in found) == 8000
     assert all(before[3] <= after[2] for before, after in itertools.pairwise(found))

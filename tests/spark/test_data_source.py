@@ -19,8 +19,9 @@ from deltaic import DeltaTable
 pytest.importorskip("pyspark")
 
 DDL = (
-    "b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint not null, f float, d double, s string, bin binary, dt date, ts timestamp, "
-    "tn timestamp_ntz, de decimal(10,2), a array<int>, m map<string,int>, st struct<x:int,y:array<struct<z:string>>>"
+    "b boolean, i1 tinyint, i2 smallint, i4 int, i8 bigint not null, f float, d double, s string, bin binary,"
+    " dt date, ts timestamp, tn timestamp_ntz, de decimal(10,2), a array<int>, m map<string,int>, st"
+    " struct<x:int,y:array<struct<z:string>>>"
 )
 UTC = dt.timezone.utc
 
@@ -99,7 +100,10 @@ def test_columns(spark: Any, tmp_path: Path) -> None:
     table = every_type(tmp_path / "t")
     frame = spark.read.format("deltaic").option("columns", "S, i8, st.x").load(table.location)
     assert frame.columns == ["s", "i8", "st"]
-    assert frame.toArrow().sort_by("i8").to_pylist() == table.scan(["s", "i8", "st.x"]).to_arrow().sort_by("i8").to_pylist()
+    assert (
+        frame.toArrow().sort_by("i8").to_pylist()
+        == table.scan(["s", "i8", "st.x"]).to_arrow().sort_by("i8").to_pylist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -129,7 +133,9 @@ def test_filters(spark: Any, tmp_path: Path, pushdown: None, condition: str) -> 
     table = every_type(tmp_path / "t", **{"delta.enableDeletionVectors": True})
     table.delete("i8 in (3, 20)")
     every = spark.createDataFrame(table.scan().to_arrow())
-    assert ids(spark.read.format("deltaic").load(table.location).where(condition)) == ids(every.where(condition))
+    assert ids(spark.read.format("deltaic").load(table.location).where(condition)) == ids(
+        every.where(condition)
+    )
 
 
 def test_pushed_filters_skip_files(tmp_path: Path) -> None:
@@ -139,13 +145,23 @@ def test_pushed_filters_skip_files(tmp_path: Path) -> None:
 
     path = str(tmp_path / "t")
     for part in range(4):
-        deltaic.write(path, pa.table({"p": [part] * 3, "x": [part * 10 + i for i in range(3)]}), mode="append", partition_by="p")
+        deltaic.write(
+            path,
+            pa.table({"p": [part] * 3, "x": [part * 10 + i for i in range(3)]}),
+            mode="append",
+            partition_by="p",
+        )
     source = DeltaicSource({"path": path})
 
     def rows(*filters: Any) -> list[int]:
         reader = source.reader(source.schema())
         assert reader.pushFilters(list(filters)) == list(filters)
-        return sorted(value for part in reader.partitions() for batch in reader.read(part) for value in batch["x"].to_pylist())
+        return sorted(
+            value
+            for part in reader.partitions()
+            for batch in reader.read(part)
+            for value in batch["x"].to_pylist()
+        )
 
     assert rows(EqualTo(("p",), 2)) == [20, 21, 22]
     assert rows(GreaterThan(("x",), 21)) == [22, 30, 31, 32]
@@ -165,7 +181,9 @@ def test_many_files_are_few_tasks(tmp_path: Path) -> None:
     reader = source.reader(source.schema())
     parts = reader.partitions()
     assert len(parts) == 3
-    assert sorted(value for part in parts for batch in reader.read(part) for value in batch["x"].to_pylist()) == list(range(60))
+    assert sorted(
+        value for part in parts for batch in reader.read(part) for value in batch["x"].to_pylist()
+    ) == list(range(60))
 
 
 def test_a_table_without_rows(spark: Any, tmp_path: Path) -> None:
@@ -176,12 +194,25 @@ def test_a_table_without_rows(spark: Any, tmp_path: Path) -> None:
 def test_a_variant_there_and_back(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     variant = "if(id = 2, null, parse_json(concat('{\"k\": ', id, '}')))"
-    frame = spark.range(4).selectExpr("id", f"{variant} v", f"if(id = 3, null, array(named_struct('w', {variant}))) nested")
+    frame = spark.range(4).selectExpr(
+        "id", f"{variant} v", f"if(id = 3, null, array(named_struct('w', {variant}))) nested"
+    )
     frame.write.format("deltaic").mode("append").save(path)
     assert DeltaTable(path).schema.field("v").type == "variant"
-    back = spark.read.format("deltaic").load(path).selectExpr("id", "to_json(v) j", "to_json(nested[0].w) n").orderBy("id").collect()
+    back = (
+        spark.read.format("deltaic")
+        .load(path)
+        .selectExpr("id", "to_json(v) j", "to_json(nested[0].w) n")
+        .orderBy("id")
+        .collect()
+    )
     texts = ['{"k":0}', '{"k":1}', None, '{"k":3}']
-    assert [tuple(found) for found in back] == [(0, texts[0], texts[0]), (1, texts[1], texts[1]), (2, None, None), (3, texts[3], None)]
+    assert [tuple(found) for found in back] == [
+        (0, texts[0], texts[0]),
+        (1, texts[1], texts[1]),
+        (2, None, None),
+        (3, texts[3], None),
+    ]
 
 
 @pytest.mark.parametrize("zone", ["UTC", "America/Los_Angeles"])
@@ -193,13 +224,18 @@ def test_every_type_is_written(spark: Any, tmp_path: Path, zone: str) -> None:
         spark.read.format("deltaic").load(source.location).write.format("deltaic").mode("append").save(path)
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
-    assert DeltaTable(path).scan().to_arrow().sort_by("i8").to_pylist() == source.scan().to_arrow().sort_by("i8").to_pylist()
+    assert (
+        DeltaTable(path).scan().to_arrow().sort_by("i8").to_pylist()
+        == source.scan().to_arrow().sort_by("i8").to_pylist()
+    )
 
 
 def test_append_and_overwrite(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     frame = spark.range(10).selectExpr("id", "id % 3 as p")
-    frame.write.format("deltaic").mode("append").option("partitionBy", "p").option("userMetadata", "first").save(path)
+    frame.write.format("deltaic").mode("append").option("partitionBy", "p").option(
+        "userMetadata", "first"
+    ).save(path)
     assert DeltaTable(path).metadata.partition_columns == ("p",)
     assert [column.nullable for column in DeltaTable(path).schema] == [True, True]
     frame.selectExpr("p", "id + 100 as ID").write.format("deltaic").mode("append").save(path)
@@ -212,7 +248,9 @@ def test_append_and_overwrite(spark: Any, tmp_path: Path) -> None:
     table.refresh()
     assert sorted(table.scan(["id"], "p = 1").to_arrow()["id"].to_pylist()) == [1, 4, 7]
     assert table.scan().count() == 3 + 8 + 6
-    frame.where("p = 2").write.format("deltaic").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
+    frame.where("p = 2").write.format("deltaic").mode("overwrite").option(
+        "partitionOverwriteMode", "dynamic"
+    ).save(path)
     assert sorted(DeltaTable(path).scan(["id"], "p = 2").to_arrow()["id"].to_pylist()) == [2, 5, 8]
     frame.limit(1).write.format("deltaic").mode("overwrite").save(path)
     assert DeltaTable(path).scan().count() == 1
@@ -226,7 +264,9 @@ def test_schemas_change(spark: Any, tmp_path: Path) -> None:
         wider.write.format("deltaic").mode("append").save(path)
     wider.write.format("deltaic").mode("append").option("mergeSchema", "true").save(path)
     assert DeltaTable(path).schema.names == ["id", "note"]
-    spark.range(2).selectExpr("cast(id as string) id").write.format("deltaic").mode("overwrite").option("overwriteSchema", True).save(path)
+    spark.range(2).selectExpr("cast(id as string) id").write.format("deltaic").mode("overwrite").option(
+        "overwriteSchema", True
+    ).save(path)
     assert DeltaTable(path).schema.field("id").type == "string"
     assert DeltaTable(path).schema.names == ["id"]
 
@@ -234,7 +274,9 @@ def test_schemas_change(spark: Any, tmp_path: Path) -> None:
 def test_a_transaction_is_written_once(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     for _ in range(2):
-        spark.range(2).write.format("deltaic").mode("append").option("txnAppId", "app").option("txnVersion", 7).save(path)
+        spark.range(2).write.format("deltaic").mode("append").option("txnAppId", "app").option(
+            "txnVersion", 7
+        ).save(path)
     table = DeltaTable(path)
     assert (table.version, table.scan().count(), table.transaction_version("app")) == (0, 2, 7)
 
@@ -242,11 +284,16 @@ def test_a_transaction_is_written_once(spark: Any, tmp_path: Path) -> None:
 def test_defaults_generated_columns_and_rules(spark: Any, tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     rule = {"delta.constraints.few": "id < 100"}
-    table = DeltaTable.create(path, "id bigint not null, n int, day bigint generated always as (id * 2)", properties=rule)
+    table = DeltaTable.create(
+        path, "id bigint not null, n int, day bigint generated always as (id * 2)", properties=rule
+    )
     table.alter.set_properties({"delta.feature.allowColumnDefaults": "supported"})
     table.alter.change_column("n", default="1 + 1")
     spark.range(2).write.format("deltaic").mode("append").save(path)
-    assert sorted(tuple(row.values()) for row in DeltaTable(path).scan().to_arrow().to_pylist()) == [(0, 2, 0), (1, 2, 2)]
+    assert sorted(tuple(row.values()) for row in DeltaTable(path).scan().to_arrow().to_pylist()) == [
+        (0, 2, 0),
+        (1, 2, 2),
+    ]
     version = DeltaTable(path).version
     with pytest.raises(Exception, match=r"ConstraintViolationError|SchemaMismatchError"):
         spark.range(2).selectExpr("if(id = 1, null, id) id").write.format("deltaic").mode("append").save(path)
@@ -300,9 +347,9 @@ def test_an_executor_without_deltaic_is_told(tmp_path: Path) -> None:
     assert pickle.loads(cloudpickle.dumps(reader)).task.columns == ("i8",)
     # As deltaic: a package of this name that is not there, on any path.
     code = (
-        "import sys, pickle; sys.meta_path.insert(0, type('No', (), {'find_spec': staticmethod(lambda name, path=None, target=None: "
-        "(_ for _ in ()).throw(ModuleNotFoundError('No module', name=name)) if name == 'deltaic' else None)})); "
-        f"pickle.load(open({str(tmp_path / 'reader')!r}, 'rb'))"
+        "import sys, pickle; sys.meta_path.insert(0, type('No', (), {'find_spec': staticmethod(lambda name,"
+        " path=None, target=None: (_ for _ in ()).throw(ModuleNotFoundError('No module', name=name)) if name"
+        f" == 'deltaic' else None)}})); pickle.load(open({str(tmp_path / 'reader')!r}, 'rb'))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert "deltaic is not installed where this task runs" in done.stderr

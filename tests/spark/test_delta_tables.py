@@ -9,7 +9,13 @@ import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import (
+    DeltaError,
+    InvalidArgumentError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
 
 pytest.importorskip("pyspark")
 
@@ -19,14 +25,16 @@ SIZES = "struct<min:bigint,max:bigint,avg:double,totalFiles:bigint,totalSize:big
 CUBE, ZCUBE = "struct<num:bigint,size:bigint>", "struct<numFiles:bigint,size:bigint>"
 # As delta-spark 4.4 has it.
 OPTIMIZE_METRICS = (
-    f"struct<numFilesAdded:bigint,numFilesRemoved:bigint,filesAdded:{SIZES},filesRemoved:{SIZES},partitionsOptimized:bigint,"
-    f"zOrderStats:struct<strategyName:string,inputCubeFiles:{CUBE},inputOtherFiles:{CUBE},inputNumCubes:bigint,mergedFiles:{CUBE},"
-    "numOutputCubes:bigint,mergedNumCubes:bigint>,"
-    f"clusteringStats:struct<inputZCubeFiles:{ZCUBE},inputOtherFiles:{ZCUBE},inputNumZCubes:bigint,mergedFiles:{ZCUBE},"
-    "numOutputZCubes:bigint>,numBins:bigint,numBatches:bigint,totalConsideredFiles:bigint,totalFilesSkipped:bigint,"
-    "preserveInsertionOrder:boolean,numFilesSkippedToReduceWriteAmplification:bigint,numBytesSkippedToReduceWriteAmplification:bigint,"
+    f"struct<numFilesAdded:bigint,numFilesRemoved:bigint,filesAdded:{SIZES},filesRemoved:{SIZES},"
+    f"partitionsOptimized:bigint,zOrderStats:struct<strategyName:string,inputCubeFiles:{CUBE},"
+    f"inputOtherFiles:{CUBE},inputNumCubes:bigint,mergedFiles:{CUBE},numOutputCubes:bigint,"
+    f"mergedNumCubes:bigint>,clusteringStats:struct<inputZCubeFiles:{ZCUBE},inputOtherFiles:{ZCUBE},"
+    f"inputNumZCubes:bigint,mergedFiles:{ZCUBE},numOutputZCubes:bigint>,numBins:bigint,numBatches:bigint,"
+    "totalConsideredFiles:bigint,totalFilesSkipped:bigint,preserveInsertionOrder:boolean,"
+    "numFilesSkippedToReduceWriteAmplification:bigint,numBytesSkippedToReduceWriteAmplification:bigint,"
     "startTimeMs:bigint,endTimeMs:bigint,totalClusterParallelism:bigint,totalScheduledTasks:bigint,"
-    "autoCompactParallelismStats:struct<maxClusterActiveParallelism:bigint,minClusterActiveParallelism:bigint,"
+    "autoCompactParallelismStats:struct<maxClusterActiveParallelism:bigint,"
+    "minClusterActiveParallelism:bigint,"
     "maxSessionActiveParallelism:bigint,minSessionActiveParallelism:bigint>,"
     "deletionVectorStats:struct<numDeletionVectorsRemoved:bigint,numDeletionVectorRowsRemoved:bigint>,"
     "numTableColumns:bigint,numTableColumnsWithStats:bigint>"
@@ -114,7 +122,9 @@ def test_a_struct_has_a_text(spark: Any) -> None:
 
 
 def test_merge(spark: Any, path: str) -> None:
-    source = spark.createDataFrame([(1, "a", 10.0), (3, "b", None), (7, "c", 7.0)], "id bigint, part string, amount double")
+    source = spark.createDataFrame(
+        [(1, "a", 10.0), (3, "b", None), (7, "c", 7.0)], "id bigint, part string, amount double"
+    )
     table = DeltaTable.forPath(spark, path)
     merge = (
         table.alias("t")
@@ -127,7 +137,12 @@ def test_merge(spark: Any, path: str) -> None:
     )
     assert rows_at(path, "id") == [(1,), (2,), (3,), (4,)]
     (row,) = merge.execute().collect()
-    assert row.asDict() == {"num_affected_rows": 5, "num_updated_rows": 2, "num_deleted_rows": 2, "num_inserted_rows": 1}
+    assert row.asDict() == {
+        "num_affected_rows": 5,
+        "num_updated_rows": 2,
+        "num_deleted_rows": 2,
+        "num_inserted_rows": 1,
+    }
     assert rows_at(path) == [(1, "a", 10.0), (4, "b", 0.0), (7, "c", 7.0)]
 
 
@@ -136,7 +151,9 @@ def test_merge_with_columns_and_no_aliases(spark: Any, path: str) -> None:
 
     source = spark.createDataFrame([(1, 10.0), (8, 8.0)], "key bigint, value double")
     table = DeltaTable.forPath(spark, path)
-    merge = table.merge(source, F.col("id") == F.col("key")).whenMatchedUpdate(F.col("value") > 1, {"amount": F.col("value")})
+    merge = table.merge(source, F.col("id") == F.col("key")).whenMatchedUpdate(
+        F.col("value") > 1, {"amount": F.col("value")}
+    )
     merge.whenNotMatchedInsert(values={"id": "key", "part": F.lit("n"), "amount": "value"}).execute()
     assert rows_at(path)[0] == (1, "a", 10.0)
     assert rows_at(path)[-1] == (8, "n", 8.0)
@@ -153,7 +170,9 @@ def test_merge_with_columns_and_no_aliases(spark: Any, path: str) -> None:
 def test_merge_with_an_alias_below_other_operations(spark: Any, path: str) -> None:
     from pyspark.sql import functions as F
 
-    made = spark.createDataFrame([(1, 10.0), (1, 10.0), (7, 7.0), (None, 0.0)], "id bigint, amount double").alias("s")
+    made = spark.createDataFrame(
+        [(1, 10.0), (1, 10.0), (7, 7.0), (None, 0.0)], "id bigint, amount double"
+    ).alias("s")
     alike = [
         made.dropDuplicates(["id"]),
         made.distinct().filter("s.id IS NOT NULL"),
@@ -161,12 +180,16 @@ def test_merge_with_an_alias_below_other_operations(spark: Any, path: str) -> No
     ]
     for at, source in enumerate(alike):
         table = DeltaTable.forPath(spark, path)
-        table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"amount": f"s.amount + {at}"}).execute()
+        table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(
+            set={"amount": f"s.amount + {at}"}
+        ).execute()
         assert rows_at(path)[0] == (1, "a", 10.0 + at)
 
 
 def test_merge_with_schema_evolution(spark: Any, path: str) -> None:
-    source = spark.createDataFrame([(9, "z", 1.0, "new")], "id bigint, part string, amount double, note string")
+    source = spark.createDataFrame(
+        [(9, "z", 1.0, "new")], "id bigint, part string, amount double, note string"
+    )
     merge = DeltaTable.forPath(spark, path).alias("t").merge(source.alias("s"), "t.id = s.id")
     merge.withSchemaEvolution().whenNotMatchedInsertAll().execute()
     assert deltaic.DeltaTable(path).schema.names == ["id", "part", "amount", "note"]
@@ -246,10 +269,17 @@ def test_clone_convert_and_generate(spark: Any, path: str, tmp_path: Path) -> No
     with deltaic.configure(allowed_roots=[tmp_path, path]):
         shallow = table.clone(str(tmp_path / "shallow"), isShallow=True)
         assert sorted(shallow.toDF().collect()) == sorted(table.toDF().collect())
-    spark.sql("SELECT id, CAST(id % 2 AS STRING) p FROM range(4)").write.partitionBy("p").parquet(str(tmp_path / "files"))
+    spark.sql("SELECT id, CAST(id % 2 AS STRING) p FROM range(4)").write.partitionBy("p").parquet(
+        str(tmp_path / "files")
+    )
     schema = T.StructType([T.StructField("p", T.StringType())])
     converted = DeltaTable.convertToDelta(spark, f"parquet.`{tmp_path / 'files'}`", schema)
-    assert sorted((row["id"], row["p"]) for row in converted.toDF().collect()) == [(0, "0"), (1, "1"), (2, "0"), (3, "1")]
+    assert sorted((row["id"], row["p"]) for row in converted.toDF().collect()) == [
+        (0, "0"),
+        (1, "1"),
+        (2, "0"),
+        (3, "1"),
+    ]
     converted.generate("symlink_format_manifest")
     assert (tmp_path / "files/_symlink_format_manifest/p=0/manifest").read_text().startswith("file:/")
 
@@ -260,7 +290,9 @@ def test_builder(spark: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "t")
 
     def described(builder: Any) -> Any:
-        builder.location(place).comment("all of it").addColumn("id", "bigint", nullable=False, comment="the key")
+        builder.location(place).comment("all of it").addColumn(
+            "id", "bigint", nullable=False, comment="the key"
+        )
         builder.addColumn("s", T.StructType([T.StructField("x", T.IntegerType())]))
         builder.addColumns(T.StructType([T.StructField("part", T.StringType(), True, {"comment": "c"})]))
         return builder.partitionedBy("part").property("delta.appendOnly", "true")
@@ -270,38 +302,53 @@ def test_builder(spark: Any, tmp_path: Path) -> None:
     table = described(DeltaTable.create(spark)).execute()
     found = deltaic.DeltaTable(place)
     assert table.toDF().columns == ["id", "s", "part"]
-    assert found.schema.to_ddl() == "id bigint not null comment 'the key', s struct<x: int>, part string comment 'c'"
+    assert (
+        found.schema.to_ddl()
+        == "id bigint not null comment 'the key', s struct<x: int>, part string comment 'c'"
+    )
     assert (found.metadata.description, found.metadata.partition_columns) == ("all of it", ("part",))
     assert found.metadata.configuration["delta.appendOnly"] == "true"
     with pytest.raises(TableAlreadyExistsError):
         described(DeltaTable.create(spark)).execute()
     described(DeltaTable.createIfNotExists(spark)).execute()
     assert deltaic.DeltaTable(place).version == 0
-    DeltaTable.createOrReplace(spark).tableName(f"delta.`{place}`").addColumn("n", T.IntegerType()).clusterBy("n").execute()
+    DeltaTable.createOrReplace(spark).tableName(f"delta.`{place}`").addColumn("n", T.IntegerType()).clusterBy(
+        "n"
+    ).execute()
     assert deltaic.DeltaTable(place).schema.names == ["n"]
 
 
 def test_a_builder_makes_columns_that_are_computed(spark: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "t")
-    builder = DeltaTable.create(spark).location(place).addColumn("id", "bigint", generatedAlwaysAs=IdentityGenerator(start=5, step=2))
+    builder = (
+        DeltaTable.create(spark)
+        .location(place)
+        .addColumn("id", "bigint", generatedAlwaysAs=IdentityGenerator(start=5, step=2))
+    )
     builder.addColumn("n", "int").addColumn("twice", "int", generatedAlwaysAs="n * 2").property(
         "delta.constraints.few", "n < 100"
     ).execute()
     frame = spark.createDataFrame([(1,), (2,)], "n int").coalesce(1)
-    with pytest.raises(Exception, match="cannot assign identity values"):  # the data source, in a session without `enable`
+    # The data source, in a session without `enable`.
+    with pytest.raises(Exception, match="cannot assign identity values"):
         frame.write.format("delta").mode("append").save(place)
     deltaic.write(deltaic.DeltaTable(place, spark=spark), frame, mode="append")
     table = DeltaTable.forPath(spark, place)
     table.update("n = 2", {"n": "3"})
     source = spark.createDataFrame([(1,), (9,)], "n int").alias("s")
-    table.alias("t").merge(source, "s.n = t.n").whenMatchedUpdate(set={"n": "s.n + 10"}).whenNotMatchedInsert(values={"n": "s.n"}).execute()
+    table.alias("t").merge(source, "s.n = t.n").whenMatchedUpdate(set={"n": "s.n + 10"}).whenNotMatchedInsert(
+        values={"n": "s.n"}
+    ).execute()
     found = [tuple(row) for row in table.toDF().orderBy("n").collect()]
     assert [(n, twice) for _, n, twice in found] == [(3, 6), (9, 18), (11, 22)]
     assert len({number for number, _, _ in found}) == 3
     assert all(number % 2 == 1 for number, _, _ in found)
     for wrong, message in (
         (frame.selectExpr("n", "n * 3 AS twice"), "generated column twice"),
-        (frame.selectExpr("n + 99 AS n"), r"CHECK constraint few; found (2 rows, one with )?n = 10[01]; expected n < 100"),
+        (
+            frame.selectExpr("n + 99 AS n"),
+            r"CHECK constraint few; found (2 rows, one with )?n = 10[01]; expected n < 100",
+        ),
         (frame.selectExpr("n", "7L AS id"), "GENERATED ALWAYS"),
     ):
         with pytest.raises(DeltaError, match=message):
@@ -311,7 +358,11 @@ def test_a_builder_makes_columns_that_are_computed(spark: Any, tmp_path: Path) -
 
 def test_what_a_builder_refuses(spark: Any, tmp_path: Path) -> None:
     builder = DeltaTable.create(spark).location(str(tmp_path / "t"))
-    for wrong in (lambda: builder.addColumn(1, "int"), lambda: builder.addColumn("a", 1), lambda: builder.location(1)):
+    for wrong in (
+        lambda: builder.addColumn(1, "int"),
+        lambda: builder.addColumn("a", 1),
+        lambda: builder.location(1),
+    ):
         with pytest.raises(TypeError):
             wrong()
     with pytest.raises(TypeError):

@@ -36,7 +36,9 @@ def load(session: Any, place: str, **options: Any) -> Any:
 
 
 def append(session: Any, place: str, *ids: int) -> None:
-    session.createDataFrame([(each,) for each in ids], "id long").write.format("delta").mode("append").save(place)
+    session.createDataFrame([(each,) for each in ids], "id long").write.format("delta").mode("append").save(
+        place
+    )
 
 
 def ids(frame: Any) -> list[int]:
@@ -131,7 +133,8 @@ def test_one_version_within_a_query(session: Any, place: str, monkeypatch: pytes
     monkeypatch.setattr(RecentSnapshots, "open", committed_after)
     joined = frame.alias("a").join(frame.alias("b"), "id").select("a.id")
     whole = session.sql(
-        "SELECT (SELECT count(*) FROM one_version) AS a, (SELECT count(id) FROM one_version) AS b, count(*) AS c FROM one_version"
+        "SELECT (SELECT count(*) FROM one_version) AS a, (SELECT count(id) FROM one_version) AS b, count(*)"
+        " AS c FROM one_version"
     )
     assert len(ids(joined)) in (3, 4, 5)
     (row,) = whole.collect()
@@ -146,7 +149,9 @@ def test_changes_of_the_columns(session: Any, place: str) -> None:
     from pyspark.errors import AnalysisException
 
     frame = load(session, place)
-    session.range(1).selectExpr("7L AS id", "1 AS more").write.format("delta").mode("append").option("mergeSchema", "true").save(place)
+    session.range(1).selectExpr("7L AS id", "1 AS more").write.format("delta").mode("append").option(
+        "mergeSchema", "true"
+    ).save(place)
     assert (ids(frame.select("id")), frame.columns) == ([0, 1, 2, 7], ["id"])
     both = load(session, place)
     session.range(2).write.format("delta").option("overwriteSchema", "true").mode("overwrite").save(place)
@@ -167,7 +172,10 @@ def test_nested_columns_that_are_added(session: Any, tmp_path: Path) -> None:
     wider = session.sql("SELECT 2L AS id, named_struct('a', 2, 'b', 'x') AS s")
     wider.write.format("delta").mode("append").option("mergeSchema", "true").save(place)
     assert [row.s.asDict() for row in frame.orderBy("id").collect()] == [{"a": 1}, {"a": 2}]
-    assert [row.s.asDict() for row in load(session, place).orderBy("id").collect()] == [{"a": 1, "b": None}, {"a": 2, "b": "x"}]
+    assert [row.s.asDict() for row in load(session, place).orderBy("id").collect()] == [
+        {"a": 1, "b": None},
+        {"a": 2, "b": "x"},
+    ]
 
 
 def test_a_table_made_anew_at_the_same_place(session: Any, place: str) -> None:
@@ -207,7 +215,9 @@ def test_cached_rows_are_computed_anew_after_a_commit(session: Any, place: str, 
 def test_files_of_rows(session: Any, tmp_path: Path) -> None:
     """`_metadata` and `inputFiles`, whether files have vectors or not."""
     place = str(tmp_path / "a b")
-    session.range(4).coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true").save(place)
+    session.range(4).coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true").save(
+        place
+    )
     append(session, place, 10)
     frame = load(session, place)
     before = frame.select("id", "_metadata.file_name", "_metadata.row_index").collect()
@@ -224,14 +234,20 @@ def test_files_of_rows(session: Any, tmp_path: Path) -> None:
         assert row._metadata.file_path.endswith(f"/a%20b/{file.relative_to(place)}")
     assert {Path(file).name for file in frame.inputFiles()} == set(names.values())
     assert ids(frame.where("_metadata.row_index = 3").select("id")) == [3]
-    assert sorted(row.id for row in load(session, place, versionAsOf=0).where("_metadata.row_index < 2").collect()) == [0, 1]
+    assert sorted(
+        row.id for row in load(session, place, versionAsOf=0).where("_metadata.row_index < 2").collect()
+    ) == [0, 1]
 
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
 def test_input_files_are_those_that_the_conditions_leave(session: Any, tmp_path: Path, mapping: str) -> None:
     """Source: PreparedDeltaFileIndex.inputFiles of delta-spark."""
     place = str(tmp_path / "t")
-    rows = session.range(40).selectExpr("id", "id % 2 AS part", "cast(id AS string) AS text").repartitionByRange(4, "id")
+    rows = (
+        session.range(40)
+        .selectExpr("id", "id % 2 AS part", "cast(id AS string) AS text")
+        .repartitionByRange(4, "id")
+    )
     rows.write.format("delta").option("delta.columnMapping.mode", mapping).partitionBy("part").save(place)
     frame = load(session, place)
     bounds = F.min("id").alias("low"), F.max("id").alias("high")
@@ -248,16 +264,24 @@ def test_input_files_are_those_that_the_conditions_leave(session: Any, tmp_path:
     assert named(frame.where("id < 10 AND part = 0").select("text")) == {
         name for name, (low, _, part) in files.items() if low < 10 and part == 0
     }
-    assert named(frame.where("rand() < 2 AND id > 35")) == {name for name, (_, high, _) in files.items() if high > 35}
+    assert named(frame.where("rand() < 2 AND id > 35")) == {
+        name for name, (_, high, _) in files.items() if high > 35
+    }
     both = frame.where("id < 5").union(frame.where("id > 35"))
     assert named(both) == {name for name, (low, high, _) in files.items() if low < 5 or high > 35}
-    for counted in (both, frame.where("id < 10 AND part = 0"), frame.where("id < 5").alias("a").join(frame.where("id >= 0"), "id")):
+    for counted in (
+        both,
+        frame.where("id < 10 AND part = 0"),
+        frame.where("id < 5").alias("a").join(frame.where("id >= 0"), "id"),
+    ):
         assert len(counted.collect()) in (9, 5)
 
 
 def test_files_of_rows_in_sql(session: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "a b")
-    session.range(4).coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true").save(place)
+    session.range(4).coalesce(1).write.format("delta").option("delta.enableDeletionVectors", "true").save(
+        place
+    )
     append(session, place, 10)
     DeltaTable(place).delete("id in (0, 2)")
     table = f"delta.`{place}`"
@@ -266,15 +290,29 @@ def test_files_of_rows_in_sql(session: Any, tmp_path: Path) -> None:
         return sorted(tuple(row) for row in session.sql(text).collect())
 
     assert rows(f"SELECT id, _metadata.row_index FROM {table}") == [(1, 1), (3, 3), (10, 0)]
-    assert rows(f"SELECT t._metadata.row_index, u.id FROM {table} t JOIN {table} AS u ON t.id = u.id WHERE u.id > 1") == [(0, 10), (3, 3)]
-    assert rows(f"SELECT id FROM {table} WHERE _metadata.row_index = (SELECT max(_metadata.row_index) FROM {table})") == [(3,)]
-    assert rows(f"SELECT {table}.id FROM {table} VERSION AS OF 0 WHERE _metadata.row_index < 2") == [(0,), (1,)]
+    assert rows(
+        f"SELECT t._metadata.row_index, u.id FROM {table} t JOIN {table} AS u ON t.id = u.id WHERE u.id > 1"
+    ) == [(0, 10), (3, 3)]
+    assert rows(
+        f"SELECT id FROM {table} WHERE _metadata.row_index = (SELECT max(_metadata.row_index) FROM {table})"
+    ) == [(3,)]
+    assert rows(f"SELECT {table}.id FROM {table} VERSION AS OF 0 WHERE _metadata.row_index < 2") == [
+        (0,),
+        (1,),
+    ]
     assert rows(f"SELECT count(DISTINCT _metadata.file_name), count(*) FROM {table}") == [(2, 3)]
-    assert rows(f"SELECT id, _metadata.row_index FROM {table} TABLESAMPLE (100 PERCENT)") == [(1, 1), (3, 3), (10, 0)]
+    assert rows(f"SELECT id, _metadata.row_index FROM {table} TABLESAMPLE (100 PERCENT)") == [
+        (1, 1),
+        (3, 3),
+        (10, 0),
+    ]
     sample = f"{table} VERSION AS OF 0 TABLESAMPLE (100 PERCENT) AS x"
     if not session.version.startswith("4.1."):  # which has no metadata columns of a sample with an alias
         assert rows(f"SELECT x.id, x._metadata.row_index FROM {sample} WHERE x.id > 2") == [(3, 3)]
-    session.sql(f"CREATE OR REPLACE TEMPORARY VIEW files_of_rows AS SELECT id, _metadata.file_name AS name FROM {table}")
+    session.sql(
+        "CREATE OR REPLACE TEMPORARY VIEW files_of_rows AS SELECT id, _metadata.file_name AS name FROM"
+        f" {table}"
+    )
     names = {Path(file).name for file in load(session, place).inputFiles()}
     assert {row.name for row in session.table("files_of_rows").collect()} == names
     frame = session.sql(f"SELECT id, _metadata.row_index FROM {table}")
@@ -318,10 +356,22 @@ def test_a_time_after_the_last_version_is_an_error(session: Any, place: str) -> 
         if not name.startswith("restore"):
             assert ids(way(last)) == [0, 1, 2], name
     with pytest.raises(Exception, match="after the last version"):
-        session.newSession().read.format("deltaic").option("timestampAsOf", "2099-01-01").load(place).collect()
+        session.newSession().read.format("deltaic").option("timestampAsOf", "2099-01-01").load(
+            place
+        ).collect()
 
 
-KNOWN = ("count(*)", "count(1)", "min(id)", "max(id)", "min(day)", "max(day)", "min(gap)", "max(nothing)", "min(small)")
+KNOWN = (
+    "count(*)",
+    "count(1)",
+    "min(id)",
+    "max(id)",
+    "min(day)",
+    "max(day)",
+    "min(gap)",
+    "max(nothing)",
+    "min(small)",
+)
 TOTALS = (*KNOWN, "max(name)", "min(x)")
 
 
@@ -341,7 +391,9 @@ def test_totals_from_the_log(session: Any, tmp_path: Path) -> None:
         "id / 4 AS x",
         "CAST(id % 2 AS int) AS part",
     )
-    source.repartition(3).write.format("delta").option("delta.columnMapping.mode", "name").partitionBy("part").save(place)
+    source.repartition(3).write.format("delta").option("delta.columnMapping.mode", "name").partitionBy(
+        "part"
+    ).save(place)
 
     def is_local(frame: Any) -> bool:
         return str(frame._jdf.queryExecution().optimizedPlan().getClass().getSimpleName()) == "LocalRelation"
@@ -353,9 +405,18 @@ def test_totals_from_the_log(session: Any, tmp_path: Path) -> None:
             assert found.collect() == rows.agg(F.expr(text)).collect(), text
             assert is_local(found) == (text in known), text
         assert frame.groupBy().count().collect() == rows.groupBy().count().collect()
-        assert is_local(session.sql(f"SELECT count(*) AS n, min(id), max(id) FROM delta.`{place}`")) == ("min(id)" in known)
+        assert is_local(session.sql(f"SELECT count(*) AS n, min(id), max(id) FROM delta.`{place}`")) == (
+            "min(id)" in known
+        )
         assert frame.where("id > 5").count() == rows.where("id > 5").count()
-        for text in ("count(gap)", "count(DISTINCT part)", "sum(id)", "min(part)", "count(*) FILTER (WHERE id > 3)", "max(id + 1)"):
+        for text in (
+            "count(gap)",
+            "count(DISTINCT part)",
+            "sum(id)",
+            "min(part)",
+            "count(*) FILTER (WHERE id > 3)",
+            "max(id + 1)",
+        ):
             assert frame.agg(F.expr(text)).collect() == rows.agg(F.expr(text)).collect(), text
             assert not is_local(frame.agg(F.expr(text))), text
 
@@ -390,7 +451,9 @@ def test_totals_of_partitions_from_the_log(session: Any, tmp_path: Path) -> None
     from pyspark.sql import functions as F
 
     place = str(tmp_path / "t")
-    made = session.range(40).selectExpr("id", "CAST(id % 3 AS int) AS part", "IF(id % 4 = 0, NULL, IF(id % 2 = 0, 'a', 'b')) AS name")
+    made = session.range(40).selectExpr(
+        "id", "CAST(id % 3 AS int) AS part", "IF(id % 4 = 0, NULL, IF(id % 2 = 0, 'a', 'b')) AS name"
+    )
     vectors = {"delta.enableDeletionVectors": "true", "delta.columnMapping.mode": "name"}
     made.write.format("delta").options(**vectors).partitionBy("part", "name").save(place)
 
@@ -405,7 +468,8 @@ def test_totals_of_partitions_from_the_log(session: Any, tmp_path: Path) -> None
         assert check(text, "count(*)", "min(id)", "max(id)"), text
     for text in OF_ROWS:
         assert not check(text, "count(*)"), text
-    session.sql(f"DELETE FROM delta.`{place}` WHERE id IN (1, 2)")  # a vector in part 1, name b, and one in part 2, name a
+    # A vector in part 1, name b, and one in part 2, name a.
+    session.sql(f"DELETE FROM delta.`{place}` WHERE id IN (1, 2)")
     rows = session.createDataFrame(DeltaTable(place).scan().to_arrow())
     for text in ("part = 1", "part <> 1 AND name IS NOT NULL"):
         assert check(text, "count(*)"), text
@@ -421,7 +485,9 @@ def test_totals_of_files_that_do_not_say(session: Any, tmp_path: Path) -> None:
     assert load(session, place).agg(F.max("id"), F.count("*")).first() == (4, 5)
 
 
-def test_many_files_are_sent_when_a_query_needs_them(session: Any, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_files_are_sent_when_a_query_needs_them(
+    session: Any, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     append(session, place, 7)
     load(session, place).collect()  # the session has been seen to plan tables
     monkeypatch.setattr("deltaic.engine.spark.engine.MOST_FILES_AT_ONCE", 0)

@@ -22,7 +22,9 @@ def values(frame: Any, column: Any) -> list[Any]:
 
 @pytest.fixture
 def points(spark: Any) -> Any:
-    rows = pa.table({"x": pa.array([0, 1, 5, None, 1023], pa.int32()), "y": pa.array([7, 0, 5, 2, 1], pa.int32())})
+    rows = pa.table(
+        {"x": pa.array([0, 1, 5, None, 1023], pa.int32()), "y": pa.array([7, 0, 5, 2, 1], pa.int32())}
+    )
     return spark.createDataFrame(rows)
 
 
@@ -41,7 +43,9 @@ def test_curves(points: Any, form: Any) -> None:
 
     x, y = pa.array([0, 1, 5, 0, 1023], pa.int32()), pa.array([7, 0, 5, 2, 1], pa.int32())
     assert values(points, interleave_bits("x", "y", form=form)) == _core.interleave_bits([x, y]).to_pylist()
-    assert values(points, hilbert_index(10, "x", "y", form=form)) == _core.hilbert_index([x, y], 10).to_pylist()
+    assert (
+        values(points, hilbert_index(10, "x", "y", form=form)) == _core.hilbert_index([x, y], 10).to_pylist()
+    )
 
 
 def test_a_curve_needs_columns() -> None:
@@ -55,7 +59,9 @@ def test_a_curve_needs_columns() -> None:
 def test_z85(spark: Any, form: Any) -> None:
     from deltaic.spark.functions import z85_decode, z85_encode
 
-    frame = spark.createDataFrame([(b"\x86\x4f\xd2\x6f\xb5\x59\xf7\x5b",), (None,), (b"",), (b"\x01",)], "b binary")
+    frame = spark.createDataFrame(
+        [(b"\x86\x4f\xd2\x6f\xb5\x59\xf7\x5b",), (None,), (b"",), (b"\x01",)], "b binary"
+    )
     texts = ["HelloWorld", None, "", _core.z85_encode(b"\x01")]
     assert values(frame, z85_encode("b", form=form)) == texts
     assert values(frame, z85_decode(z85_encode("b", form=form), form=form)) == [
@@ -72,12 +78,18 @@ def test_z85(spark: Any, form: Any) -> None:
 def test_row_is_deleted(spark: Any, form: Any) -> None:
     from deltaic.spark.functions import row_is_deleted
 
-    few, many = DeletionVector.from_rows([0, 2, 2**33]).to_bytes(), DeletionVector.from_rows(range(0, 100_000, 3)).to_bytes()
+    few, many = (
+        DeletionVector.from_rows([0, 2, 2**33]).to_bytes(),
+        DeletionVector.from_rows(range(0, 100_000, 3)).to_bytes(),
+    )
     rows = [(few, 0), (few, 1), (many, 99_999), (many, 99_998), (None, 2), (few, 2**33), (few, None)]
     frame = spark.createDataFrame(rows, "v binary, i bigint").coalesce(1)
     assert values(frame, row_is_deleted("v", "i", form=form)) == [True, False, True, False, False, True, None]
     with pytest.raises(Exception, match="ProtocolError"):
-        values(spark.createDataFrame([(b"no vector", 1)], "v binary, i bigint"), row_is_deleted("v", "i", form=form))
+        values(
+            spark.createDataFrame([(b"no vector", 1)], "v binary, i bigint"),
+            row_is_deleted("v", "i", form=form),
+        )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -86,7 +98,10 @@ def test_in_sql(spark: Any, points: Any, form: Any) -> None:
 
     register(spark, form=form)
     points.createOrReplaceTempView("points")
-    text = "select range_partition_id(x, array(0, 4, 100)) r, interleave_bits(x, y) z, z85_encode(interleave_bits(x, y)) t from points"
+    text = (
+        "select range_partition_id(x, array(0, 4, 100)) r, interleave_bits(x, y) z,"
+        " z85_encode(interleave_bits(x, y)) t from points"
+    )
     found = spark.sql(text).collect()
     assert [row["r"] for row in found] == [0, 1, 2, 0, 3]
     assert [_core.z85_encode(bytes(row["z"])) for row in found] == [row["t"] for row in found]

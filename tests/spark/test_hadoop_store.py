@@ -29,11 +29,23 @@ S3 = {"fs.s3a.access.key": "id", "fs.s3a.secret.key": "word"}
         ("file:///a", {}, {}),
         ("s3a://b/t", {}, {}),
         ("s3a://b/t", S3, {"aws_access_key_id": "id", "aws_secret_access_key": "word"}),
-        ("s3://b/t", {**S3, "fs.s3a.bucket.b.access.key": "own"}, {"aws_access_key_id": "own", "aws_secret_access_key": "word"}),
+        (
+            "s3://b/t",
+            {**S3, "fs.s3a.bucket.b.access.key": "own"},
+            {"aws_access_key_id": "own", "aws_secret_access_key": "word"},
+        ),
         (
             "s3a://b/t",
-            {"fs.s3a.endpoint": "box:9000", "fs.s3a.connection.ssl.enabled": "false", "fs.s3a.path.style.access": "true"},
-            {"aws_endpoint": "http://box:9000", "allow_http": "true", "aws_virtual_hosted_style_request": "false"},
+            {
+                "fs.s3a.endpoint": "box:9000",
+                "fs.s3a.connection.ssl.enabled": "false",
+                "fs.s3a.path.style.access": "true",
+            },
+            {
+                "aws_endpoint": "http://box:9000",
+                "allow_http": "true",
+                "aws_virtual_hosted_style_request": "false",
+            },
         ),
         (
             "s3a://b/t",
@@ -42,9 +54,17 @@ S3 = {"fs.s3a.access.key": "id", "fs.s3a.secret.key": "word"}
         ),
         ("s3a://b/t", {PROVIDER: "com.example.Vault"}, "hadoop"),
         ("s3a://b/t", {**S3, "fs.s3a.encryption.algorithm": "SSE-C"}, "hadoop"),
-        ("gs://b/t", {"fs.gs.auth.service.account.json.keyfile": "/k.json"}, {"google_service_account": "/k.json"}),
+        (
+            "gs://b/t",
+            {"fs.gs.auth.service.account.json.keyfile": "/k.json"},
+            {"google_service_account": "/k.json"},
+        ),
         ("gs://b/t", {"fs.gs.auth.type": "ACCESS_TOKEN_PROVIDER"}, "hadoop"),
-        ("abfss://c@a.dfs.core.windows.net/t", {"fs.azure.account.key.a.dfs.core.windows.net": "k"}, {"azure_storage_account_key": "k"}),
+        (
+            "abfss://c@a.dfs.core.windows.net/t",
+            {"fs.azure.account.key.a.dfs.core.windows.net": "k"},
+            {"azure_storage_account_key": "k"},
+        ),
         ("abfss://c@a.dfs.core.windows.net/t", {"fs.azure.account.auth.type": "OAuth"}, "hadoop"),
         ("hdfs://name/t", {}, "hadoop"),
         ("viewfs:///t", {}, "hadoop"),
@@ -85,25 +105,41 @@ def test_reading_writing_and_changing(session: Any, folder: Path) -> None:
     beside = DeltaTable(folder / "a table")  # the same bytes, seen by our own store
     assert beside.version == table.version == 4
     assert {row["id"]: row["name"] for row in beside.scan().to_arrow().to_pylist()} == expected
-    assert [entry["operation"] for entry in beside.history()] == ["OPTIMIZE", "MERGE", "UPDATE", "DELETE", "WRITE"]
+    assert [entry["operation"] for entry in beside.history()] == [
+        "OPTIMIZE",
+        "MERGE",
+        "UPDATE",
+        "DELETE",
+        "WRITE",
+    ]
     assert not list((folder / "a table").rglob("*.tmp"))
 
 
 def test_reading_by_public_interfaces(session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark shows the paths of files as Hadoop completes them: rows are found by these."""
     data = pa.table({"id": range(100), "part": [f"p {i % 2}" for i in range(100)]})
-    beside = deltaic.write(folder / "a b%", data, partition_by=["part"], properties={"delta.enableDeletionVectors": True})
+    beside = deltaic.write(
+        folder / "a b%", data, partition_by=["part"], properties={"delta.enableDeletionVectors": True}
+    )
     beside.delete("id < 10")
     monkeypatch.setattr(session, SETTING, "never", raising=False)
     frame = DeltaTable("viewfs:///data/a b%", spark=session).scan().to_spark()
     assert sorted(tuple(row) for row in frame.collect()) == [(i, f"p {i % 2}") for i in range(10, 100)]
 
 
-def test_large_vectors_go_to_their_own_tasks(session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_vectors_go_to_their_own_tasks(
+    session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Tasks do not reach the store, so rows and vectors meet in a shuffle: nobody is sent the vectors of all
     files, and the rows, their ids and what changes of them are the same."""
-    data = pa.table({"id": range(3000), "part": [i // 1000 for i in range(3000)], "name": [f"n{i}" for i in range(3000)]})
-    properties = {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": True, "delta.enableRowTracking": True}
+    data = pa.table(
+        {"id": range(3000), "part": [i // 1000 for i in range(3000)], "name": [f"n{i}" for i in range(3000)]}
+    )
+    properties = {
+        "delta.columnMapping.mode": "name",
+        "delta.enableDeletionVectors": True,
+        "delta.enableRowTracking": True,
+    }
     beside = deltaic.write(folder / "marked", data, partition_by=["part"], properties=properties)
     beside.delete("id % 3 = 0 and part < 2")
     monkeypatch.setattr("deltaic.engine.spark.read_by_tasks.MOST_BITS", 0)
@@ -133,7 +169,9 @@ def test_large_vectors_go_to_their_own_tasks(session: Any, folder: Path, monkeyp
     table.delete("id in (1000, 2999)")
     theirs = DeltaTable(folder / "marked").scan().to_arrow()
     assert sorted(theirs["id"].to_pylist()) == [i for i in expected if i not in (1000, 2999)]
-    assert sorted(tuple(row) for row in table.scan().to_spark().collect()) == sorted(tuple(row.values()) for row in theirs.to_pylist())
+    assert sorted(tuple(row) for row in table.scan().to_spark().collect()) == sorted(
+        tuple(row.values()) for row in theirs.to_pylist()
+    )
     assert theirs["name"].to_pylist().count("new") == 2
 
 
@@ -151,18 +189,29 @@ def test_a_commit_never_replaces_another(session: Any, folder: Path) -> None:
     assert store.read("_delta_log/b.json") == b"one"
     assert store.read("_delta_log/a.json", 2, 5) == b"234"
     assert store.read("_delta_log/a.json", 8) == b"89"
-    assert [(path, size) for path, size, _ in store.list_from("_delta_log", "a.json", False)] == [("_delta_log/b.json", 3)]
+    assert [(path, size) for path, size, _ in store.list_from("_delta_log", "a.json", False)] == [
+        ("_delta_log/b.json", 3)
+    ]
     found = {path: (size, modified) for path, size, modified in store.list_from("", None, True)}
-    assert {path: size for path, (size, _) in found.items()} == {"_delta_log/a.json": 10, "_delta_log/b.json": 3, "x%20y/z.bin": 0}
+    assert {path: size for path, (size, _) in found.items()} == {
+        "_delta_log/a.json": 10,
+        "_delta_log/b.json": 3,
+        "x%20y/z.bin": 0,
+    }
     assert store.head("_delta_log/a.json") == found["_delta_log/a.json"]
-    assert abs((folder / "t" / "_delta_log" / "a.json").stat().st_mtime * 1000 - found["_delta_log/a.json"][1]) < 2000
+    assert (
+        abs((folder / "t" / "_delta_log" / "a.json").stat().st_mtime * 1000 - found["_delta_log/a.json"][1])
+        < 2000
+    )
     with pytest.raises(FileNotFoundError):
         store.read("none")
     assert store.delete("x%20y/z.bin")
     assert not store.delete("x%20y/z.bin")
 
 
-def test_no_commit_where_a_rename_replaces(session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_commit_where_a_rename_replaces(
+    session: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from deltaic.engine.spark.native.hadoop_store import HadoopStore
 
     store = HadoopStore(session, "viewfs:///data/bucket")

@@ -39,7 +39,10 @@ def test_identifier(session: Any, path: str) -> None:
 
     name = f"delta.`{path}`"
     assert run(f"SELECT count(*) FROM IDENTIFIER('{name}')") == [(2,)]
-    assert run("SELECT max(v) FROM IDENTIFIER('delta.`' || :path || '`') VERSION AS OF 0 WHERE id < :n", {"path": path, "n": 2}) == [(10,)]
+    assert run(
+        "SELECT max(v) FROM IDENTIFIER('delta.`' || :path || '`') VERSION AS OF 0 WHERE id < :n",
+        {"path": path, "n": 2},
+    ) == [(10,)]
     assert run("SELECT t.id FROM IDENTIFIER(?) AS t WHERE id = ?", [name, 2]) == [(2,)]
     assert run(f"SELECT IDENTIFIER(:c) FROM {name} WHERE IDENTIFIER(:c) > 10", {"c": "v"}) == [(20,)]
     run("UPDATE IDENTIFIER(:t) SET v = :v, id = IDENTIFIER('v') WHERE id = 1", {"t": name, "v": 11})
@@ -58,12 +61,16 @@ def test_execute_immediate(session: Any, path: str) -> None:
     name = f"delta.`{path}`"
     assert session.sql(f"EXECUTE IMMEDIATE 'SELECT v FROM {name} WHERE id = ?' USING 2").collect() == [(20,)]
     assert session.sql("EXECUTE IMMEDIATE 'SELECT 1 + ?' USING 2").collect() == [(3,)]
-    session.sql(f"DECLARE OR REPLACE VARIABLE deltaic_q STRING DEFAULT 'UPDATE {name} SET v = :v WHERE id = :i'")
+    session.sql(
+        f"DECLARE OR REPLACE VARIABLE deltaic_q STRING DEFAULT 'UPDATE {name} SET v = :v WHERE id = :i'"
+    )
     session.sql("EXECUTE IMMEDIATE deltaic_q USING (10 + 2 AS v, 1 AS i)")
     assert rows(path) == [(1, 12), (2, 20)]
     with pytest.raises(Exception, match="ALL_PARAMETERS_MUST_BE_NAMED"):
         session.sql("EXECUTE IMMEDIATE deltaic_q USING 5 AS v, 1")
-    assert session.sql(f"BEGIN DELETE FROM {name} WHERE id = 1; SELECT count(*) FROM {name}; END").collect() == [(1,)]
+    assert session.sql(
+        f"BEGIN DELETE FROM {name} WHERE id = 1; SELECT count(*) FROM {name}; END"
+    ).collect() == [(1,)]
     assert rows(path) == [(2, 20)]
 
 
@@ -71,7 +78,10 @@ def test_execute_immediate_into_variables(session: Any, path: str) -> None:
     session.sql(f"CREATE TABLE by_name USING delta LOCATION '{path}'")
     for variable in ("deltaic_n", "deltaic_m"):
         session.sql(f"DECLARE OR REPLACE VARIABLE {variable} INT")
-    session.sql("EXECUTE IMMEDIATE 'SELECT max(v), min(v) FROM by_name WHERE id < ?' INTO deltaic_n, deltaic_m USING 9")
+    session.sql(
+        "EXECUTE IMMEDIATE 'SELECT max(v), min(v) FROM by_name WHERE id < ?' INTO deltaic_n, deltaic_m"
+        " USING 9"
+    )
     assert session.sql("SELECT deltaic_n, deltaic_m").collect() == [(20, 10)]
     session.sql(f"EXECUTE IMMEDIATE 'SELECT v FROM delta.`{path}` WHERE id = 9' INTO deltaic_n")
     assert session.sql("SELECT deltaic_n").collect() == [(None,)]
@@ -90,11 +100,15 @@ def test_merge_into(session: Any, path: str) -> None:
     source = session.createDataFrame([(1, 100), (3, 300), (4, -1)], "id bigint, v bigint")
     merge = source.alias("s").mergeInto(f"delta.`{path}`", F.expr(f"s.id = delta.`{path}`.id"))
     merge = merge.whenMatched(F.col("s.v") > 50).update({"v": F.col(f"`{path}`.v") + source.v})
-    merge = merge.whenNotMatched(source.v > 0).insert({"id": F.col("s.id"), "v": F.transform(F.array("s.v"), lambda x: x + 1)[0]})
+    merge = merge.whenNotMatched(source.v > 0).insert(
+        {"id": F.col("s.id"), "v": F.transform(F.array("s.v"), lambda x: x + 1)[0]}
+    )
     merge.whenNotMatchedBySource().delete().merge()
     assert rows(path) == [(1, 110), (3, 301)]
     wider = source.withColumn("w", F.lit("x")).where("id = 3").alias("s")
-    wider.mergeInto(f"delta.`{path}`", F.expr(f"s.id = `{path}`.id")).whenMatched().updateAll().withSchemaEvolution().merge()
+    wider.mergeInto(
+        f"delta.`{path}`", F.expr(f"s.id = `{path}`.id")
+    ).whenMatched().updateAll().withSchemaEvolution().merge()
     assert deltaic.DeltaTable(path).schema.names == ["id", "v", "w"]
     assert rows(path) == [(1, 110), (3, 300)]
 

@@ -19,7 +19,13 @@ from deltaic import DeltaTable, Merge
 from deltaic.commands import merge_on_driver
 from deltaic.engine.spark.engine_session import ROWS_SETTING as SETTING
 from deltaic.engine.spark.on_driver import BYTES_SETTING
-from deltaic.errors import ConstraintViolationError, DeltaError, InvalidArgumentError, MergeCardinalityError, SchemaMismatchError
+from deltaic.errors import (
+    ConstraintViolationError,
+    DeltaError,
+    InvalidArgumentError,
+    MergeCardinalityError,
+    SchemaMismatchError,
+)
 
 SCHEMA = pa.schema(
     [
@@ -67,9 +73,14 @@ MERGES: dict[str, tuple[str, Clauses]] = {
     "some columns": (
         ON,
         lambda m: (
-            m.when_matched_update({"n": "t.n + s.n", "x": "-s.x", "inner.a": "s.part"}, "s.n > 0 OR t.name = s.name")
+            m.when_matched_update(
+                {"n": "t.n + s.n", "x": "-s.x", "inner.a": "s.part"}, "s.n > 0 OR t.name = s.name"
+            )
             .when_matched_delete("t.price BETWEEN -50 AND 50.5")
-            .when_not_matched_insert({"k": "s.k", "part": "2", "name": "CASE WHEN s.n IS NULL THEN 'none' ELSE s.name END"}, "s.k < 95")
+            .when_not_matched_insert(
+                {"k": "s.k", "part": "2", "name": "CASE WHEN s.n IS NULL THEN 'none' ELSE s.name END"},
+                "s.k < 95",
+            )
         ),
     ),
     "two equalities": (
@@ -127,7 +138,9 @@ PROPERTIES = {"plain": {}, "tracked": {"delta.enableChangeDataFeed": True, "delt
 
 @pytest.mark.parametrize("properties", PROPERTIES.values(), ids=PROPERTIES)
 @pytest.mark.parametrize("name", MERGES)
-def test_rows_and_metrics_are_those_of_tasks(tmp_path: Path, session: Any, done: list[bool], name: str, properties: dict[str, Any]) -> None:
+def test_rows_and_metrics_are_those_of_tasks(
+    tmp_path: Path, session: Any, done: list[bool], name: str, properties: dict[str, Any]
+) -> None:
     on, clauses = MERGES[name]
     source = session.createDataFrame(data(range(60, 120), 2))
     found = {}
@@ -164,7 +177,12 @@ CONDITIONS = [
     "t.at < s.at",
     "t.inner.a <=> s.inner.a",
 ]
-CONDITIONS += ["s.day IN ('2024-01-05', '2024-02-01')", "NOT (s.n IS NULL)", "t.name IS NOT NULL OR s.x = 0", "t.price BETWEEN s.n AND 100"]
+CONDITIONS += [
+    "s.day IN ('2024-01-05', '2024-02-01')",
+    "NOT (s.n IS NULL)",
+    "t.name IS NOT NULL OR s.x = 0",
+    "t.price BETWEEN s.n AND 100",
+]
 VALUES = {
     "n": ["s.n", "t.n + s.n", "s.part * 2", "NULL", "CASE WHEN s.n > t.n THEN s.n ELSE t.n END"],
     "x": ["s.x", "s.n", "t.x * 2", "-s.x", "1"],
@@ -193,7 +211,10 @@ def random_merge(draw: random.Random) -> tuple[str, Clauses]:
 
     def values(side: str) -> dict[str, str]:
         columns = draw.sample(sorted(VALUES), draw.randint(1, 4))
-        return {name: draw.choice([text for text in VALUES[name] if side == "both" or "t." not in text]) for name in columns}
+        return {
+            name: draw.choice([text for text in VALUES[name] if side == "both" or "t." not in text])
+            for name in columns
+        }
 
     of_source = [text for text in CONDITIONS if "t." not in text]
     steps: list[Clauses] = []
@@ -239,11 +260,16 @@ def test_random_merges(tmp_path: Path, session: Any, done: list[bool], seed: int
     if draw.random() < 0.6:  # each key once
         rows = rows.take(list({key: place for place, key in enumerate(rows["k"].to_pylist())}.values()))
     source = session.createDataFrame(rows)
-    kept = {"delta.enableDeletionVectors": draw.random() < 0.7, "delta.enableChangeDataFeed": draw.random() < 0.3}
+    kept = {
+        "delta.enableDeletionVectors": draw.random() < 0.7,
+        "delta.enableChangeDataFeed": draw.random() < 0.3,
+    }
     partition_by = draw.choice([None, ["part"]])
     found = {}
     for way, most in (("driver", 2**28), ("tasks", 0)):
-        made = deltaic.write(tmp_path / way, data(range(50), seed + 1), partition_by=partition_by, properties=kept)
+        made = deltaic.write(
+            tmp_path / way, data(range(50), seed + 1), partition_by=partition_by, properties=kept
+        )
         deltaic.write(made, data(range(50, 90), seed + 2), mode="append")
         session.conf.set(BYTES_SETTING, most)
         table = DeltaTable(tmp_path / way, spark=session)
@@ -251,7 +277,8 @@ def test_random_merges(tmp_path: Path, session: Any, done: list[bool], seed: int
             metrics = clauses(table.merge(source, on)).execute()
             outcome: Any = {key: value for key, value in metrics.items() if "bytes" not in key}
         except DeltaError as error:
-            outcome = type(error), str(error).partition("; found")[0].replace(str(tmp_path / way), "")  # which rows it shows is open
+            # Which rows it shows is open.
+            outcome = type(error), str(error).partition("; found")[0].replace(str(tmp_path / way), "")
         found[way] = (content(table), outcome)
     assert found["driver"] == found["tasks"]
     assert done == [True, False]
@@ -283,7 +310,9 @@ def test_what_tasks_do(tmp_path: Path, session: Any, done: list[bool], name: str
     assert done == [False]
 
 
-def test_errors_are_those_of_tasks_and_leave_nothing_behind(tmp_path: Path, session: Any, done: list[bool]) -> None:
+def test_errors_are_those_of_tasks_and_leave_nothing_behind(
+    tmp_path: Path, session: Any, done: list[bool]
+) -> None:
     made = deltaic.write(tmp_path / "t", {"k": [1, 2], "n": pa.array([2**31 - 1, 5], pa.int32())})
     made.alter.add_constraints({"few": "n < 1000 OR n = 2147483647"})
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
@@ -316,7 +345,9 @@ def test_columns_that_the_source_brings(tmp_path: Path, session: Any, done: list
         if comment is not None:
             source = source.withMetadata("more", {"comment": comment})
         table = DeltaTable(made.location, spark=session)
-        table.merge(source, ON, schema_mode="merge").when_matched_update_all().when_not_matched_insert_all().execute()
+        table.merge(
+            source, ON, schema_mode="merge"
+        ).when_matched_update_all().when_not_matched_insert_all().execute()
         assert content(table) == ["{'k': 1, 'n': 1, 'more': 'a'}", "{'k': 2, 'n': None, 'more': 'b'}"]
         assert table.schema.field("more").metadata == ({} if comment is None else {"comment": comment})
         assert done.pop() == driver
@@ -338,16 +369,26 @@ def test_batches_of_a_stream(tmp_path: Path, session: Any, done: list[bool]) -> 
     deltaic.spark.enable(session)
     deltaic.write(tmp_path / "t", {"k": [1, 2], "n": [0, 0]})
     for number in range(2):
-        deltaic.write(tmp_path / "news", {"k": [number + 2, number + 3], "n": [number, number]}, mode="append")
+        deltaic.write(
+            tmp_path / "news", {"k": [number + 2, number + 3], "n": [number, number]}, mode="append"
+        )
 
     def merged(batch: Any, number: int) -> None:
         table = DeltaTable(tmp_path / "t", spark=batch.sparkSession)
-        table.merge(batch.where("n >= 0"), ON).when_matched_update_all().when_not_matched_insert_all().execute()
+        table.merge(
+            batch.where("n >= 0"), ON
+        ).when_matched_update_all().when_not_matched_insert_all().execute()
 
     stream = session.readStream.format("delta").option("maxFilesPerTrigger", 1).load(str(tmp_path / "news"))
-    writer = stream.writeStream.foreachBatch(merged).option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+    writer = (
+        stream.writeStream.foreachBatch(merged)
+        .option("checkpointLocation", str(tmp_path / "c"))
+        .trigger(availableNow=True)
+    )
     writer.start().awaitTermination()
-    assert content(DeltaTable(tmp_path / "t")) == [f"{{'k': {key}, 'n': {n}}}" for key, n in ((1, 0), (2, 0), (3, 1), (4, 1))]
+    assert content(DeltaTable(tmp_path / "t")) == [
+        f"{{'k': {key}, 'n': {n}}}" for key, n in ((1, 0), (2, 0), (3, 1), (4, 1))
+    ]
     assert done == [True, True]
 
 
@@ -362,5 +403,9 @@ def test_sql(tmp_path: Path, session: Any, done: list[bool]) -> None:
         f"MERGE INTO delta.`{tmp_path / 't'}` AS T USING news ON T.key = NEWS.KEY "
         "WHEN MATCHED THEN UPDATE SET n = m + T.n WHEN NOT MATCHED THEN INSERT (KEY, n) VALUES (news.key, m)"
     )
-    assert content(DeltaTable(tmp_path / "t")) == ["{'Key': 1, 'N': 1}", "{'Key': 2, 'N': 22}", "{'Key': 3, 'N': 30}"]
+    assert content(DeltaTable(tmp_path / "t")) == [
+        "{'Key': 1, 'N': 1}",
+        "{'Key': 2, 'N': 22}",
+        "{'Key': 3, 'N': 30}",
+    ]
     assert done == [True]

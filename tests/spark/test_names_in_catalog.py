@@ -14,7 +14,13 @@ import pytest
 
 import deltaic
 import deltaic.spark
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import (
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
 from deltaic.spark.tables import DeltaTable
 
 pytestmark = pytest.mark.usefixtures("catalog_of_the_test_alone")
@@ -34,12 +40,24 @@ def test_a_managed_table_lies_in_the_warehouse_and_goes_with_its_name(session: A
         "COMMENT 'of mine' TBLPROPERTIES (a = 'b')"
     )
     metadata = deltaic.DeltaTable(place(session, "m")).metadata
-    assert (metadata.description, list(metadata.partition_columns), metadata.configuration["a"]) == ("of mine", ["p"], "b")
+    assert (metadata.description, list(metadata.partition_columns), metadata.configuration["a"]) == (
+        "of mine",
+        ["p"],
+        "b",
+    )
     session.sql("INSERT INTO m VALUES (1, 'x'), (2, 'y'), (3, 'x')")
     session.sql("UPDATE m SET p = 'z' WHERE id = 3")
     session.sql("DELETE FROM default.m WHERE id = 2")
-    session.sql("MERGE INTO spark_catalog.default.m t USING (SELECT 4L AS id, 'w' AS p) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
-    assert ids(session.table("m")) == ids(session.read.table("default.m")) == ids(session.sql("SELECT * FROM m")) == [1, 3, 4]
+    session.sql(
+        "MERGE INTO spark_catalog.default.m t USING (SELECT 4L AS id, 'w' AS p) s ON t.id = s.id WHEN NOT"
+        " MATCHED THEN INSERT *"
+    )
+    assert (
+        ids(session.table("m"))
+        == ids(session.read.table("default.m"))
+        == ids(session.sql("SELECT * FROM m"))
+        == [1, 3, 4]
+    )
     assert session.sql("SELECT count(*) AS n FROM m a JOIN default.m b ON a.id = b.id").first().n == 3
     assert ids(session.sql("SELECT default.m.id, m.p FROM default.m WHERE default.m.id < 4")) == [1, 3]
     assert ids(session.sql("WITH m AS (SELECT 7L AS id) SELECT * FROM m")) == [7]
@@ -50,7 +68,10 @@ def test_a_managed_table_lies_in_the_warehouse_and_goes_with_its_name(session: A
     session.sql("CREATE TABLE IF NOT EXISTS m (other BIGINT) USING delta")
     assert session.catalog.tableExists("m")
     assert "m" in [each.name for each in session.catalog.listTables()]
-    assert [(each.name, each.isPartition) for each in session.catalog.listColumns("m")] == [("id", False), ("p", True)]
+    assert [(each.name, each.isPartition) for each in session.catalog.listColumns("m")] == [
+        ("id", False),
+        ("p", True),
+    ]
     assert session.catalog.getTable("m").tableType == "MANAGED"
     session.sql("DROP TABLE m")
     assert not place(session, "m").exists()
@@ -119,7 +140,10 @@ def test_the_history_of_a_table_that_a_writer_makes(session: Any) -> None:
         "partitionBy": "[]",
     }
     assert session.sql("DESCRIBE HISTORY h2").first().operation == "CREATE TABLE AS SELECT"
-    assert session.sql("SHOW TBLPROPERTIES h ('a.b')").first().value == "Table spark_catalog.default.h does not have property: a.b"
+    assert (
+        session.sql("SHOW TBLPROPERTIES h ('a.b')").first().value
+        == "Table spark_catalog.default.h does not have property: a.b"
+    )
 
 
 def test_replacing(session: Any) -> None:
@@ -203,7 +227,12 @@ def test_entries_are_described(session: Any, tmp_path: Path) -> None:
     for name, kind, managed in (("own", "MANAGED", "true"), ("other", "EXTERNAL", "false")):
         rows = [tuple(row) for row in session.sql(f"DESCRIBE EXTENDED {name}").collect()]
         said = {row[0]: row[1] for row in rows}
-        assert (said["Catalog"], said["Namespace"], said["Database"], said["Table"]) == ("spark_catalog", "default", "default", name)
+        assert (said["Catalog"], said["Namespace"], said["Database"], said["Table"]) == (
+            "spark_catalog",
+            "default",
+            "default",
+            name,
+        )
         assert (said["Type"], said.get("Is_managed_location", "false")) == (kind, managed)
         assert rows[-2:] == [("# Column Default Values", "", ""), ("id", "bigint", "7")]
         for detail in (session.sql(f"DESCRIBE DETAIL {name}"), DeltaTable.forName(session, name).detail()):
@@ -262,26 +291,47 @@ def test_the_history_of_an_overwrite_by_name(session: Any) -> None:
     OR REPLACE TABLE AS SELECT."""
     session.sql("CREATE TABLE o (id BIGINT, p BIGINT) USING delta PARTITIONED BY (p) TBLPROPERTIES (a = 'b')")
     frame = session.range(4).selectExpr("id", "id % 2 AS p")
-    for options in ({}, {"partitionOverwriteMode": "dynamic"}, {"overwriteSchema": "true"}, {"replaceWhere": "p < 2"}):
+    for options in (
+        {},
+        {"partitionOverwriteMode": "dynamic"},
+        {"overwriteSchema": "true"},
+        {"replaceWhere": "p < 2"},
+    ):
         writer = frame.write.format("delta").mode("overwrite").options(**options)
         (writer.partitionBy("p") if "overwriteSchema" in options else writer).saveAsTable("o")
     frame.write.format("delta").mode("append").saveAsTable("o")
     frame.write.format("delta").mode("overwrite").saveAsTable("new")
-    entries = [(row.operation, dict(row.operationParameters)) for row in session.sql("DESCRIBE HISTORY o").collect()[:5]]
+    entries = [
+        (row.operation, dict(row.operationParameters))
+        for row in session.sql("DESCRIBE HISTORY o").collect()[:5]
+    ]
     by_name = "CREATE OR REPLACE TABLE AS SELECT"
     assert [operation for operation, _ in entries] == ["WRITE", "WRITE", by_name, by_name, by_name]
     definition = {"isManaged": "true", "description": None, "partitionBy": '["p"]', "clusterBy": "[]"}
     assert [json.loads(parameters.pop("properties"))["a"] for _, parameters in entries[2:]] == ["b"] * 3
     assert entries[4][1] == {"isV1SaveAsTableOverwrite": "true", **definition}
-    assert entries[3][1] == {"isV1SaveAsTableOverwrite": "true", **definition, "isDynamicPartitionOverwrite": "true"}
+    assert entries[3][1] == {
+        "isV1SaveAsTableOverwrite": "true",
+        **definition,
+        "isDynamicPartitionOverwrite": "true",
+    }
     assert entries[2][1] == {"isV1SaveAsTableOverwrite": "true", **definition, "canOverwriteSchema": "true"}
     first = session.sql("DESCRIBE HISTORY new").first()
     assert (first.operation, first.operationParameters["isV1SaveAsTableOverwrite"]) == (by_name, "true")
 
 
 def test_delta_tables_by_name(session: Any) -> None:
-    made = DeltaTable.create(session).tableName("b").addColumn("id", "BIGINT").addColumn("n", "INT").property("a", "b").execute()
-    made.alias("t").merge(session.range(2).alias("s"), "t.id = s.id").whenNotMatchedInsert(values={"id": "s.id", "n": "1"}).execute()
+    made = (
+        DeltaTable.create(session)
+        .tableName("b")
+        .addColumn("id", "BIGINT")
+        .addColumn("n", "INT")
+        .property("a", "b")
+        .execute()
+    )
+    made.alias("t").merge(session.range(2).alias("s"), "t.id = s.id").whenNotMatchedInsert(
+        values={"id": "s.id", "n": "1"}
+    ).execute()
     table = DeltaTable.forName(session, "default.b")
     table.delete("id = 0")
     assert ids(table.toDF()) == [1]
@@ -302,7 +352,9 @@ def test_views_and_other_schemas(session: Any) -> None:
         session.sql("CREATE OR REPLACE TEMPORARY VIEW shown AS SELECT id FROM t WHERE id > 1")
         session.sql("USE default")
         assert ids(session.table("shown")) == [2, 3]
-        assert ids(session.sql("SELECT other.t.id FROM other.t TABLESAMPLE (100 PERCENT) WHERE t.id < 3")) == [0, 1, 2]
+        assert ids(
+            session.sql("SELECT other.t.id FROM other.t TABLESAMPLE (100 PERCENT) WHERE t.id < 3")
+        ) == [0, 1, 2]
         session.sql("CREATE VIEW other.lasting (number) AS SELECT id FROM other.t WHERE id > 1")
         session.sql("DELETE FROM other.t WHERE id = 3")
         if hasattr(session, "_jsparkSession"):  # by public interfaces a temporary view stays at its version
@@ -312,7 +364,9 @@ def test_views_and_other_schemas(session: Any) -> None:
         session.sql("CREATE VIEW other.all AS SELECT * FROM other.t")
         session.sql("ALTER TABLE other.t ADD COLUMNS (later INT)")
         assert session.table("other.all").columns == ["id"]  # of the time when it was made
-        session.sql("CREATE OR REPLACE VIEW other.all COMMENT 'it''s\nLocation: none' AS SELECT * FROM other.t")
+        session.sql(
+            "CREATE OR REPLACE VIEW other.all COMMENT 'it''s\nLocation: none' AS SELECT * FROM other.t"
+        )
         assert session.sql("SELECT * FROM other.all").columns == ["id", "later"]
         session.sql("DROP VIEW other.all")
         session.sql("DROP VIEW other.lasting")
@@ -329,9 +383,13 @@ def test_all_clauses_of_a_view(session: Any) -> None:
     try:
         for made in ("VIEW lasting", "TEMPORARY VIEW passing"):
             session.sql(f"CREATE OR REPLACE {made} {clauses} AS SELECT * FROM seen")
-            shown = {row.col_name: row.comment for row in session.sql(f"DESCRIBE {made.split()[-1]}").collect()}
+            shown = {
+                row.col_name: row.comment for row in session.sql(f"DESCRIBE {made.split()[-1]}").collect()
+            }
             assert {name: shown[name] for name in ("k", "a b")} == {"k": "the key", "a b": "name"}
-            assert [tuple(row) for row in session.sql(f"SELECT `a b`, k FROM {made.split()[-1]}").collect()] == [("a", 1)]
+            assert [
+                tuple(row) for row in session.sql(f"SELECT `a b`, k FROM {made.split()[-1]}").collect()
+            ] == [("a", 1)]
         properties = {row.key: row.value for row in session.sql("SHOW TBLPROPERTIES lasting").collect()}
         assert {name: properties.get(name) for name in ("x", "z.z")} == {"x": "y", "z.z": "1"}
     finally:
@@ -340,10 +398,14 @@ def test_all_clauses_of_a_view(session: Any) -> None:
 
 
 def test_changes_by_name(session: Any) -> None:
-    session.sql("CREATE TABLE c (id BIGINT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')")
+    session.sql(
+        "CREATE TABLE c (id BIGINT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    )
     session.sql("INSERT INTO c VALUES (1), (2)")
     session.sql("DELETE FROM c WHERE id = 1")
-    found = session.sql("SELECT c.id, _change_type, _commit_version FROM table_changes('c', 1) WHERE c.id > 0").collect()
+    found = session.sql(
+        "SELECT c.id, _change_type, _commit_version FROM table_changes('c', 1) WHERE c.id > 0"
+    ).collect()
     assert sorted(map(tuple, found)) == [(1, "delete", 2), (1, "insert", 1), (2, "insert", 1)]
     path = place(session, "c")
     assert session.sql(f"SELECT * FROM table_changes_by_path('{path}', 2, 2)").count() == 1
@@ -351,7 +413,11 @@ def test_changes_by_name(session: Any) -> None:
 
 def test_streams_by_name(session: Any, tmp_path: Path) -> None:
     session.range(3).write.format("delta").saveAsTable("s")
-    writer = session.readStream.table("s").writeStream.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True)
+    writer = (
+        session.readStream.table("s")
+        .writeStream.option("checkpointLocation", str(tmp_path / "c"))
+        .trigger(availableNow=True)
+    )
     writer.toTable("copied", format="delta").awaitTermination(60)
     assert ids(session.table("copied")) == [0, 1, 2]
 
@@ -374,7 +440,9 @@ def test_create_table_of_the_catalog(session: Any, tmp_path: Path) -> None:
     """`spark.catalog.createTable`: managed, at a path, of a table that is there, and of another format."""
     from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-    columns = StructType([StructField("id", LongType(), False), StructField("s", StringType(), True, {"comment": "a text"})])
+    columns = StructType(
+        [StructField("id", LongType(), False), StructField("s", StringType(), True, {"comment": "a text"})]
+    )
     frame = session.catalog.createTable("made", source="delta", schema=columns, description="of mine")
     assert (frame.columns, frame.count()) == (["id", "s"], 0)
     session.sql("INSERT INTO made VALUES (1, 'a')")
@@ -385,19 +453,28 @@ def test_create_table_of_the_catalog(session: Any, tmp_path: Path) -> None:
         session.catalog.createTable("made", source="delta", schema=columns)
     session.catalog.createTable("default.outside", str(tmp_path / "t"), "DELTA", columns)
     deltaic.write(tmp_path / "t", {"id": [5], "s": ["b"]}, mode="append")
-    assert ids(session.catalog.createTable("again", path=str(tmp_path / "t"), source="delta")) == ids(session.table("outside")) == [5]
+    assert (
+        ids(session.catalog.createTable("again", path=str(tmp_path / "t"), source="delta"))
+        == ids(session.table("outside"))
+        == [5]
+    )
     assert session.catalog.getTable("again").tableType == "EXTERNAL"
     session.catalog.createTable(f"delta.`{tmp_path / 'by path'}`", source="delta", schema=columns)
     assert deltaic.DeltaTable(tmp_path / "by path").schema.names == ["id", "s"]
     with pytest.raises(UnsupportedFeatureError, match="compression"):
         session.catalog.createTable("other", source="delta", schema=columns, compression="zstd")
-    session.catalog.createTable("made_of_parquet", source="parquet", schema=StructType([StructField("id", LongType())]))
+    session.catalog.createTable(
+        "made_of_parquet", source="parquet", schema=StructType([StructField("id", LongType())])
+    )
     assert session.table("made_of_parquet").columns == ["id"]
     assert not deltaic.DeltaTable.exists(place(session, "made_of_parquet"))
 
 
 def test_show_create_table_and_like(session: Any, tmp_path: Path) -> None:
-    session.sql("CREATE TABLE s (id BIGINT NOT NULL, p STRING COMMENT 'part') USING delta PARTITIONED BY (p) TBLPROPERTIES (a = 'b')")
+    session.sql(
+        "CREATE TABLE s (id BIGINT NOT NULL, p STRING COMMENT 'part') USING delta PARTITIONED BY (p)"
+        " TBLPROPERTIES (a = 'b')"
+    )
     (made,) = session.sql("SHOW CREATE TABLE s").collect()
     lines = made.createtab_stmt.splitlines()
     assert lines[:5] == [
@@ -412,7 +489,10 @@ def test_show_create_table_and_like(session: Any, tmp_path: Path) -> None:
     session.sql("CREATE TABLE IF NOT EXISTS alike LIKE default.s USING delta")
     session.sql(f"CREATE TABLE afar LIKE s LOCATION '{tmp_path / 'far'}' TBLPROPERTIES (a = 'c')")
     for name in ("again", "alike"):
-        assert session.sql(f"SHOW CREATE TABLE {name}").first()[0].replace(f"default.{name} ", "default.s ") == made.createtab_stmt
+        assert (
+            session.sql(f"SHOW CREATE TABLE {name}").first()[0].replace(f"default.{name} ", "default.s ")
+            == made.createtab_stmt
+        )
         assert place(session, name).exists()
     far = session.sql("SHOW CREATE TABLE afar").first()[0]
     assert f"\nLOCATION '{tmp_path / 'far'}'\n" in far
@@ -435,7 +515,10 @@ def test_clones_by_name(session: Any, tmp_path: Path) -> None:
     metrics = session.sql("CREATE TABLE copied DEEP CLONE original VERSION AS OF 0").first()
     assert (metrics.source_num_of_files, metrics.num_copied_files > 0) == (metrics.num_copied_files, True)
     assert ids(session.table("copied")) == [0, 1, 2]
-    session.sql(f"CREATE TABLE shallow SHALLOW CLONE default.original TBLPROPERTIES (a = 'b') LOCATION '{tmp_path / 'shallow'}'")
+    session.sql(
+        "CREATE TABLE shallow SHALLOW CLONE default.original TBLPROPERTIES (a = 'b') LOCATION"
+        f" '{tmp_path / 'shallow'}'"
+    )
     session.sql("CREATE OR REPLACE TABLE copied CLONE original")
     assert ids(session.table("copied")) == [0, 1]
     with pytest.raises(TableAlreadyExistsError):

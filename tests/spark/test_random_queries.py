@@ -37,7 +37,9 @@ def rows(spark: SparkSession) -> dict[str, pa.Table]:
     return found
 
 
-@settings(max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES < 100, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=EXAMPLES < 100, suppress_health_check=list(HealthCheck)
+)
 @given(draw=st.randoms(use_true_random=False))
 def test_spark_answers_alike(draw: random.Random, spark: SparkSession, rows: dict[str, pa.Table]) -> None:
     text = Walk(draw).query()

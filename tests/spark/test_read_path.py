@@ -63,7 +63,13 @@ FAILURES: dict[str, tuple[Any, str, Raise]] = {
 
 
 def data(start: int, stop: int) -> pa.Table:
-    return pa.table({"id": range(start, stop), "part": [i % 2 for i in range(start, stop)], "x": [i / 2 for i in range(start, stop)]})
+    return pa.table(
+        {
+            "id": range(start, stop),
+            "part": [i % 2 for i in range(start, stop)],
+            "x": [i / 2 for i in range(start, stop)],
+        }
+    )
 
 
 def rows(table: DeltaTable) -> list[str]:
@@ -80,7 +86,9 @@ def check_log(session: Any, caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("what", FAILURES)
-def test_the_same_rows(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: str) -> None:
+def test_the_same_rows(
+    tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, what: str
+) -> None:
     made = deltaic.write(tmp_path / "t", data(0, 3000), partition_by=["part"], properties=VECTORS)
     made.delete("id % 5 = 0")
     table = DeltaTable(tmp_path / "t", spark=session)
@@ -89,13 +97,21 @@ def test_the_same_rows(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyP
     with caplog.at_level(logging.INFO, "deltaic.spark"):
         found = table.scan(where="id < 1000 and part = 1").to_spark()
         if what == "no session of its own":
-            deltaic.write(table, session.range(1, 1000, 2).selectExpr("id", "1L AS part", "id / 2 AS x").where("id % 5 > 0"), mode="append")
+            deltaic.write(
+                table,
+                session.range(1, 1000, 2).selectExpr("id", "1L AS part", "id / 2 AS x").where("id % 5 > 0"),
+                mode="append",
+            )
         assert sorted(row["id"] for row in found.collect()) == [i for i in range(1000) if i % 5 and i % 2]
-    assert table.scan(where="id < 1000 and part = 1").count() == (800 if what == "no session of its own" else 400)
+    assert table.scan(where="id < 1000 and part = 1").count() == (
+        800 if what == "no session of its own" else 400
+    )
     check_log(session, caplog)
 
 
-def test_every_command_goes_on(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+def test_every_command_goes_on(
+    tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     for name in ("local", "spark"):
         made = deltaic.write(tmp_path / name, data(0, 3000), partition_by=["part"], properties=VECTORS)
         made.delete("id % 5 = 0")
@@ -108,14 +124,18 @@ def test_every_command_goes_on(tmp_path: Path, session: Any, monkeypatch: pytest
                 assert engine_of(session).is_native
                 monkeypatch.setattr(Jvm, "rows", no_class)
             each.update({"x": "x + 1"}, "part = 1 and id > 2500")
-            each.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+            each.merge(
+                source, "t.id = s.id"
+            ).when_matched_update_all().when_not_matched_insert_all().execute()
             deltaic.write(each, data(5000, 5005), mode="append")
     assert rows(table) == rows(local) == rows(DeltaTable(tmp_path / "spark"))
     assert table.version == local.version
     check_log(session, caplog)
 
 
-def test_hints_that_cannot_be_had_leave_no_file_out(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hints_that_cannot_be_had_leave_no_file_out(
+    tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = deltaic.write(tmp_path / "t", data(0, 10))
     deltaic.write(table, data(10, 20), mode="append")
     frame = DeltaTable(tmp_path / "t", spark=session).scan().to_spark()
@@ -133,7 +153,9 @@ def test_an_error_of_the_query_is_no_reason(tmp_path: Path, session: Any) -> Non
     assert engine_of(session).is_native
 
 
-def test_a_job_that_failed_is_not_run_again(tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_failed_is_not_run_again(
+    tmp_path: Path, session: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from py4j.protocol import Py4JError
     from pyspark.sql.readwriter import DataFrameWriter
 

@@ -21,7 +21,9 @@ def places(session: Any, tmp_path: Path) -> list[str]:
     """Three tables of two files with the ids 0 to 99, in each of which another row is deleted."""
     places = [str(tmp_path / f"t{number}") for number in range(3)]
     for number, place in enumerate(places):
-        session.range(0, 100, 1, 2).write.format("delta").option("delta.enableDeletionVectors", "true").save(place)
+        session.range(0, 100, 1, 2).write.format("delta").option("delta.enableDeletionVectors", "true").save(
+            place
+        )
         DeltaTable(place).delete(f"id = {number * 10}")
     return places
 
@@ -51,13 +53,18 @@ def all_but(*deleted: int) -> list[int]:
     return [each for each in range(100) if each not in deleted]
 
 
-def test_tables_that_are_read_in_turns_are_sent_once(session: Any, places: list[str], sent: list[int]) -> None:
-    deltaic.spark.read(session, places[0]).collect()  # the first scan of a session is rehearsed with one file more
+def test_tables_that_are_read_in_turns_are_sent_once(
+    session: Any, places: list[str], sent: list[int]
+) -> None:
+    # The first scan of a session is rehearsed with one file more.
+    deltaic.spark.read(session, places[0]).collect()
     sent.clear()
     for _ in range(3):
         for number, place in enumerate(places):
             assert ids(deltaic.spark.read(session, place)) == all_but(number * 10)
-            assert ids(deltaic.spark.read(session, place).where("id < 30")) == [each for each in all_but(number * 10) if each < 30]
+            assert ids(deltaic.spark.read(session, place).where("id < 30")) == [
+                each for each in all_but(number * 10) if each < 30
+            ]
     assert sum(sent) == 4  # two files of each table but the first
 
 
@@ -82,7 +89,9 @@ def test_a_change_is_seen_and_a_version_stays(session: Any, places: list[str], s
 
 
 @pytest.mark.parametrize("limit", ["leaves", "bytes of vectors"])
-def test_limits(session: Any, places: list[str], sent: list[int], monkeypatch: pytest.MonkeyPatch, limit: str) -> None:
+def test_limits(
+    session: Any, places: list[str], sent: list[int], monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
     """Beyond a limit only the newest leaf is kept; the rows are the same."""
     for place in places:
         deltaic.spark.read(session, place).collect()
@@ -93,8 +102,14 @@ def test_limits(session: Any, places: list[str], sent: list[int], monkeypatch: p
     if limit == "leaves":
         monkeypatch.setattr(tables, "MOST_TABLES", 1)
     else:
-        monkeypatch.setitem(vars(engine.jvm), "most_set_bytes", leaves[0].rows.snapshot.core.with_vectors[2] - 1)
+        monkeypatch.setitem(
+            vars(engine.jvm), "most_set_bytes", leaves[0].rows.snapshot.core.with_vectors[2] - 1
+        )
     for leaf in leaves:
         engine._recent_tables.add(leaf)
     assert list(engine._recent_tables._known.values()) == leaves[2:]
-    assert [ids(deltaic.spark.read(session, place)) for place in places] == [all_but(0), all_but(10), all_but(20)]
+    assert [ids(deltaic.spark.read(session, place)) for place in places] == [
+        all_but(0),
+        all_but(10),
+        all_but(20),
+    ]

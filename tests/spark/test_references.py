@@ -39,26 +39,38 @@ def replaced(text: str) -> str:
         ("select * from delta.`p` version as of 3 t", "select * from <p@3> t"),
         ("select * from delta.`p` FOR VERSION AS OF '3'", "select * from <p@3>"),
         ("select * from delta.`p` timestamp as of '2024-01-01' as t", "select * from <p@'2024-01-01'> as t"),
-        ("select * from delta.`p` timestamp as of TIMESTAMP '2024-01-01'", "select * from <p@TIMESTAMP '2024-01-01'>"),
-        ("select * from delta.`p` timestamp as of date_sub(current_date(), 1) t", "select * from <p@date_sub(current_date(), 1)> t"),
-        ("select * from delta.`p` timestamp as of current_timestamp()", "select * from <p@current_timestamp()>"),
-        ("select * from delta.`p` timestamp as of now() - interval 1 day 2 hours t", "select * from <p@now() - interval 1 day 2 hours> t"),
-        ("from delta.`p` timestamp as of now() + interval '1' day limit 1", "from <p@now() + interval '1' day> limit 1"),
+        ("select * from delta.`p` timestamp as of TIMESTAMP '2024-01-01'",
+         "select * from <p@TIMESTAMP '2024-01-01'>"),
+        ("select * from delta.`p` timestamp as of date_sub(current_date(), 1) t",
+         "select * from <p@date_sub(current_date(), 1)> t"),
+        ("select * from delta.`p` timestamp as of current_timestamp()",
+         "select * from <p@current_timestamp()>"),
+        ("select * from delta.`p` timestamp as of now() - interval 1 day 2 hours t",
+         "select * from <p@now() - interval 1 day 2 hours> t"),
+        ("from delta.`p` timestamp as of now() + interval '1' day limit 1",
+         "from <p@now() + interval '1' day> limit 1"),
         ("select * from delta.`p` version as of :v where x = :v", "select * from <p@:v> where x = :v"),
-        ("select delta.`p`.x, `p`.*, p.x from delta.`p` where delta.`p`.x > 1", "select <p>.x, <p>.*, p.x from <p> where <p>.x > 1"),
-        ("from delta.`a` left anti join delta.`b` on `a`.x = delta.`b`.x", "from <a> left anti join <b> on <a>.x = <b>.x"),
-        ("select * from delta.`a` join delta.`b` on a.x = b.x, delta.`c`", "select * from <a> join <b> on a.x = b.x, <c>"),
-        ("with q as (from delta.`a`) select * from q, (from delta.`b`)", "with q as (from <a>) select * from q, (from <b>)"),
+        ("select delta.`p`.x, `p`.*, p.x from delta.`p` where delta.`p`.x > 1",
+         "select <p>.x, <p>.*, p.x from <p> where <p>.x > 1"),
+        ("from delta.`a` left anti join delta.`b` on `a`.x = delta.`b`.x",
+         "from <a> left anti join <b> on <a>.x = <b>.x"),
+        ("select * from delta.`a` join delta.`b` on a.x = b.x, delta.`c`",
+         "select * from <a> join <b> on a.x = b.x, <c>"),
+        ("with q as (from delta.`a`) select * from q, (from delta.`b`)",
+         "with q as (from <a>) select * from q, (from <b>)"),
         ("select * from (delta.`a` cross join t)", "select * from (<a> cross join t)"),
-        ("select * from t where x in (select y from delta.`a`)", "select * from t where x in (select y from <a>)"),
-        ("select 1 union from delta.`a` where 'from delta.`b`' = x", "select 1 union from <a> where 'from delta.`b`' = x"),
+        ("select * from t where x in (select y from delta.`a`)",
+         "select * from t where x in (select y from <a>)"),
+        ("select 1 union from delta.`a` where 'from delta.`b`' = x",
+         "select 1 union from <a> where 'from delta.`b`' = x"),
         ("select x from t -- from delta.`c`", "select x from t -- from delta.`c`"),
         ("insert into other select * from delta.`a`", "insert into other select * from <a>"),
         ("insert into other table delta.`a`", "insert into other table <a>"),
         # A struct called delta is no table.
         ("select delta.`x`, delta.`y` from t delta", "select delta.`x`, delta.`y` from t delta"),
         ("select a from t order by delta.`x`, delta.`y`", "select a from t order by delta.`x`, delta.`y`"),
-        ("select extract(year from delta.`x`) from delta.`p`", "select extract(year from delta.`x`) from <p>"),
+        ("select extract(year from delta.`x`) from delta.`p`",
+         "select extract(year from delta.`x`) from <p>"),
         ("select * from t join u on (delta.`x` = u.x)", "select * from t join u on (delta.`x` = u.x)"),
         ("select * from t version as of 3", "select * from t version as of 3"),
     ],
@@ -104,7 +116,10 @@ def test_a_path_in_quotes() -> None:
 
 
 def test_arguments() -> None:
-    assert with_arguments("x = :a AND y = ':a' AND z::int = :b", {"a": "O'Neil", "b": 2}) == "x = 'O''Neil' AND y = ':a' AND z::int = 2"
+    assert (
+        with_arguments("x = :a AND y = ':a' AND z::int = :b", {"a": "O'Neil", "b": 2})
+        == "x = 'O''Neil' AND y = ':a' AND z::int = 2"
+    )
     assert with_arguments("x IN (?, ?)", [1, None]) == "x IN (1, NULL)"
     assert with_arguments("x = 1", None) == "x = 1"
     for text, args in [("x = :c", {"a": 1}), ("x = ?", []), ("x = ? OR ?", [1]), ("x", [1])]:
@@ -119,7 +134,10 @@ def test_arguments() -> None:
         ("`=`(a, 'x\\'y`')", "(a = 'x\\'y`')"),
         ("and(`>=`(a, 1), `<=`(`b c`, 2))", "((a >= 1) AND (`b c` <= 2))"),
         ("and(`!`(`=`(a, 1)), in(b, 1, 2))", "((NOT (a = 1)) AND (b IN (1, 2)))"),
-        ("CASE WHEN `>`(a, 1) THEN upper(`+`(a, b)) ELSE NULL END", "CASE WHEN (a > 1) THEN upper((a + b)) ELSE NULL END"),
+        (
+            "CASE WHEN `>`(a, 1) THEN upper(`+`(a, b)) ELSE NULL END",
+            "CASE WHEN (a > 1) THEN upper((a + b)) ELSE NULL END",
+        ),
         ("isNull(m['k'])", "(m['k'] IS NULL)"),
         ("`=`(t.`in`, arr[`-`(n, 1)])", "(t.`in` = arr[(n - 1)])"),
         ("`my func`(`*`(a, 2))", "`my func`((a * 2))"),

@@ -22,7 +22,10 @@ def ids(session: Any, table: str) -> list[int]:
 
 
 def test_statements_run_in_turn_and_the_last_query_answers(session: Any, table: str) -> None:
-    answer = session.sql(f"BEGIN INSERT INTO {table} VALUES (1, 1); SELECT 7 AS n; SELECT id, v FROM {table}; DELETE FROM {table}; END")
+    answer = session.sql(
+        f"BEGIN INSERT INTO {table} VALUES (1, 1); SELECT 7 AS n; SELECT id, v FROM {table}; DELETE FROM"
+        f" {table}; END"
+    )
     assert [tuple(row) for row in answer.collect()] == [(1, 1)]
     assert ids(session, table) == []
     assert session.sql(f"BEGIN INSERT INTO {table} VALUES (2, 2); END").columns == []
@@ -34,7 +37,8 @@ def test_variables_and_loops(session: Any, table: str) -> None:
           DECLARE x INT DEFAULT 5;
           DECLARE low, high = 0;
           WHILE x > 3 DO INSERT INTO {table} VALUES (x, x); SET x = x - 1; END WHILE;
-          again: REPEAT SET low = low + 1; IF low = 2 THEN ITERATE again; END IF; INSERT INTO {table} VALUES (100 + low, 0);
+          again: REPEAT SET low = low + 1; IF low = 2 THEN ITERATE again; END IF;
+            INSERT INTO {table} VALUES (100 + low, 0);
           UNTIL low >= 3 END REPEAT again;
           out: LOOP SET high = high + 1; IF high > 9 THEN LEAVE out; END IF; END LOOP;
           SELECT x, low, high, (SELECT count(*) FROM {table}) AS rows;
@@ -48,8 +52,10 @@ def test_choices(session: Any, table: str) -> None:
         BEGIN
           IF (SELECT count(*) FROM {table}) > 0 THEN SELECT 'full';
           ELSEIF 1 = 1 THEN INSERT INTO {table} VALUES (1, 1); ELSE SELECT 'no'; END IF;
-          CASE (SELECT max(id) FROM {table}) WHEN 0 THEN SELECT 'zero'; WHEN 1 THEN INSERT INTO {table} VALUES (2, 2); END CASE;
-          CASE WHEN CASE WHEN true THEN 1 END = 2 THEN SELECT 'never'; ELSE INSERT INTO {table} VALUES (3, 3); END CASE;
+          CASE (SELECT max(id) FROM {table})
+            WHEN 0 THEN SELECT 'zero'; WHEN 1 THEN INSERT INTO {table} VALUES (2, 2); END CASE;
+          CASE WHEN CASE WHEN true THEN 1 END = 2 THEN SELECT 'never';
+            ELSE INSERT INTO {table} VALUES (3, 3); END CASE;
         END"""
     session.sql(script)
     assert ids(session, table) == [1, 2, 3]
@@ -60,11 +66,16 @@ def test_choices(session: Any, table: str) -> None:
 def test_each_row_of_a_query(session: Any, table: str) -> None:
     session.sql(f"INSERT INTO {table} VALUES (1, 1), (2, 2), (3, NULL)")
     session.sql(
-        f"BEGIN FOR r AS SELECT id, v AS w FROM {table} WHERE id < 3 DO UPDATE {table} SET v = r.w * 10 WHERE id = r.id; END FOR; END"
+        f"BEGIN FOR r AS SELECT id, v AS w FROM {table} WHERE id < 3 DO UPDATE {table} SET v = r.w * 10 WHERE"
+        " id = r.id; END FOR; END"
     )
     update = f"UPDATE {table} SET v = coalesce(w, 7) WHERE id = n - 1"
     session.sql(f"BEGIN FOR SELECT id + 1 AS n, v AS w FROM {table} WHERE id = 3 DO {update}; END FOR; END")
-    assert [tuple(row) for row in session.sql(f"SELECT id, v FROM {table} ORDER BY id").collect()] == [(1, 10), (2, 20), (3, 7)]
+    assert [tuple(row) for row in session.sql(f"SELECT id, v FROM {table} ORDER BY id").collect()] == [
+        (1, 10),
+        (2, 20),
+        (3, 7),
+    ]
 
 
 def test_an_inner_variable_hides_an_outer_one(session: Any, table: str) -> None:
@@ -123,7 +134,10 @@ def test_an_error_without_a_handler_ends_the_script(session: Any, table: str) ->
 
 
 def test_values_fill_a_script(session: Any, table: str) -> None:
-    session.sql(f"BEGIN INSERT INTO {table} VALUES (:id, 0); DELETE FROM {table} WHERE id < :low; END", {"id": 3, "low": 2})
+    session.sql(
+        f"BEGIN INSERT INTO {table} VALUES (:id, 0); DELETE FROM {table} WHERE id < :low; END",
+        {"id": 3, "low": 2},
+    )
     assert ids(session, table) == [3]
 
 
@@ -133,9 +147,13 @@ def test_merge_with_a_variable(session: Any, table: str) -> None:
           DECLARE bonus INT DEFAULT 10;
           INSERT INTO {table} VALUES (1, 1);
           MERGE INTO {table} t USING (SELECT id FROM VALUES (1L), (2L) AS x(id)) s ON t.id = s.id
-            WHEN MATCHED THEN UPDATE SET v = t.v + bonus WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, bonus);
+            WHEN MATCHED THEN UPDATE SET v = t.v + bonus
+            WHEN NOT MATCHED THEN INSERT (id, v) VALUES (s.id, bonus);
         END""")
-    assert [tuple(row) for row in session.sql(f"SELECT id, v FROM {table} ORDER BY id").collect()] == [(1, 11), (2, 10)]
+    assert [tuple(row) for row in session.sql(f"SELECT id, v FROM {table} ORDER BY id").collect()] == [
+        (1, 11),
+        (2, 10),
+    ]
 
 
 @pytest.mark.parametrize(

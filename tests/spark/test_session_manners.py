@@ -26,7 +26,11 @@ FUNCTIONS = ("range_partition_id", "z85_encode")
 def session(spark: Any) -> Iterator[Any]:
     """A session whose application has no enabled one but those that the test enables; the others are enabled
     again afterwards."""
-    others = {each: vars(each)[engines.SETTING] for each in engines._enabled if vars(each).get(engines.SETTING, "off") != "off"}
+    others = {
+        each: vars(each)[engines.SETTING]
+        for each in engines._enabled
+        if vars(each).get(engines.SETTING, "off") != "off"
+    }
     for each in others:
         deltaic.spark.disable(each)
     patches.restore()  # sessions that are gone may have been enabled
@@ -46,7 +50,10 @@ def path(tmp_path: Path) -> str:
 def classes(session: Any) -> list[type]:
     frame = session.range(1)
     streams = sys.modules[type(session.readStream).__module__]
-    kinds = [type(each) for each in (session, frame, frame.write, session.read, session.catalog, session.readStream)]
+    kinds = [
+        type(each)
+        for each in (session, frame, frame.write, session.read, session.catalog, session.readStream)
+    ]
     return [*kinds, streams.DataStreamWriter]
 
 
@@ -62,7 +69,12 @@ def test_disable_undoes_all_that_enable_did(session: Any, path: str) -> None:
     own = {name for name in ("sql", "table") if name in vars(session)}
     deltaic.spark.enable(session)
     changed = {name for name, value in attributes(session).items() if value is not before.get(name)}
-    assert {("SparkSession", "sql"), ("DataFrameReader", "load"), ("DataFrame", "write"), ("DataStreamWriter", "start")} <= changed
+    assert {
+        ("SparkSession", "sql"),
+        ("DataFrameReader", "load"),
+        ("DataFrame", "write"),
+        ("DataStreamWriter", "start"),
+    } <= changed
     assert session.sql(f"SELECT count(*) AS n FROM delta.`{path}`").first().n == 4
     assert all(session.catalog.functionExists(name) for name in FUNCTIONS)
     frame = session.read.format("delta").load(path)
@@ -133,7 +145,8 @@ def descriptions(session: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> li
 
 def test_jobs_say_the_command_and_the_table(session: Any, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if not hasattr(session, "_jsparkSession"):
-        assert deltaic.DeltaTable(path, spark=session).delete("id = 1")["num_deleted_rows"] == 1  # Connect has no descriptions
+        # Connect has no descriptions.
+        assert deltaic.DeltaTable(path, spark=session).delete("id = 1")["num_deleted_rows"] == 1
         return
     deltaic.spark.enable(session)
     context = session.sparkContext
@@ -162,7 +175,11 @@ def test_a_job_has_the_description_while_it_runs(session: Any, path: str) -> Non
     context = session.sparkContext
     before = {job.jobId() for job in jobs(context)}
     frame.write.format("delta").mode("append").save(path)
-    seen = [job.description().get() for job in jobs(context) if job.jobId() not in before and job.description().isDefined()]
+    seen = [
+        job.description().get()
+        for job in jobs(context)
+        if job.jobId() not in before and job.description().isDefined()
+    ]
     assert seen
     assert set(seen) == {f"Delta: WRITE on {path}"}
 

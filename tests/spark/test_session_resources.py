@@ -32,7 +32,10 @@ def counted(session: Any) -> dict[str, int]:
     jvm.java.lang.System.gc()
     process = int(jvm.java.lang.ProcessHandle.current().pid())
     names = [thread.getName() for thread in jvm.java.lang.Thread.getAllStackTraces().keySet().toArray()]
-    ours = Counter("deltaic" if name.startswith("deltaic") else "py4j" if name.startswith("Thread-") else "spark" for name in names)
+    ours = Counter(
+        "deltaic" if name.startswith("deltaic") else "py4j" if name.startswith("Thread-") else "spark"
+        for name in names
+    )
     return {
         "threads of Python": threading.active_count(),
         "descriptors of Python": len(os.listdir("/proc/self/fd")),
@@ -46,15 +49,21 @@ def operate(session: Any, place: str, number: int) -> None:
     if number % 30 == 29:
         session.sql(f"DELETE FROM delta.`{place}` WHERE id = {number}")
     elif number % 10 == 9:
-        session.createDataFrame([(number, number % 3)], "id long, part int").write.format("delta").mode("append").save(place)
+        session.createDataFrame([(number, number % 3)], "id long, part int").write.format("delta").mode(
+            "append"
+        ).save(place)
     else:  # a shuffle: Spark lists the files in a thread of its own
         frame = session.read.format("delta").load(place).where(f"id <> {number}")
-        (frame.groupBy("part").count() if number % 5 == 0 else frame)._jdf.queryExecution().toRdd().getNumPartitions()
+        (
+            frame.groupBy("part").count() if number % 5 == 0 else frame
+        )._jdf.queryExecution().toRdd().getNumPartitions()
 
 
 def test_nothing_grows_with_what_a_session_does(session: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "t")
-    session.range(20).selectExpr("id", "CAST(id % 3 AS int) AS part").write.format("delta").partitionBy("part").save(place)
+    session.range(20).selectExpr("id", "CAST(id % 3 AS int) AS part").write.format("delta").partitionBy(
+        "part"
+    ).save(place)
     for number in range(30):
         operate(session, place, number)
     kept = engine_of(session).jvm.callbacks
@@ -67,8 +76,11 @@ def test_nothing_grows_with_what_a_session_does(session: Any, tmp_path: Path) ->
             break
         time.sleep(1)
     for what, count in after.items():
-        assert count <= before[what] + 2 * THREADS, f"{what}: {before[what]} and, {OPERATIONS} operations later, {count}"
-    for _ in range(3):  # what the JVM has collected is handed back by the next read, and is free to be collected then
+        assert count <= before[what] + 2 * THREADS, (
+            f"{what}: {before[what]} and, {OPERATIONS} operations later, {count}"
+        )
+    # What the JVM has collected is handed back by the next read, and is free to be collected then.
+    for _ in range(3):
         operate(session, place, 1)
         counted(session)
     assert kept.count - kept_before < OPERATIONS / 2, "objects that Python keeps for the JVM"

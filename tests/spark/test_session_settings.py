@@ -13,7 +13,13 @@ import deltaic
 import deltaic.spark
 from deltaic import CommitOptions, DeltaTable
 from deltaic.engine.spark.engine import SETTING
-from deltaic.engine.spark.settings import REPLACE_WHERE_CHECK, TXN_APP_ID, TXN_AUTO_RESET, TXN_VERSION, USER_METADATA
+from deltaic.engine.spark.settings import (
+    REPLACE_WHERE_CHECK,
+    TXN_APP_ID,
+    TXN_AUTO_RESET,
+    TXN_VERSION,
+    USER_METADATA,
+)
 from deltaic.errors import ConstraintViolationError, InvalidArgumentError, TableAlreadyExistsError
 
 
@@ -27,7 +33,11 @@ def session(spark: Any) -> Iterator[Any]:
 
 def transactions(path: Path) -> list[tuple[str, int]]:
     """Each `txn` action of the log."""
-    lines = [json.loads(line) for commit in sorted((path / "_delta_log").glob("*.json")) for line in commit.read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for commit in sorted((path / "_delta_log").glob("*.json"))
+        for line in commit.read_text().splitlines()
+    ]
     return [(line["txn"]["appId"], line["txn"]["version"]) for line in lines if "txn" in line]
 
 
@@ -39,11 +49,14 @@ def test_a_transaction_of_the_session_is_committed_once(tmp_path: Path, session:
     with pytest.raises(InvalidArgumentError, match="half of an application transaction"):
         writer.save(str(path))
     statements = [
-        lambda: rows.write.format("delta").save(str(path)),  # the mode "error": made by its own transaction the first time
+        # The mode "error": made by its own transaction the first time.
+        lambda: rows.write.format("delta").save(str(path)),
         lambda: writer.save(str(path)),
         lambda: session.sql(f"DELETE FROM {table} WHERE id = 0"),
         lambda: session.sql(f"UPDATE {table} SET id = id + 10 WHERE id = 1"),
-        lambda: session.sql(f"MERGE INTO {table} t USING (SELECT 99L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"),
+        lambda: session.sql(
+            f"MERGE INTO {table} t USING (SELECT 99L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+        ),
         lambda: DeltaTable(path, spark=session).delete("id = 99"),
     ]
     for number, statement in enumerate(statements, 1):
@@ -100,7 +113,9 @@ def test_metadata_of_the_session_is_in_every_commit(tmp_path: Path, session: Any
     assert DeltaTable(tmp_path, version=0).metadata.configuration["delta.appendOnly"] == "false"
 
 
-def test_default_properties_of_the_session_are_those_of_a_replaced_table(tmp_path: Path, session: Any) -> None:
+def test_default_properties_of_the_session_are_those_of_a_replaced_table(
+    tmp_path: Path, session: Any
+) -> None:
     session.conf.set("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false")
     table = f"delta.`{tmp_path}`"
     session.sql(f"CREATE TABLE {table} (id bigint) USING delta")
@@ -117,7 +132,10 @@ def test_a_default_of_an_unknown_property_has_no_effect(tmp_path: Path, session:
     session.conf.set("spark.databricks.delta.properties.defaults.enablechangedatafeed", "true")
     session.sql(f"CREATE TABLE delta.`{tmp_path}` (id bigint) USING delta")
     configuration = DeltaTable(tmp_path).metadata.configuration
-    assert (configuration.get("delta.enableChangeDataFeed"), configuration.get("delta.nope")) == ("true", None)
+    assert (configuration.get("delta.enableChangeDataFeed"), configuration.get("delta.nope")) == (
+        "true",
+        None,
+    )
 
 
 def test_an_overwrite_that_does_not_check_its_condition(tmp_path: Path, session: Any) -> None:

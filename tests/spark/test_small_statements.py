@@ -39,7 +39,8 @@ def test_a_query_by_name_makes_few_calls(named: str, spark: Any, monkeypatch: py
     send = GatewayClient.send_command
 
     def counted(self: Any, command: str, *args: Any, **named_args: Any) -> Any:
-        if not command.startswith("m\n"):  # messages that an object is no longer used depend on Python's garbage collector
+        # Messages that an object is no longer used depend on Python's garbage collector.
+        if not command.startswith("m\n"):
             messages.append(command)
         return send(self, command, *args, **named_args)
 
@@ -54,7 +55,10 @@ def test_a_query_by_name_makes_few_calls(named: str, spark: Any, monkeypatch: py
 
 
 def test_two_frames_of_a_table_can_be_joined(named: str, spark: Any, tmp_path: Path) -> None:
-    for make in (lambda: spark.sql(f"SELECT * FROM {named}"), lambda: spark.read.format("delta").load(str(tmp_path / "t"))):
+    for make in (
+        lambda: spark.sql(f"SELECT * FROM {named}"),
+        lambda: spark.read.format("delta").load(str(tmp_path / "t")),
+    ):
         one, two = make(), make()
         assert one.join(two, one.id == two.other + 1).count() == 11
         assert one.where("id < 5").join(two.where("id > 2"), "id").count() == 2

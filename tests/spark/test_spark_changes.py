@@ -38,12 +38,20 @@ STEPS: list[Callable[[DeltaTable], Any]] = [
 
 def data(start: int, stop: int) -> pa.Table:
     numbers = range(start, stop)
-    return pa.table({"id": numbers, "grp": [number % 3 for number in numbers], "name": [f"n{number % 5}" for number in numbers]})
+    return pa.table(
+        {
+            "id": numbers,
+            "grp": [number % 3 for number in numbers],
+            "name": [f"n{number % 5}" for number in numbers],
+        }
+    )
 
 
 def said(rows: list[dict[str, Any]]) -> list[str]:
     """The changes without the times of their commits."""
-    return sorted(repr([row[name] for name in ("_commit_version", "_change_type", "id", "grp", "name")]) for row in rows)
+    return sorted(
+        repr([row[name] for name in ("_commit_version", "_change_type", "id", "grp", "name")]) for row in rows
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,7 +64,13 @@ def said(rows: list[dict[str, Any]]) -> list[str]:
     ],
 )
 def test_both_engines_record_the_same_changes(
-    tmp_path: Path, spark: Any, way: Any, driver_rows: int | None, vectors: bool, mapping: str, partition: str | None
+    tmp_path: Path,
+    spark: Any,
+    way: Any,
+    driver_rows: int | None,
+    vectors: bool,
+    mapping: str,
+    partition: str | None,
 ) -> None:
     session = spark.newSession()
     setattr(session, SETTING, way)
@@ -82,7 +96,9 @@ def test_both_engines_record_the_same_changes(
     for name in ("local", "spark"):
         assert list((tmp_path / name / "_change_data").rglob("*.parquet"))
     where = "_change_type = 'update_preimage' and id > 5 and _commit_version < 4"
-    assert said(clustered.changes(0, where=where).to_spark().toArrow().to_pylist()) == said(local.changes(0, where=where).to_pylist())
+    assert said(clustered.changes(0, where=where).to_spark().toArrow().to_pylist()) == said(
+        local.changes(0, where=where).to_pylist()
+    )
     assert clustered.scan().count() == 0
 
 
@@ -93,15 +109,28 @@ def test_read_change_feed(tmp_path: Path, spark: Any) -> None:
     table = DeltaTable(path, spark=spark)
     table.update({"id": "id + 10"}, "id > 2")
     table.delete("id = 0")
-    reader = lambda **options: spark.read.format("delta").options(readChangeFeed=True, **options).load(path)  # noqa: E731
+    reader = lambda **options: (  # noqa: E731
+        spark.read.format("delta").options(readChangeFeed=True, **options).load(path)
+    )
     frame = reader(startingVersion=0)
     assert frame.columns == ["id", "_change_type", "_commit_version", "_commit_timestamp"]
     counted = {
         (row["_commit_version"], row["_change_type"]): row["count"]
         for row in frame.groupBy("_commit_version", "_change_type").count().collect()
     }
-    assert counted == {(0, "insert"): 5, (1, "update_preimage"): 2, (1, "update_postimage"): 2, (2, "delete"): 1}
-    assert reader(startingVersion=1, endingVersion=1).where("_change_type = 'update_postimage'").agg({"id": "sum"}).collect()[0][0] == 27
+    assert counted == {
+        (0, "insert"): 5,
+        (1, "update_preimage"): 2,
+        (1, "update_postimage"): 2,
+        (2, "delete"): 1,
+    }
+    assert (
+        reader(startingVersion=1, endingVersion=1)
+        .where("_change_type = 'update_postimage'")
+        .agg({"id": "sum"})
+        .collect()[0][0]
+        == 27
+    )
     assert reader(startingVersion=2, endingVersion=99).count() == 1
     assert reader(startingTimestamp="2001-01-01", endingVersion=0).count() == 5
     with pytest.raises(VersionNotFoundError):

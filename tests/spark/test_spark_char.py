@@ -80,7 +80,9 @@ def test_what_is_read(tmp_path: Path, session: Any, partitioned: bool) -> None:
         "c IS NULL": [4],
         "st.x = 'q  '": [1, 2, 3, 4],
     }
-    answers = frame.selectExpr(*(f"sort_array(collect_list(CASE WHEN {condition} THEN id END))" for condition in expected)).first()
+    answers = frame.selectExpr(
+        *(f"sort_array(collect_list(CASE WHEN {condition} THEN id END))" for condition in expected)
+    ).first()
     assert dict(zip(expected, answers, strict=True)) == expected
     condition = "c IN ('ab', 'cd ')"
     for read in (
@@ -99,7 +101,10 @@ def test_what_changes(tmp_path: Path, session: Any, partitioned: bool, vectors: 
     session.sql(f"UPDATE delta.`{path}` SET s = concat(c, '|') WHERE c IN ('ab ', 'zz')")
     assert [(i, s) for i, _, s in stored(path)] == [(1, "ab   |"), (3, "x"), (4, None)]
     source = "(SELECT 'ef   ' AS k, 'merged' AS v)"
-    session.sql(f"MERGE INTO delta.`{path}` t USING {source} u ON t.c = u.k WHEN MATCHED AND t.c = 'ef' THEN UPDATE SET s = u.v")
+    session.sql(
+        f"MERGE INTO delta.`{path}` t USING {source} u ON t.c = u.k WHEN MATCHED AND t.c = 'ef' THEN UPDATE"
+        " SET s = u.v"
+    )
     assert [(i, s) for i, _, s in stored(path)] == [(1, "ab   |"), (3, "merged"), (4, None)]
 
 
@@ -146,11 +151,21 @@ def test_skipping_changes_no_answer(tmp_path: Path, session: Any) -> None:
     DeltaTable.create(path, schema)
     values = ["a", "a ", "a  ", "a   ", "aa", "b", "", " ", None, "a\t"]
     for number, value in enumerate(values):
-        deltaic.write(path, pa.Table.from_pylist([{"id": number, "c": value}], schema=pa.schema(schema)), mode="append")
+        deltaic.write(
+            path, pa.Table.from_pylist([{"id": number, "c": value}], schema=pa.schema(schema)), mode="append"
+        )
     table = DeltaTable(path, spark=session)
-    expected = {"c = 'a  '": [0, 1, 2, 3], "c IN ('', 'b')": [5, 6, 7], "c < 'a'": [6, 7, 9], "NOT c = 'a'": [4, 5, 6, 7, 9]}
+    expected = {
+        "c = 'a  '": [0, 1, 2, 3],
+        "c IN ('', 'b')": [5, 6, 7],
+        "c < 'a'": [6, 7, 9],
+        "NOT c = 'a'": [4, 5, 6, 7, 9],
+    }
     for condition, ids in expected.items():
         assert sorted(table.scan(["id"], condition).to_arrow()["id"].to_pylist()) == ids, condition
-        assert sorted(row.id for row in session.read.format("delta").load(path).where(condition).collect()) == ids, condition
+        assert (
+            sorted(row.id for row in session.read.format("delta").load(path).where(condition).collect())
+            == ids
+        ), condition
     assert sorted(table.scan(["id"], "c = 'a'").to_arrow()["id"].to_pylist()) == [0, 1, 2, 3]
     assert table.scan(["id"], "c = 'a'").explain().files_skipped_by_statistics == 4

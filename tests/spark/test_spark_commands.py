@@ -24,7 +24,13 @@ from deltaic.spark_sql.resolved_text import resolved_text
 
 Step = Callable[[DeltaTable], Any]
 
-SOURCE = pa.table({"id": [1, 2, 3, 500, 501, None], "name": ["a", None, "c", "d", "e", "f"], "x": [0.5, 1.5, None, 3.5, 4.5, 5.5]})
+SOURCE = pa.table(
+    {
+        "id": [1, 2, 3, 500, 501, None],
+        "name": ["a", None, "c", "d", "e", "f"],
+        "x": [0.5, 1.5, None, 3.5, 4.5, 5.5],
+    }
+)
 WITH_GROUP = SOURCE.append_column("grp", pa.nulls(len(SOURCE), pa.int32()))
 
 STEPS: list[Step] = [
@@ -108,7 +114,9 @@ def committed(table: DeltaTable, exact: bool) -> list[Any]:
                 action.pop(name, None)
             action["operationMetrics"] = countable(action.get("operationMetrics", {}), exact)
             if table._spark is None and action["operation"] != "WRITE":
-                action["operationParameters"] = {name: resolved(value) for name, value in action["operationParameters"].items()}
+                action["operationParameters"] = {
+                    name: resolved(value) for name, value in action["operationParameters"].items()
+                }
         elif kind in ("add", "remove"):
             if not exact:
                 continue
@@ -139,14 +147,20 @@ def countable(metrics: Any, exact: bool) -> Any:
     file."""
     if not isinstance(metrics, dict):
         return None
-    left = ("bytes", "time", "size") if exact else ("bytes", "time", "size", "file", "vector", "copied", "output")
+    left = (
+        ("bytes", "time", "size")
+        if exact
+        else ("bytes", "time", "size", "file", "vector", "copied", "output")
+    )
     return {name: value for name, value in metrics.items() if not any(word in name.lower() for word in left)}
 
 
 @pytest.mark.parametrize("partitioned", [False, True], ids=["flat", "partitioned"])
 @pytest.mark.parametrize("vectors", [True, False], ids=["vectors", "copy-on-write"])
 def test_one_after_the_other(tmp_path: Path, spark: Any, path: str, vectors: bool, partitioned: bool) -> None:
-    if (path == "portable" and partitioned != vectors) or (path in ("jobs", "tasks", "some on the driver") and partitioned):
+    if (path == "portable" and partitioned != vectors) or (
+        path in ("jobs", "tasks", "some on the driver") and partitioned
+    ):
         pytest.skip("the other combinations are enough for this way")
     for name in ("local", "spark"):
         made = deltaic.write(
@@ -178,7 +192,9 @@ def test_two_source_rows_for_one_target_row(tmp_path: Path, spark: Any, path: st
 
 
 @pytest.mark.parametrize("way", ["auto", "never"])
-def test_many_row_ids_become_bitmaps_by_tasks(tmp_path: Path, spark: Any, way: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_row_ids_become_bitmaps_by_tasks(
+    tmp_path: Path, spark: Any, way: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     by_tasks = []
     kept = many_rows.bitmaps
     monkeypatch.setattr(many_rows, "bitmaps", lambda pairs: by_tasks.append(kept(pairs)) or by_tasks[-1])
@@ -213,7 +229,10 @@ def test_executors_without_deltaic_are_named(spark: Any) -> None:
 
     from deltaic.engine.spark.errors import named_errors
 
-    trace = "Traceback (most recent call last):\n  File 'worker.py'\nModuleNotFoundError: No module named 'deltaic'\n"
+    trace = (
+        "Traceback (most recent call last):\n  File 'worker.py'\nModuleNotFoundError: No module named"
+        " 'deltaic'\n"
+    )
     with pytest.raises(ModuleNotFoundError, match=r"every executor needs the driver's wheel"), named_errors():
         raise PythonException(trace)
 
@@ -264,7 +283,8 @@ def test_the_cache_of_a_source_stays(tmp_path: Path, spark: Any, native: str) ->
         assert sorted(map(tuple, table.scan().to_spark().collect())) == before
     finally:
         source.unpersist()
-    kept = set(session.sparkContext._jsc.getPersistentRDDs())  # of other tests: Java lets go of some of them when it likes
+    # Of other tests: Java lets go of some of them when it likes.
+    kept = set(session.sparkContext._jsc.getPersistentRDDs())
     plain = session.range(0, 20, 1, 2).selectExpr("id", "'new' AS name")
     table.merge(plain, "t.id = s.id").when_matched_update_all().execute()
     assert not plain.storageLevel.useMemory

@@ -58,15 +58,21 @@ def test_every_public_method_has_an_example() -> None:
 def names(spark: Any, tmp_path: Path) -> dict[str, Any]:
     """What the examples name: a table of two versions, one without vectors, one by day, a DataFrame,
     builders."""
-    deltaic.write(tmp_path / "flights", {"id": [1, 2, 3], "origin": ["JFK", "LGA", "EWR"], "delay": [5, None, 70]})
+    deltaic.write(
+        tmp_path / "flights", {"id": [1, 2, 3], "origin": ["JFK", "LGA", "EWR"], "delay": [5, None, 70]}
+    )
     deltaic.write(tmp_path / "flights", {"id": [4], "origin": ["EWR"], "delay": [20]}, mode="append")
     deltaic.write(tmp_path / "plain", {"id": [1]}, properties={"delta.enableDeletionVectors": False})
     deltaic.sql(f"CREATE TABLE delta.`{tmp_path}/by_day` (id INT, day DATE) PARTITIONED BY (day)")
     day = tmp_path / "events" / "day=2026-01-01"
     day.mkdir(parents=True)
     pq.write_table(pa.table({"id": [1]}), day / "a.parquet")
-    table, plain, by_day = (DeltaTable.forPath(spark, str(tmp_path / name)) for name in ("flights", "plain", "by_day"))
-    news = spark.createDataFrame([(1, "JFK", 6), (9, "LGA", 0)], "id BIGINT, origin STRING, delay BIGINT").alias("s")
+    table, plain, by_day = (
+        DeltaTable.forPath(spark, str(tmp_path / name)) for name in ("flights", "plain", "by_day")
+    )
+    news = spark.createDataFrame(
+        [(1, "JFK", 6), (9, "LGA", 0)], "id BIGINT, origin STRING, delay BIGINT"
+    ).alias("s")
     return {
         **{
             "deltaic": deltaic,
@@ -91,7 +97,11 @@ class Checker(doctest.OutputChecker):
 
 @pytest.mark.parametrize("name", [name for name in TEXTS if examples(name)])
 def test_the_example_runs(name: str, names: dict[str, Any], tmp_path: Path) -> None:
-    runs = [doctest.Example(each.source.replace("/data", str(tmp_path)), each.want) for each in examples(name)]
+    runs = [
+        doctest.Example(each.source.replace("/data", str(tmp_path)), each.want) for each in examples(name)
+    ]
     report: list[str] = []
-    outcome = doctest.DocTestRunner(checker=Checker()).run(doctest.DocTest(runs, names, name, None, None, None), out=report.append)
+    outcome = doctest.DocTestRunner(checker=Checker()).run(
+        doctest.DocTest(runs, names, name, None, None, None), out=report.append
+    )
     assert outcome.failed == 0, "".join(report)

@@ -42,9 +42,19 @@ def test_columns(spark: Any) -> None:
 
 
 def test_the_text_means_the_same(spark: Any) -> None:
-    frame = spark.createDataFrame([(1, "x", 2.5), (2, "y", None), (None, None, -1.0)], "a int, b string, c double")
+    frame = spark.createDataFrame(
+        [(1, "x", 2.5), (2, "y", None), (None, None, -1.0)], "a int, b string, c double"
+    )
     a, b, c = F.col("a"), F.col("b"), F.col("c")
-    for column in (a + c * 2 > 3, ~(b == "x") | a.isNull(), -a < c, b.like("x%"), a % 2 == 0, a.eqNullSafe(None), (a.bitwiseAND(1)) == 1):
+    for column in (
+        a + c * 2 > 3,
+        ~(b == "x") | a.isNull(),
+        -a < c,
+        b.like("x%"),
+        a % 2 == 0,
+        a.eqNullSafe(None),
+        (a.bitwiseAND(1)) == 1,
+    ):
         assert frame.where(F.expr(sql_text(column, "x"))).collect() == frame.where(column).collect()
 
 
@@ -52,7 +62,10 @@ def test_what_has_no_text(spark: Any) -> None:
     from pyspark.sql.window import Window
 
     frame = spark.range(1)
-    refused = {"no SQL text": F.row_number().over(Window.orderBy("a")), "of another DataFrame": frame["id"] == 1}
+    refused = {
+        "no SQL text": F.row_number().over(Window.orderBy("a")),
+        "of another DataFrame": frame["id"] == 1,
+    }
     for message, column in refused.items():
         with pytest.raises(UnsupportedFeatureError, match=message):
             sql_text(column, "condition")

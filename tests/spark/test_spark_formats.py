@@ -61,7 +61,9 @@ def test_every_writer_computes_columns_and_keeps_rules(tmp_path: Path, enabled: 
     writers = (
         lambda frame: frame.write.format("delta").mode("append").save(path),
         lambda frame: frame.writeTo(f"delta.`{path}`").append(),
-        lambda frame: frame.write.format("delta").mode("overwrite").option("replaceWhere", "id >= 0").save(path),
+        lambda frame: (
+            frame.write.format("delta").mode("overwrite").option("replaceWhere", "id >= 0").save(path)
+        ),
     )
     for number, write in enumerate(writers):
         before = DeltaTable(path).version
@@ -78,7 +80,9 @@ def test_every_writer_computes_columns_and_keeps_rules(tmp_path: Path, enabled: 
         assert len({row["key"] for row in found}) == len(found)
 
 
-def test_many_rows_are_not_computed_again_to_be_counted(tmp_path: Path, enabled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_rows_are_not_computed_again_to_be_counted(
+    tmp_path: Path, enabled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     DeltaTable.create(tmp_path / "t", "id bigint", properties={"delta.constraints.few": "id < 100"})
     monkeypatch.setattr("deltaic.engine.spark.engine.CHEAP_BYTES", 10)
     with pytest.raises(ConstraintViolationError, match=r"CHECK constraint few; found id = 10[01]"):
@@ -92,20 +96,33 @@ def test_partitions_and_what_replaces_them(tmp_path: Path, enabled: Any) -> None
     new = enabled.createDataFrame([(100, 1, "new")], "id long, p int, name string")
     new.write.format("delta").mode("overwrite").option("partitionOverwriteMode", "dynamic").save(path)
     assert enabled.read.format("delta").load(path).where("p = 1").collect()[0]["id"] == 100
-    new.selectExpr("id + 1 AS id", "2 AS p", "name").write.format("delta").mode("overwrite").option("replaceWhere", "p = 2").save(path)
-    assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [0, 3, 6, 9, 100, 101]
+    new.selectExpr("id + 1 AS id", "2 AS p", "name").write.format("delta").mode("overwrite").option(
+        "replaceWhere", "p = 2"
+    ).save(path)
+    assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [
+        0,
+        3,
+        6,
+        9,
+        100,
+        101,
+    ]
     nothing = new.selectExpr("CAST(NULL AS BIGINT) AS id", "p", "name")
     for rows, where in ((new, "p = 0"), (nothing, "id < 100"), (nothing.where("p > 0"), "id < 100")):
         with pytest.raises(ConstraintViolationError):
             rows.write.format("delta").mode("overwrite").option("replaceWhere", where).save(path)
 
 
-def test_a_frame_has_the_partition_columns_unless_the_call_names_the_table(tmp_path: Path, enabled: Any) -> None:
+def test_a_frame_has_the_partition_columns_unless_the_call_names_the_table(
+    tmp_path: Path, enabled: Any
+) -> None:
     path = str(tmp_path / "t")
     numbers(enabled).write.format("delta").partitionBy("p").save(path)
     ids = enabled.range(100, 102)
     for mode in ("append", "overwrite"):
-        with pytest.raises(SchemaMismatchError, match=r"DELTA_PARTITION_COLUMN_NOT_FOUND.*found id; expected p"):
+        with pytest.raises(
+            SchemaMismatchError, match=r"DELTA_PARTITION_COLUMN_NOT_FOUND.*found id; expected p"
+        ):
             ids.write.format("delta").mode(mode).save(path)
     ids.writeTo(f"delta.`{path}`").append()
     enabled.sql(f"INSERT INTO delta.`{path}` (id) VALUES (102)")
@@ -121,7 +138,9 @@ def test_writes_that_change_nothing_commit_nothing(tmp_path: Path, enabled: Any)
     enabled.sql(f"INSERT INTO delta.`{path}` SELECT * FROM delta.`{path}` WHERE id < 0")
     assert DeltaTable(path).version == 0
     none.write.format("delta").mode("append").option("txnAppId", "app").option("txnVersion", 1).save(path)
-    none.selectExpr("*", "1 AS more").write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+    none.selectExpr("*", "1 AS more").write.format("delta").mode("append").option("mergeSchema", "true").save(
+        path
+    )
     assert DeltaTable(path).version == 2
 
 
@@ -134,7 +153,9 @@ def test_overwrite_schema_replaces_the_partitions(tmp_path: Path, enabled: Any) 
     enabled.range(2).write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     assert list(DeltaTable(path).metadata.partition_columns) == []
     numbers(enabled).write.format("delta").mode("overwrite").options(**overwrite).save(path)
-    numbers(enabled).write.format("delta").mode("append").options(overwriteSchema="true", replaceWhere="p = 1").save(path)
+    numbers(enabled).write.format("delta").mode("append").options(
+        overwriteSchema="true", replaceWhere="p = 1"
+    ).save(path)
     assert DeltaTable(path).scan().count() == 24
 
 
@@ -148,7 +169,9 @@ def test_overwrite_schema_beside_other_options(tmp_path: Path, enabled: Any) -> 
     assert (list(DeltaTable(path).metadata.partition_columns), DeltaTable(path).scan().count()) == (["p"], 12)
     wider = numbers(enabled).selectExpr("*", "1 AS x").where("p = 1")
     with pytest.raises(SchemaMismatchError, match="x"):
-        wider.write.format("delta").mode("overwrite").options(overwriteSchema="true", replaceWhere="p = 1").save(path)
+        wider.write.format("delta").mode("overwrite").options(
+            overwriteSchema="true", replaceWhere="p = 1"
+        ).save(path)
     both = {"overwriteSchema": "true", "mergeSchema": "true"}
     wider.write.format("delta").mode("overwrite").options(**both, replaceWhere="p = 1").save(path)
     assert (DeltaTable(path).schema.names, DeltaTable(path).scan().count()) == (["id", "p", "name", "x"], 12)
@@ -209,7 +232,9 @@ def test_moments_are_said_in_the_zone_of_the_session(tmp_path: Path, enabled: An
             enabled.conf.set("spark.sql.session.timeZone", zone)
             local = moment.astimezone(ZoneInfo(zone))
             read = enabled.read.format("delta")
-            assert read.option("timestampAsOf", local.strftime("%Y-%m-%d %H:%M:%S.%f")).load(path).count() == 5
+            assert (
+                read.option("timestampAsOf", local.strftime("%Y-%m-%d %H:%M:%S.%f")).load(path).count() == 5
+            )
             digits = local.strftime("%Y%m%d%H%M%S") + f"{local.microsecond // 1000:03}"
             assert enabled.read.format("delta").load(f"{path}@{digits}").count() == 5
     finally:
@@ -230,7 +255,13 @@ def test_tables_by_path_have_a_name_for_table(tmp_path: Path, enabled: Any) -> N
 
 def test_commit_options(tmp_path: Path, enabled: Any) -> None:
     path = str(tmp_path / "t")
-    options = {"userMetadata": "why", "txnAppId": "job", "txnVersion": 1, "maxRecordsPerFile": 4, "optimizeWrite": "true"}
+    options = {
+        "userMetadata": "why",
+        "txnAppId": "job",
+        "txnVersion": 1,
+        "maxRecordsPerFile": 4,
+        "optimizeWrite": "true",
+    }
     for _ in range(2):
         numbers(enabled).write.format("delta").options(**options).mode("append").save(path)
     table = DeltaTable(path)
@@ -245,10 +276,16 @@ def test_optimized_writes_and_the_version_of_parquet(tmp_path: Path, enabled: An
     found = {}
     for name, properties, options in (
         ("plain", {}, {}),
-        ("optimized", {"delta.autoOptimize.optimizeWrite": "true", "delta.parquet.format.version": "2.12.0"}, {}),
+        (
+            "optimized",
+            {"delta.autoOptimize.optimizeWrite": "true", "delta.parquet.format.version": "2.12.0"},
+            {},
+        ),
         ("not", {"delta.autoOptimize.optimizeWrite": "true"}, {"optimizeWrite": "false"}),
     ):
-        table = DeltaTable.create(tmp_path / name, "id bigint, p string", partition_by="p", properties=properties)
+        table = DeltaTable.create(
+            tmp_path / name, "id bigint, p string", partition_by="p", properties=properties
+        )
         rows.write.format("delta").options(**options).mode("append").save(table.location)
         table.refresh()
         assert table.scan().count() == 20000
@@ -258,14 +295,30 @@ def test_optimized_writes_and_the_version_of_parquet(tmp_path: Path, enabled: An
     assert "DELTA_BINARY_PACKED" in file.metadata.row_group(0).column(0).encodings
 
 
-def test_unknown_options_have_no_effect_but_a_warning(tmp_path: Path, enabled: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_unknown_options_have_no_effect_but_a_warning(
+    tmp_path: Path, enabled: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     path = str(tmp_path / "t")
     with caplog.at_level("WARNING", "deltaic.spark"):
         numbers(enabled).write.format("delta").options(header=True, nonsense="x").save(path)
-        assert enabled.read.format("delta").options(inferSchema=True, maxFilesPerTrigger=1, readChangeFeed=False).load(path).count() == 12
-    warned = {record.args[0] for record in caplog.records if "has no effect" in record.msg and isinstance(record.args, tuple)}
+        assert (
+            enabled.read.format("delta")
+            .options(inferSchema=True, maxFilesPerTrigger=1, readChangeFeed=False)
+            .load(path)
+            .count()
+            == 12
+        )
+    warned = {
+        record.args[0]
+        for record in caplog.records
+        if "has no effect" in record.msg and isinstance(record.args, tuple)
+    }
     assert warned == {"header", "nonsense", "inferschema", "maxfilespertrigger"}
-    for wrong in ({"mergeSchema": "maybe"}, {"txnAppId": "a", "txnVersion": "x"}, {"maxRecordsPerFile": "many"}):
+    for wrong in (
+        {"mergeSchema": "maybe"},
+        {"txnAppId": "a", "txnVersion": "x"},
+        {"maxRecordsPerFile": "many"},
+    ):
         with pytest.raises(InvalidArgumentError, match=list(wrong)[-1]):
             numbers(enabled).write.format("delta").mode("append").options(**wrong).save(path)
     with pytest.raises(InvalidArgumentError, match="versionAsOf"):
@@ -290,11 +343,20 @@ def test_settings_of_the_session_say_what_options_do_not(tmp_path: Path, enabled
         new.write.format("delta").mode("overwrite").save(path)
         assert enabled.read.format("delta").load(path).count() == 9
         enabled.sql(f"INSERT OVERWRITE delta.`{path}` SELECT 200L, 2, 'x'")
-        assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [0, 3, 6, 9, 100, 200]
+        assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [
+            0,
+            3,
+            6,
+            9,
+            100,
+            200,
+        ]
         DeltaTable(path, spark=enabled).delete("id = 200")
         assert [row["userMetadata"] for row in DeltaTable(path).history(3)] == ["of the session"] * 3
         with pytest.raises(InvalidArgumentError, match="one of them"):
-            new.write.format("delta").mode("overwrite").options(replaceWhere="p = 1", partitionOverwriteMode="dynamic").save(path)
+            new.write.format("delta").mode("overwrite").options(
+                replaceWhere="p = 1", partitionOverwriteMode="dynamic"
+            ).save(path)
         new.write.format("delta").mode("overwrite").option("replaceWhere", "p < 2").save(path)
         assert [row["id"] for row in enabled.read.format("delta").load(path).collect()] == [100]
         for count in (5, 3):  # a table without partitions is one
@@ -303,7 +365,10 @@ def test_settings_of_the_session_say_what_options_do_not(tmp_path: Path, enabled
         assert max(DeltaTable(flat).files().to_arrow()["num_records"].to_pylist()) == 2
         assert DeltaTable(flat).metadata.configuration["delta.appendOnly"] == "false"
         enabled.range(1).selectExpr("id", "'x' AS more").write.format("delta").mode("append").save(flat)
-        enabled.sql(f"MERGE INTO delta.`{flat}` t USING (SELECT 9L AS id, 1 AS other) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
+        enabled.sql(
+            f"MERGE INTO delta.`{flat}` t USING (SELECT 9L AS id, 1 AS other) s ON t.id = s.id WHEN NOT"
+            " MATCHED THEN INSERT *"
+        )
         assert DeltaTable(flat).schema.names == ["id", "more", "other"]
     finally:
         for name in settings:
@@ -317,14 +382,24 @@ def test_tables_by_path_under_the_calls_that_name_tables(tmp_path: Path, enabled
     name = f"delta.`{path}`"
     with pytest.raises(TableNotFoundError):
         frame.writeTo(name).append()
-    frame.writeTo(name).using("delta").partitionedBy(F.col("p")).tableProperty("delta.appendOnly", "false").create()
+    frame.writeTo(name).using("delta").partitionedBy(F.col("p")).tableProperty(
+        "delta.appendOnly", "false"
+    ).create()
     with pytest.raises(TableAlreadyExistsError):
         frame.writeTo(name).create()
     frame.writeTo(name).option("userMetadata", "why").append()
     assert enabled.read.format("delta").load(path).count() == 12
     frame.where("p = 1").writeTo(name).overwritePartitions()
     frame.where("id = 0").writeTo(name).overwrite(F.col("p") == 0)
-    assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [0, 1, 2, 2, 4, 5, 5]
+    assert sorted(row["id"] for row in enabled.read.format("delta").load(path).collect()) == [
+        0,
+        1,
+        2,
+        2,
+        4,
+        5,
+        5,
+    ]
     frame.selectExpr("id AS x", "p AS y", "name AS z").where("x = 3").write.insertInto(name, overwrite=True)
     frame.where("id = 1").write.format("delta").mode("append").saveAsTable(name)
     assert sorted(row["name"] for row in enabled.read.format("delta").load(path).collect()) == ["n1", "n3"]
@@ -370,7 +445,9 @@ def test_other_formats_are_left_alone(tmp_path: Path, enabled: Any) -> None:
 
 def test_read_and_write_need_no_enabling(tmp_path: Path, spark: Any) -> None:
     path = tmp_path / "t"
-    deltaic.spark.write(numbers(spark), path, partition_by="p", properties={"delta.enableDeletionVectors": True})
+    deltaic.spark.write(
+        numbers(spark), path, partition_by="p", properties={"delta.enableDeletionVectors": True}
+    )
     frame = deltaic.spark.read(spark, path, columns=["name", "p"], where="id > 5 and p = 1")
     assert frame.columns == ["name", "p"]
     assert sorted(row["name"] for row in frame.collect()) == ["n10", "n7"]

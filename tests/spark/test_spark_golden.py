@@ -33,7 +33,10 @@ def test_rows(spark: Any, native: str) -> None:
                 continue  # what one engine refuses, the other need not read
             found = DeltaTable(GOLDEN / name, spark=spark).scan().to_arrow()
             compared += 1
-            if sorted(map(repr, found.to_pylist())) != sorted(map(repr, expected.to_pylist())) or found.schema != expected.schema:
+            if (
+                sorted(map(repr, found.to_pylist())) != sorted(map(repr, expected.to_pylist()))
+                or found.schema != expected.schema
+            ):
                 wrong.append(name)
     finally:
         delattr(spark, SETTING)

@@ -38,7 +38,9 @@ def session(spark: Any, request: pytest.FixtureRequest) -> Any:
 
 
 def test_long_conditions(session: Any, tmp_path: Path) -> None:
-    made = deltaic.write(tmp_path / "t", ROWS, partition_by="p", properties={"delta.enableDeletionVectors": True})
+    made = deltaic.write(
+        tmp_path / "t", ROWS, partition_by="p", properties={"delta.enableDeletionVectors": True}
+    )
     table = deltaic.DeltaTable(made.location, spark=session)
     assert table.delete(f"{either('id')} OR id = 2")["num_deleted_rows"] == 1
     assert table.update({"s": "'y'"}, f"{EVERY} AND id = 4")["num_updated_rows"] == 1
@@ -51,7 +53,9 @@ def test_long_conditions(session: Any, tmp_path: Path) -> None:
 
 def test_long_conditions_of_merge(session: Any, tmp_path: Path) -> None:
     made = deltaic.write(tmp_path / "t", ROWS)
-    merge = deltaic.DeltaTable(made.location, spark=session).merge(ROWS, f"t.id = s.id AND ({either('t.id')} OR t.p = 1)")
+    merge = deltaic.DeltaTable(made.location, spark=session).merge(
+        ROWS, f"t.id = s.id AND ({either('t.id')} OR t.p = 1)"
+    )
     done = merge.when_matched_delete("t.id = 2").when_matched_update({"s": "'m'"}).execute()
     assert (done["num_target_rows_deleted"], done["num_target_rows_updated"]) == (1, 1)
 
@@ -63,7 +67,9 @@ def test_long_chains_of_columns(spark: Any, tmp_path: Path) -> None:
 
     made = deltaic.write(tmp_path / "t", ROWS)
     table = DeltaTable.forPath(spark, made.location)
-    chain = reduce(lambda left, right: left | right, [F.col("id") == number for number in (2, *NUMBERS[:200])])
+    chain = reduce(
+        lambda left, right: left | right, [F.col("id") == number for number in (2, *NUMBERS[:200])]
+    )
     table.delete(chain & (F.col("s") == "b"))
     chain = reduce(lambda left, right: left & right, [F.col("id") != number for number in NUMBERS[:200]])
     table.update(chain & (F.col("id") == 3), {"s": "'y'"})

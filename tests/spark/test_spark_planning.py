@@ -65,14 +65,21 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> DeltaTable:
             "x y": pa.array([None if i % 40 == 7 else i / 4 for i in range(count)]),
             "name": pa.array([f"n{i:03}" for i in range(count)]),
             "price": pa.array([Decimal(i) / 100 for i in range(count)], pa.decimal128(9, 2)),
-            "at": pa.array([dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(hours=i) for i in range(count)]),
+            "at": pa.array(
+                [
+                    dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(hours=i)
+                    for i in range(count)
+                ]
+            ),
             "s": pa.array([{"deep": i} for i in range(count)], pa.struct([("deep", pa.int32())])),
             "day": pa.array([None if i >= 180 else day + dt.timedelta(days=i // 60) for i in range(count)]),
             "kind": pa.array([["a", "b/c", "", "d"][i // 60] for i in range(count)]),
         }
     )
     for start in range(0, count, 20):
-        deltaic.write(place, data.slice(start, 20), mode="append", partition_by=["day", "kind"], properties=MAPPED)
+        deltaic.write(
+            place, data.slice(start, 20), mode="append", partition_by=["day", "kind"], properties=MAPPED
+        )
     made = DeltaTable(place)
     made.delete("id in (3, 65, 66, 200)")
     made.alter.rename_column("name", "title")
@@ -99,7 +106,9 @@ PREDICATES = (
 )
 
 
-def test_the_same_files_and_rows_either_way(table: DeltaTable, spark: Any, listed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_same_files_and_rows_either_way(
+    table: DeltaTable, spark: Any, listed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A query over two scans, with and without vectors, gives the same sum if all files are sent to the
     JVM at first, and if only the files that the query needs are sent."""
 
@@ -135,7 +144,9 @@ def test_files_that_are_chosen_are_few(
 
     told: list[int] = []
     rows_of = Jvm.rows
-    monkeypatch.setattr(Jvm, "rows", lambda self, table, schema: told.append(table.num_rows) or rows_of(self, table, schema))
+    monkeypatch.setattr(
+        Jvm, "rows", lambda self, table, schema: told.append(table.num_rows) or rows_of(self, table, schema)
+    )
     frame = DeltaTable(table.location, spark=spark).scan().to_spark()
     told.clear()
     assert frame.where("id = 65").count() == 0
@@ -151,7 +162,10 @@ def test_of_many_vectors_those_that_a_query_needs(
     """Three files have one: no more than two may come at once."""
     told: list[int] = []
     hand_over = deltaic._core.hand_over
-    monkeypatch.setattr("deltaic._core.hand_over", lambda store, schema, adds: told.append(adds.num_rows) or hand_over(store, schema, adds))
+    monkeypatch.setattr(
+        "deltaic._core.hand_over",
+        lambda store, schema, adds: told.append(adds.num_rows) or hand_over(store, schema, adds),
+    )
     for most, expected in ((3, 12), (2, 1)):
         monkeypatch.setattr(MANY_VECTORS, most)
         monkeypatch.setattr(engine_of(spark), "_recent_tables", RecentTables())
@@ -161,11 +175,15 @@ def test_of_many_vectors_those_that_a_query_needs(
         assert sum(told) == expected
 
 
-def test_partitions_that_are_known_only_while_a_query_runs(table: DeltaTable, spark: Any, later: None) -> None:
+def test_partitions_that_are_known_only_while_a_query_runs(
+    table: DeltaTable, spark: Any, later: None
+) -> None:
     from pyspark.sql import functions as F
 
     fact = DeltaTable(table.location, spark=spark).scan().to_spark()
-    days = spark.createDataFrame([(dt.date(2024, 1, 2), "x"), (dt.date(2024, 1, 3), "y")], "day date, label string").repartition(1)
+    days = spark.createDataFrame(
+        [(dt.date(2024, 1, 2), "x"), (dt.date(2024, 1, 3), "y")], "day date, label string"
+    ).repartition(1)
     days.write.mode("overwrite").parquet(str(Path(table.location) / ".." / "days"))
     days = spark.read.parquet(str(Path(table.location) / ".." / "days"))
     joined = fact.join(F.broadcast(days.where("label = 'x'")), "day").select("id")
@@ -175,9 +193,15 @@ def test_partitions_that_are_known_only_while_a_query_runs(table: DeltaTable, sp
     assert "dynamicpruning" in plan
     fact.createOrReplaceTempView("planned_fact")
     days.createOrReplaceTempView("planned_days")
-    chosen = spark.sql("SELECT id FROM planned_fact WHERE day = (SELECT max(day) FROM planned_days WHERE label = 'y') AND id < 130")
+    chosen = spark.sql(
+        "SELECT id FROM planned_fact WHERE day = (SELECT max(day) FROM planned_days WHERE label = 'y') AND id"
+        " < 130"
+    )
     assert sorted(row["id"] for row in chosen.collect()) == list(range(120, 130))
-    some = spark.sql("SELECT id FROM planned_fact WHERE day IN (SELECT day FROM planned_days WHERE label = 'y') AND title < 'n122'")
+    some = spark.sql(
+        "SELECT id FROM planned_fact WHERE day IN (SELECT day FROM planned_days WHERE label = 'y') AND title"
+        " < 'n122'"
+    )
     assert sorted(row["id"] for row in some.collect()) == [120, 121]
 
 
@@ -193,14 +217,20 @@ def test_equal_reads_are_equal_plans(table: DeltaTable, spark: Any, later: None)
     try:
         assert kept.count() == 236
         assert "InMemory" in frame().where("id = 3")._jdf.queryExecution().executedPlan().toString()
-        assert "InMemory" not in frame(version=11).where("id = 3")._jdf.queryExecution().executedPlan().toString()
+        assert (
+            "InMemory"
+            not in frame(version=11).where("id = 3")._jdf.queryExecution().executedPlan().toString()
+        )
         assert frame(version=11).count() == 240
     finally:
         kept.unpersist()
     session = spark.newSession()
     session.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     session.conf.set("spark.sql.adaptive.enabled", "false")
-    grouped = [DeltaTable(table.location, spark=session).scan(["id", "kind"]).to_spark().groupBy("kind").count() for _ in range(2)]
+    grouped = [
+        DeltaTable(table.location, spark=session).scan(["id", "kind"]).to_spark().groupBy("kind").count()
+        for _ in range(2)
+    ]
     joined = grouped[0].join(grouped[1].withColumnRenamed("count", "other"), "kind")
     assert "ReusedExchange" in joined._jdf.queryExecution().executedPlan().toString()
     assert sorted(row["count"] for row in joined.collect()) == [58, 59, 59]
@@ -213,7 +243,9 @@ def test_sizes_reach_the_optimiser(table: DeltaTable, spark: Any, monkeypatch: p
         monkeypatch.setattr(MANY, many)
         frame = DeltaTable(table.location, spark=spark).scan().to_spark()
         leaves = frame._jdf.queryExecution().analyzed().collectLeaves()
-        sizes.append(sum(int(str(leaves.apply(index).stats().sizeInBytes())) for index in range(leaves.size())))
+        sizes.append(
+            sum(int(str(leaves.apply(index).stats().sizeInBytes())) for index in range(leaves.size()))
+        )
     assert sizes[0] == sizes[1] == table.detail().size_in_bytes
 
 
@@ -233,21 +265,27 @@ def many_files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A log of 100,000 files that are not there, 1,000 ids in each, 100 partitions."""
     root = tmp_path_factory.mktemp("many") / "t"
     (root / "_delta_log").mkdir(parents=True)
-    fields = [{"name": name, "type": of, "nullable": True, "metadata": {}} for name, of in (("id", "long"), ("p", "integer"))]
+    fields = [
+        {"name": name, "type": of, "nullable": True, "metadata": {}}
+        for name, of in (("id", "long"), ("p", "integer"))
+    ]
     schema = json.dumps({"type": "struct", "fields": fields})
     head = [
         {"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}},
-        {"metaData": {"id": "m", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": ["p"],
-                      "configuration": {}, "createdTime": 1}},
+        {"metaData": {"id": "m", "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
+                      "partitionColumns": ["p"], "configuration": {}, "createdTime": 1}},
     ]  # fmt: skip
     with (root / "_delta_log" / f"{0:020}.json").open("w") as log:
         log.writelines(json.dumps(action) + "\n" for action in head)
         for number in range(100_000):
             low, high = number * 1000, number * 1000 + 999
-            stats = f'{{\\"numRecords\\":1000,\\"minValues\\":{{\\"id\\":{low}}},\\"maxValues\\":{{\\"id\\":{high}}}}}'
+            stats = (
+                f'{{\\"numRecords\\":1000,\\"minValues\\":{{\\"id\\":{low}}},'
+                f'\\"maxValues\\":{{\\"id\\":{high}}}}}'
+            )
             log.write(
-                f'{{"add":{{"path":"f{number}.parquet","partitionValues":{{"p":"{number % 100}"}},"size":1000,"modificationTime":1,'
-                f'"dataChange":true,"stats":"{stats}"}}}}\n'
+                f'{{"add":{{"path":"f{number}.parquet","partitionValues":{{"p":"{number % 100}"}},'
+                f'"size":1000,"modificationTime":1,"dataChange":true,"stats":"{stats}"}}}}\n'
             )
     return root
 
@@ -296,7 +334,9 @@ def test_of_a_hundred_thousand_files(many_files: Path, spark: Any, calls: list[s
     assert len(whole.toString()) < 5_000
 
 
-def test_the_large_log_that_was_read_last_stays_known(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_large_log_that_was_read_last_stays_known(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another read of the same version reads no log again, and sees each commit of others."""
     data = pa.table({"id": [1, 2, 3]})
     for name in ("t", "other"):

@@ -37,7 +37,9 @@ def rows(data: pa.Table) -> list[str]:
     return sorted(map(repr, data.to_pylist()))
 
 
-def same(table: DeltaTable, spark: Any, columns: list[str] | None = None, where: str | None = None) -> pa.Table:
+def same(
+    table: DeltaTable, spark: Any, columns: list[str] | None = None, where: str | None = None
+) -> pa.Table:
     """Both engines give the same rows and the same columns; -> Spark's answer."""
     ours = DeltaTable(table.location, version=table.version, spark=spark).scan(columns, where)
     theirs = table.scan(columns, where).to_arrow()
@@ -77,7 +79,9 @@ def test_partition_values_of_every_type(tmp_path: Path, spark: Any, path: str) -
         "d": pa.array([dt.date(1500, 1, 1), dt.date(2024, 2, 29), None, dt.date(9999, 12, 31)]),
         "t": pa.array([moment, None, moment.replace(year=1960), moment], pa.timestamp("us", "UTC")),
         "n": pa.array([moment.replace(tzinfo=None), None, None, dt.datetime(1, 1, 1)], pa.timestamp("us")),
-        "m": pa.array([Decimal("1.50"), Decimal("-0.01"), None, Decimal("99999999.99")], pa.decimal128(10, 2)),
+        "m": pa.array(
+            [Decimal("1.50"), Decimal("-0.01"), None, Decimal("99999999.99")], pa.decimal128(10, 2)
+        ),
         "f": pa.array([1.5, float("nan"), None, -0.0]),
         "b": pa.array([True, False, None, True]),
         "i": pa.array([1, 2, None, -3], pa.int8()),
@@ -139,12 +143,21 @@ def test_columns_are_found_by_their_ids(tmp_path: Path, spark: Any, path: str) -
     x, y = s.type
     nested = pa.struct([x.with_name(y.name), y.with_name(x.name)])
     whole = written.column(2).combine_chunks()
-    columns = [written.column(0), written.column(1), pa.StructArray.from_arrays(whole.flatten(), fields=list(nested)), written.column(3)]
+    columns = [
+        written.column(0),
+        written.column(1),
+        pa.StructArray.from_arrays(whole.flatten(), fields=list(nested)),
+        written.column(3),
+    ]
     renamed = [a.with_name(b.name), b.with_name(a.name), s.with_type(nested), f.with_name("else")]
     for log in (tmp_path / "t" / "_delta_log").glob("*.json"):
         before = os.path.getsize(file)
-        pq.write_table(pa.Table.from_arrays(columns, schema=pa.schema(renamed)), f"{file}.new", row_group_size=100)
-        log.write_text(log.read_text().replace(f'"size":{before}', f'"size":{os.path.getsize(file + ".new")}'))
+        pq.write_table(
+            pa.Table.from_arrays(columns, schema=pa.schema(renamed)), f"{file}.new", row_group_size=100
+        )
+        log.write_text(
+            log.read_text().replace(f'"size":{before}', f'"size":{os.path.getsize(file + ".new")}')
+        )
     os.replace(f"{file}.new", file)
     for checksum in (tmp_path / "t" / "_delta_log").glob("*.crc"):
         checksum.unlink()
@@ -153,13 +166,21 @@ def test_columns_are_found_by_their_ids(tmp_path: Path, spark: Any, path: str) -
     same(table, spark, ["s.y", "b"])
     same(table, spark, ["f"], "a between 10 and 20 or s.x = 40")
     frame = DeltaTable(tmp_path / "t", spark=spark).scan().to_spark()
-    assert [tuple(row) for row in frame.where("a = 7").select("a", "b", "s.x", "f").collect()] == [(7, 5007, 7, 3.5)]
+    assert [tuple(row) for row in frame.where("a = 7").select("a", "b", "s.x", "f").collect()] == [
+        (7, 5007, 7, 3.5)
+    ]
     assert [tuple(row) for row in frame.where("s.y = -8").selectExpr("s.x", "s.y").collect()] == [(8, -8)]
     assert frame.where("b < 5000 or s.x < 0").count() == 0
 
 
 def test_widened_and_missing_columns(tmp_path: Path, spark: Any, path: str) -> None:
-    data = pa.table({"i": pa.array([1, 2], pa.int8()), "f": pa.array([0.5, 1.5], pa.float32()), "d": pa.array([1, 2], pa.date32())})
+    data = pa.table(
+        {
+            "i": pa.array([1, 2], pa.int8()),
+            "f": pa.array([0.5, 1.5], pa.float32()),
+            "d": pa.array([1, 2], pa.date32()),
+        }
+    )
     table = deltaic.write(tmp_path / "t", data, properties={"delta.enableTypeWidening": True, **VECTORS})
     for name, wider in (("i", "bigint"), ("f", "double"), ("d", "timestamp_ntz")):
         table.alter.change_column(name, type=wider)
@@ -196,13 +217,17 @@ def test_what_does_not_resolve_is_told_by_name(tmp_path: Path, spark: Any, path:
     with pytest.raises(InvalidArgumentError, match=r"(?i)syntax|parse"):
         table.scan(where="id = = 3")
     for text in ("sum(id) > 3", "id in (select 1)", "row_number() over (order by id) = 1"):
-        with pytest.raises((InvalidArgumentError, UnsupportedFeatureError), match=r"(?i)aggregate|subquery|window|select"):
+        with pytest.raises(
+            (InvalidArgumentError, UnsupportedFeatureError), match=r"(?i)aggregate|subquery|window|select"
+        ):
             table.scan(where=text)
     with pytest.raises(InvalidArgumentError, match="DIVIDE_BY_ZERO"):
         table.scan(where="1 / (id - id) > 1").to_arrow()
 
 
-def test_a_file_that_is_gone_is_an_error_and_one_that_is_skipped_is_not(tmp_path: Path, spark: Any, path: str) -> None:
+def test_a_file_that_is_gone_is_an_error_and_one_that_is_skipped_is_not(
+    tmp_path: Path, spark: Any, path: str
+) -> None:
     table = deltaic.write(tmp_path / "t", numbers(10))
     deltaic.write(table, numbers(10, 1000), mode="append")
     [gone] = table.files("id < 5").to_arrow()["location"].to_pylist()
@@ -224,20 +249,42 @@ def test_names_of_files_and_folders_may_hold_anything(tmp_path: Path, spark: Any
 def test_not_a_number_is_greater_than_what_parquet_says(tmp_path: Path, spark: Any, path: str) -> None:
     floats = [0.5, float("nan"), None, -1.0]
     inner = pa.struct([("y", pa.float64())])
-    data = pa.table({"x": floats, "f": pa.array(floats, pa.float32()), "s": pa.array([{"y": value} for value in floats], inner)})
+    data = pa.table(
+        {
+            "x": floats,
+            "f": pa.array(floats, pa.float32()),
+            "s": pa.array([{"y": value} for value in floats], inner),
+        }
+    )
     frame = DeltaTable(deltaic.write(tmp_path / "t", data).location, spark=spark).scan().to_spark()
     for where in ("x > 1", "f >= 2", "s.y > 1", "x = double('nan')"):
         assert frame.where(where).count() == 1, where
 
 
 @pytest.mark.parametrize("mode", ["none", "name", "id"])
-def test_columns_are_chosen_in_one_call_or_one_by_one(tmp_path: Path, spark: Any, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_are_chosen_in_one_call_or_one_by_one(
+    tmp_path: Path, spark: Any, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Names that need quotes, floats, comments, a partition, a struct and row ids, with and without the short
     way."""
-    fields = [pa.field("a`b:c", pa.int64(), metadata={"comment": "a 'number'"}), pa.field("f", pa.float64(), metadata={"comment": "ü"})]
-    fields += [pa.field("p", pa.string()), pa.field("st", pa.struct([("x", pa.float32()), ("y", pa.string())]))]
-    columns = [[1, 2, 3], [0.5, float("nan"), None], ["u", "v", "u"], [{"x": 1.5, "y": "s"}, None, {"x": None, "y": "t"}]]
-    data = pa.Table.from_arrays([pa.array(each, field.type) for each, field in zip(columns, fields, strict=True)], schema=pa.schema(fields))
+    fields = [
+        pa.field("a`b:c", pa.int64(), metadata={"comment": "a 'number'"}),
+        pa.field("f", pa.float64(), metadata={"comment": "ü"}),
+    ]
+    fields += [
+        pa.field("p", pa.string()),
+        pa.field("st", pa.struct([("x", pa.float32()), ("y", pa.string())])),
+    ]
+    columns = [
+        [1, 2, 3],
+        [0.5, float("nan"), None],
+        ["u", "v", "u"],
+        [{"x": 1.5, "y": "s"}, None, {"x": None, "y": "t"}],
+    ]
+    data = pa.Table.from_arrays(
+        [pa.array(each, field.type) for each, field in zip(columns, fields, strict=True)],
+        schema=pa.schema(fields),
+    )
     properties = VECTORS if mode == "none" else {**VECTORS, "delta.columnMapping.mode": mode}
     table = deltaic.write(tmp_path / "t", data, partition_by=["p"], properties=properties)
     table.delete("`a``b:c` = 3")
@@ -245,7 +292,10 @@ def test_columns_are_chosen_in_one_call_or_one_by_one(tmp_path: Path, spark: Any
     def shown() -> list[Any]:
         scans = (None, ["f", "a`b:c"], ["st", "p"])
         frames = [DeltaTable(table.location, spark=spark).scan(each).to_spark() for each in scans]
-        found = [(frame.schema.json(), sorted(map(repr, frame.where("f IS NULL OR f > 0 OR true").collect()))) for frame in frames[:2]]
+        found = [
+            (frame.schema.json(), sorted(map(repr, frame.where("f IS NULL OR f > 0 OR true").collect())))
+            for frame in frames[:2]
+        ]
         return [*found, frames[2].schema.json(), sorted(map(repr, frames[2].collect()))]
 
     quick = shown()
@@ -254,10 +304,16 @@ def test_columns_are_chosen_in_one_call_or_one_by_one(tmp_path: Path, spark: Any
     same(DeltaTable(table.location), spark)
     table.restore(version=1)
     assert shown() == quick
-    assert DeltaTable(table.location, spark=spark).update({"f": "f + 1"}, "f > 0")["num_updated_rows"] == made["num_updated_rows"] == 2
+    assert (
+        DeltaTable(table.location, spark=spark).update({"f": "f + 1"}, "f > 0")["num_updated_rows"]
+        == made["num_updated_rows"]
+        == 2
+    )
 
 
-def test_a_reader_of_many_rows_takes_partitions_one_after_another(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_of_many_rows_takes_partitions_one_after_another(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(streamed_rows, "COLLECTED_BYTES", -1)
     table = deltaic.write(tmp_path / "t", numbers(8))
     for start in range(8, 64, 8):
@@ -298,7 +354,14 @@ def test_a_native_scan_is_one_stage_without_what_files_do_not_need(tmp_path: Pat
     plain = DeltaTable(table.location, spark=spark).scan().to_spark()
     assert "row_index" not in plain._jdf.queryExecution().executedPlan().toString()
     table.delete("id = 1")
-    marked = DeltaTable(table.location, spark=spark).scan().to_spark()._jdf.queryExecution().executedPlan().toString()
+    marked = (
+        DeltaTable(table.location, spark=spark)
+        .scan()
+        .to_spark()
+        ._jdf.queryExecution()
+        .executedPlan()
+        .toString()
+    )
     assert "Join" not in marked
     assert "Exchange" not in marked
     assert "Batched: true" in marked
@@ -306,12 +369,16 @@ def test_a_native_scan_is_one_stage_without_what_files_do_not_need(tmp_path: Pat
     assert 0 < int(str(size)) < 10 * 1024**2  # small tables are broadcast
 
 
-def test_of_many_files_those_that_a_query_leaves(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_files_those_that_a_query_leaves(
+    tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A scan gives the same rows if all files are sent to the JVM at once, if only the files that statistics
     cannot exclude are sent, and if all are sent when a query needs them."""
     data = pa.table({"id": range(60), "part": [i // 20 for i in range(60)]})
     for start in range(0, 60, 5):
-        deltaic.write(tmp_path / "t", data.slice(start, 5), mode="append", partition_by=["part"], properties=VECTORS)
+        deltaic.write(
+            tmp_path / "t", data.slice(start, 5), mode="append", partition_by=["part"], properties=VECTORS
+        )
     DeltaTable(tmp_path / "t").delete("id in (7, 33)")
     told: list[int] = []
     rows_of = Jvm.rows
@@ -373,7 +440,10 @@ def test_vectors_too_large_for_the_driver_are_read_by_tasks(
     """Nothing is broadcast; rows, row ids, constants and what DML finds are the same."""
     kinds = {
         "at": [dt.datetime(2024, 1, 1, tzinfo=dt.timezone.utc)] * 1000,
-        "s": pa.array([{"x y": i, "d": Decimal(i)} for i in range(1000)], pa.struct([("x y", pa.int64()), ("d", pa.decimal128(9, 2))])),
+        "s": pa.array(
+            [{"x y": i, "d": Decimal(i)} for i in range(1000)],
+            pa.struct([("x y", pa.int64()), ("d", pa.decimal128(9, 2))]),
+        ),
         "l": [[i, None] for i in range(1000)],
         "m": pa.array([[("k", i)] for i in range(1000)], pa.map_(pa.string(), pa.int64())),
         "part": [i // 500 for i in range(1000)],
@@ -393,7 +463,12 @@ def test_vectors_too_large_for_the_driver_are_read_by_tasks(
     frame = DeltaTable(tmp_path / "t", spark=spark).scan(where="part = 0 and id between 20 and 40").to_spark()
     assert frame.count() == 14
     plan = (
-        DeltaTable(tmp_path / "t", version=1, spark=spark).scan(where="part = 0").to_spark()._jdf.queryExecution().executedPlan().toString()
+        DeltaTable(tmp_path / "t", version=1, spark=spark)
+        .scan(where="part = 0")
+        .to_spark()
+        ._jdf.queryExecution()
+        .executedPlan()
+        .toString()
     )
     assert "Broadcast" not in plan
     DeltaTable(tmp_path / "t", spark=spark).update({"id": "-id"}, "id between 20 and 22")

@@ -32,7 +32,10 @@ def test_shapes_are_read_and_never_written(session, tmp_path):
     deltaic.write(table, pa.table({"id": [1, 2, 3], "place": [POINT, POINT, None]}), mode="append")
     name = f"delta.`{path}`"
     session.sql(f"DELETE FROM {name} WHERE id = 2").collect()
-    assert [(row.id, row.b) for row in session.sql(f"SELECT id, st_asbinary(place) AS b FROM {name} ORDER BY id").collect()] == [
+    assert [
+        (row.id, row.b)
+        for row in session.sql(f"SELECT id, st_asbinary(place) AS b FROM {name} ORDER BY id").collect()
+    ] == [
         (1, POINT),
         (3, None),
     ]
@@ -56,7 +59,12 @@ def test_shapes_within_columns_come_to_the_driver(session, tmp_path):
     path = str(tmp_path / "t")
     shape = "geometry(OGC:CRS84)"
     place = deltaic.Struct([Field("a.b", shape), Field("n", "long")])
-    columns = [Field("id", "long"), Field("s", place), Field("l", deltaic.Array(shape)), Field("m", deltaic.Map("string", place))]
+    columns = [
+        Field("id", "long"),
+        Field("s", place),
+        Field("l", deltaic.Array(shape)),
+        Field("m", deltaic.Map("string", place)),
+    ]
     table = DeltaTable.create(path, Schema(columns))
     full = {"a.b": POINT, "n": 1}
     rows = [

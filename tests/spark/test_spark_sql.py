@@ -11,7 +11,13 @@ import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import (
+    DeltaError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 
 pytest.importorskip("pyspark")
 
@@ -49,14 +55,31 @@ def ids(frame: Any) -> list[Any]:
     ("change", "left"),
     [
         ("DELETE FROM {t} t WHERE id IN (SELECT id FROM {o})", [3, 4, 5]),
-        ("DELETE FROM {t} t WHERE part <> 'c' AND NOT EXISTS (SELECT 1 FROM {o} o WHERE o.id = t.id)", [1, 2, 5]),
-        ("DELETE FROM {t} t WHERE amount > (SELECT avg(amount) FROM {t} u WHERE u.part = t.part) OR part = 'c'", [1, 3, 4]),
-        ("WITH c AS (SELECT id FROM {o} WHERE id = 2) DELETE FROM {t} WHERE id IN (SELECT id FROM c)", [1, 3, 4, 5]),
+        (
+            "DELETE FROM {t} t WHERE part <> 'c' AND NOT EXISTS (SELECT 1 FROM {o} o WHERE o.id = t.id)",
+            [1, 2, 5],
+        ),
+        (
+            (
+                "DELETE FROM {t} t WHERE amount > (SELECT avg(amount) FROM {t} u WHERE u.part = t.part) OR"
+                " part = 'c'"
+            ),
+            [1, 3, 4],
+        ),
+        (
+            "WITH c AS (SELECT id FROM {o} WHERE id = 2) DELETE FROM {t} WHERE id IN (SELECT id FROM c)",
+            [1, 3, 4, 5],
+        ),
         ("UPDATE {t} SET id = (SELECT max(id) FROM {o}) WHERE part = 'c'", [1, 2, 3, 4, 7]),
-        ("UPDATE {t} t SET id = CASE WHEN id IN (SELECT id FROM {o}) THEN -id ELSE id END", [-2, -1, 3, 4, 5]),
+        (
+            "UPDATE {t} t SET id = CASE WHEN id IN (SELECT id FROM {o}) THEN -id ELSE id END",
+            [-2, -1, 3, 4, 5],
+        ),
     ],
 )
-def test_subqueries_in_conditions_and_values(sql: Any, path: str, tmp_path: Path, change: str, left: list[int]) -> None:
+def test_subqueries_in_conditions_and_values(
+    sql: Any, path: str, tmp_path: Path, change: str, left: list[int]
+) -> None:
     other = str(tmp_path / "other")
     deltaic.write(other, pa.table({"id": [1, 2, 7]}))
     sql(change.format(t=f"delta.`{path}`", o=f"delta.`{other}`"))
@@ -70,7 +93,10 @@ def test_subqueries_of_delta_table(spark: Any, path: str) -> None:
     spark.range(1, 3).createOrReplaceTempView("small_ids")
     table = DeltaTable.forPath(spark, path).alias("t")
     table.delete("t.id IN (SELECT s.id FROM small_ids s)")
-    table.update("EXISTS (SELECT 1 FROM small_ids s WHERE s.id + 2 = t.id)", {"amount": "(SELECT max(s.id) FROM small_ids s)"})
+    table.update(
+        "EXISTS (SELECT 1 FROM small_ids s WHERE s.id + 2 = t.id)",
+        {"amount": "(SELECT max(s.id) FROM small_ids s)"},
+    )
     spark.catalog.dropTempView("small_ids")
     assert rows_at(path) == [(3, "b", 2.0), (4, "b", 2.0), (5, "c", 5.0)]
 
@@ -78,7 +104,8 @@ def test_subqueries_of_delta_table(spark: Any, path: str) -> None:
 def test_statements_keep_rules_and_compute_columns(spark: Any, sql: Any, tmp_path: Path) -> None:
     name = f"delta.`{tmp_path / 't'}`"
     sql(
-        f"""CREATE TABLE {name} (id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 10), n INT DEFAULT 4,
+        f"""CREATE TABLE {name} (
+        id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 10), n INT DEFAULT 4,
         day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), ts TIMESTAMP) PARTITIONED BY (day)
         TBLPROPERTIES ('delta.constraints.few' = 'n < 100')"""
     )
@@ -88,18 +115,30 @@ def test_statements_keep_rules_and_compute_columns(spark: Any, sql: Any, tmp_pat
     sql(f"UPDATE {name} SET ts = ts + INTERVAL 1 DAY, n = n + 10 WHERE n = 2")
     sql(f"ALTER TABLE {name} ADD CONSTRAINT known CHECK (ts IS NOT NULL AND n IN (1, 4, 12, 50))")
     source = "(SELECT 50 AS n, TIMESTAMP '2024-01-05 00:00:00' AS ts)"
-    sql(f"MERGE INTO {name} t USING {source} s ON t.n = s.n WHEN NOT MATCHED THEN INSERT (n, ts) VALUES (s.n, s.ts)")
+    sql(
+        f"MERGE INTO {name} t USING {source} s ON t.n = s.n WHEN NOT MATCHED THEN INSERT (n, ts) VALUES (s.n,"
+        " s.ts)"
+    )
     found = [(row["n"], str(row["day"])) for row in sql(f"SELECT * FROM {name} ORDER BY n").collect()]
     assert found == [(1, "2024-01-01"), (4, "2024-01-03"), (12, "2024-01-03"), (50, "2024-01-05")]
     numbers = ids(sql(f"SELECT id FROM {name}"))
     assert len(set(numbers)) == 4
     assert all(number % 10 == 0 for number in numbers)
     for statement, message in (
-        (f"INSERT INTO {name} (n, ts) VALUES (101, TIMESTAMP '2024-01-01 10:00:00')", "constraint few; found (1 row, with )?n = 101"),
+        (
+            f"INSERT INTO {name} (n, ts) VALUES (101, TIMESTAMP '2024-01-01 10:00:00')",
+            "constraint few; found (1 row, with )?n = 101",
+        ),
         (f"INSERT INTO {name} (n, ts) VALUES (1, NULL)", "constraint known"),
-        (f"INSERT INTO {name} (n, ts, day) VALUES (1, TIMESTAMP '2024-01-01 10:00:00', DATE '2024-01-02')", "generated column day"),
+        (
+            f"INSERT INTO {name} (n, ts, day) VALUES (1, TIMESTAMP '2024-01-01 10:00:00', DATE '2024-01-02')",
+            "generated column day",
+        ),
         (f"UPDATE {name} SET n = 5 WHERE n = 1", "constraint known"),
-        (f"ALTER TABLE {name} ADD CONSTRAINT none CHECK (n > 1)", "break the new CHECK constraint none; found 1 row"),
+        (
+            f"ALTER TABLE {name} ADD CONSTRAINT none CHECK (n > 1)",
+            "break the new CHECK constraint none; found 1 row",
+        ),
         (f"ALTER TABLE {name} DROP CONSTRAINT nope", "no such constraint"),
     ):
         with pytest.raises(DeltaError, match=message):
@@ -122,11 +161,18 @@ def test_queries(spark: Any, sql: Any, path: str) -> None:
     assert ids(sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF '{moment.isoformat()}'")) == [1, 2, 3, 4]
     with pytest.raises(VersionNotFoundError, match="after the last version"):
         sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF (current_timestamp() + INTERVAL 1 DAY)")
-    assert [row[0] for row in spark.sql("SHOW VIEWS").select("viewName").collect() if row[0].startswith("__deltaic")] == []
+    assert [
+        row[0]
+        for row in spark.sql("SHOW VIEWS").select("viewName").collect()
+        if row[0].startswith("__deltaic")
+    ] == []
 
 
 def test_a_query_follows_its_table_until_it_is_run(sql: Any, path: str) -> None:
-    frame, pinned = sql(f"SELECT id FROM delta.`{path}`"), sql(f"SELECT id FROM delta.`{path}` VERSION AS OF 1")
+    frame, pinned = (
+        sql(f"SELECT id FROM delta.`{path}`"),
+        sql(f"SELECT id FROM delta.`{path}` VERSION AS OF 1"),
+    )
     deltaic.DeltaTable(path).delete("id = 1")
     assert ids(frame) == [2, 3, 4, 5]
     assert ids(pinned) == [1, 2, 3, 4, 5]
@@ -173,13 +219,20 @@ def test_insert_of_defaults(sql: Any, tmp_path: Path) -> None:
     sql(f"INSERT INTO delta.`{place}` VALUES (1L, DEFAULT, 'a'), (2L, 5, DEFAULT)")
     sql(f"INSERT INTO delta.`{place}` (s, n) VALUES ('DEFAULT', DEFAULT)")
     found = deltaic.DeltaTable(place).scan().to_arrow().to_pylist()
-    assert sorted(map(str, (list(row.values()) for row in found))) == ["[1, 2, 'a']", "[2, 5, None]", "[None, 2, 'DEFAULT']"]
+    assert sorted(map(str, (list(row.values()) for row in found))) == [
+        "[1, 2, 'a']",
+        "[2, 5, None]",
+        "[None, 2, 'DEFAULT']",
+    ]
 
 
 def test_changes(sql: Any, path: str) -> None:
     (row,) = sql(f"DELETE FROM delta.`{path}` WHERE id IN (1, 4)").collect()
     assert row.asDict() == {"num_affected_rows": 2}
-    (row,) = sql(f"UPDATE delta.`{path}` t SET t.amount = t.amount * 2, part = upper(part) WHERE t.id > :least", {"least": 2}).collect()
+    (row,) = sql(
+        f"UPDATE delta.`{path}` t SET t.amount = t.amount * 2, part = upper(part) WHERE t.id > :least",
+        {"least": 2},
+    ).collect()
     assert row.asDict() == {"num_affected_rows": 2}
     assert rows_at(path) == [(2, "a", 2.0), (3, "B", 6.0), (5, "C", 10.0)]
     assert newest_parameters(path, 2) == [{"predicate": '["(id > 2)"]'}, {"predicate": '["(id IN (1, 4))"]'}]
@@ -188,26 +241,41 @@ def test_changes(sql: Any, path: str) -> None:
 
 
 def test_merge(spark: Any, sql: Any, path: str) -> None:
-    spark.createDataFrame([(1, 10.0), (3, None), (8, 8.0)], "id bigint, value double").createOrReplaceTempView("news")
+    spark.createDataFrame(
+        [(1, 10.0), (3, None), (8, 8.0)], "id bigint, value double"
+    ).createOrReplaceTempView("news")
     text = f"""MERGE INTO delta.`{path}` t USING news s ON t.id = s.id
         WHEN MATCHED AND s.value IS NULL THEN DELETE
         WHEN MATCHED THEN UPDATE SET amount = s.value
         WHEN NOT MATCHED THEN INSERT (id, part, amount) VALUES (s.id, 'n', s.value)
         WHEN NOT MATCHED BY SOURCE AND t.id = 4 THEN DELETE"""
     (row,) = sql(text).collect()
-    assert row.asDict() == {"num_affected_rows": 4, "num_updated_rows": 1, "num_deleted_rows": 2, "num_inserted_rows": 1}
+    assert row.asDict() == {
+        "num_affected_rows": 4,
+        "num_updated_rows": 1,
+        "num_deleted_rows": 2,
+        "num_inserted_rows": 1,
+    }
     assert rows_at(path) == [(1, "a", 10.0), (2, "a", 2.0), (5, "c", 5.0), (8, "n", 8.0)]
     assert newest_parameters(path) == [
         {
             "predicate": '["(t.id = s.id)"]',
-            "matchedPredicates": '[{"predicate":"(s.value IS NULL)","actionType":"delete"},{"actionType":"update"}]',
+            "matchedPredicates": (
+                '[{"predicate":"(s.value IS NULL)","actionType":"delete"},{"actionType":"update"}]'
+            ),
             "notMatchedPredicates": '[{"actionType":"insert"}]',
             "notMatchedBySourcePredicates": '[{"predicate":"(t.id = 4)","actionType":"delete"}]',
         }
     ]
-    sql(f"MERGE INTO delta.`{path}` t USING delta.`{path}` VERSION AS OF 0 s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *")
+    sql(
+        f"MERGE INTO delta.`{path}` t USING delta.`{path}` VERSION AS OF 0 s ON t.id = s.id WHEN NOT MATCHED"
+        " THEN INSERT *"
+    )
     assert [row[0] for row in rows_at(path)] == [1, 2, 3, 4, 5, 8]
-    sql(f"MERGE INTO delta.`{path}` t USING (SELECT 9L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)")
+    sql(
+        f"MERGE INTO delta.`{path}` t USING (SELECT 9L AS id) s ON t.id = s.id WHEN NOT MATCHED THEN INSERT"
+        " (id) VALUES (s.id)"
+    )
     assert rows_at(path)[-1] == (9, None, None)
 
 
@@ -216,22 +284,34 @@ def test_a_merge_of_paths_without_aliases(sql: Any, path: str, tmp_path: Path) -
     deltaic.write(source, pa.table({"id": [1, 8], "part": ["x", "y"], "amount": [10.0, 8.0]}))
     (row,) = sql(
         f"""MERGE INTO delta.`{path}` USING delta.`{source}` ON delta.`{path}`.id = delta.`{source}`.id
-        WHEN MATCHED AND delta.`{path}`.part = 'a' THEN UPDATE SET delta.`{path}`.amount = delta.`{source}`.amount + `{path}`.id
+        WHEN MATCHED AND delta.`{path}`.part = 'a'
+        THEN UPDATE SET delta.`{path}`.amount = delta.`{source}`.amount + `{path}`.id
         WHEN NOT MATCHED THEN INSERT (id, amount) VALUES (delta.`{source}`.id, delta.`{source}`.amount)"""
     ).collect()
-    assert row.asDict() == {"num_affected_rows": 2, "num_updated_rows": 1, "num_deleted_rows": 0, "num_inserted_rows": 1}
+    assert row.asDict() == {
+        "num_affected_rows": 2,
+        "num_updated_rows": 1,
+        "num_deleted_rows": 0,
+        "num_inserted_rows": 1,
+    }
     assert [row for row in rows_at(path) if row[0] in (1, 8)] == [(1, "a", 11.0), (8, None, 8.0)]
 
 
 def test_making_tables(sql: Any, tmp_path: Path, path: str) -> None:
     place = tmp_path / "made"
     columns = "(id BIGINT NOT NULL, part STRING COMMENT 'c')"
-    sql(f"CREATE TABLE delta.`{place}` {columns} USING delta PARTITIONED BY (part) TBLPROPERTIES (delta.checkpointInterval = 5)")
+    sql(
+        f"CREATE TABLE delta.`{place}` {columns} USING delta PARTITIONED BY (part) TBLPROPERTIES"
+        " (delta.checkpointInterval = 5)"
+    )
     assert deltaic.DeltaTable(place).metadata.partition_columns == ("part",)
     sql(f"CREATE TABLE IF NOT EXISTS delta.`{place}` (x INT)")
     with pytest.raises(DeltaError):
         sql(f"CREATE TABLE delta.`{place}` (x INT)")
-    sql(f"CREATE OR REPLACE TABLE delta.`{place}` AS SELECT id, id * 2 AS double FROM delta.`{path}` WHERE id > 3")
+    sql(
+        f"CREATE OR REPLACE TABLE delta.`{place}` AS SELECT id, id * 2 AS double FROM delta.`{path}` WHERE"
+        " id > 3"
+    )
     assert rows_at(str(place)) == [(4, 8), (5, 10)]
     sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS (note STRING)")
     assert deltaic.DeltaTable(place).schema.names == ["id", "double", "note"]
@@ -267,7 +347,9 @@ def test_upkeep(sql: Any, path: str) -> None:
     assert sql(f"DESCRIBE DETAIL '{path}'").collect()[0]["numFiles"] == 2
     columns, partition = ["id", "part", "amount"], ["# Partition Information", "# col_name", "part"]
     assert [row["col_name"] for row in sql(f"DESCRIBE TABLE delta.`{path}`").collect()] == columns + partition
-    assert ["Location", path, ""] in [list(row) for row in sql(f"DESCRIBE TABLE EXTENDED delta.`{path}`").collect()]
+    assert ["Location", path, ""] in [
+        list(row) for row in sql(f"DESCRIBE TABLE EXTENDED delta.`{path}`").collect()
+    ]
     assert [row[0] for row in sql(f"SHOW COLUMNS IN delta.`{path}`").collect()] == columns
     assert sorted(row["part"] for row in sql(f"SHOW PARTITIONS delta.`{path}`").collect()) == ["a", "b"]
     assert dict(sql(f"SHOW TBLPROPERTIES delta.`{path}`").collect())["delta.enableDeletionVectors"] == "true"
@@ -276,7 +358,10 @@ def test_upkeep(sql: Any, path: str) -> None:
     sql(made.createtab_stmt.replace(path, f"{path}_made"))
     sql(f"CREATE TABLE delta.`{path}_like` LIKE delta.`{path}`")
     for other in ("made", "like"):
-        assert sql(f"SHOW CREATE TABLE delta.`{path}_{other}`").first()[0].replace(f"{path}_{other}", path) == made.createtab_stmt
+        assert (
+            sql(f"SHOW CREATE TABLE delta.`{path}_{other}`").first()[0].replace(f"{path}_{other}", path)
+            == made.createtab_stmt
+        )
     with pytest.raises(UnsupportedFeatureError, match="ANALYZE TABLE"):
         sql(f"ANALYZE TABLE delta.`{path}` COMPUTE STATISTICS")
     assert sql(f"COMMENT ON TABLE delta.`{path}` IS 'new'").columns == []
@@ -325,7 +410,9 @@ def test_views_by_the_data_source(spark: Any, sql: Any, path: str) -> None:
     spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW sourced USING deltaic OPTIONS (path '{path}')")
     sql("UPDATE sourced SET amount = 0 WHERE id = 1")
     assert rows_at(path)[0] == (1, "a", 0.0)
-    spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW sourced USING deltaic OPTIONS (path '{path}', versionAsOf '0')")
+    spark.sql(
+        f"CREATE OR REPLACE TEMPORARY VIEW sourced USING deltaic OPTIONS (path '{path}', versionAsOf '0')"
+    )
     with pytest.raises(UnsupportedFeatureError, match="DELETE of a view; found `sourced`"):
         sql("DELETE FROM sourced")
 
@@ -412,18 +499,27 @@ def test_insert_into_a_partition(spark: Any, sql: Any, path: str) -> None:
 def test_moments(sql: Any, path: str) -> None:
     """In the text of a path, as expressions, and as arguments."""
     assert ids(sql(f"SELECT id FROM delta.`{path}@v0`")) == [1, 2, 3, 4]
-    last = deltaic.DeltaTable(path).history(1)[0]["timestamp"]  # two commits of one clock tick are a millisecond apart here
+    # Two commits of one clock tick are a millisecond apart here.
+    last = deltaic.DeltaTable(path).history(1)[0]["timestamp"]
     text = last.isoformat(" ", "milliseconds").partition("+")[0]
-    assert ids(sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF timestamp'{text}' + INTERVAL 0 HOUR WHERE id > 3")) == [4, 5]
-    assert ids(sql(f"SELECT id FROM delta.`{path}` VERSION AS OF :v WHERE id > :least", {"v": 0, "least": 3})) == [4]
-    assert ids(sql(f"SELECT delta.`{path}`.id FROM delta.`{path}` TIMESTAMP AS OF ? WHERE id > ?", [text, 4])) == [5]
+    assert ids(
+        sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF timestamp'{text}' + INTERVAL 0 HOUR WHERE id > 3")
+    ) == [4, 5]
+    assert ids(
+        sql(f"SELECT id FROM delta.`{path}` VERSION AS OF :v WHERE id > :least", {"v": 0, "least": 3})
+    ) == [4]
+    assert ids(
+        sql(f"SELECT delta.`{path}`.id FROM delta.`{path}` TIMESTAMP AS OF ? WHERE id > ?", [text, 4])
+    ) == [5]
     with pytest.raises(InvalidArgumentError, match="one of them"):
         sql(f"SELECT id FROM delta.`{path}@v0` VERSION AS OF 1")
     with pytest.raises(InvalidArgumentError, match="INVALID_TIME_TRAVEL_TIMESTAMP_EXPR"):
         sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF 'hello'")
 
 
-@pytest.mark.parametrize("text", ["OPTIMIZE gone", "VACUUM gone", "DESCRIBE HISTORY gone", "RESTORE gone TO VERSION AS OF 1"])
+@pytest.mark.parametrize(
+    "text", ["OPTIMIZE gone", "VACUUM gone", "DESCRIBE HISTORY gone", "RESTORE gone TO VERSION AS OF 1"]
+)
 def test_names_that_are_none_of_a_delta_table(sql: Any, text: str) -> None:
     with pytest.raises(InvalidArgumentError, match="TABLE_OR_VIEW_NOT_FOUND"):
         sql(text)
@@ -447,7 +543,10 @@ def test_errors(sql: Any, path: str) -> None:
     with pytest.raises(InvalidArgumentError, match="parquet"):
         sql("CONVERT TO DELTA delta.`/no/such/table`")
     with pytest.raises(UnsupportedFeatureError, match="subquery"):
-        sql(f"MERGE INTO delta.`{path}` t USING delta.`{path}` s ON t.id = s.id WHEN MATCHED AND t.id IN (SELECT 1) THEN DELETE")
+        sql(
+            f"MERGE INTO delta.`{path}` t USING delta.`{path}` s ON t.id = s.id WHEN MATCHED AND t.id IN"
+            " (SELECT 1) THEN DELETE"
+        )
     assert len(rows_at(path)) == 5
 
 
@@ -459,11 +558,15 @@ def test_clones_manifests_conversion_and_repair(spark: Any, sql: Any, path: str,
         sql(f"CREATE TABLE delta.`{tmp_path}/shallow` SHALLOW CLONE delta.`{path}` TBLPROPERTIES ('x' = 'y')")
         for name in ("deep", "shallow"):
             assert rows_at(f"{tmp_path}/{name}") == wanted
-            assert sorted(ids(sql(f"SELECT id FROM delta.`{tmp_path}/{name}`"))) == sorted(row[0] for row in wanted)
+            assert sorted(ids(sql(f"SELECT id FROM delta.`{tmp_path}/{name}`"))) == sorted(
+                row[0] for row in wanted
+            )
         sql(f"DELETE FROM delta.`{tmp_path}/shallow` WHERE id = 1")
         assert len(rows_at(f"{tmp_path}/shallow")) == len(wanted) - 1
     assert rows_at(path) == wanted
-    spark.sql("SELECT id, CAST(id % 2 AS INT) p FROM range(5)").write.partitionBy("p").parquet(f"{tmp_path}/files")
+    spark.sql("SELECT id, CAST(id % 2 AS INT) p FROM range(5)").write.partitionBy("p").parquet(
+        f"{tmp_path}/files"
+    )
     sql(f"CONVERT TO DELTA parquet.`{tmp_path}/files` PARTITIONED BY (p INT)")
     sql(f"CONVERT TO DELTA parquet.`{tmp_path}/files`")  # it is one already
     sql(f"CONVERT TO DELTA delta.`{tmp_path}/files`")
@@ -554,12 +657,19 @@ def test_vacuum_using_inventory(spark: Any, sql: Any, path: str, tmp_path: Path)
         file.write_bytes(b"x")
     schema = "path string, length long, isDir boolean, modificationTime long"
     now = int(time.time() * 1000)
-    listed = [(f"file:{each}", 1, False, now if each == kept else 1_600_000_000_000) for each in Path(path).rglob("*.parquet")]
-    frame = spark.createDataFrame([*listed, ("file:/elsewhere/x", 1, False, 1), (None, None, None, None)], schema)
+    listed = [
+        (f"file:{each}", 1, False, now if each == kept else 1_600_000_000_000)
+        for each in Path(path).rglob("*.parquet")
+    ]
+    frame = spark.createDataFrame(
+        [*listed, ("file:/elsewhere/x", 1, False, 1), (None, None, None, None)], schema
+    )
     frame.createOrReplaceTempView("listed_files")
     table = deltaic.DeltaTable(path, spark=spark)
     for source in ("listed_files", "(SELECT * FROM listed_files WHERE NOT isDir)"):
-        assert [row.path for row in sql(f"VACUUM delta.`{path}` USING INVENTORY {source} DRY RUN").collect()] == ["lost.parquet"]
+        assert [
+            row.path for row in sql(f"VACUUM delta.`{path}` USING INVENTORY {source} DRY RUN").collect()
+        ] == ["lost.parquet"]
     assert table.vacuum(inventory=frame, dry_run=True).to_arrow()["path"].to_pylist() == ["lost.parquet"]
     with pytest.raises(SchemaMismatchError, match="length int"):
         table.vacuum(inventory=frame.withColumn("length", frame["length"].cast("int")))
@@ -571,7 +681,10 @@ def test_insert_casts_as_store_assignment(sql: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "typed")
     pair = "STRUCT<a: INT, b: INT>"
     sql(f"CREATE TABLE delta.`{place}` (id INT, s STRING, st {pair}, ar ARRAY<{pair}>) USING delta")
-    sql(f"INSERT INTO delta.`{place}` VALUES ('5', 7, named_struct('b', 9L, 'a', '8'), array(named_struct('x', 9, 'y', 8), NULL))")
+    sql(
+        f"INSERT INTO delta.`{place}` VALUES ('5', 7, named_struct('b', 9L, 'a', '8'),"
+        " array(named_struct('x', 9, 'y', 8), NULL))"
+    )
     sql(f"INSERT INTO delta.`{place}` (id, s, ar) SELECT 6L, array(1), array(named_struct('b', 9, 'a', 8))")
     assert rows_at(place) == [
         (5, "7", {"a": 9, "b": 8}, [{"a": 9, "b": 8}, None]),
@@ -589,8 +702,13 @@ def test_insert_casts_as_store_assignment(sql: Any, tmp_path: Path) -> None:
 
 def test_the_place_of_columns(sql: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "placed")
-    sql(f"CREATE TABLE delta.`{place}` (id INT, st STRUCT<a: INT NOT NULL COMMENT 'inner', b: INT>) USING delta")
-    assert deltaic.DeltaTable(place).schema == deltaic.Schema.from_ddl("id INT, st STRUCT<a: INT NOT NULL COMMENT 'inner', b: INT>")
+    sql(
+        f"CREATE TABLE delta.`{place}` (id INT, st STRUCT<a: INT NOT NULL COMMENT 'inner', b: INT>) USING"
+        " delta"
+    )
+    assert deltaic.DeltaTable(place).schema == deltaic.Schema.from_ddl(
+        "id INT, st STRUCT<a: INT NOT NULL COMMENT 'inner', b: INT>"
+    )
     sql(f"INSERT INTO delta.`{place}` VALUES (1, named_struct('a', 2, 'b', 3))")
     sql(f"ALTER TABLE delta.`{place}` ADD COLUMNS (x INT FIRST, st.c INT AFTER a)")
     sql(f"ALTER TABLE delta.`{place}` ALTER COLUMN st.b FIRST")

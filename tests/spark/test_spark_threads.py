@@ -16,7 +16,13 @@ import deltaic
 pytest.importorskip("pyspark")
 
 THREADS = 8
-ROWS = pa.table({"id": list(range(20)), "p": [number % 2 for number in range(20)], "s": [f"s{number}" for number in range(20)]})
+ROWS = pa.table(
+    {
+        "id": list(range(20)),
+        "p": [number % 2 for number in range(20)],
+        "s": [f"s{number}" for number in range(20)],
+    }
+)
 
 
 def _work(path: Path, spark: Any) -> list[tuple[Any, ...]]:
@@ -26,9 +32,16 @@ def _work(path: Path, spark: Any) -> list[tuple[Any, ...]]:
     table.delete("id % 5 = 0 AND s LIKE 's%'")
     table.update({"s": "concat(s, '!')", "id": "id + 100"}, "id % 3 = 1")
     source = pa.table({"id": [2, 101, 500], "p": [0, 1, 1], "s": ["two", "one", "new"]})
-    merge = table.merge(source, "t.id = s.id AND length(t.s) > 0").when_matched_update({"s": "upper(s.s)"}, "s.id < 200")
+    merge = table.merge(source, "t.id = s.id AND length(t.s) > 0").when_matched_update(
+        {"s": "upper(s.s)"}, "s.id < 200"
+    )
     merge.when_not_matched_insert_all().when_not_matched_by_source_delete("t.id = 3").execute()
-    deltaic.write(table, pa.table({"id": [9000], "p": [1], "s": ["new"]}), mode="overwrite", where="p = 1 AND length(s) = 3")
+    deltaic.write(
+        table,
+        pa.table({"id": [9000], "p": [1], "s": ["new"]}),
+        mode="overwrite",
+        where="p = 1 AND length(s) = 3",
+    )
     table.optimize.compact("p = 0")
     run: Any = deltaic.sql
     if spark is not None:
@@ -36,7 +49,10 @@ def _work(path: Path, spark: Any) -> list[tuple[Any, ...]]:
 
         run = partial(sql, spark)
     run(f"UPDATE delta.`{path}` SET s = trim(s) WHERE length(s) > 1 AND id < 100")
-    return sorted(tuple(row.values()) for row in deltaic.DeltaTable(path).scan(where="upper(s) IS NOT NULL").to_arrow().to_pylist())
+    return sorted(
+        tuple(row.values())
+        for row in deltaic.DeltaTable(path).scan(where="upper(s) IS NOT NULL").to_arrow().to_pylist()
+    )
 
 
 @pytest.mark.parametrize("engine", ["spark", "embedded"])

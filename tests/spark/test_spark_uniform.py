@@ -14,7 +14,9 @@ from pyiceberg.table import StaticTable
 from deltaic import DeltaTable
 from deltaic.spark import sql
 
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
+)
 
 
 def iceberg_rows(path: str) -> list[str]:
@@ -33,12 +35,14 @@ def test_commands(spark: Any, tmp_path: Path, version: int) -> None:
     path = str(tmp_path / "t")
     sql(
         spark,
-        f"CREATE TABLE delta.`{path}` (id BIGINT, tags ARRAY<STRING>, day DATE) USING delta PARTITIONED BY (day) TBLPROPERTIES "
-        f"('delta.enableIcebergCompatV{version}' = 'true', 'delta.universalFormat.enabledFormats' = 'iceberg', "
-        "'delta.enableDeletionVectors' = 'false')",
+        f"CREATE TABLE delta.`{path}` (id BIGINT, tags ARRAY<STRING>, day DATE) USING delta PARTITIONED BY"
+        f" (day) TBLPROPERTIES ('delta.enableIcebergCompatV{version}' = 'true',"
+        " 'delta.universalFormat.enabledFormats' = 'iceberg', 'delta.enableDeletionVectors' = 'false')",
     )
     frame = spark.range(200, numPartitions=2).selectExpr(
-        "id", "array(cast(id as string), null) AS tags", "date_add(DATE '2026-01-01', cast(id % 3 as int)) AS day"
+        "id",
+        "array(cast(id as string), null) AS tags",
+        "date_add(DATE '2026-01-01', cast(id % 3 as int)) AS day",
     )
     frame.write.format("delta").mode("append").save(path)
     assert iceberg_rows(path) == rows(path)
@@ -48,7 +52,8 @@ def test_commands(spark: Any, tmp_path: Path, version: int) -> None:
     frame.selectExpr("id + 190 AS id", "array('m') AS tags", "day").createOrReplaceTempView("source")
     sql(
         spark,
-        f"MERGE INTO delta.`{path}` AS t USING source AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+        f"MERGE INTO delta.`{path}` AS t USING source AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET * WHEN"
+        " NOT MATCHED THEN INSERT *",
     )
     sql(spark, f"OPTIMIZE delta.`{path}`")
     assert iceberg_rows(path) == rows(path)

@@ -16,7 +16,12 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import CommitOptions, DeltaTable, ParquetOptions
-from deltaic.errors import ConstraintViolationError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import (
+    ConstraintViolationError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 
 INNER = pa.struct([("x", pa.int64()), ("y", pa.string())])
 EVERYTHING = pa.table(
@@ -48,7 +53,11 @@ def rows(data: Any) -> list[str]:
 
 
 def statistics(table: DeltaTable) -> list[str]:
-    listing = table.files().to_arrow().select(["num_records", "null_count", "min_values", "max_values", "partition_values"])
+    listing = (
+        table.files()
+        .to_arrow()
+        .select(["num_records", "null_count", "min_values", "max_values", "partition_values"])
+    )
     return sorted(map(repr, listing.to_pylist()))
 
 
@@ -66,7 +75,9 @@ def test_every_type_with_its_statistics(tmp_path: Path, spark: Any, mapping: str
     parquet = pq.ParquetFile(file)
     assert {parquet.metadata.row_group(0).column(0).compression} == {"ZSTD"}
     moment = parquet.schema.column(
-        [column.path for column in map(parquet.schema.column, range(len(parquet.schema)))].index(_name(read, "ts"))
+        [column.path for column in map(parquet.schema.column, range(len(parquet.schema)))].index(
+            _name(read, "ts")
+        )
     )
     assert moment.physical_type == "INT64"
     if mapping == "name":
@@ -84,7 +95,9 @@ def test_partitions(tmp_path: Path, spark: Any) -> None:
         "s": pa.array(["a b/c=%20é", "", None, "_x", "."]),
         "d": pa.array([dt.date(1500, 1, 1), dt.date(2024, 2, 29), None, dt.date(1, 1, 1), None]),
         "_t": pa.array([moment, None, moment.replace(year=1960), moment, moment], pa.timestamp("us", "UTC")),
-        "n": pa.array([moment.replace(tzinfo=None), None, None, None, dt.datetime(1, 1, 1)], pa.timestamp("us")),
+        "n": pa.array(
+            [moment.replace(tzinfo=None), None, None, None, dt.datetime(1, 1, 1)], pa.timestamp("us")
+        ),
         "m": pa.array([Decimal("1.50"), Decimal("-0.01"), None, None, Decimal("0.00")], pa.decimal128(10, 2)),
         "f": pa.array([1.5, float("nan"), None, -0.0, 1e21]),
         "b": pa.array([True, False, None, True, None]),
@@ -98,7 +111,9 @@ def test_partitions(tmp_path: Path, spark: Any) -> None:
     assert statistics(read) == statistics(local)
     texts = [
         sorted(
-            repr(sorted(json.loads(line)["add"]["partitionValues"].items())) for line in commit.read_text().splitlines() if '"add"' in line
+            repr(sorted(json.loads(line)["add"]["partitionValues"].items()))
+            for line in commit.read_text().splitlines()
+            if '"add"' in line
         )
         for table in (local, read)
         for commit in [max((Path(table.location) / "_delta_log").glob("*.json"))]
@@ -110,7 +125,11 @@ def test_partitions(tmp_path: Path, spark: Any) -> None:
     ("ddl", "query", "place"),
     [
         ("id bigint not null", "CAST(NULL AS bigint) AS id", "id"),
-        ("id bigint, s struct<x: bigint not null>", "1L AS id, named_struct('x', CAST(NULL AS bigint)) AS s", "s.x"),
+        (
+            "id bigint, s struct<x: bigint not null>",
+            "1L AS id, named_struct('x', CAST(NULL AS bigint)) AS s",
+            "s.x",
+        ),
     ],
 )
 def test_a_null_where_none_may_be(tmp_path: Path, spark: Any, ddl: str, query: str, place: str) -> None:
@@ -126,7 +145,9 @@ def test_types_that_fit_value_by_value(tmp_path: Path, spark: Any) -> None:
     table = DeltaTable.create(tmp_path / "t", "i int, s struct<a: int, b: string>")
     deltaic.write(table, spark.sql("SELECT 5L AS I, named_struct('B', 'x') AS s"), mode="append")
     deltaic.write(table, spark.sql("SELECT 7.0D AS i"), mode="append")
-    assert rows(DeltaTable(tmp_path / "t")) == sorted(["{'i': 5, 's': {'a': None, 'b': 'x'}}", "{'i': 7, 's': None}"])
+    assert rows(DeltaTable(tmp_path / "t")) == sorted(
+        ["{'i': 5, 's': {'a': None, 'b': 'x'}}", "{'i': 7, 's': None}"]
+    )
     for value in ("3000000000L", "1.5D"):
         with pytest.raises(SchemaMismatchError, match="column i: a value does not fit"):
             deltaic.write(table, spark.sql(f"SELECT {value} AS i"), mode="append")
@@ -136,7 +157,10 @@ def test_types_that_fit_value_by_value(tmp_path: Path, spark: Any) -> None:
 
 
 def test_a_null_struct_whose_fields_take_no_null(tmp_path: Path, spark: Any) -> None:
-    frame = spark.sql("SELECT * FROM VALUES (1L, named_struct('a', 1, 'b', array(named_struct('c', 'z')))), (2L, NULL) AS t(id, s)")
+    frame = spark.sql(
+        "SELECT * FROM VALUES (1L, named_struct('a', 1, 'b', array(named_struct('c', 'z')))), (2L, NULL) AS"
+        " t(id, s)"
+    )
     expected = ["{'id': 1, 's': {'a': 1, 'b': [{'c': 'z'}]}}", "{'id': 2, 's': None}"]
     for name, source in (("here", frame), ("tasks", frame.coalesce(1))):
         assert rows(deltaic.write(tmp_path / name, source)) == expected
@@ -155,13 +179,17 @@ def test_a_failed_job_leaves_nothing(tmp_path: Path, spark: Any) -> None:
 def test_row_counts_and_compression_are_options(tmp_path: Path, spark: Any) -> None:
     import deltaic.spark
 
-    deltaic.spark.write(spark.range(0, 100, 1, 1), tmp_path / "t", parquet=ParquetOptions(compression="gzip(6)"))
+    deltaic.spark.write(
+        spark.range(0, 100, 1, 1), tmp_path / "t", parquet=ParquetOptions(compression="gzip(6)")
+    )
     table = DeltaTable(tmp_path / "t", spark=spark)
     [file] = table.files().to_arrow()["location"].to_pylist()
     assert pq.ParquetFile(file).metadata.row_group(0).column(0).compression == "GZIP"
     before = sorted(each.name for each in (tmp_path / "t").iterdir())
     with pytest.raises(UnsupportedFeatureError, match=r"gzip\(9\)"):
-        deltaic.spark.write(spark.range(100), tmp_path / "t", mode="append", parquet=ParquetOptions(compression="gzip(9)"))
+        deltaic.spark.write(
+            spark.range(100), tmp_path / "t", mode="append", parquet=ParquetOptions(compression="gzip(9)")
+        )
     assert sorted(each.name for each in (tmp_path / "t").iterdir()) == before
     commit = CommitOptions(transactions={"job": 1}, user_metadata="first")
     for _ in range(2):  # the second time it is known
@@ -194,7 +222,9 @@ def test_a_table_made_of_a_frame_takes_nulls(tmp_path: Path, spark: Any) -> None
 
 
 def test_rows_of_one_value_spread_over_files_along_the_curve(tmp_path: Path, spark: Any) -> None:
-    heavy = spark.range(0, 200_000, 1, 4).selectExpr("IF(id % 10 = 0, id, 7L) AS a", "id % 1000 AS b", "uuid() AS filler")
+    heavy = spark.range(0, 200_000, 1, 4).selectExpr(
+        "IF(id % 10 = 0, id, 7L) AS a", "id % 1000 AS b", "uuid() AS filler"
+    )
     table = deltaic.write(tmp_path / "t", heavy)
     target = sum(table.files().to_arrow()["size"].to_pylist()) // 8
     expected = table.scan(["a", "b"]).to_spark().selectExpr("sum(a)", "sum(b)", "count(*)").first()
@@ -208,7 +238,9 @@ def test_rows_of_one_value_spread_over_files_along_the_curve(tmp_path: Path, spa
 
 
 def test_compaction_makes_one_file_of_many(tmp_path: Path, spark: Any) -> None:
-    table = deltaic.write(tmp_path / "t", spark.range(0, 1000, 1, 1), properties={"delta.enableDeletionVectors": True})
+    table = deltaic.write(
+        tmp_path / "t", spark.range(0, 1000, 1, 1), properties={"delta.enableDeletionVectors": True}
+    )
     for start in (1000, 2000, 3000):
         deltaic.write(table, spark.range(start, start + 1000, 1, 1), mode="append")
     table.delete("id % 10 = 0")
@@ -240,7 +272,10 @@ def test_footers_are_read_by_tasks_where_they_are_many(
     tasks, driver = DeltaTable(tmp_path / "tasks"), DeltaTable(tmp_path / "driver")
     assert jobs == [50 if partitioned else 10]
     assert tasks.files().to_arrow().num_rows == jobs[0]
-    assert tasks.scan(where="id = 777").to_arrow().to_pylist() == driver.scan(where="id = 777").to_arrow().to_pylist()
+    assert (
+        tasks.scan(where="id = 777").to_arrow().to_pylist()
+        == driver.scan(where="id = 777").to_arrow().to_pylist()
+    )
     for line in (tmp_path / "tasks" / "_delta_log" / "00000000000000000000.json").read_text().splitlines():
         if (add := json.loads(line).get("add")) is not None:
             stats = json.loads(add["stats"])
@@ -257,7 +292,9 @@ def test_footers_are_read_by_tasks_where_they_are_many(
 
 
 @pytest.mark.parametrize(
-    "properties", [{}, {"delta.columnMapping.mode": "name", "delta.enableRowTracking": True}], ids=["plain", "mapped and tracked"]
+    "properties",
+    [{}, {"delta.columnMapping.mode": "name", "delta.enableRowTracking": True}],
+    ids=["plain", "mapped and tracked"],
 )
 def test_tasks_write_by_themselves(tmp_path: Path, spark: Any, properties: dict[str, Any]) -> None:
     from deltaic.engine.spark import direct
@@ -309,11 +346,15 @@ def test_who_writes(tmp_path: Path, spark: Any) -> None:
         asked(str(tmp_path), "perhaps")
 
 
-@pytest.mark.parametrize("text", ["s COLLATE UTF8_LCASE", "array(s COLLATE UNICODE_CI)", "named_struct('x', s COLLATE UTF8_LCASE)"])
+@pytest.mark.parametrize(
+    "text", ["s COLLATE UTF8_LCASE", "array(s COLLATE UNICODE_CI)", "named_struct('x', s COLLATE UTF8_LCASE)"]
+)
 def test_text_with_a_collation_is_refused(tmp_path: Path, spark: Any, text: str) -> None:
     frame = spark.sql("SELECT 'a' AS s")
     with pytest.raises(UnsupportedFeatureError, match=r"column [cx].*collation.*(LCASE|UNICODE_CI)"):
         deltaic.write(tmp_path / "t", frame.selectExpr(f"{text} AS c"))
     assert not (tmp_path / "t").exists()
-    deltaic.write(tmp_path / "t", frame.selectExpr("CAST(s COLLATE UTF8_LCASE AS STRING COLLATE UTF8_BINARY) AS c"))
+    deltaic.write(
+        tmp_path / "t", frame.selectExpr("CAST(s COLLATE UTF8_LCASE AS STRING COLLATE UTF8_BINARY) AS c")
+    )
     assert DeltaTable(tmp_path / "t").scan().to_arrow().to_pylist() == [{"c": "a"}]

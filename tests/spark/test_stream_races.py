@@ -38,12 +38,16 @@ def session(session: Any) -> Any:
 def appended(path: Path, *ids: int) -> DeltaTable:
     for number in ids:
         rows = {"id": pa.array([number], pa.int64()), "n": pa.array([0], pa.int64())}
-        table = deltaic.write(path, rows, mode="append", properties=VECTORS if not DeltaTable.exists(path) else None)
+        table = deltaic.write(
+            path, rows, mode="append", properties=VECTORS if not DeltaTable.exists(path) else None
+        )
     return table
 
 
 def source(session: Any, path: Path, **options: Any) -> Any:
-    return session.readStream.format("delta").option("maxFilesPerTrigger", 1).options(**options).load(str(path))
+    return (
+        session.readStream.format("delta").option("maxFilesPerTrigger", 1).options(**options).load(str(path))
+    )
 
 
 def ids(path: Path) -> list[int]:
@@ -56,7 +60,11 @@ def test_two_sinks_of_one_table(session: Any, tmp_path: Path) -> None:
     appended(target, -1)
     for name, numbers in (("a", range(0, 5)), ("b", range(100, 105))):
         appended(tmp_path / name, *numbers)
-        writer = source(session, tmp_path / name).writeStream.format("delta").option("checkpointLocation", str(tmp_path / f"{name} of"))
+        writer = (
+            source(session, tmp_path / name)
+            .writeStream.format("delta")
+            .option("checkpointLocation", str(tmp_path / f"{name} of"))
+        )
         queries.append(writer.trigger(availableNow=True).start(str(target)))
     for query in queries:
         assert query.awaitTermination(120)
@@ -71,8 +79,14 @@ def test_a_source_that_is_compacted_and_vacuumed_meanwhile(session: Any, tmp_pat
     were read may go."""
     path, found = tmp_path / "t", []
     appended(path, 0)
-    writer = source(session, path).writeStream.foreachBatch(lambda batch, number: found.extend(row.id for row in batch.collect()))
-    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(processingTime="0 seconds").start()
+    writer = source(session, path).writeStream.foreachBatch(
+        lambda batch, number: found.extend(row.id for row in batch.collect())
+    )
+    query = (
+        writer.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .trigger(processingTime="0 seconds")
+        .start()
+    )
     try:
         for first in range(1, 13, 3):
             work = threading.Thread(target=lambda: DeltaTable(path).optimize.compact())
@@ -95,7 +109,9 @@ def test_a_restored_table_ends_its_stream(session: Any, tmp_path: Path) -> None:
     appended(path, 0, 1, 2)
 
     def run(**options: Any) -> None:
-        writer = source(session, path, **options).writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        writer = source(session, path, **options).writeStream.option(
+            "checkpointLocation", str(tmp_path / "checkpoint")
+        )
         collected = writer.foreachBatch(lambda batch, number: found.extend(row.id for row in batch.collect()))
         collected.trigger(availableNow=True).start().awaitTermination(60)
 
@@ -118,7 +134,8 @@ def held(session: Any) -> dict[str, int]:
         "RDDs": int(session._jsc.getPersistentRDDs().size()),
         "views": len(session.catalog.listTables()),
         "MB of the heap": int(runtime.totalMemory() - runtime.freeMemory()) >> 20,
-        "MB of Python": int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") >> 20,
+        "MB of Python": int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        >> 20,
     }
 
 
@@ -133,7 +150,9 @@ def test_merges_of_many_batches_leave_nothing_behind(session: Any, tmp_path: Pat
     def merged(batch: Any, number: int) -> None:
         start, target = time.perf_counter(), f"delta.`{path}`"
         batch.createOrReplaceTempView("batch")
-        update = "WHEN MATCHED THEN UPDATE SET n = t.n + 1 WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, 0)"
+        update = (
+            "WHEN MATCHED THEN UPDATE SET n = t.n + 1 WHEN NOT MATCHED THEN INSERT (id, n) VALUES (s.id, 0)"
+        )
         batch.sparkSession.sql(f"MERGE INTO {target} t USING batch s ON t.id = s.id {update}")
         seconds.append(time.perf_counter() - start)
         if number in (BATCHES // 3, BATCHES - 1):
@@ -145,7 +164,9 @@ def test_merges_of_many_batches_leave_nothing_behind(session: Any, tmp_path: Pat
         deltaic.write(tmp_path / "in", appended_rows, mode="append")
         for each in changed:
             wanted[each] = wanted.get(each, 0 if each < 200 else -1) + 1
-    writer = source(session, tmp_path / "in").writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer = source(session, tmp_path / "in").writeStream.option(
+        "checkpointLocation", str(tmp_path / "checkpoint")
+    )
     assert writer.foreachBatch(merged).trigger(availableNow=True).start().awaitTermination(60 + 5 * BATCHES)
     rows = DeltaTable(path).scan(where="n > 0 OR id >= 200").to_arrow().to_pylist()
     assert {row["id"]: row["n"] for row in rows} == wanted

@@ -47,7 +47,9 @@ class Follower:
         self.session, self.place = session, place
         self.rows: list[dict[str, Any]] = []
         self.checkpoint = place / "checkpoint"
-        self.table = deltaic.write(place / "t", pa.table({"id": pa.array([0], pa.int32()), "a": ["x"]}), properties=PROPERTIES)
+        self.table = deltaic.write(
+            place / "t", pa.table({"id": pa.array([0], pa.int32()), "a": ["x"]}), properties=PROPERTIES
+        )
 
     def run(self, **options: Any) -> list[dict[str, Any]]:
         """The rows of this run."""
@@ -73,7 +75,11 @@ class Follower:
 
     def add(self, **values: Any) -> None:
         schema = pa.schema(DeltaTable(self.place / "t").schema)
-        deltaic.write(self.place / "t", pa.table({name: [value] for name, value in values.items()}).cast(schema), mode="append")
+        deltaic.write(
+            self.place / "t",
+            pa.table({name: [value] for name, value in values.items()}).cast(schema),
+            mode="append",
+        )
 
     def alter(self) -> Any:
         return DeltaTable(self.place / "t").alter
@@ -92,7 +98,10 @@ def test_columns_are_renamed_dropped_and_widened(either: Any, tmp_path: Path) ->
     follower.add(id=2, b="z")
     assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION") == [{"id": 1, "a": "y"}]
     assert len(follower.entries) == 2
-    assert follower.ends("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION", **{DROP: "always"}) == []
+    assert (
+        follower.ends("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION", **{DROP: "always"})
+        == []
+    )
     assert follower.run(**{RENAME: "always"}) == [{"id": 2, "b": "z"}]
 
     follower.alter().drop_columns("b")
@@ -128,7 +137,10 @@ def test_a_stream_that_begins_before_a_change(session: Any, tmp_path: Path) -> N
     follower.alter().rename_column("a", "b")
     follower.add(id=2, b="z")
     assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", startingVersion=0, **ALL) == []
-    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", startingVersion=0, **ALL) == [{"id": 0, "a": "x"}, {"id": 1, "a": "y"}]
+    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", startingVersion=0, **ALL) == [
+        {"id": 0, "a": "x"},
+        {"id": 1, "a": "y"},
+    ]
     assert follower.run(startingVersion=0, **ALL) == [{"id": 2, "b": "z"}]
 
 
@@ -159,7 +171,10 @@ def test_a_query_that_dies_before_it_has_noted_a_change(tmp_path: Path) -> None:
     DeltaTable(tmp_path / "t").alter.rename_column("a", "b")
     end = first.next(at, None)
     after = first.next(end, None)
-    assert [(each.version, each.index, each.initial) for each in (end, after)] == [(1, -20, False), (1, -19, False)]
+    assert [(each.version, each.index, each.initial) for each in (end, after)] == [
+        (1, -20, False),
+        (1, -19, False),
+    ]
     assert [StreamOffset.parse(each.json(), each.table_id) for each in (end, after)] == [end, after]
     assert first.batch(end, after).added.num_rows == 0
     with pytest.raises(SchemaMismatchError, match="DELTA_STREAMING_METADATA_EVOLUTION"):
@@ -194,7 +209,9 @@ def test_the_log_by_itself(tmp_path: Path) -> None:
 def test_what_is_not_additive() -> None:
     before = entry().schema
     assert list(non_additive(before, before)) == []
-    assert list(non_additive(before, Schema.from_ddl("id int, st struct<a: int, b: int>, c array<int>"))) == []
+    assert (
+        list(non_additive(before, Schema.from_ddl("id int, st struct<a: int, b: int>, c array<int>"))) == []
+    )
     assert list(non_additive(before, Schema.from_ddl("id long, st struct<b: int>"))) == [
         (TYPE, "column id was integer and is now long"),
         (DROP, "column st.a is dropped"),

@@ -28,7 +28,9 @@ def files(place: Path, *numbers: int, **columns: Any) -> None:
     import pyarrow.parquet as pq
 
     place.mkdir(exist_ok=True)
-    table = pa.table({"id": pa.array(numbers, pa.int64()), "part": [number % 2 for number in numbers], **columns})
+    table = pa.table(
+        {"id": pa.array(numbers, pa.int64()), "part": [number % 2 for number in numbers], **columns}
+    )
     pq.write_table(table, place / f"{min(numbers):06}.parquet")
 
 
@@ -37,7 +39,9 @@ def source(session: Any, place: Path, schema: str = "id long, part long") -> Any
 
 
 def run(writer: Any, place: Path, *path: str) -> Any:
-    query = writer.option("checkpointLocation", str(place / "checkpoint")).trigger(availableNow=True).start(*path)
+    query = (
+        writer.option("checkpointLocation", str(place / "checkpoint")).trigger(availableNow=True).start(*path)
+    )
     query.awaitTermination(60)
     return query
 
@@ -53,7 +57,9 @@ def test_batches_are_commits_with_a_transaction(session: Any, tmp_path: Path) ->
     files(tmp_path / "in", 3)
     path = str(tmp_path / "t")
     frame = source(session, tmp_path / "in")
-    query = run(frame.writeStream.format("delta").partitionBy("part").option("userMetadata", "why"), tmp_path, path)
+    query = run(
+        frame.writeStream.format("delta").partitionBy("part").option("userMetadata", "why"), tmp_path, path
+    )
     table = DeltaTable(path)
     assert ids(table) == [1, 2, 3]
     assert table.metadata.partition_columns == ("part",) or list(table.metadata.partition_columns) == ["part"]
@@ -63,7 +69,8 @@ def test_batches_are_commits_with_a_transaction(session: Any, tmp_path: Path) ->
     assert newest["operationParameters"] == {"outputMode": "Append", "queryId": query.id, "epochId": "1"}
     assert newest["userMetadata"] == "why"
     version = table.version
-    (tmp_path / "checkpoint" / "commits" / "1").unlink()  # the driver died after the commit, before Spark noted it
+    # The driver died after the commit, before Spark noted it.
+    (tmp_path / "checkpoint" / "commits" / "1").unlink()
     (tmp_path / "checkpoint" / "commits" / ".1.crc").unlink(missing_ok=True)
     run(frame.writeStream.format("delta").partitionBy("part"), tmp_path, path)
     table.refresh()
@@ -111,10 +118,16 @@ def test_it_needs_a_checkpoint_and_a_path(session: Any, tmp_path: Path) -> None:
 
 
 def test_from_table_to_table_by_path(session: Any, tmp_path: Path) -> None:
-    table = deltaic.write(tmp_path / "from", pa.table({"id": [1, 2]}), properties={"delta.enableDeletionVectors": True})
+    table = deltaic.write(
+        tmp_path / "from", pa.table({"id": [1, 2]}), properties={"delta.enableDeletionVectors": True}
+    )
     table.delete("id = 1")
     frame = session.readStream.table(f"delta.`{tmp_path / 'from'}`").where("id > 0")
-    writer = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).queryName("copied").trigger(availableNow=True)
+    writer = (
+        frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+        .queryName("copied")
+        .trigger(availableNow=True)
+    )
     query = writer.toTable(f"delta.`{tmp_path / 'to'}`")
     query.awaitTermination(60)
     assert (query.name, ids(tmp_path / "to")) == ("copied", [2])
@@ -125,7 +138,9 @@ def test_a_temporary_view_takes_no_stream(session: Any, tmp_path: Path) -> None:
 
     files(tmp_path / "in", 1)
     session.range(1).createOrReplaceTempView("only_read")
-    writer = source(session, tmp_path / "in").writeStream.option("checkpointLocation", str(tmp_path / "checkpoint"))
+    writer = source(session, tmp_path / "in").writeStream.option(
+        "checkpointLocation", str(tmp_path / "checkpoint")
+    )
     with pytest.raises(AnalysisException, match="Temporary view only_read doesn't support streaming write"):
         writer.toTable("only_read", format="delta")
 
@@ -142,8 +157,8 @@ def test_merges_of_a_batch_happen_once(session: Any, tmp_path: Path) -> None:
         own.conf.set("spark.databricks.delta.write.txnVersion", str(number))
         batch.createOrReplaceTempView("batch")
         own.sql(
-            f"MERGE INTO delta.`{path}` t USING batch s ON t.id = s.id "
-            "WHEN MATCHED THEN UPDATE SET n = t.n + 1 WHEN NOT MATCHED THEN INSERT (id, part, n) VALUES (s.id, s.part, 0)"
+            f"MERGE INTO delta.`{path}` t USING batch s ON t.id = s.id WHEN MATCHED THEN UPDATE SET n = t.n +"
+            " 1 WHEN NOT MATCHED THEN INSERT (id, part, n) VALUES (s.id, s.part, 0)"
         )
 
     frame = source(session, tmp_path / "in")
@@ -159,7 +174,9 @@ def test_merges_of_a_batch_happen_once(session: Any, tmp_path: Path) -> None:
 def test_void_columns_are_refused(session: Any, tmp_path: Path) -> None:
     files(tmp_path / "in", 1)
     frame = source(session, tmp_path / "in").selectExpr("id", "NULL AS nothing")
-    with pytest.raises(Exception, match=f"{SchemaMismatchError.__name__}.*DELTA_NULL_SCHEMA_IN_STREAMING_WRITE"):
+    with pytest.raises(
+        Exception, match=f"{SchemaMismatchError.__name__}.*DELTA_NULL_SCHEMA_IN_STREAMING_WRITE"
+    ):
         run(frame.writeStream.format("delta"), tmp_path, str(tmp_path / "t"))
 
 
@@ -192,10 +209,18 @@ def test_each_row_once_though_the_driver_is_killed(session: Any, tmp_path: Path)
     log, count = tmp_path / "to" / "_delta_log", 0
     for _ in range(KILLS):
         arguments = [str(tmp_path / name) for name in ("from", "to", "checkpoint")]
-        child = subprocess.Popen([sys.executable, "-c", DRIVER, *arguments, *sys.path], start_new_session=True, stderr=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            [sys.executable, "-c", DRIVER, *arguments, *sys.path],
+            start_new_session=True,
+            stderr=subprocess.DEVNULL,
+        )
         try:
             deadline = time.monotonic() + 120
-            while child.poll() is None and time.monotonic() < deadline and len(list(log.glob("*.json"))) <= count:
+            while (
+                child.poll() is None
+                and time.monotonic() < deadline
+                and len(list(log.glob("*.json"))) <= count
+            ):
                 time.sleep(0.01)
             time.sleep(chance.random())
         finally:

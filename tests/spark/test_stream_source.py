@@ -44,7 +44,9 @@ class Collector:
         self.batches: list[list[int]] = []
         self.progress: list[Any] = []
 
-    def run(self, table: Path, shape: Callable[[Any], Any] = lambda frame: frame, **options: Any) -> list[list[int]]:
+    def run(
+        self, table: Path, shape: Callable[[Any], Any] = lambda frame: frame, **options: Any
+    ) -> list[list[int]]:
         """The batches of this run."""
         before = len(self.batches)
         frame = self.session.readStream.format("delta").options(**options).load(str(table))
@@ -59,7 +61,9 @@ class Collector:
             if found:
                 self.batches.append(found)
 
-        writer = frame.writeStream.foreachBatch(collect).option("checkpointLocation", str(self.place / "checkpoint"))
+        writer = frame.writeStream.foreachBatch(collect).option(
+            "checkpointLocation", str(self.place / "checkpoint")
+        )
         return writer.trigger(**(trigger or {"availableNow": True})).start()
 
 
@@ -98,7 +102,13 @@ def test_a_checkpoint_of_delta_spark_goes_on(collector: Collector, tmp_path: Pat
         (place / folder).mkdir(parents=True)
     (place / "metadata").write_text('{"id":"3c9a3a8e-0c39-4d6f-9f9c-2a5f7a2f7f10"}')
     settings = {"batchWatermarkMs": 0, "batchTimestampMs": 1, "conf": {"spark.sql.shuffle.partitions": "2"}}
-    offset = {"sourceVersion": 1, "reservoirId": table.metadata.id, "reservoirVersion": 3, "index": -1, "isStartingVersion": False}
+    offset = {
+        "sourceVersion": 1,
+        "reservoirId": table.metadata.id,
+        "reservoirVersion": 3,
+        "index": -1,
+        "isStartingVersion": False,
+    }
     (place / "offsets" / "0").write_text("\n".join(["v1", json.dumps(settings), json.dumps(offset)]))
     (place / "commits" / "0").write_text('v1\n{"nextBatchWatermarkMs":0}')
     assert collector.run(tmp_path / "t") == [[3, 4]]
@@ -159,7 +169,12 @@ def ended(collector: Collector, table: Path, **options: Any) -> str:
 
 def test_the_cause_of_the_end_has_a_condition(session: Any, tmp_path: Path) -> None:
     appended(tmp_path / "t", 2).delete("id = 0")
-    writer = session.readStream.format("delta").option("startingVersion", "0").load(str(tmp_path / "t")).writeStream.format("noop")
+    writer = (
+        session.readStream.format("delta")
+        .option("startingVersion", "0")
+        .load(str(tmp_path / "t"))
+        .writeStream.format("noop")
+    )
     query = writer.option("checkpointLocation", str(tmp_path / "c")).trigger(availableNow=True).start()
     with pytest.raises(Exception, match="DELTA_SOURCE") as raised:
         query.awaitTermination(60)
@@ -176,13 +191,16 @@ def test_what_a_stream_cannot_say_ends_it(collector: Collector, tmp_path: Path) 
     assert "[DELTA_SOURCE_IGNORE_DELETE]" in ended(collector, tmp_path / "t")
     assert collector.run(tmp_path / "t", ignoreDeletes=True) == []
     table.update({"p": "7"}, "id = 1")
-    assert "[DELTA_SOURCE_TABLE_IGNORE_CHANGES]" in ended(collector, tmp_path / "t", ignoreDeletes=True)  # Spark plans the last batch again
+    # Spark plans the last batch again.
+    assert "[DELTA_SOURCE_TABLE_IGNORE_CHANGES]" in ended(collector, tmp_path / "t", ignoreDeletes=True)
     assert collector.run(tmp_path / "t", skipChangeCommits=True) == []
     appended(tmp_path / "t", 2, 8)
     DeltaTable(tmp_path / "t").checkpoint()
     for version in range(table.version + 2):
         (tmp_path / "t" / "_delta_log" / f"{version:020}.json").unlink()
-    assert "[DELTA_MISSING_FILES_UNEXPECTED_VERSION]" in ended(collector, tmp_path / "t", skipChangeCommits=True)
+    assert "[DELTA_MISSING_FILES_UNEXPECTED_VERSION]" in ended(
+        collector, tmp_path / "t", skipChangeCommits=True
+    )
 
 
 def test_a_new_column_ends_it_and_a_restart_goes_on(collector: Collector, tmp_path: Path) -> None:
@@ -198,7 +216,9 @@ def test_a_new_column_ends_it_and_a_restart_goes_on(collector: Collector, tmp_pa
 
 @pytest.mark.parametrize("way", ["native", "public"])
 @pytest.mark.parametrize("partition_by", [None, "p"])
-def test_changes(collector: Collector, spark: Any, tmp_path: Path, way: str, partition_by: str | None) -> None:
+def test_changes(
+    collector: Collector, spark: Any, tmp_path: Path, way: str, partition_by: str | None
+) -> None:
     """DeltaCDCStreamSuite: "no startingVersion should result fetch the entire snapshot", "updates". In a
     session that is not enabled PySpark finds the data source."""
     session, name = (collector.session, "delta") if way == "native" else (spark, "deltaic")
@@ -210,17 +230,29 @@ def test_changes(collector: Collector, spark: Any, tmp_path: Path, way: str, par
     found: list[tuple[Any, ...]] = []
 
     def collect(batch: Any, number: int) -> None:
-        found.extend(tuple(row) for row in batch.where("_commit_timestamp > '2020-01-01'").drop("_commit_timestamp").collect())
+        found.extend(
+            tuple(row)
+            for row in batch.where("_commit_timestamp > '2020-01-01'").drop("_commit_timestamp").collect()
+        )
 
     for options in ({"startingVersion": 0}, {}):
-        stream = session.readStream.format(name).options(readChangeFeed=True, **options).load(str(tmp_path / "t"))
+        stream = (
+            session.readStream.format(name).options(readChangeFeed=True, **options).load(str(tmp_path / "t"))
+        )
         assert stream.columns == ["id", "p", "_change_type", "_commit_version", "_commit_timestamp"]
         stream.writeStream.foreachBatch(collect).trigger(availableNow=True).start().awaitTermination(60)
         wanted = [
-            [(1, 1, "insert", 0), (2, 2, "insert", 0), (2, 2, "update_preimage", 1), (2, 12, "update_postimage", 1)],
+            [
+                (1, 1, "insert", 0),
+                (2, 2, "insert", 0),
+                (2, 2, "update_preimage", 1),
+                (2, 12, "update_postimage", 1),
+            ],
             [(3, 3, "insert", 2), (1, 1, "delete", 3)],
         ]
-        assert sorted(found) == sorted(wanted[0] + wanted[1] if options else [(2, 12, "insert", 3), (3, 3, "insert", 3)])
+        assert sorted(found) == sorted(
+            wanted[0] + wanted[1] if options else [(2, 12, "insert", 3), (3, 3, "insert", 3)]
+        )
         found.clear()
 
 
@@ -228,10 +260,14 @@ def test_rows_are_pruned_and_grouped(collector: Collector, tmp_path: Path) -> No
     """Spark prunes columns and pushes filters into the scan of a batch; state goes on from batch to batch."""
     appended(tmp_path / "t", 4, partition_by="p")
     counts: list[dict[int, int]] = []
-    frame = collector.session.readStream.format("delta").option("maxFilesPerTrigger", 3).load(str(tmp_path / "t"))
+    frame = (
+        collector.session.readStream.format("delta").option("maxFilesPerTrigger", 3).load(str(tmp_path / "t"))
+    )
     grouped = frame.where("p > 0").selectExpr("id % 2 AS odd").groupBy("odd").count()
     writer = grouped.writeStream.outputMode("complete").option("checkpointLocation", str(tmp_path / "c"))
-    query = writer.foreachBatch(lambda batch, number: counts.append({row.odd: row["count"] for row in batch.collect()}))
+    query = writer.foreachBatch(
+        lambda batch, number: counts.append({row.odd: row["count"] for row in batch.collect()})
+    )
     query.trigger(availableNow=True).start().awaitTermination(60)
     assert counts[-1] == {0: 1, 1: 2}
 

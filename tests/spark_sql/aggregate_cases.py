@@ -31,7 +31,11 @@ class Query(NamedTuple):
 def select(aggregates: list[str], tail: str, key: str) -> str:
     """Several aggregates in one query."""
     columns = ", ".join(f"{aggregate} AS v{number}" for number, aggregate in enumerate(aggregates))
-    return f"SELECT {key} AS k, {columns} FROM given {tail} GROUP BY {key}" if key else f"SELECT {columns} FROM given {tail}"
+    return (
+        f"SELECT {key} AS k, {columns} FROM given {tail} GROUP BY {key}"
+        if key
+        else f"SELECT {columns} FROM given {tail}"
+    )
 
 
 EXPRESSIONS = lines(r"""
@@ -84,7 +88,19 @@ cast(s AS int)
 """)
 
 TAILS = ("", "WHERE n > 0", "WHERE l BETWEEN -1000 AND 100000", "WHERE false")
-KEYS = (*COLUMNS, "n > 1", "x * 0", "NULL", "-x", "cast(x AS float)", "d * 2", "upper(t)", "m - INTERVAL 1 DAY", "array(x)", "struct(n, x)")
+KEYS = (
+    *COLUMNS,
+    "n > 1",
+    "x * 0",
+    "NULL",
+    "-x",
+    "cast(x AS float)",
+    "d * 2",
+    "upper(t)",
+    "m - INTERVAL 1 DAY",
+    "array(x)",
+    "struct(n, x)",
+)
 WIDE = lines(r"""
 count(*)
 count(1)
@@ -130,12 +146,22 @@ def queries(seed: int = 3) -> list[Query]:
     chosen = random.Random(seed)
     arguments = (*COLUMNS, *EXPRESSIONS)
     found = [Query(f"{name}({argument})") for name, argument in itertools.product(sorted(NAMES), arguments)]
-    found += [Query(f"{name}(DISTINCT {argument})") for name, argument in itertools.product(sorted(NAMES), arguments)]
+    found += [
+        Query(f"{name}(DISTINCT {argument})")
+        for name, argument in itertools.product(sorted(NAMES), arguments)
+    ]
     found += [Query(text, tail) for text, tail in itertools.product(WIDE, TAILS)]
     for tail in TAILS[1:]:
-        found += [Query(f"{name}({argument})", tail) for name, argument in itertools.product(sorted(NAMES), arguments)]
+        found += [
+            Query(f"{name}({argument})", tail)
+            for name, argument in itertools.product(sorted(NAMES), arguments)
+        ]
     for key in KEYS:
         found += [Query(text, "", key) for text in WIDE]
-        found += [Query(f"{name}({chosen.choice(arguments)})", chosen.choice(TAILS), key) for name in sorted(NAMES) for _ in range(4)]
+        found += [
+            Query(f"{name}({chosen.choice(arguments)})", chosen.choice(TAILS), key)
+            for name in sorted(NAMES)
+            for _ in range(4)
+        ]
         found += [Query(f"{name}(DISTINCT {chosen.choice(arguments)})", "", key) for name in sorted(NAMES)]
     return [query for query in dict.fromkeys(found) if not re.search(r"\(first|current", query.aggregate)]

@@ -17,7 +17,14 @@ from test_recorded import schema_of
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Array, DataType, Field, Map, ResultType, Struct, type_from_json
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.duckdb import ExpressionError, TranslatedExpression, failure_of, prepare, quote, translate
+from deltaic.spark_sql.duckdb import (
+    ExpressionError,
+    TranslatedExpression,
+    failure_of,
+    prepare,
+    quote,
+    translate,
+)
 from deltaic.spark_sql.macros import MACROS
 
 Outcome = TranslatedExpression | UnsupportedFeatureError | InvalidArgumentError
@@ -38,7 +45,9 @@ def _soft(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
         raise ValueError(message)
 
     prepare(connection)
-    connection.create_function("deltaic_soft", fail, [sqltypes.VARCHAR], sqltypes.SQLNULL, null_handling="special")
+    connection.create_function(
+        "deltaic_soft", fail, [sqltypes.VARCHAR], sqltypes.SQLNULL, null_handling="special"
+    )
     for head, body in MACROS.items():
         if _ERROR.search(body):
             connection.execute(f"CREATE OR REPLACE MACRO {head} AS {_ERROR.sub('deltaic_soft(', body)}")
@@ -56,12 +65,16 @@ class Answers:
         prepare(self._connection)
         for connection in (self._connection, self._trying):
             connection.register("given", family.rows)
-            connection.execute("CREATE TABLE rows_given AS SELECT row_number() OVER () AS position, * FROM given")
+            connection.execute(
+                "CREATE TABLE rows_given AS SELECT row_number() OVER () AS position, * FROM given"
+            )
 
     def outcome(self, form: str) -> Outcome:
         """What becomes of a form before any row."""
         try:
-            return translate(form, self._schemas, column_sql=lambda alias, path: quote(*path), time_zone=self._zone)
+            return translate(
+                form, self._schemas, column_sql=lambda alias, path: quote(*path), time_zone=self._zone
+            )
         except (UnsupportedFeatureError, InvalidArgumentError) as error:
             return error
 
@@ -73,7 +86,9 @@ class Answers:
         for start in range(0, len(together), 30):
             chunk = together[start : start + 30]
             columns = ", ".join(f"{found[index].sql} AS v{index}" for index in chunk)
-            table = self._connection.sql(f"SELECT {columns} FROM rows_given ORDER BY position").to_arrow_table()
+            table = self._connection.sql(
+                f"SELECT {columns} FROM rows_given ORDER BY position"
+            ).to_arrow_table()
             result |= {index: encode(table.column(place)) for place, index in enumerate(chunk)}
         return [result[index] if index in result else self.failing(one) for index, one in enumerate(found)]
 
@@ -91,7 +106,10 @@ class Answers:
         except duckdb.Error:
             return [self.single(one, row) for row in range(1, self.rows + 1)]
         asked = {row: self.single(one, row) for row in bad[:most]}
-        return [(asked[row] if row in asked else expected[row - 1]) if row in bad else next(good) for row in range(1, self.rows + 1)]
+        return [
+            (asked[row] if row in asked else expected[row - 1]) if row in bad else next(good)
+            for row in range(1, self.rows + 1)
+        ]
 
     def tried(self, found: Sequence[TranslatedExpression], seconds: float = 20) -> list[list[Any]]:
         """`values`, of many forms at once that may all fail; an error or a refusal on a row is {"error": ""}.
@@ -104,7 +122,8 @@ class Answers:
     def _tried(self, found: Sequence[TranslatedExpression], seconds: float) -> list[list[Any]]:
         boxes = (f"struct_pack(v := {_ERROR.sub('deltaic_soft(', one.sql)})" for one in found)
         columns = ", ".join(
-            f"{f'try({box})' if one.raises else box} AS v{i}" for i, (one, box) in enumerate(zip(found, boxes, strict=True))
+            f"{f'try({box})' if one.raises else box} AS v{i}"
+            for i, (one, box) in enumerate(zip(found, boxes, strict=True))
         )
         timer = threading.Timer(seconds, self._trying.interrupt)
         timer.start()
@@ -113,18 +132,27 @@ class Answers:
         except duckdb.Error as error:
             if len(found) > 1:
                 step = 1 if isinstance(error, duckdb.InterruptException) else (len(found) + 1) // 2
-                return [values for start in range(0, len(found), step) for values in self._tried(found[start : start + step], seconds)]
+                return [
+                    values
+                    for start in range(0, len(found), step)
+                    for values in self._tried(found[start : start + step], seconds)
+                ]
             if isinstance(error, duckdb.InterruptException):
                 return [[{"crash": f"longer than {seconds} s"}] * self.rows]
             return [self.failing(found[0])]
         finally:
             timer.cancel()
-        return [[{"error": ""} if box is None else box["v"] for box in encode(table.column(place))] for place in range(len(found))]
+        return [
+            [{"error": ""} if box is None else box["v"] for box in encode(table.column(place))]
+            for place in range(len(found))
+        ]
 
     def kept(self, one: TranslatedExpression) -> list[int] | None:
         """The rows, counted from 1, that a boolean form keeps as a condition; None where it fails."""
         try:
-            found = self._connection.sql(f"SELECT position FROM rows_given WHERE {one.sql} ORDER BY position").fetchall()
+            found = self._connection.sql(
+                f"SELECT position FROM rows_given WHERE {one.sql} ORDER BY position"
+            ).fetchall()
         except duckdb.Error:
             return None
         return [position for (position,) in found]
@@ -133,7 +161,9 @@ class Answers:
         """The value on one row, counted from 1; on no row for None."""
         where = "" if row is None else f" FROM rows_given WHERE position = {row}"
         try:
-            return encode(self._connection.sql(f"SELECT {one.sql} AS value{where}").to_arrow_table().column(0))[0]
+            return encode(
+                self._connection.sql(f"SELECT {one.sql} AS value{where}").to_arrow_table().column(0)
+            )[0]
         except duckdb.Error as error:
             failure = failure_of(error)
             if isinstance(failure, ExpressionError):
@@ -151,21 +181,33 @@ def recorded_type(kind: Any) -> DataType:
     if kind["type"] == "array":
         return Array(recorded_type(kind["elementType"]), kind["containsNull"])
     if kind["type"] == "map":
-        return Map(recorded_type(kind["keyType"]), recorded_type(kind["valueType"]), kind["valueContainsNull"])
-    return Struct(Field(each["name"], recorded_type(each["type"]), each["nullable"]) for each in kind["fields"])
+        return Map(
+            recorded_type(kind["keyType"]), recorded_type(kind["valueType"]), kind["valueContainsNull"]
+        )
+    return Struct(
+        Field(each["name"], recorded_type(each["type"]), each["nullable"]) for each in kind["fields"]
+    )
 
 
-def differences(form: str, found: TranslatedExpression, ours: Sequence[Any], recorded: dict[str, Any]) -> list[str]:
+def differences(
+    form: str, found: TranslatedExpression, ours: Sequence[Any], recorded: dict[str, Any]
+) -> list[str]:
     """How our answer to a form differs from what is recorded of Spark; nothing where it is the same."""
     if "refused" in recorded:
         return [f"Spark refuses it: {recorded['refused']}; here it is a {v.type_text(found.type)}"]
     if not v.same_but_nulls(found.type, recorded_type(json.loads(recorded["type"]))):
         return [f"type {v.type_text(found.type)}, in Spark {recorded['type']}"]
     if v.holds(found.type, v.is_interval):
-        return []  # here they are numbers, and only a query makes intervals of them: formats.sql compares these values
+        # Here they are numbers, and only a query makes intervals of them: formats.sql compares these values.
+        return []
     theirs_fail = all(_is(value, "error") for value in recorded["values"])
-    if theirs_fail and any(_is(value, "error") for value in ours) and all(value is None or _is(value, "error") for value in ours):
-        return []  # a constant that cannot be cast fails while Spark plans, here on the first row that is not null
+    if (
+        theirs_fail
+        and any(_is(value, "error") for value in ours)
+        and all(value is None or _is(value, "error") for value in ours)
+    ):
+        # A constant that cannot be cast fails while Spark plans, here on the first row that is not null.
+        return []
     wrong = []
     for row, (mine, theirs) in enumerate(zip(ours, recorded["values"], strict=True), 1):
         if not _agrees(form, mine, theirs):
@@ -193,7 +235,11 @@ def _agrees(form: str, mine: Any, theirs: Any) -> bool:
     if _is(mine, "refused"):
         return True
     if _is(mine, "error") and _is(theirs, "error"):
-        return not theirs["error"] or not mine["error"] or mine["error"].split(".")[0] == theirs["error"].split(".")[0]
+        return (
+            not theirs["error"]
+            or not mine["error"]
+            or mine["error"].split(".")[0] == theirs["error"].split(".")[0]
+        )
     return same_value(form, mine, theirs)
 
 
@@ -201,7 +247,12 @@ def same_value(form: str, mine: Any, theirs: Any) -> bool:
     """Equal, to the last place where that is not Spark's; maps in any order."""
     if mine == theirs:
         return True
-    if isinstance(mine, dict) and isinstance(theirs, dict) and mine.keys() == theirs.keys() and "error" not in mine:
+    if (
+        isinstance(mine, dict)
+        and isinstance(theirs, dict)
+        and mine.keys() == theirs.keys()
+        and "error" not in mine
+    ):
         return all(same_value(form, mine[key], theirs[key]) for key in mine)
     if isinstance(mine, list) and isinstance(theirs, list) and len(mine) == len(theirs):
         if all(same_value(form, a, b) for a, b in zip(mine, theirs, strict=True)):

@@ -13,7 +13,10 @@ DOCUMENTS = pa.table(
         "j": pa.array(
             [
                 '{"a":1,"b":"x\\"y","c":[1,2,{"d":null}],"e":{"f":1.50,"g":[{"h":"p"},{"h":"q"}]}}',
-                '{"a":-0,"a":2,"b":"\\u00e9\\ud83d\\ude00\\n/","c":[],"e":{}, "i": 1e3, "k":123456789012345678901234567890}',
+                (
+                    '{"a":-0,"a":2,"b":"\\u00e9\\ud83d\\ude00\\n/","c":[],"e":{}, "i": 1e3,'
+                    ' "k":123456789012345678901234567890}'
+                ),
                 None,
                 '[1, [2, 3], {"a": "b"}, null, "x"]',
                 "{bad json",
@@ -43,7 +46,20 @@ DOCUMENTS = pa.table(
             ]
         ),
         "w": pa.array(
-            ["a b&c=d/ü", "%41%zz", None, "x+y%20z", "~!*()'", "100%", "", "%C3%A9", "+", "A-Z_.*", "%", "\t"],
+            [
+                "a b&c=d/ü",
+                "%41%zz",
+                None,
+                "x+y%20z",
+                "~!*()'",
+                "100%",
+                "",
+                "%C3%A9",
+                "+",
+                "A-Z_.*",
+                "%",
+                "\t",
+            ],
         ),
     }
 )
@@ -81,7 +97,8 @@ get_json_object(j, NULL)
 json_array_length(j)
 json_object_keys(j)
 to_json(named_struct('a', j, 'b', 1))
-to_json(named_struct('a', j, 'n', CAST(NULL AS int), 'm', map('k', CAST(NULL AS int))), map('ignoreNullFields', 'false'))
+to_json(named_struct('a', j, 'n', CAST(NULL AS int), 'm', map('k', CAST(NULL AS int))), \
+map('ignoreNullFields', 'false'))
 hash(j, u)
 xxhash64(j, u)
 crc32(j)
@@ -400,7 +417,8 @@ from_json('{"t":1700000000}', 't timestamp')
 READ_JSON = pa.table({"j": pa.array([
     '{"a":1.505,"b":"2.5","c":{"x":1,"y":null},"d":"2024-02-30","e":["2024-02-03",5]}',
     '{"a":123456789.5,"b":" 2","c":[1],"d":"2024-02-03 10:00:00","e":[]}',
-    '{"a":"abc","b":1e2,"c":{},"d":"2024-1-2"}', None, "", "{bad", "5", '"x"', '{"c":{"a b":3.9}}', '{"d":20240203,"a":-0.004}',
+    '{"a":"abc","b":1e2,"c":{},"d":"2024-1-2"}', None, "", "{bad", "5", '"x"', '{"c":{"a b":3.9}}',
+    '{"d":20240203,"a":-0.004}',
 ])})  # fmt: skip
 READ_JSON_FORMS = lines(r"""
 from_json(j, 'a decimal(5,2), b decimal(10,0)')

@@ -305,6 +305,18 @@ def name_forms() -> list[tuple[Family, str]]:
     operator."""
     found = [(family, form) for family in FAMILIES for form in family.forms]
     given, chosen = Family("given", WALK.rows, ()), random.Random(3)
-    walk = [form for name in FORMS if name.isidentifier() for form in chosen.choices([*calls(name, chosen, KEPT)], k=KEPT)]
-    sums = [f"{one} {sign} {other}" for sign in "+-*" for one, other in itertools.product(("n", "d", "s", "a", "m", "z"), repeat=2)]
-    return [*found, *((given, form) for form in dict.fromkeys([*OTHERS, *walk, *sums, *AGGREGATES]) if is_small(form))]
+    walk = [
+        form
+        for name in FORMS
+        if name.isidentifier()
+        for form in chosen.choices([*calls(name, chosen, KEPT)], k=KEPT)
+    ]
+    sums = [
+        f"{one} {sign} {other}"
+        for sign in "+-*"
+        for one, other in itertools.product(("n", "d", "s", "a", "m", "z"), repeat=2)
+    ]
+    return [
+        *found,
+        *((given, form) for form in dict.fromkeys([*OTHERS, *walk, *sums, *AGGREGATES]) if is_small(form)),
+    ]

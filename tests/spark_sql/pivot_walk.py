@@ -56,7 +56,13 @@ class PivotWalk(Walk):
         where = f" WHERE {self._condition(Columns(columns_of), 0)}" if self._chance(0.3) else ""
         if kept == columns_of and not where and self._chance(0.5):
             return f"{table}{self._one(('', f' AS {alias}'))}", columns_of
-        return f"(SELECT {', '.join(name for name, _ in kept)} FROM {table}{where}){self._one(('', f' AS {alias}'))}", kept
+        return (
+            (
+                f"(SELECT {', '.join(name for name, _ in kept)} FROM"
+                f" {table}{where}){self._one(('', f' AS {alias}'))}"
+            ),
+            kept,
+        )
 
     def _around(self, rows: str, turned: str) -> str:
         """The query of a table and what turns it: as a clause of FROM or behind a pipe; some with a name for
@@ -78,7 +84,8 @@ class PivotWalk(Walk):
         for _ in range(self._draw.randint(1, 4)):
             parts = [self._one(_VALUES[kind]) for _, kind in keys]
             item = parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
-            computed = any("||" in part or "upper" in part for part in parts)  # its name is computed while planning, by Spark alone
+            # Its name is computed while planning, by Spark alone.
+            computed = any("||" in part or "upper" in part for part in parts)
             items.append(f"{item} AS {self._name('v')}" if computed or self._chance(0.4) else item)
         over = keys[0][0] if len(keys) == 1 else f"({', '.join(name for name, _ in keys)})"
         return self._around(rows, f"PIVOT ({', '.join(named)} FOR {over} IN ({', '.join(items)}))")
@@ -87,9 +94,17 @@ class PivotWalk(Walk):
         """An aggregate; some over an expression, none that says nothing of the rows' order."""
         kind = self._one(ALL)
         if self._chance(0.15):
-            return f"array_sort(collect_list({self._column('int', columns)}))" if self._chance(0.2) else "count(*)"
+            return (
+                f"array_sort(collect_list({self._column('int', columns)}))"
+                if self._chance(0.2)
+                else "count(*)"
+            )
         text = self._aggregate(kind, columns)
-        return text if text.split("(")[0] in ("count", "sum", "min", "max", "avg", "bool_or", "every") else "count(1)"
+        return (
+            text
+            if text.split("(")[0] in ("count", "sum", "min", "max", "avg", "bool_or", "every")
+            else "count(1)"
+        )
 
     def _unpivot(self) -> str:
         rows, columns = self._columns()
@@ -100,7 +115,9 @@ class PivotWalk(Walk):
         name, value = self._name("n"), self._name("o")
         if len(turned) > 1 and self._chance(0.35):
             other, half = self._name("o"), len(turned) // 2
-            groups = [f"({one}, {two})" for (one, _), (two, _) in zip(turned[:half], turned[half:], strict=False)]
+            groups = [
+                f"({one}, {two})" for (one, _), (two, _) in zip(turned[:half], turned[half:], strict=False)
+            ]
             target = f"({value}, {other})"
         else:
             groups = [column for column, _ in turned[: self._draw.randint(1, 4)]]

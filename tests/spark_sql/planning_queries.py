@@ -214,4 +214,7 @@ SELECT DISTINCT i + 'q' AS x FROM t
 SELECT x + 1 AS y FROM (SELECT i + 'q' AS x FROM t)
 """
 
-PLANNING = [*(f"SELECT {form} AS x FROM t" for form in _FORMS.strip().splitlines()), *_QUERIES.strip().splitlines()]
+PLANNING = [
+    *(f"SELECT {form} AS x FROM t" for form in _FORMS.strip().splitlines()),
+    *_QUERIES.strip().splitlines(),
+]

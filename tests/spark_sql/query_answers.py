@@ -35,7 +35,9 @@ def queries() -> list[tuple[str, str]]:
     return found
 
 
-def difference(columns: list[list[str]], rows: list[list[Any]], expected: Mapping[str, Any], *, ordered: bool) -> str:
+def difference(
+    columns: list[list[str]], rows: list[list[Any]], expected: Mapping[str, Any], *, ordered: bool
+) -> str:
     """What an answer has that `expected`, which was recorded from Spark, has not; empty where nothing
     differs. `ordered`: rows are compared in their order. Sums of floating point depend on the order of rows
     in their last digit."""

@@ -36,10 +36,11 @@ def tables() -> dict[str, pa.Table]:
     money = [Decimal(text) for text in ("0.00", "1.50", "-2.25", "10.00", "99999.99")]
     fine = [Decimal(text) for text in ("0.0001", "3.1416", "-2.5000", "1.5000")]
     return {
-        "t": table(11, a=whole, b=(pa.int64(), (1, 2, 7, -1, 1000)), d=(pa.decimal128(9, 2), money), s=words, e=days,
-                   x=(pa.float64(), (0.25, 1.5, -3.0, 2.0)), f=(pa.bool_(), (True, False))),
+        "t": table(11, a=whole, b=(pa.int64(), (1, 2, 7, -1, 1000)), d=(pa.decimal128(9, 2), money), s=words,
+                   e=days, x=(pa.float64(), (0.25, 1.5, -3.0, 2.0)), f=(pa.bool_(), (True, False))),
         "u": table(9, k=whole, a=whole, s=words, v=(pa.decimal128(12, 4), fine), e=days),
-        "w": table(7, a=(pa.int64(), (0, 1, 2, 3)), n=(pa.int16(), (1, 2, 300)), s=words, f=(pa.bool_(), (True, False))),
+        "w": table(7, a=(pa.int64(), (0, 1, 2, 3)), n=(pa.int16(), (1, 2, 300)), s=words,
+                   f=(pa.bool_(), (True, False))),
     }  # fmt: skip
 
 
@@ -50,7 +51,18 @@ KINDS: dict[str, dict[str, str]] = {
 }
 ALL = ("int", "decimal", "string", "date", "double", "boolean")
 _COMPARISONS = ("=", "<>", "<", "<=", ">", ">=", "<=>")
-_JOINS = ("JOIN", "JOIN", "LEFT JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT SEMI JOIN", "LEFT ANTI JOIN", "CROSS JOIN", ",")
+_JOINS = (
+    "JOIN",
+    "JOIN",
+    "LEFT JOIN",
+    "LEFT JOIN",
+    "RIGHT JOIN",
+    "FULL JOIN",
+    "LEFT SEMI JOIN",
+    "LEFT ANTI JOIN",
+    "CROSS JOIN",
+    ",",
+)
 
 
 @dataclass
@@ -114,7 +126,8 @@ class Walk:
                 text += f" |> SELECT DISTINCT {name}"
                 columns = [(name, kind)]
             else:
-                text += f" |> {self._one(('UNION ALL', 'UNION', 'EXCEPT'))} (SELECT {', '.join('NULL' for _ in columns)})"
+                nulls = ", ".join("NULL" for _ in columns)
+                text += f" |> {self._one(('UNION ALL', 'UNION', 'EXCEPT'))} (SELECT {nulls})"
         return text, columns
 
     # --- SELECT
@@ -132,7 +145,12 @@ class Walk:
             item = self._scalar(kind, columns) if depth > 1 and self._chance(0.12) else ""
             # Of two windows each may give equal rows its values in another order, so that there is one at
             # most.
-            if not item and not distinct and not any(" OVER " in text for text, _ in items) and self._chance(0.2):
+            if (
+                not item
+                and not distinct
+                and not any(" OVER " in text for text, _ in items)
+                and self._chance(0.2)
+            ):
                 item = self._window(kind, columns)
             items.append((item or self._value(kind, columns, 2), kind))
         named = [(f"{item} AS {self._name('o')}", kind) for item, kind in items]
@@ -146,7 +164,8 @@ class Walk:
             join = self._one(_JOINS)
             source, alias, columns = self._source(depth)
             added = [(f"{alias}.{name}", kind) for name, kind in columns]
-            if join == "," and "JOIN" in text:  # a comma binds less than a join: names before it are not seen in ON
+            # A comma binds less than a join: names before it are not seen in ON.
+            if join == "," and "JOIN" in text:
                 join = "CROSS JOIN"
             text += f"{join} {source}" if join == "," else f" {join} {source}"
             same = [
@@ -155,7 +174,12 @@ class Walk:
                 for other, like in added
                 if (other.split(".")[1], like) == (name.split(".")[1], kind)
             ]
-            if join not in (",", "CROSS JOIN") and len(own) == len({name.split(".")[1] for name, _ in own}) and same and self._chance(0.2):
+            if (
+                join not in (",", "CROSS JOIN")
+                and len(own) == len({name.split(".")[1] for name, _ in own})
+                and same
+                and self._chance(0.2)
+            ):
                 text += f" USING ({self._one(same)})"
             elif join not in (",", "CROSS JOIN"):
                 text += f" ON {self._joins(own, added)}"
@@ -198,8 +222,13 @@ class Walk:
             text += f" AND {self._condition(Columns(left + right), 0)}"
         return text
 
-    def _grouped(self, rows: str, columns: Columns, wanted: Sequence[str]) -> tuple[str, list[tuple[str, str]]]:
-        keys = [(self._value(kind, columns, 1), kind) for kind in [self._one(ALL) for _ in range(self._draw.randint(0, 2))]]
+    def _grouped(
+        self, rows: str, columns: Columns, wanted: Sequence[str]
+    ) -> tuple[str, list[tuple[str, str]]]:
+        keys = [
+            (self._value(kind, columns, 1), kind)
+            for kind in [self._one(ALL) for _ in range(self._draw.randint(0, 2))]
+        ]
         keys = [(key, kind) for key, kind in keys if "." in key]  # a literal would be a position
         items, places = [], []
         for kind in wanted:
@@ -222,7 +251,10 @@ class Walk:
                 places += [(one, "int"), (other, "int")]
         having = ""
         if keys and self._chance(0.25):
-            having = f" HAVING {self._aggregate('int', columns)} {self._one(_COMPARISONS)} {self._draw.randint(0, 3)}"
+            having = (
+                f" HAVING {self._aggregate('int', columns)} {self._one(_COMPARISONS)}"
+                f" {self._draw.randint(0, 3)}"
+            )
         return f"SELECT {', '.join(items)}{grouped}{rows}{group}{having}", places
 
     def _over_groups(self, kind: str, keys: list[tuple[str, str]], columns: Columns) -> str:
@@ -230,7 +262,10 @@ class Walk:
         order = ", ".join(f"{key}{self._direction()}" for key, _ in keys)
         if kind == "int":
             return self._one(
-                (f"rank() OVER (ORDER BY {self._aggregate('int', columns)}{self._direction()})", f"sum(count(*)) OVER (ORDER BY {order})")
+                (
+                    f"rank() OVER (ORDER BY {self._aggregate('int', columns)}{self._direction()})",
+                    f"sum(count(*)) OVER (ORDER BY {order})",
+                )
             )
         if kind == "decimal":
             return f"sum(sum({self._column('decimal', columns)})) OVER (PARTITION BY {keys[0][0]})"
@@ -242,9 +277,12 @@ class Walk:
         value = self._value(kind, columns, 1)
         texts: dict[str, list[str]] = {
             "int": ["count(*)", f"count({self._value(self._one(ALL), columns, 1)})", f"sum({value})",
-                    f"count(DISTINCT {self._value(self._one(ALL), columns, 1)})", f"sum(DISTINCT {value})", f"max({value})"],
-            "decimal": [f"sum({value})", f"min({value})", f"sum(DISTINCT {value})", f"avg({self._column('decimal', columns)})"],
-            "double": [f"sum({self._column('double', columns)})", f"max({value})", f"avg({self._value('int', columns, 1)})"],
+                    f"count(DISTINCT {self._value(self._one(ALL), columns, 1)})", f"sum(DISTINCT {value})",
+                    f"max({value})"],
+            "decimal": [f"sum({value})", f"min({value})", f"sum(DISTINCT {value})",
+                        f"avg({self._column('decimal', columns)})"],
+            "double": [f"sum({self._column('double', columns)})", f"max({value})",
+                       f"avg({self._value('int', columns, 1)})"],
             "string": [f"min({value})", f"max({value})", f"CAST(count({value}) AS STRING)"],
             "date": [f"min({value})", f"max({value})"],
             "boolean": [f"bool_or({value})", f"every({value})", f"count({value}) > 2", f"max({value})"],
@@ -264,15 +302,24 @@ class Walk:
             return f"{rank} OVER ({partition}ORDER BY {everything})"
         choice = self._draw.randint(0, 4)
         if choice == 0:
-            return f"{self._one(('lag', 'lead'))}({value}, {self._draw.randint(1, 2)}) OVER ({partition}ORDER BY {everything})"
+            return (
+                f"{self._one(('lag', 'lead'))}({value}, {self._draw.randint(1, 2)})"
+                f" OVER ({partition}ORDER BY {everything})"
+            )
         if choice == 1:
             name = self._one(("first_value", "last_value"))
-            return f"{name}({value}) OVER ({partition}ORDER BY {everything} ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING)"
+            return (
+                f"{name}({value}) OVER ({partition}ORDER BY {everything}"
+                " ROWS BETWEEN 1 PRECEDING AND 2 FOLLOWING)"
+            )
         function = "max" if kind not in ("int", "decimal") else self._one(("max", "min", "sum"))
         if choice == 2:
             return f"{function}({value}) OVER ({partition}{key})"
         if choice == 3:
-            return f"{function}({value}) OVER ({partition}ORDER BY {everything} ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)"
+            return (
+                f"{function}({value}) OVER ({partition}ORDER BY {everything}"
+                " ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)"
+            )
         return f"{function}({value}) OVER ({partition.strip()})"
 
     def _scalar(self, kind: str, columns: Columns) -> str:
@@ -280,7 +327,10 @@ class Walk:
         table, alias, inner = self._inner()
         if not inner.of(kind):
             return ""
-        return f"(SELECT max({self._one(inner.of(kind))}) FROM {table} AS {alias}{self._correlated(columns, inner)})"
+        return (
+            f"(SELECT max({self._one(inner.of(kind))}) FROM {table} AS {alias}"
+            f"{self._correlated(columns, inner)})"
+        )
 
     def _inner(self) -> tuple[str, str, Columns]:
         table, alias = self._one(tuple(KINDS)), self._name("q")
@@ -288,7 +338,9 @@ class Walk:
 
     def _correlated(self, columns: Columns, inner: Columns) -> str:
         pairs = [(one, other) for one, kind in columns.own for other, same in inner.own if same == kind]
-        parts = [f"{one} = {other}" for one, other in [self._one(pairs)]] if pairs and self._chance(0.7) else []
+        parts = (
+            [f"{one} = {other}" for one, other in [self._one(pairs)]] if pairs and self._chance(0.7) else []
+        )
         if self._chance(0.4):
             parts.append(self._condition(inner, 0))
         return f" WHERE {' AND '.join(parts)}" if parts else ""
@@ -300,7 +352,9 @@ class Walk:
             return self._asked(columns)
         if depth > 0 and self._chance(0.4):
             word = self._one(("AND", "OR"))
-            both = [self._condition(columns, depth - 1, subqueries=subqueries and word == "AND") for _ in range(2)]
+            both = [
+                self._condition(columns, depth - 1, subqueries=subqueries and word == "AND") for _ in range(2)
+            ]
             return f"({both[0]} {word} {both[1]})"
         return self._value("boolean", columns, 1)
 
@@ -319,7 +373,10 @@ class Walk:
             return self._rows_among(columns, inner, f"FROM {table} AS {alias}{where}")
         if choice == 1:
             mine = self._one(columns.of(kind))
-            return f"{mine} {self._one(('', 'NOT '))}IN (SELECT {self._one(inner.of(kind))} FROM {table} AS {alias}{where})"
+            return (
+                f"{mine} {self._one(('', 'NOT '))}IN"
+                f" (SELECT {self._one(inner.of(kind))} FROM {table} AS {alias}{where})"
+            )
         scalar = self._scalar(kind, columns)
         return f"{self._one(columns.of(kind))} {self._one(_COMPARISONS[:6])} {scalar}" if scalar else "true"
 
@@ -336,9 +393,12 @@ class Walk:
     def _literal(self, kind: str) -> str:
         values = {
             "int": ("0", "1", "2", "-3"), "decimal": ("1.5", "0.25", "-2.00"), "string": ("'a'", "'B'", "''"),
-            "date": ("DATE '2024-02-01'", "DATE '2024-01-30'"), "double": ("1.5D", "-0.25D"), "boolean": ("true", "false"),
+            "date": ("DATE '2024-02-01'", "DATE '2024-01-30'"), "double": ("1.5D", "-0.25D"),
+            "boolean": ("true", "false"),
         }  # fmt: skip
-        return f"CAST(NULL AS {kind})" if kind != "decimal" and self._chance(0.05) else self._one(values[kind])
+        return (
+            f"CAST(NULL AS {kind})" if kind != "decimal" and self._chance(0.05) else self._one(values[kind])
+        )
 
     def _value(self, kind: str, columns: Columns, depth: int) -> str:
         """An expression of a kind, at most `depth` operators deep."""
@@ -347,54 +407,125 @@ class Walk:
         if self._chance(0.2):
             return self._chosen(kind, columns, depth - 1)
         made: dict[str, Callable[[Columns, int], str]] = {
-            "int": self._int, "decimal": self._decimal, "string": self._string, "date": self._date, "double": self._double,
-            "boolean": self._boolean,
+            "int": self._int, "decimal": self._decimal, "string": self._string, "date": self._date,
+            "double": self._double, "boolean": self._boolean,
         }  # fmt: skip
         return made[kind](columns, depth - 1)
 
     def _chosen(self, kind: str, columns: Columns, depth: int) -> str:
         one, other = self._value(kind, columns, depth), self._value(kind, columns, depth)
         condition = self._value("boolean", columns, depth)
-        return self._one((f"CASE WHEN {condition} THEN {one} ELSE {other} END", f"coalesce({one}, {other})", f"nullif({one}, {other})",
-                          f"if({condition}, {one}, {other})", f"CASE WHEN {condition} THEN {one} END"))  # fmt: skip
+        return self._one(
+            (
+                f"CASE WHEN {condition} THEN {one} ELSE {other} END",
+                f"coalesce({one}, {other})",
+                f"nullif({one}, {other})",
+                f"if({condition}, {one}, {other})",
+                f"CASE WHEN {condition} THEN {one} END",
+            )
+        )
 
     def _int(self, columns: Columns, depth: int) -> str:
         one, other = self._value("int", columns, depth), self._value("int", columns, depth)
         text, day = self._value("string", columns, depth), self._value("date", columns, depth)
-        return self._one((f"({one} + {other})", f"({one} - {other})", f"({one} * {other})", f"({one} % 3)", f"abs({one})", f"(- {one})",
-                          f"length({text})", f"year({day})", f"datediff({day}, DATE '2024-01-01')", f"greatest({one}, {other})",
-                          f"({one} div 2)", f"CAST({self._column('decimal', columns)} AS INT)", f"pmod({one}, 4)"))  # fmt: skip
+        return self._one(
+            (
+                f"({one} + {other})",
+                f"({one} - {other})",
+                f"({one} * {other})",
+                f"({one} % 3)",
+                f"abs({one})",
+                f"(- {one})",
+                f"length({text})",
+                f"year({day})",
+                f"datediff({day}, DATE '2024-01-01')",
+                f"greatest({one}, {other})",
+                f"({one} div 2)",
+                f"CAST({self._column('decimal', columns)} AS INT)",
+                f"pmod({one}, 4)",
+            )
+        )
 
     def _decimal(self, columns: Columns, depth: int) -> str:
-        one, other, number = self._value("decimal", columns, depth), self._column("decimal", columns), self._value("int", columns, depth)
-        return self._one((f"({one} + {other})", f"({one} - {other})", f"({one} * {other})", f"round({one}, 1)", f"({one} * {number})",
-                          f"CAST({number} AS DECIMAL(12,2))", f"abs({one})", f"({one} / 3)", f"(- {one})"))  # fmt: skip
+        one, other, number = (
+            self._value("decimal", columns, depth),
+            self._column("decimal", columns),
+            self._value("int", columns, depth),
+        )
+        return self._one(
+            (
+                f"({one} + {other})",
+                f"({one} - {other})",
+                f"({one} * {other})",
+                f"round({one}, 1)",
+                f"({one} * {number})",
+                f"CAST({number} AS DECIMAL(12,2))",
+                f"abs({one})",
+                f"({one} / 3)",
+                f"(- {one})",
+            )
+        )
 
     def _string(self, columns: Columns, depth: int) -> str:
         one, other = self._value("string", columns, depth), self._value("string", columns, depth)
         number = self._value("int", columns, depth)
-        return self._one((f"({one} || {other})", f"upper({one})", f"substr({one}, 1, 1)", f"CAST({number} AS STRING)", f"trim({one})",
-                          f"concat_ws('-', {one}, {other})", f"lpad({one}, 3, '*')", f"CAST({self._column('date', columns)} AS STRING)",
-                          f"CAST({self._column('decimal', columns)} AS STRING)", f"replace({one}, 'a', 'x')"))  # fmt: skip
+        return self._one(
+            (
+                f"({one} || {other})",
+                f"upper({one})",
+                f"substr({one}, 1, 1)",
+                f"CAST({number} AS STRING)",
+                f"trim({one})",
+                f"concat_ws('-', {one}, {other})",
+                f"lpad({one}, 3, '*')",
+                f"CAST({self._column('date', columns)} AS STRING)",
+                f"CAST({self._column('decimal', columns)} AS STRING)",
+                f"replace({one}, 'a', 'x')",
+            )
+        )
 
     def _date(self, columns: Columns, depth: int) -> str:
         one, number = self._value("date", columns, depth), self._column("int", columns)
-        return self._one((f"date_add({one}, CAST({number} % 50 AS INT))", f"last_day({one})", f"trunc({one}, 'MM')",
-                          f"({one} - INTERVAL 1 MONTH)", f"({one} + INTERVAL 2 DAY)", f"add_months({one}, 1)"))  # fmt: skip
+        return self._one(
+            (
+                f"date_add({one}, CAST({number} % 50 AS INT))",
+                f"last_day({one})",
+                f"trunc({one}, 'MM')",
+                f"({one} - INTERVAL 1 MONTH)",
+                f"({one} + INTERVAL 2 DAY)",
+                f"add_months({one}, 1)",
+            )
+        )
 
     def _double(self, columns: Columns, depth: int) -> str:
         one, number = self._value("double", columns, depth), self._value("int", columns, depth)
-        return self._one((f"({one} + {number})", f"({one} * 2)", f"abs({one})", f"CAST({number} AS DOUBLE)", f"({one} - 0.5D)"))
+        return self._one(
+            (
+                f"({one} + {number})",
+                f"({one} * 2)",
+                f"abs({one})",
+                f"CAST({number} AS DOUBLE)",
+                f"({one} - 0.5D)",
+            )
+        )
 
     def _boolean(self, columns: Columns, depth: int) -> str:
         kind = self._one(ALL)
         one, other = self._value(kind, columns, depth), self._value(kind, columns, depth)
         text = self._value("string", columns, depth)
         inner = self._value("boolean", columns, depth)
-        return self._one((f"({one} {self._one(_COMPARISONS)} {other})", f"({one} {self._one(_COMPARISONS)} {other})",
-                          f"({one} IS {self._one(('', 'NOT '))}NULL)", f"({one} IN ({other}, {self._literal(kind)}))",
-                          f"({one} BETWEEN {other} AND {self._value(kind, columns, depth)})", f"({text} LIKE '%a%')", f"(NOT {inner})",
-                          f"({inner} {self._one(('AND', 'OR'))} {self._value('boolean', columns, depth)})"))  # fmt: skip
+        return self._one(
+            (
+                f"({one} {self._one(_COMPARISONS)} {other})",
+                f"({one} {self._one(_COMPARISONS)} {other})",
+                f"({one} IS {self._one(('', 'NOT '))}NULL)",
+                f"({one} IN ({other}, {self._literal(kind)}))",
+                f"({one} BETWEEN {other} AND {self._value(kind, columns, depth)})",
+                f"({text} LIKE '%a%')",
+                f"(NOT {inner})",
+                f"({inner} {self._one(('AND', 'OR'))} {self._value('boolean', columns, depth)})",
+            )
+        )
 
     # --- draws
 

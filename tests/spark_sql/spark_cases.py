@@ -24,7 +24,12 @@ class Family:
 
 
 def lines(text: str) -> tuple[str, ...]:
-    return tuple(line.strip() for line in text.strip().splitlines() if line.strip() and not line.strip().startswith("#"))
+    """The lines of a text without its comments; a line that ends with a backslash goes on in the next one."""
+    return tuple(
+        line.strip()
+        for line in text.replace("\\\n", "").strip().splitlines()
+        if line.strip() and not line.strip().startswith("#")
+    )
 
 
 def _table(**columns: tuple[pa.DataType, list[object]]) -> pa.Table:
@@ -52,13 +57,45 @@ NUMBERS = _table(
     f=(pa.float32(), [1.5, -2.5, None, 3.4028234663852886e38, INF, 0.0, NAN, 0.1, -0.0]),
     x=(pa.float64(), [2.5, -1.5, None, 1.7976931348623157e308, -INF, 0.0, NAN, 0.1, -0.0]),
     y=(pa.float64(), [0.5, 2.0, 1.0, 10.0, INF, 0.0, 1.0, 3.0, NAN]),
-    d=(pa.decimal128(10, 2), _dec("1.25", "-7.50", None, "99999999.99", "-99999999.99", "0.00", "2.55", "0.01", "3.45")),
-    e=(pa.decimal128(10, 2), _dec("0.30", "2.00", "1.00", "99999999.99", "0.01", "0.00", None, "3.00", "-7.00")),
-    g=(pa.decimal128(20, 0), _dec("5", "-3", None, "99999999999999999999", "-99999999999999999999", "0", "7", "12345678901234567890", "1")),
-    h=(pa.decimal128(5, 4), _dec("1.2345", "-9.9999", None, "9.9999", "0.0001", "0.0000", "2.5000", "0.5000", "-0.5000")),
+    d=(
+        pa.decimal128(10, 2),
+        _dec("1.25", "-7.50", None, "99999999.99", "-99999999.99", "0.00", "2.55", "0.01", "3.45"),
+    ),
+    e=(
+        pa.decimal128(10, 2),
+        _dec("0.30", "2.00", "1.00", "99999999.99", "0.01", "0.00", None, "3.00", "-7.00"),
+    ),
+    g=(
+        pa.decimal128(20, 0),
+        _dec(
+            "5",
+            "-3",
+            None,
+            "99999999999999999999",
+            "-99999999999999999999",
+            "0",
+            "7",
+            "12345678901234567890",
+            "1",
+        ),
+    ),
+    h=(
+        pa.decimal128(5, 4),
+        _dec("1.2345", "-9.9999", None, "9.9999", "0.0001", "0.0000", "2.5000", "0.5000", "-0.5000"),
+    ),
     w=(
         pa.decimal128(38, 10),
-        _dec("1.5", "-2.5", None, "9999999999999999999999999999.9999999999", "0.0000000001", "0", "3.3333333333", "12345.6789", "-1"),
+        _dec(
+            "1.5",
+            "-2.5",
+            None,
+            "9999999999999999999999999999.9999999999",
+            "0.0000000001",
+            "0",
+            "3.3333333333",
+            "12345.6789",
+            "-1",
+        ),
     ),
     p=(pa.bool_(), [True, False, None, True, False, True, False, None, True]),
 )
@@ -69,7 +106,10 @@ TEXT = _table(
     u=(pa.string(), ["12", " -5 ", None, "1.5", "abc", "", "1e3", "300", "99999999999999999999"]),
     v=(pa.string(), ["true", " Yes ", None, "0", "f", "maybe", "N", "1.0", "T"]),
     k=(pa.string(), ["1.255", "-2.5e2", None, "NaN", "-Infinity", "1.5f", ".5", "5.", "1e400"]),
-    w=(pa.string(), ["apple pie", "Zebra", None, "x_y%z", "100%", "tab\there", "line\nbreak", "\\back", "it's"]),
+    w=(
+        pa.string(),
+        ["apple pie", "Zebra", None, "x_y%z", "100%", "tab\there", "line\nbreak", "\\back", "it's"],
+    ),
     n=(pa.int32(), [1, 0, 2, -2, 3, 10, -10, None, 100]),
     b=(pa.binary(), [b"abc", b"", None, b"\x00\xff", b"\xc3\x9f", b"hello", b"\x01", b"x", b"zz"]),
 )
@@ -162,7 +202,17 @@ TIMES = _table(
     ),
     v=(
         pa.string(),
-        ["2024-06-01", "2024-2-3", None, "2024", "24-01-01", "2024-06-01T25:00:00", "2024-06-01 10:11:12 Europe/Paris", "+12345-01-01", ""],
+        [
+            "2024-06-01",
+            "2024-2-3",
+            None,
+            "2024",
+            "24-01-01",
+            "2024-06-01T25:00:00",
+            "2024-06-01 10:11:12 Europe/Paris",
+            "+12345-01-01",
+            "",
+        ],
     ),
     n=(pa.int32(), [1, -1, 2, 30, 12, 0, None, 400, -13]),
     l=(pa.int64(), [0, 1717288240, None, -1, 253402300799, 1717288240500, 86400, -62135596800, 1]),
@@ -181,11 +231,27 @@ NESTED = _table(
     c=(pa.list_(pa.list_(pa.int32())), [[[1], [2, 3]], [[]], None, [None, [4]], [], [[None]], [[1], [1]]]),
     r=(
         _PAIR,
-        [{"p": 1, "q": "a"}, {"p": None, "q": "b"}, None, {"p": 3, "q": None}, {"p": 0, "q": ""}, {"p": 1, "q": "a"}, {"p": 2, "q": "é"}],
+        [
+            {"p": 1, "q": "a"},
+            {"p": None, "q": "b"},
+            None,
+            {"p": 3, "q": None},
+            {"p": 0, "q": ""},
+            {"p": 1, "q": "a"},
+            {"p": 2, "q": "é"},
+        ],
     ),
     o=(
         _PAIR,
-        [{"p": 1, "q": "a"}, {"p": None, "q": "b"}, {"p": 1, "q": "x"}, {"p": 2, "q": None}, None, {"p": 1, "q": "b"}, {"p": 2, "q": "é"}],
+        [
+            {"p": 1, "q": "a"},
+            {"p": None, "q": "b"},
+            {"p": 1, "q": "x"},
+            {"p": 2, "q": None},
+            None,
+            {"p": 1, "q": "b"},
+            {"p": 2, "q": "é"},
+        ],
     ),
     z=(
         pa.list_(_PAIR),
@@ -203,7 +269,10 @@ NESTED = _table(
         pa.map_(pa.string(), pa.int32()),
         [[("a", 1), ("b", 2)], [], None, [("a", None)], [("é", 5)], [("b", 7), ("a", 3)], [("", 0)]],
     ),
-    n=(pa.map_(pa.int32(), pa.string()), [[(1, "x"), (2, "y")], [], None, [(1, None)], [(0, "z")], [(-1, "m")], [(2, "q")]]),
+    n=(
+        pa.map_(pa.int32(), pa.string()),
+        [[(1, "x"), (2, "y")], [], None, [(1, None)], [(0, "z")], [(-1, "m")], [(2, "q")]],
+    ),
     i=(pa.int32(), [0, 1, 2, -1, None, 3, 1]),
     k=(pa.string(), ["a", "b", "c", "a", "é", "b", None]),
 )

@@ -23,7 +23,10 @@ def encode(values: pa.Array | pa.ChunkedArray) -> list[Any]:
         return list(array.cast(pa.int32()).to_pylist())
     if pa.types.is_struct(kind):
         columns = {kind.field(i).name: encode(array.field(i)) for i in range(kind.num_fields)}
-        return [{key: column[i] for key, column in columns.items()} if array[i].is_valid else None for i in range(len(array))]
+        return [
+            {key: column[i] for key, column in columns.items()} if array[i].is_valid else None
+            for i in range(len(array))
+        ]
     if pa.types.is_map(kind):
         return [None if not array[i].is_valid else _pairs(array, i) for i in range(len(array))]
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):

@@ -6,8 +6,8 @@ from __future__ import annotations
 from aggregate_cases import Query
 from spark_cases import lines
 
-_PAIRS = ("corr", "covar_pop", "covar_samp", "regr_count", "regr_avgx", "regr_avgy", "regr_slope", "regr_intercept", "regr_r2", "regr_sxx",
-          "regr_sxy", "regr_syy")  # fmt: skip
+_PAIRS = ("corr", "covar_pop", "covar_samp", "regr_count", "regr_avgx", "regr_avgy", "regr_slope",
+          "regr_intercept", "regr_r2", "regr_sxx", "regr_sxy", "regr_syy")  # fmt: skip
 AGGREGATES = lines(r"""
 max_by(n, i)
 max_by(t, n)
@@ -72,10 +72,20 @@ bitmap_or_agg(encode(t, 'UTF-8'))
 bitmap_and_agg(encode(t, 'UTF-8'))
 bitmap_and_agg(unhex('0F01'))
 bitmap_count(bitmap_or_agg(encode(t, 'UTF-8')))
-""") + tuple(f"{name}({first}, {second})" for name in _PAIRS for first, second in (("n", "i"), ("n", "d"), ("d", "n"), ("n", "x")))
+""") + tuple(
+    f"{name}({first}, {second})"
+    for name in _PAIRS
+    for first, second in (("n", "i"), ("n", "d"), ("d", "n"), ("n", "x"))
+)
 
 QUERIES = tuple(
     Query(aggregate, tail, key)
     for aggregate in AGGREGATES
-    for tail, key in (("", ""), ("WHERE n > 0", ""), ("WHERE false", ""), ("", "p"), ("WHERE l BETWEEN -1000 AND 100000", "n"))
+    for tail, key in (
+        ("", ""),
+        ("WHERE n > 0", ""),
+        ("WHERE false", ""),
+        ("", "p"),
+        ("WHERE l BETWEEN -1000 AND 100000", "n"),
+    )
 )

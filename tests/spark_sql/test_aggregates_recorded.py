@@ -26,11 +26,17 @@ def aggregates() -> Aggregates:
 @pytest.mark.parametrize("entries", CHUNKS, ids=range(len(CHUNKS)))
 def test_aggregates_are_those_of_spark(aggregates: Aggregates, entries: list[dict[str, Any]]) -> None:
     queries = [(Query(*entry["query"]), entry) for entry in entries]
-    different = [(query.sql(), differences(query, aggregates.outcome(query), entry)) for query, entry in queries]
+    different = [
+        (query.sql(), differences(query, aggregates.outcome(query), entry)) for query, entry in queries
+    ]
     assert [found for found in different if found[1]] == []
 
 
 def test_most_of_what_is_recorded_is_answered(aggregates: Aggregates) -> None:
-    answered = [entry for entry in RECORDED if not isinstance(aggregates.outcome(Query(*entry["query"])), UnsupportedFeatureError)]
+    answered = [
+        entry
+        for entry in RECORDED
+        if not isinstance(aggregates.outcome(Query(*entry["query"])), UnsupportedFeatureError)
+    ]
     assert len(RECORDED) > 200
     assert len(answered) > len(RECORDED) * 2 // 3

@@ -14,7 +14,8 @@ import deltaic
 from deltaic.errors import DeltaError
 
 OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+    "=": operator.eq, "<>": operator.ne, "<": operator.lt, "<=": operator.le, ">": operator.gt,
+    ">=": operator.ge,
 }  # fmt: skip
 LISTS: list[list[int | None]] = [[], [1], [1, 2], [None], [1, None], [3, None], [2, 2, 1]]
 
@@ -30,10 +31,16 @@ def expected(symbol: str, word: str, value: int | None, others: list[int | None]
 def test_each_value(symbol: str, word: str) -> None:
     values = [1, 2, 3, None]
     for others in LISTS:
-        tables = {"t": pa.table({"a": pa.array(values, pa.int32())}), "u": pa.table({"b": pa.array(others, pa.int64())})}
+        tables = {
+            "t": pa.table({"a": pa.array(values, pa.int32())}),
+            "u": pa.table({"b": pa.array(others, pa.int64())}),
+        }
         wanted = {value: expected(symbol, word, value, others) for value in values}
         condition = f"a {symbol} {word} (SELECT b FROM u)"
-        found = {row["a"]: row["r"] for row in deltaic.sql(f"SELECT a, {condition} AS r FROM t", tables=tables).to_pylist()}
+        found = {
+            row["a"]: row["r"]
+            for row in deltaic.sql(f"SELECT a, {condition} AS r FROM t", tables=tables).to_pylist()
+        }
         assert found == wanted
         for text, kept in ((condition, True), (f"NOT ({condition})", False)):
             rows = deltaic.sql(f"SELECT a FROM t WHERE {text}", tables=tables).to_pylist()
@@ -49,7 +56,9 @@ def test_columns_of_the_outer_query_and_changes(tmp_path: Path) -> None:
     assert deltaic.DeltaTable(tmp_path / "t").scan(["k"]).to_pylist() == [{"k": 3}]
 
 
-@pytest.mark.parametrize("text", ["1 > ANY (SELECT 1, 2)", "'a' > ANY (SELECT array(1))", "1 <=> ANY (SELECT 1)", "1 > ANY (1, 2)"])
+@pytest.mark.parametrize(
+    "text", ["1 > ANY (SELECT 1, 2)", "'a' > ANY (SELECT array(1))", "1 <=> ANY (SELECT 1)", "1 > ANY (1, 2)"]
+)
 def test_what_is_refused(text: str) -> None:
     with pytest.raises(DeltaError):
         deltaic.sql(f"SELECT {text}").to_arrow()

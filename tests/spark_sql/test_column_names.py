@@ -170,11 +170,17 @@ NAMES = [
     ("ln(x)", "ln(x)"),
     ("ceiling(x)", "ceiling(x)"),
     ("instr(p, 'a')", "instr(p, a)"),
-    ("transform(p, t -> upper(t))", "transform(p, lambdafunction(upper(namedlambdavariable()), namedlambdavariable()))"),
+    (
+        "transform(p, t -> upper(t))",
+        "transform(p, lambdafunction(upper(namedlambdavariable()), namedlambdavariable()))",
+    ),
     (
         "aggregate(array(1, 2, 3), 0, (a, x) -> a + x, a -> a * 10)",
-        "aggregate(array(1, 2, 3), 0, lambdafunction((namedlambdavariable() + namedlambdavariable()), namedlambdavariable(), "
-        "namedlambdavariable()), lambdafunction((namedlambdavariable() * 10), namedlambdavariable()))",
+        (
+            "aggregate(array(1, 2, 3), 0, lambdafunction((namedlambdavariable() + namedlambdavariable()),"
+            " namedlambdavariable(), namedlambdavariable()), lambdafunction((namedlambdavariable() * 10),"
+            " namedlambdavariable()))"
+        ),
     ),
     ("named_struct('a', 1).a", "named_struct(a, 1).a"),
     ("max(struct(p, x)).x", "max(struct(p, x)).x"),
@@ -182,8 +188,14 @@ NAMES = [
     ("sort_array(p)", "sort_array(p, true)"),
     ("percentile(x, array(0.25, 0.5))", "percentile(x, array(0.25, 0.5), 1)"),
     ("percentile_disc(0.25) WITHIN GROUP (ORDER BY x)", "percentile_disc(0.25) WITHIN GROUP (ORDER BY x)"),
-    ("string_agg(p, '|') WITHIN GROUP (ORDER BY p)", "listagg(p, |) WITHIN GROUP (ORDER BY p ASC NULLS FIRST)"),
-    ("listagg(DISTINCT p, ',') WITHIN GROUP (ORDER BY p)", "listagg(DISTINCT p, ,) WITHIN GROUP (ORDER BY p ASC NULLS FIRST)"),
+    (
+        "string_agg(p, '|') WITHIN GROUP (ORDER BY p)",
+        "listagg(p, |) WITHIN GROUP (ORDER BY p ASC NULLS FIRST)",
+    ),
+    (
+        "listagg(DISTINCT p, ',') WITHIN GROUP (ORDER BY p)",
+        "listagg(DISTINCT p, ,) WITHIN GROUP (ORDER BY p ASC NULLS FIRST)",
+    ),
     ("mode() WITHIN GROUP (ORDER BY x)", "mode() WITHIN GROUP (ORDER BY x DESC)"),
     ("any_value(p) IGNORE NULLS", "any_value(p)"),
     ("approx_count_distinct(p, 0.05)", "approx_count_distinct(p)"),
@@ -200,7 +212,10 @@ def test_name(form: str, name: str) -> None:
 
 @pytest.fixture(scope="module")
 def schemas() -> dict[str, Schema]:
-    return {family.name: schema_of(family) for family in {family.name: family for family, _ in name_forms()}.values()}
+    return {
+        family.name: schema_of(family)
+        for family in {family.name: family for family, _ in name_forms()}.values()
+    }
 
 
 def test_recorded_names(schemas: dict[str, Schema]) -> None:
@@ -218,7 +233,9 @@ def _names(entry: dict[str, Any], schemas: dict[str, Schema]) -> list[str] | Non
     """Our names of a query's columns; None where the embedded engine refuses it."""
     table = entry["rows"]
     try:
-        query = translate_query(parse_statement(f"SELECT {entry['form']} FROM {table}"), {table: schemas[table]})
+        query = translate_query(
+            parse_statement(f"SELECT {entry['form']} FROM {table}"), {table: schemas[table]}
+        )
     except DeltaError:
         return None
     return list(query.schema.names)

@@ -22,9 +22,15 @@ def table() -> pa.Table:
     types = {"a": strict, "b": loose, "e": strict, "z": loose}
     columns = {name: pa.array([values], types[name]) for name, values in ARRAYS.items()}
     never = pa.map_(pa.int32(), pa.field("value", pa.int32(), nullable=False))
-    columns |= {"m": pa.array([MAPS["m"]], never), "w": pa.array([MAPS["w"]], pa.map_(pa.int32(), pa.int32()))}
+    columns |= {
+        "m": pa.array([MAPS["m"]], never),
+        "w": pa.array([MAPS["w"]], pa.map_(pa.int32(), pa.int32())),
+    }
     struct = pa.struct([pa.field("x", pa.int32(), nullable=False)])
-    columns |= {"s": pa.array([[{"x": 1}]], pa.list_(struct)), "n": pa.array([[{"x": None}]], pa.list_(pa.struct({"x": pa.int32()})))}
+    columns |= {
+        "s": pa.array([[{"x": 1}]], pa.list_(struct)),
+        "n": pa.array([[{"x": None}]], pa.list_(pa.struct({"x": pa.int32()}))),
+    }
     return pa.table(columns)
 
 
@@ -72,7 +78,9 @@ def test_arrays(form: str, expected: Any) -> None:
     ],
 )
 def test_maps_and_structs(form: str, expected: Any) -> None:
-    assert deltaic.sql(f"SELECT {form} AS x FROM t", tables={"t": table()}).to_arrow()["x"].to_pylist() == [expected]
+    assert deltaic.sql(f"SELECT {form} AS x FROM t", tables={"t": table()}).to_arrow()["x"].to_pylist() == [
+        expected
+    ]
 
 
 def test_results_can_be_stored(tmp_path: Any) -> None:

@@ -78,8 +78,16 @@ def _without_parentheses(tree: exp.Expression) -> exp.Expression:
 
 
 def test_names_match_without_case_and_come_back_in_the_schemas_own() -> None:
-    found = resolve("ID > 1 and T.NAME is null and `ODD name` = 1 and POINT.x > 0 and t.point.Inner.Y is null", ONE)
-    assert found.columns == {("t", ("Id",)), ("t", ("name",)), ("t", ("odd name",)), ("t", ("point", "X")), ("t", ("point", "inner", "y"))}
+    found = resolve(
+        "ID > 1 and T.NAME is null and `ODD name` = 1 and POINT.x > 0 and t.point.Inner.Y is null", ONE
+    )
+    assert found.columns == {
+        ("t", ("Id",)),
+        ("t", ("name",)),
+        ("t", ("odd name",)),
+        ("t", ("point", "X")),
+        ("t", ("point", "inner", "y")),
+    }
     assert found.type == "boolean"
 
 
@@ -90,7 +98,10 @@ def test_parentheses_leave_a_field_its_name() -> None:
 
 
 def test_an_alias_goes_before_a_column_of_the_same_name() -> None:
-    schemas = {"s": Schema([Field("a", "integer")]), "t": Schema([Field("s", Struct([Field("a", "string")]))])}
+    schemas = {
+        "s": Schema([Field("a", "integer")]),
+        "t": Schema([Field("s", Struct([Field("a", "string")]))]),
+    }
     assert resolve("s.a", schemas).columns == {("s", ("a",))}
     assert resolve("t.s.a", schemas).columns == {("t", ("s", "a"))}
 
@@ -107,14 +118,20 @@ def test_an_unknown_name_is_refused_with_candidates() -> None:
         resolve("point.z = 1", ONE)
 
 
-@pytest.mark.parametrize("text", ["sum(id) > 1", "row_number() over (order by id)", "id in (select 1)", "exists (select 1)", "(select 1)"])
+@pytest.mark.parametrize(
+    "text",
+    ["sum(id) > 1", "row_number() over (order by id)", "id in (select 1)", "exists (select 1)", "(select 1)"],
+)
 def test_aggregates_windows_and_subqueries_are_no_scalars(text: str) -> None:
     with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
         resolve(text, ONE)
 
 
 def test_what_is_not_on_the_list_is_refused_by_name() -> None:
-    with pytest.raises(UnsupportedFeatureError, match=r"function sentences is not supported .*: it needs the rules of a language"):
+    with pytest.raises(
+        UnsupportedFeatureError,
+        match=r"function sentences is not supported .*: it needs the rules of a language",
+    ):
         resolve("sentences(name)", ONE)
 
 
@@ -123,10 +140,16 @@ def test_what_is_not_on_the_list_is_refused_by_name() -> None:
     [
         ("id = 1", ("id = 1",)),
         ("id = 1 AND name = 'a and b'", ("id = 1", "name = 'a and b'")),
-        ("(id between 1 and 2) and (name like 'x%' and id > 3)", ("id between 1 and 2", "name like 'x%'", "id > 3")),
+        (
+            "(id between 1 and 2) and (name like 'x%' and id > 3)",
+            ("id between 1 and 2", "name like 'x%'", "id > 3"),
+        ),
         ("id not between 1 and 2 and id > 0", ("id not between 1 and 2", "id > 0")),
         ("id = 1 or id = 2 and id = 3", ("id = 1 or id = 2 and id = 3",)),
-        ("case when id = 1 and id = 2 then true end and id > 0", ("case when id = 1 and id = 2 then true end", "id > 0")),
+        (
+            "case when id = 1 and id = 2 then true end and id > 0",
+            ("case when id = 1 and id = 2 then true end", "id > 0"),
+        ),
         ("not (id = 1 and id = 2) and id > 0", ("not (id = 1 and id = 2)", "id > 0")),
     ],
 )
@@ -166,7 +189,11 @@ def test_kept_results_are_bounded_by_their_characters() -> None:
     cache, made = TextCache[str](2_000), list[str]()
 
     def get(text: str, key: int = 0) -> str:
-        return cache.get(text, lambda: made.append(text) or text.upper(), key)  # type: ignore[func-returns-value]
+        return cache.get(
+            text,
+            lambda: made.append(text) or text.upper(),  # type: ignore[func-returns-value]
+            key,
+        )
 
     assert [get("a"), get("a"), get("b"), get("a", 1)] == ["A", "A", "B", "A"]
     assert made == ["a", "b", "a"]

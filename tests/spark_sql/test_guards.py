@@ -38,7 +38,15 @@ def test_arithmetic_on_literals_is_a_literal(text: str, literal: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["i > 2147483647 + 1", "d > date '9999-12-31' + 1", "x > 1e0 + 1", "i > -2147483648 - 1", "x > 1 / 0", "i > 5 % 0"]
+    "text",
+    [
+        "i > 2147483647 + 1",
+        "d > date '9999-12-31' + 1",
+        "x > 1e0 + 1",
+        "i > -2147483648 - 1",
+        "x > 1 / 0",
+        "i > 5 % 0",
+    ],
 )
 def test_what_fails_or_is_inexact_is_left_to_the_engine(text: str) -> None:
     translated = translate(text, {"c": COLUMNS}, column_sql=lambda alias, path: ".".join(path))
@@ -47,12 +55,17 @@ def test_what_fails_or_is_inexact_is_left_to_the_engine(text: str) -> None:
 
 def test_a_computed_whole_number_has_the_digits_of_its_type() -> None:
     """Spark's rule: the literal 5 is a decimal(1,0), and 2 + 3 a decimal(10,0)."""
-    typed = [translate(text, {"c": COLUMNS}, column_sql=lambda alias, path: path[0]).type for text in ("x * 5", "x * (2 + 3)")]
+    typed = [
+        translate(text, {"c": COLUMNS}, column_sql=lambda alias, path: path[0]).type
+        for text in ("x * 5", "x * (2 + 3)")
+    ]
     assert typed == ["decimal(17,2)", "decimal(26,2)"]
 
 
 def answer(query: str) -> list[dict[str, object]]:
-    rows: list[dict[str, object]] = deltaic.sql(query, tables={"o": ORDERS, "l": LINES}).to_arrow().to_pylist()
+    rows: list[dict[str, object]] = (
+        deltaic.sql(query, tables={"o": ORDERS, "l": LINES}).to_arrow().to_pylist()
+    )
     return rows
 
 
@@ -65,7 +78,8 @@ def test_an_equality_before_what_may_fail_still_joins() -> None:
 
 def test_parts_that_cannot_fail_stay_operands_of_the_whole() -> None:
     assert sql_of("i = 1 AND cast(s AS int) = 2 AND d > date '2020-01-01'").startswith(
-        "((i = CAST(1 AS INTEGER)) AND (d > DATE '2020-01-01') AND (CASE WHEN NOT (i = CAST(1 AS INTEGER)) THEN false ELSE ("
+        "((i = CAST(1 AS INTEGER)) AND (d > DATE '2020-01-01') AND (CASE WHEN NOT (i = CAST(1 AS INTEGER))"
+        " THEN false ELSE ("
     )
     assert sql_of("i = 1 OR cast(s AS int) = 2").startswith(
         "((i = CAST(1 AS INTEGER)) OR (CASE WHEN (i = CAST(1 AS INTEGER)) THEN true ELSE ("
@@ -74,8 +88,13 @@ def test_parts_that_cannot_fail_stay_operands_of_the_whole() -> None:
 
 def test_rows_that_an_earlier_part_leaves_out_do_not_fail() -> None:
     assert answer("SELECT key FROM o WHERE s <> 'bad' AND cast(s AS int) > 7") == [{"key": 3}]
-    assert answer("SELECT key FROM o WHERE (s <> 'bad' AND cast(s AS int) > 7) AND cast(s AS int) > 8") == [{"key": 3}]
-    assert answer("SELECT key FROM o WHERE s = 'bad' OR cast(s AS int) = 9 ORDER BY key") == [{"key": 2}, {"key": 3}]
+    assert answer("SELECT key FROM o WHERE (s <> 'bad' AND cast(s AS int) > 7) AND cast(s AS int) > 8") == [
+        {"key": 3}
+    ]
+    assert answer("SELECT key FROM o WHERE s = 'bad' OR cast(s AS int) = 9 ORDER BY key") == [
+        {"key": 2},
+        {"key": 3},
+    ]
     assert answer("SELECT key, s <> 'bad' AND cast(s AS int) > 7 AS b FROM o ORDER BY key") == [
         {"key": 1, "b": False},
         {"key": 2, "b": False},
@@ -85,8 +104,12 @@ def test_rows_that_an_earlier_part_leaves_out_do_not_fail() -> None:
 
 def test_a_part_over_both_tables_sees_joined_rows_only() -> None:
     """The rows of key 3 and 4 would fail, and are left out by what stands before it."""
-    assert answer("SELECT line FROM o, l WHERE key = line AND key < 3 AND cast(text AS int) + key = 8") == [{"line": 1}]
-    outer = "SELECT key, line FROM o LEFT JOIN l ON key = line AND key < 3 AND cast(text AS int) = 8 ORDER BY key"
+    assert answer("SELECT line FROM o, l WHERE key = line AND key < 3 AND cast(text AS int) + key = 8") == [
+        {"line": 1}
+    ]
+    outer = (
+        "SELECT key, line FROM o LEFT JOIN l ON key = line AND key < 3 AND cast(text AS int) = 8 ORDER BY key"
+    )
     assert [row["line"] for row in answer(outer)] == [1, None, None]
 
 
@@ -107,7 +130,15 @@ def test_a_row_that_is_evaluated_fails(where: str) -> None:
 
 def test_null_is_not_false_within_a_value() -> None:
     nulls = pa.table({"n": pa.array([None, 1], pa.int32()), "s": ["5", "x"]})
-    rows = deltaic.sql("SELECT n > 1 AND cast(s AS int) > 4 AS b FROM t", tables={"t": nulls}).to_arrow()["b"].to_pylist()
+    rows = (
+        deltaic.sql("SELECT n > 1 AND cast(s AS int) > 4 AS b FROM t", tables={"t": nulls})
+        .to_arrow()["b"]
+        .to_pylist()
+    )
     assert rows == [None, False]
-    rows = deltaic.sql("SELECT n < 2 OR cast(s AS int) > 6 AS b FROM t", tables={"t": nulls}).to_arrow()["b"].to_pylist()
+    rows = (
+        deltaic.sql("SELECT n < 2 OR cast(s AS int) > 6 AS b FROM t", tables={"t": nulls})
+        .to_arrow()["b"]
+        .to_pylist()
+    )
     assert rows == [None, True]

@@ -80,12 +80,19 @@ def test_timestamps_of_any_century_have_the_clock_of_their_zone(text: str, utc: 
     assert connection.sql(f"SELECT {shown}").fetchall() == [(utc,)]
 
 
-@pytest.mark.parametrize("zone", ["America/New_York", "Australia/Lord_Howe", "Europe/Dublin", "Asia/Tehran", "Pacific/Chatham", "UTC"])
+@pytest.mark.parametrize(
+    "zone",
+    ["America/New_York", "Australia/Lord_Howe", "Europe/Dublin", "Asia/Tehran", "Pacific/Chatham", "UTC"],
+)
 def test_json_has_the_clock_that_duckdb_shows(zone: str) -> None:
     connection = duckdb.connect()
     prepare(connection)
     kernel = kernel_sql("to_json", "string", f"'{zone}'", "{'t': t}", "0")
-    found = connection.sql(f"""SELECT t, {kernel}, strftime(timezone('{zone}', t), '%Y-%m-%dT%H:%M:%S')
-        FROM range(TIMESTAMPTZ '1950-01-01 00:30:00+00', TIMESTAMPTZ '2420-01-01 00:00:00+00', INTERVAL '731 hours') AS r(t)""").fetchall()
+    found = connection.sql(
+        f"""SELECT t, {kernel}, strftime(timezone('{zone}', t), '%Y-%m-%dT%H:%M:%S')
+        FROM range(
+            TIMESTAMPTZ '1950-01-01 00:30:00+00', TIMESTAMPTZ '2420-01-01 00:00:00+00', INTERVAL '731 hours'
+        ) AS r(t)"""
+    ).fetchall()
     assert len(found) > 5000
     assert [(at, shown) for at, shown, clock in found if clock not in shown] == []

@@ -75,7 +75,9 @@ def test_any_other_value_comes_back(engine: duckdb.DuckDBPyConnection, value: An
 @given(st.floats())
 def test_any_float_comes_back(engine: duckdb.DuckDBPyConnection, value: float) -> None:
     found = read_back(engine, value)
-    assert (math.isnan(found) and math.isnan(value)) or (found == value and math.copysign(1, found) == math.copysign(1, value))
+    assert (math.isnan(found) and math.isnan(value)) or (
+        found == value and math.copysign(1, found) == math.copysign(1, value)
+    )
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, min_value=-(10**20), max_value=10**20, places=10))
@@ -83,7 +85,9 @@ def test_any_decimal_comes_back(engine: duckdb.DuckDBPyConnection, value: Decima
     assert read_back(engine, value) == value
 
 
-@pytest.mark.parametrize("value", [object(), dt.timedelta(1), Decimal("NaN"), {1: 2}, {"a": object()}, 10**40])
+@pytest.mark.parametrize(
+    "value", [object(), dt.timedelta(1), Decimal("NaN"), {1: 2}, {"a": object()}, 10**40]
+)
 def test_what_has_no_literal_is_refused(value: Any) -> None:
     with pytest.raises(DeltaError):
         lit(value)

@@ -22,7 +22,8 @@ RECORDED = load("planning", "UTC")
 def outcome(query: str, table: deltaic.DeltaTable) -> str | None:
     """The condition it fails with, `refused`, or None where it answers."""
     try:
-        assert deltaic.sql(query, tables={"t": table}).to_arrow().num_rows <= 1  # one row of an aggregate over none
+        # One row of an aggregate over none.
+        assert deltaic.sql(query, tables={"t": table}).to_arrow().num_rows <= 1
     except ExpressionError as error:
         return error.condition
     except (InvalidArgumentError, UnsupportedFeatureError):
@@ -51,7 +52,9 @@ def test_a_query_over_no_rows_fails_where_spark_does(tmp_path: Path) -> None:
     ],
     ids=["delete", "update", "scan"],
 )
-def test_verbs_fail_as_queries_do(verb: Callable[[deltaic.DeltaTable, str], Any], where: str, tmp_path: Path) -> None:
+def test_verbs_fail_as_queries_do(
+    verb: Callable[[deltaic.DeltaTable, str], Any], where: str, tmp_path: Path
+) -> None:
     nothing = {"i": pa.nulls(3, pa.int32()), "b": pa.nulls(3, pa.bool_()), "d": pa.nulls(3, pa.date32())}
     table = deltaic.write(str(tmp_path / "t"), pa.table(nothing))
     with pytest.raises(ExpressionError):

@@ -17,7 +17,9 @@ from deltaic.protocol.schema import Field, Schema, type_from_json
 from deltaic.spark_sql import values
 from deltaic.spark_sql.duckdb import ExpressionError, failure_of, prepare, quote, translate
 
-CASES = [(family, zone, entry) for family in FAMILIES for zone in family.zones for entry in load(family.name, zone)]
+CASES = [
+    (family, zone, entry) for family in FAMILIES for zone in family.zones for entry in load(family.name, zone)
+]
 # Java's StrictMath and the C library differ in the last place of these; everything else is exact.
 LAST_PLACE = (
     "exp(",
@@ -52,7 +54,10 @@ def engine() -> duckdb.DuckDBPyConnection:
     prepare(connection)
     for family in FAMILIES:
         connection.register(family.name, family.rows)
-        connection.execute(f"CREATE TABLE rows_{family.name} AS SELECT row_number() OVER () AS position, * FROM {family.name}")
+        connection.execute(
+            f"CREATE TABLE rows_{family.name} AS SELECT row_number() OVER () AS position, * FROM"
+            f" {family.name}"
+        )
     return connection
 
 
@@ -71,7 +76,13 @@ def delta_type(kind: pa.DataType) -> Any:
         pa.float32(): "float",
         pa.float64(): "double",
     }
-    names |= {pa.bool_(): "boolean", pa.string(): "string", pa.binary(): "binary", pa.date32(): "date", pa.timestamp("us"): "timestamp_ntz"}
+    names |= {
+        pa.bool_(): "boolean",
+        pa.string(): "string",
+        pa.binary(): "binary",
+        pa.date32(): "date",
+        pa.timestamp("us"): "timestamp_ntz",
+    }
     names[pa.timestamp("us", "UTC")] = "timestamp"
     if kind in names:
         return names[kind]
@@ -86,14 +97,18 @@ def delta_type(kind: pa.DataType) -> Any:
 
 def answer(engine: duckdb.DuckDBPyConnection, family: Family, zone: str, form: str) -> tuple[Any, list[Any]]:
     """(type, values) of a form, an error on a row being {"error": condition}."""
-    found = translate(form, {"t": schema_of(family)}, column_sql=lambda alias, path: quote(*path), time_zone=zone)
+    found = translate(
+        form, {"t": schema_of(family)}, column_sql=lambda alias, path: quote(*path), time_zone=zone
+    )
     query = f"SELECT {found.sql} AS value FROM rows_{family.name}"
     try:
         return found.type, encode(engine.sql(f"{query} ORDER BY position").to_arrow_table().column(0))
     except duckdb.Error as error:
         if not found.raises:
             raise AssertionError(f"{form} raises and does not say so: {error}") from error
-    return found.type, [one(engine, f"{query} WHERE position = {position}") for position in range(1, family.rows.num_rows + 1)]
+    return found.type, [
+        one(engine, f"{query} WHERE position = {position}") for position in range(1, family.rows.num_rows + 1)
+    ]
 
 
 def one(engine: duckdb.DuckDBPyConnection, query: str) -> Any:
@@ -108,7 +123,9 @@ def one(engine: duckdb.DuckDBPyConnection, query: str) -> Any:
 
 def same(ours: Any, recorded: Any, form: str) -> bool:
     if isinstance(recorded, dict) and "error" in recorded:
-        return isinstance(ours, dict) and ours.get("error", "").split(".")[0] == recorded["error"].split(".")[0]
+        return (
+            isinstance(ours, dict) and ours.get("error", "").split(".")[0] == recorded["error"].split(".")[0]
+        )
     if isinstance(ours, str) and isinstance(recorded, str) and form.startswith(LAST_PLACE):
         return ours == recorded or abs(float(ours) - float(recorded)) <= 4e-16 * abs(float(recorded))
     if isinstance(ours, list) and isinstance(recorded, list) and form.startswith("map"):
@@ -117,7 +134,8 @@ def same(ours: Any, recorded: Any, form: str) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("family", "zone", "entry"), [pytest.param(*case, id=f"{case[0].name}-{case[1]}-{case[2]['form']}") for case in CASES]
+    ("family", "zone", "entry"),
+    [pytest.param(*case, id=f"{case[0].name}-{case[1]}-{case[2]['form']}") for case in CASES],
 )
 def test_form(engine: duckdb.DuckDBPyConnection, family: Family, zone: str, entry: dict[str, Any]) -> None:
     form = entry["form"]
@@ -128,7 +146,9 @@ def test_form(engine: duckdb.DuckDBPyConnection, family: Family, zone: str, entr
     kind, ours = answer(engine, family, zone, form)
     assert values.same_but_nulls(kind, type_from_json(json.loads(entry["type"])))
     wrong = [
-        (row, mine, theirs) for row, (mine, theirs) in enumerate(zip(ours, entry["values"], strict=True)) if not same(mine, theirs, form)
+        (row, mine, theirs)
+        for row, (mine, theirs) in enumerate(zip(ours, entry["values"], strict=True))
+        if not same(mine, theirs, form)
     ]
     assert not wrong
 

@@ -13,7 +13,11 @@ from deltaic.errors import DeltaError, UnsupportedFeatureError
 from deltaic.protocol.schema import Schema
 from deltaic.spark_sql.duckdb import ExpressionError, failure_of, prepare, quote, translate
 
-TABLE = {"t": Schema.from_ddl("i int, l bigint, x double, d decimal(10,2), s string, b binary, p boolean, t timestamp")}
+TABLE = {
+    "t": Schema.from_ddl(
+        "i int, l bigint, x double, d decimal(10,2), s string, b binary, p boolean, t timestamp"
+    )
+}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +86,9 @@ def test_failures_of_the_engine_have_names(engine: duckdb.DuckDBPyConnection, fo
     assert isinstance(failure_of(caught.value), error)
 
 
-@pytest.mark.parametrize("form", ["from_json(s, 'a INT, _corrupt_record STRING')", "from_csv(s, '_corrupt_record STRING, a INT')"])
+@pytest.mark.parametrize(
+    "form", ["from_json(s, 'a INT, _corrupt_record STRING')", "from_csv(s, '_corrupt_record STRING, a INT')"]
+)
 def test_the_field_of_bad_records_is_refused_by_its_name(form: str) -> None:
     with pytest.raises(UnsupportedFeatureError, match="_corrupt_record"):
         translate(form, TABLE, column_sql=lambda alias, path: quote(*path))

@@ -15,7 +15,8 @@ from deltaic.spark_sql.functions.registry import FORMS
 from loaded import loaded
 
 ROOT = Path(__file__).resolve().parents[2]
-UNRECORDED = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp"}  # what they answer is never the same twice
+# What they answer is never the same twice.
+UNRECORDED = {"now", "current_timestamp", "current_date", "curdate", "localtimestamp"}
 QUERIED = {"window_time", "make_interval", "try_make_interval", "make_dt_interval", "make_ym_interval"}
 """Functions of queries alone, recorded in queries.sql and intervals.sql."""
 

@@ -51,19 +51,42 @@ def _difference(aggregates: Aggregates, entry: dict[str, Any]) -> str:
     return differences(query, outcome, entry)
 
 
-ROWS = pa.table({"k": [1, 1, 1, 2, 2], "n": [3, 1, 2, 5, 4], "s": ["a", "b", "c", "d", "e"], "x": [1.0, 2.0, float("inf"), 4.0, 5.0]})
+ROWS = pa.table(
+    {
+        "k": [1, 1, 1, 2, 2],
+        "n": [3, 1, 2, 5, 4],
+        "s": ["a", "b", "c", "d", "e"],
+        "x": [1.0, 2.0, float("inf"), 4.0, 5.0],
+    }
+)
 
 
 def test_filter_leaves_literal_arguments_as_they_are() -> None:
-    query = "SELECT percentile(n, 0.5) FILTER (WHERE n > 1) AS p, listagg(s, '-') FILTER (WHERE n > 2) AS s FROM t"
+    query = (
+        "SELECT percentile(n, 0.5) FILTER (WHERE n > 1) AS p, listagg(s, '-') FILTER (WHERE n > 2) AS s"
+        " FROM t"
+    )
     assert deltaic.sql(query, tables={"t": ROWS}).to_arrow().to_pylist() == [{"p": 3.5, "s": "a-d-e"}]
 
 
 def test_statistics_over_windows_are_those_of_groups() -> None:
-    calls = ["skewness(n)", "corr(n, k * n)", "percentile(n, 0.5)", "max_by(s, n)", "regr_r2(n, k + n)", "median(n)"]
+    calls = [
+        "skewness(n)",
+        "corr(n, k * n)",
+        "percentile(n, 0.5)",
+        "max_by(s, n)",
+        "regr_r2(n, k + n)",
+        "median(n)",
+    ]
     for call in calls:
-        windows = deltaic.sql(f"SELECT DISTINCT k, {call} OVER (PARTITION BY k) AS v FROM t", tables={"t": ROWS}).to_arrow().to_pylist()
-        groups = deltaic.sql(f"SELECT k, {call} AS v FROM t GROUP BY k", tables={"t": ROWS}).to_arrow().to_pylist()
+        windows = (
+            deltaic.sql(f"SELECT DISTINCT k, {call} OVER (PARTITION BY k) AS v FROM t", tables={"t": ROWS})
+            .to_arrow()
+            .to_pylist()
+        )
+        groups = (
+            deltaic.sql(f"SELECT k, {call} AS v FROM t GROUP BY k", tables={"t": ROWS}).to_arrow().to_pylist()
+        )
         assert sorted(windows, key=lambda row: row["k"]) == sorted(groups, key=lambda row: row["k"]), call
 
 

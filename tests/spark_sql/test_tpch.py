@@ -36,7 +36,10 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, deltaic.DeltaT
     root = tmp_path_factory.mktemp("tpch")
     subprocess.run([program, "parquet", "-s", SCALE, f"--output-dir={root}"], check=True, capture_output=True)
     plain = {"delta.enableDeletionVectors": False}
-    return {name: deltaic.write(root / name, ds.dataset(root / f"{name}.parquet"), properties=plain) for name in TABLES}
+    return {
+        name: deltaic.write(root / name, ds.dataset(root / f"{name}.parquet"), properties=plain)
+        for name in TABLES
+    }
 
 
 def test_all_queries_are_recorded() -> None:
@@ -46,5 +49,9 @@ def test_all_queries_are_recorded() -> None:
 @pytest.mark.parametrize("name", TEXTS)
 def test_rows_are_those_of_spark(name: str, tables: dict[str, deltaic.DeltaTable]) -> None:
     found, recorded = answer_of(deltaic.sql(TEXTS[name], tables=tables).to_arrow()), RECORDED[name]
-    assert (found["columns"], found["rows"], found["first"]) == (recorded["columns"], recorded["rows"], recorded["first"])
+    assert (found["columns"], found["rows"], found["first"]) == (
+        recorded["columns"],
+        recorded["rows"],
+        recorded["first"],
+    )
     assert found["hash"] == recorded["hash"]

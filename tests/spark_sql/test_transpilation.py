@@ -33,10 +33,14 @@ def engine() -> duckdb.DuckDBPyConnection:
 
 
 def query(form: str, zone: str) -> TranslatedQuery:
-    return translate_query(parse_statement(f"SELECT {form} AS value FROM t"), {"t": schema_of(TRANSPILATION)}, time_zone=zone)
+    return translate_query(
+        parse_statement(f"SELECT {form} AS value FROM t"), {"t": schema_of(TRANSPILATION)}, time_zone=zone
+    )
 
 
-@pytest.mark.parametrize(("zone", "entry"), [pytest.param(*case, id=f"{case[0]}-{case[1]['form']}") for case in CASES])
+@pytest.mark.parametrize(
+    ("zone", "entry"), [pytest.param(*case, id=f"{case[0]}-{case[1]['form']}") for case in CASES]
+)
 def test_trap(engine: duckdb.DuckDBPyConnection, zone: str, entry: dict[str, Any]) -> None:
     form = entry["form"]
     if form in REFUSED:
@@ -52,10 +56,17 @@ def test_trap(engine: duckdb.DuckDBPyConnection, zone: str, entry: dict[str, Any
     expected = json.loads(entry["type"])
     assert field.type == expected or values.same_but_nulls(field.type, type_from_json(expected))
     try:
-        ours = encode(shown_values(engine.sql(found.sql).to_arrow_table().column(0).combine_chunks(), field.type))
+        ours = encode(
+            shown_values(engine.sql(found.sql).to_arrow_table().column(0).combine_chunks(), field.type)
+        )
     except duckdb.Error:
-        ours = [one(engine, found.sql.replace('FROM "t"', f'FROM "t{row}"')) for row in range(TRANSPILATION.rows.num_rows)]
-    assert [mine for mine, theirs in zip(ours, entry["values"], strict=True) if not same(mine, theirs, form)] == []
+        ours = [
+            one(engine, found.sql.replace('FROM "t"', f'FROM "t{row}"'))
+            for row in range(TRANSPILATION.rows.num_rows)
+        ]
+    assert [
+        mine for mine, theirs in zip(ours, entry["values"], strict=True) if not same(mine, theirs, form)
+    ] == []
 
 
 def test_every_trap_is_recorded() -> None:

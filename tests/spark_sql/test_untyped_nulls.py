@@ -27,19 +27,34 @@ from deltaic.spark_sql.values import type_text
         ("listagg(x, NULL)", "string", "aa"),
         ("percentile(y, 0.5, NULL)", "double", None),
         ("min_by(NULL, NULL)", "void", None),
-        ("approx_top_k(x)", "array<struct<item:string,count:bigint>>", [{"item": None, "count": 3}, {"item": "a", "count": 2}]),
+        (
+            "approx_top_k(x)",
+            "array<struct<item:string,count:bigint>>",
+            [{"item": None, "count": 3}, {"item": "a", "count": 2}],
+        ),
         ("approx_top_k(x, 1)", "array<struct<item:string,count:bigint>>", [{"item": None, "count": 3}]),
         (
             "approx_top_k(x) FILTER (WHERE y IS NULL)",
             "array<struct<item:string,count:bigint>>",
             [{"item": "a", "count": 1}, {"item": None, "count": 1}],
         ),
-        ("approx_top_k(x) FILTER (WHERE x IS NULL AND y IS NULL)", "array<struct<item:string,count:bigint>>", [{"item": None, "count": 1}]),
-        ("approx_top_k(y)", "array<struct<item:int,count:bigint>>", [{"item": 7, "count": 3}, {"item": None, "count": 2}]),
+        (
+            "approx_top_k(x) FILTER (WHERE x IS NULL AND y IS NULL)",
+            "array<struct<item:string,count:bigint>>",
+            [{"item": None, "count": 1}],
+        ),
+        (
+            "approx_top_k(y)",
+            "array<struct<item:int,count:bigint>>",
+            [{"item": 7, "count": 3}, {"item": None, "count": 2}],
+        ),
     ],
 )
 def test_aggregate(form: str, kind: str, value: Any) -> None:
-    rows = "VALUES ('a', 7), ('a', NULL), (NULL, 7), (NULL, NULL), (NULL, 7), ('b', 7) AS t(x, y) WHERE x IS NULL OR x = 'a'"
+    rows = (
+        "VALUES ('a', 7), ('a', NULL), (NULL, 7), (NULL, NULL), (NULL, 7), ('b', 7) AS t(x, y) WHERE x IS"
+        " NULL OR x = 'a'"
+    )
     found = deltaic.sql(f"SELECT {form} AS found FROM {rows}")
     assert type_text(found.schema.fields[0].type) == kind
     assert found.to_arrow().column(0).to_pylist() == [value]
@@ -67,5 +82,7 @@ def test_name(form: str, name: str) -> None:
 
 def test_the_order_of_distinct_texts_is_named_in_the_words_of_the_query() -> None:
     with pytest.raises(InvalidArgumentError, match="MISMATCH_WITH_DISTINCT_INPUT") as raised:
-        deltaic.sql("SELECT listagg(DISTINCT x) WITHIN GROUP (ORDER BY y) FROM VALUES ('a', 1) AS t(x, y)").to_arrow()
+        deltaic.sql(
+            "SELECT listagg(DISTINCT x) WITHIN GROUP (ORDER BY y) FROM VALUES ('a', 1) AS t(x, y)"
+        ).to_arrow()
     assert "NULLS" not in str(raised.value)

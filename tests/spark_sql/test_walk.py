@@ -27,10 +27,14 @@ def answers() -> Answers:
     return Answers(WALK, ZONE)
 
 
-@pytest.mark.parametrize("entries", [pytest.param(entries, id=f"{name}-{part}") for name, part, entries in CHUNKS])
+@pytest.mark.parametrize(
+    "entries", [pytest.param(entries, id=f"{name}-{part}") for name, part, entries in CHUNKS]
+)
 def test_part_of_the_walk(answers: Answers, entries: list[dict[str, Any]]) -> None:
     outcomes = {entry["form"]: answers.outcome(entry["form"]) for entry in entries}
-    answered = {form: outcome for form, outcome in outcomes.items() if isinstance(outcome, TranslatedExpression)}
+    answered = {
+        form: outcome for form, outcome in outcomes.items() if isinstance(outcome, TranslatedExpression)
+    }
     values = dict(zip(answered, answers.tried([*answered.values()]), strict=True))
     wrong: dict[str, Any] = {}
     for entry in entries:
@@ -53,6 +57,8 @@ def test_the_walk_is_answered() -> None:
     answers = Answers(WALK, ZONE)
     for name in NAMES:
         recorded = [entry for entry in load(name, ZONE) if "refused" not in entry]
-        refused = sum(isinstance(answers.outcome(entry["form"]), UnsupportedFeatureError) for entry in recorded)
+        refused = sum(
+            isinstance(answers.outcome(entry["form"]), UnsupportedFeatureError) for entry in recorded
+        )
         assert len(recorded) > 200
         assert refused < len(recorded) // 3

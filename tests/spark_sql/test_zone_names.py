@@ -19,9 +19,21 @@ QUERY = """SELECT date_format(TIMESTAMP'2024-07-01 12:00:00', 'z zzzz VV O OOOO 
             "CEST Central European Summer Time Europe/Berlin GMT+2 GMT+02:00 GMT+02:00 +02:00",
             "CET Central European Standard Time",
         ),
-        ("America/New_York", "EDT Eastern Daylight Time America/New_York GMT-4 GMT-04:00 GMT-04:00 -04:00", "EST Eastern Standard Time"),
-        ("Asia/Tokyo", "JST Japan Standard Time Asia/Tokyo GMT+9 GMT+09:00 GMT+09:00 +09:00", "JST Japan Standard Time"),
-        ("Asia/Kolkata", "IST India Standard Time Asia/Kolkata GMT+5:30 GMT+05:30 GMT+05:30 +05:30", "IST India Standard Time"),
+        (
+            "America/New_York",
+            "EDT Eastern Daylight Time America/New_York GMT-4 GMT-04:00 GMT-04:00 -04:00",
+            "EST Eastern Standard Time",
+        ),
+        (
+            "Asia/Tokyo",
+            "JST Japan Standard Time Asia/Tokyo GMT+9 GMT+09:00 GMT+09:00 +09:00",
+            "JST Japan Standard Time",
+        ),
+        (
+            "Asia/Kolkata",
+            "IST India Standard Time Asia/Kolkata GMT+5:30 GMT+05:30 GMT+05:30 +05:30",
+            "IST India Standard Time",
+        ),
         (
             "America/Sao_Paulo",
             "BRT Brasilia Standard Time America/Sao_Paulo GMT-3 GMT-03:00 GMT-03:00 -03:00",
@@ -49,10 +61,16 @@ def test_names_follow_the_instant_of_the_change() -> None:
 
 
 def test_a_year_in_which_the_rule_does_not_hold_is_refused() -> None:
-    with deltaic.configure(time_zone="Europe/Berlin"), pytest.raises(DeltaError, match="Europe/Berlin in a year before 19"):
+    with (
+        deltaic.configure(time_zone="Europe/Berlin"),
+        pytest.raises(DeltaError, match="Europe/Berlin in a year before 19"),
+    ):
         deltaic.sql("SELECT date_format(TIMESTAMP'1945-07-01 12:00:00', 'z')").to_arrow()
 
 
 def test_a_zone_without_names_is_refused() -> None:
-    with deltaic.configure(time_zone="Africa/Casablanca"), pytest.raises(UnsupportedFeatureError, match="pattern"):
+    with (
+        deltaic.configure(time_zone="Africa/Casablanca"),
+        pytest.raises(UnsupportedFeatureError, match="pattern"),
+    ):
         deltaic.sql("SELECT date_format(TIMESTAMP'2024-07-01 12:00:00', 'z')").to_arrow()

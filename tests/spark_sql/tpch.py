@@ -32,13 +32,22 @@ def answer_of(rows: pa.Table) -> dict[str, Any]:
     lines = [json.dumps(row, ensure_ascii=False) for row in zip(*columns, strict=True)]
     digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
     types = [f"{field.name} {str(field.type).removeprefix('large_')}" for field in rows.schema]
-    return {"columns": types, "rows": len(lines), "first": [json.loads(line) for line in lines[:SHOWN]], "hash": digest}
+    return {
+        "columns": types,
+        "rows": len(lines),
+        "first": [json.loads(line) for line in lines[:SHOWN]],
+        "hash": digest,
+    }
 
 
 def save(answers: dict[str, dict[str, Any]]) -> None:
     """One query a line."""
     ANSWERS.write_text(
-        "{\n" + ",\n".join(f"{json.dumps(name)}: {json.dumps(answers[name], ensure_ascii=False)}" for name in answers) + "\n}\n"
+        "{\n"
+        + ",\n".join(
+            f"{json.dumps(name)}: {json.dumps(answers[name], ensure_ascii=False)}" for name in answers
+        )
+        + "\n}\n"
     )
 
 

@@ -18,11 +18,19 @@ ROWS = pa.table(
     {
         "k": pa.array([7, -7, None, 1000000, 0], pa.int32()),
         "v": pa.array([2.5, -1.5, None, 1e20, 0.0], pa.float64()),
-        "d": pa.array([Decimal(n) if n else None for n in ("12.00", "-7.55", None, "99999999.99", "0.01")], pa.decimal128(10, 2)),
-        "e": pa.array([Decimal(n) if n else None for n in ("7.00", "3.00", "1.00", None, "0.00")], pa.decimal128(10, 2)),
+        "d": pa.array(
+            [Decimal(n) if n else None for n in ("12.00", "-7.55", None, "99999999.99", "0.01")],
+            pa.decimal128(10, 2),
+        ),
+        "e": pa.array(
+            [Decimal(n) if n else None for n in ("7.00", "3.00", "1.00", None, "0.00")], pa.decimal128(10, 2)
+        ),
         "s": pa.array(["Ångström", "x yz", None, "İstanbul", ""], pa.string()),
         "q": pa.array(["2", "2.5", None, "two", "1e3"], pa.string()),
-        "a": pa.array([dt.date(2023, 7, 15), dt.date(2024, 2, 29), None, dt.date(1582, 10, 15), dt.date(1400, 1, 1)], pa.date32()),
+        "a": pa.array(
+            [dt.date(2023, 7, 15), dt.date(2024, 2, 29), None, dt.date(1582, 10, 15), dt.date(1400, 1, 1)],
+            pa.date32(),
+        ),
         "m": pa.array(
             [
                 dt.datetime(2023, 7, 16, 1, 2, 3, 250000, tzinfo=_UTC),
@@ -34,7 +42,13 @@ ROWS = pa.table(
             pa.timestamp("us", "UTC"),
         ),
         "n": pa.array(
-            [dt.datetime(2023, 7, 15, 21, 2, 3), dt.datetime(2024, 3, 10, 2, 30), None, dt.datetime(1969, 7, 20), dt.datetime(1400, 1, 1)],
+            [
+                dt.datetime(2023, 7, 15, 21, 2, 3),
+                dt.datetime(2024, 3, 10, 2, 30),
+                None,
+                dt.datetime(1969, 7, 20),
+                dt.datetime(1400, 1, 1),
+            ],
             pa.timestamp("us"),
         ),
         "b": pa.array([b"\x00\xff", b"", None, b"abc", b"\xc3\xa9"], pa.binary()),

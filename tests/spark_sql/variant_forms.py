@@ -27,7 +27,23 @@ DOCUMENTS = pa.table(
             ]
         ),
         "k": pa.array(
-            ["{bad", "", "1 x", ' {"a" : 1 } ', '{"a":1,"a":2}', "nullx", "[1,]", "'x'", '"a\tb"', "01", "1.", "-", None, "[1", "+1"],
+            [
+                "{bad",
+                "",
+                "1 x",
+                ' {"a" : 1 } ',
+                '{"a":1,"a":2}',
+                "nullx",
+                "[1,]",
+                "'x'",
+                '"a\tb"',
+                "01",
+                "1.",
+                "-",
+                None,
+                "[1",
+                "+1",
+            ],
         ),
     }
 )
@@ -163,7 +179,8 @@ to_json(variant_array_append(parse_json(j), '$.missing', 2))
 CIPHERS = lines(r"""
 aes_encrypt(s, '0000111122223333', 'ECB')
 aes_encrypt(b, 'abcdefghijklmnop12345678', 'ECB', 'PKCS')
-aes_encrypt(s, 'abcdefghijklmnop12345678ABCDEFGH', 'CBC', 'DEFAULT', unhex('00000000000000000000000000000000'))
+aes_encrypt(s, 'abcdefghijklmnop12345678ABCDEFGH', 'CBC', 'DEFAULT', \
+unhex('00000000000000000000000000000000'))
 aes_encrypt(s, '0000111122223333', 'GCM', 'DEFAULT', unhex('000000000000000000000000'))
 aes_encrypt(s, 'abcdefghijklmnop12345678ABCDEFGH', 'gcm', 'none', unhex('000000000000000000000001'), t)
 aes_encrypt(s, t, 'ECB')
@@ -176,8 +193,10 @@ aes_encrypt(s, '0000111122223333', 'CBC', 'PKCS', unhex('00'))
 aes_encrypt(s, '0000111122223333', 'CBC', 'PKCS', unhex('00000000000000000000000000000000'), 'aad')
 string(aes_decrypt(aes_encrypt(s, '0000111122223333'), '0000111122223333'))
 string(aes_decrypt(aes_encrypt(s, '0000111122223333', 'CBC'), '0000111122223333', 'CBC'))
-string(aes_decrypt(aes_encrypt(s, '0000111122223333', 'GCM', 'DEFAULT', '', t), '0000111122223333', 'GCM', 'DEFAULT', t))
-aes_decrypt(aes_encrypt(s, '0000111122223333', 'GCM', 'DEFAULT', '', 'x'), '0000111122223333', 'GCM', 'DEFAULT', 'y')
+string(aes_decrypt(aes_encrypt(s, '0000111122223333', 'GCM', 'DEFAULT', '', t), \
+'0000111122223333', 'GCM', 'DEFAULT', t))
+aes_decrypt(aes_encrypt(s, '0000111122223333', 'GCM', 'DEFAULT', '', 'x'), \
+'0000111122223333', 'GCM', 'DEFAULT', 'y')
 aes_decrypt(b, '0000111122223333')
 aes_decrypt(unhex('348FF37EBDE05B7880BA339068FBDA5E'), '0000111122223333', 'ECB')
 try_aes_decrypt(b, '0000111122223333')

@@ -19,4 +19,6 @@ def table(tmp_path: Path) -> deltaic.DeltaTable:
             "amount": pa.array([1.5, None, -2.0, 40.0]),
         }
     )
-    return deltaic.write(tmp_path / "some table", data, partition_by="part", properties={"delta.enableDeletionVectors": True})
+    return deltaic.write(
+        tmp_path / "some table", data, partition_by="part", properties={"delta.enableDeletionVectors": True}
+    )

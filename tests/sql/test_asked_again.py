@@ -24,7 +24,10 @@ JOIN = "SELECT k, sum(v) AS total FROM facts JOIN names ON k = n WHERE g = 1 AND
 def tables(tmp_path: Path) -> dict[str, deltaic.DeltaTable]:
     facts = pa.table({"k": [row % 10 for row in range(100)], "v": list(range(100)), "other": ["x"] * 100})
     names = pa.table({"n": list(range(10)), "g": [row % 3 for row in range(10)]})
-    return {"facts": deltaic.write(tmp_path / "facts", facts), "names": deltaic.write(tmp_path / "names", names)}
+    return {
+        "facts": deltaic.write(tmp_path / "facts", facts),
+        "names": deltaic.write(tmp_path / "names", names),
+    }
 
 
 def answer(text: str, tables: dict[str, deltaic.DeltaTable]) -> list[dict[str, Any]]:
@@ -46,25 +49,37 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     return made
 
 
-def test_the_rows_are_those_of_the_version_at_hand(tables: dict[str, deltaic.DeltaTable], translations: list[Any]) -> None:
+def test_the_rows_are_those_of_the_version_at_hand(
+    tables: dict[str, deltaic.DeltaTable], translations: list[Any]
+) -> None:
     text = JOIN + " -- of this test"
     first = answer(text, tables)
     assert answer(text, tables) == first
     tables = {
         **tables,
-        "facts": deltaic.write(tables["facts"].location, pa.table({"k": [1, 1, 4], "v": [1000, 2, 1], "other": ["y"] * 3}), mode="append"),
+        "facts": deltaic.write(
+            tables["facts"].location,
+            pa.table({"k": [1, 1, 4], "v": [1000, 2, 1], "other": ["y"] * 3}),
+            mode="append",
+        ),
     }
     changed = [row if row["k"] != 1 else {"k": 1, "total": row["total"] + 1000} for row in first]
     assert answer(text, tables) == changed
     assert len(translations) == 1
 
 
-def test_other_columns_are_translated_anew(tables: dict[str, deltaic.DeltaTable], translations: list[Any]) -> None:
+def test_other_columns_are_translated_anew(
+    tables: dict[str, deltaic.DeltaTable], translations: list[Any]
+) -> None:
     text = "SELECT * FROM names WHERE n = 3 -- of this test"
     assert answer(text, tables) == [{"n": 3, "g": 0}]
     deltaic.sql("ALTER TABLE names ADD COLUMN (more STRING)", tables=tables)
-    assert answer(text, {"names": deltaic.DeltaTable(tables["names"].location)}) == [{"n": 3, "g": 0, "more": None}]
-    other = deltaic.write(Path(tables["names"].location).parent / "texts", pa.table({"n": ["3", "4"], "g": ["a", "b"]}))
+    assert answer(text, {"names": deltaic.DeltaTable(tables["names"].location)}) == [
+        {"n": 3, "g": 0, "more": None}
+    ]
+    other = deltaic.write(
+        Path(tables["names"].location).parent / "texts", pa.table({"n": ["3", "4"], "g": ["a", "b"]})
+    )
     assert answer(text, {"names": other}) == [{"n": "3", "g": "a"}]
     assert len(translations) == 3
 
@@ -78,7 +93,9 @@ def test_the_time_zone_belongs_to_the_query(tables: dict[str, deltaic.DeltaTable
 
 
 @pytest.mark.usefixtures("arrow_sources")
-@pytest.mark.parametrize(("condition", "learned"), [("v > 2", True), ("v > 2 AND current_date() > DATE '2024-01-01'", False)])
+@pytest.mark.parametrize(
+    ("condition", "learned"), [("v > 2", True), ("v > 2 AND current_date() > DATE '2024-01-01'", False)]
+)
 def test_filters_of_the_first_plan_serve_the_next_run(
     tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch, condition: str, learned: bool
 ) -> None:
@@ -94,7 +111,12 @@ def test_filters_of_the_first_plan_serve_the_next_run(
     text = JOIN.replace("v > 2", condition) + f" -- {condition}"
     first = answer(text, tables)
     assert given == [None, None]
-    tables = {**tables, "facts": deltaic.write(tables["facts"].location, pa.table({"k": [1], "v": [5000], "other": ["y"]}), mode="append")}
+    tables = {
+        **tables,
+        "facts": deltaic.write(
+            tables["facts"].location, pa.table({"k": [1], "v": [5000], "other": ["y"]}), mode="append"
+        ),
+    }
     again = answer(text, tables)
     assert [row["total"] for row in again] == [row["total"] + 5000 * (row["k"] == 1) for row in first]
     assert [filters is not None for filters in given[2:]] == [learned, learned]

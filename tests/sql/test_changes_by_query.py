@@ -12,7 +12,9 @@ import pytest
 import deltaic
 from deltaic.errors import InvalidArgumentError
 
-NAMES = pa.table({"part": ["a", "b", None], "factor": [10.0, 100.0, 1.0], "id": pa.array([1, 9, None], pa.int64())})
+NAMES = pa.table(
+    {"part": ["a", "b", None], "factor": [10.0, 100.0, 1.0], "id": pa.array([1, 9, None], pa.int64())}
+)
 
 
 @pytest.fixture(params=["vectors", "copies", "tracked"])
@@ -71,15 +73,23 @@ def test_delete_with_an_alias(some: deltaic.DeltaTable) -> None:
 
 def test_update_by_and_with_queries(some: deltaic.DeltaTable) -> None:
     statement = (
-        "UPDATE t SET amount = (SELECT max(factor) FROM n WHERE n.part = t.part), s.y = part WHERE id IN (SELECT id FROM t WHERE id < 4)"
+        "UPDATE t SET amount = (SELECT max(factor) FROM n WHERE n.part = t.part), s.y = part WHERE id IN"
+        " (SELECT id FROM t WHERE id < 4)"
     )
     assert run(statement, some) == [{"num_affected_rows": 3}]
     rows = run("SELECT id, amount, s.y AS y, s.x AS x FROM t ORDER BY id", some)
-    assert [tuple(row.values()) for row in rows] == [(1, 10.0, "a", 1), (2, 10.0, "a", 2), (3, 100.0, "b", None), (4, 40.0, "q", 4)]
+    assert [tuple(row.values()) for row in rows] == [
+        (1, 10.0, "a", 1),
+        (2, 10.0, "a", 2),
+        (3, 100.0, "b", None),
+        (4, 40.0, "q", 4),
+    ]
 
 
 def test_update_of_values_alone(some: deltaic.DeltaTable) -> None:
-    assert run("UPDATE t SET id = (SELECT max(id) FROM t) + id, part = 'z' WHERE t.id >= 3", some) == [{"num_affected_rows": 2}]
+    assert run("UPDATE t SET id = (SELECT max(id) FROM t) + id, part = 'z' WHERE t.id >= 3", some) == [
+        {"num_affected_rows": 2}
+    ]
     assert ids(some) == [1, 2, 7, 8]
     assert run("UPDATE t SET amount = 0 WHERE id NOT IN (SELECT 1)", some) == [{"num_affected_rows": 3}]
     assert run("SELECT sum(amount) AS s FROM t", some) == [{"s": 1.5}]
@@ -97,22 +107,30 @@ def test_values_are_cast_by_store_assignment(some: deltaic.DeltaTable) -> None:
 
 def test_merge_and_insert_from_the_target_itself(some: deltaic.DeltaTable) -> None:
     run(
-        "INSERT INTO t SELECT id + (SELECT max(id) FROM t), part, amount, s FROM t WHERE EXISTS (SELECT 1 FROM n WHERE n.part = t.part)",
+        "INSERT INTO t SELECT id + (SELECT max(id) FROM t), part, amount, s FROM t WHERE EXISTS (SELECT 1"
+        " FROM n WHERE n.part = t.part)",
         some,
     )
     assert ids(some) == [1, 2, 3, 4, 5, 6, 7]
     run(
-        "MERGE INTO t USING (SELECT part, max(id) AS top, rank() OVER (ORDER BY part) AS r FROM t GROUP BY part) AS q"
-        " ON t.id = q.top WHEN MATCHED THEN UPDATE SET amount = q.r WHEN NOT MATCHED BY SOURCE THEN DELETE",
+        "MERGE INTO t USING (SELECT part, max(id) AS top, rank() OVER (ORDER BY part) AS r FROM t GROUP BY"
+        " part) AS q ON t.id = q.top WHEN MATCHED THEN UPDATE SET amount = q.r WHEN NOT MATCHED BY SOURCE"
+        " THEN DELETE",
         some,
     )
-    assert [tuple(row.values()) for row in run("SELECT id, amount FROM t ORDER BY id", some)] == [(4, 1.0), (6, 2.0), (7, 3.0)]
+    assert [tuple(row.values()) for row in run("SELECT id, amount FROM t ORDER BY id", some)] == [
+        (4, 1.0),
+        (6, 2.0),
+        (7, 3.0),
+    ]
 
 
 def test_files_that_the_rest_of_the_condition_rules_out_are_not_in_conflict(some: deltaic.DeltaTable) -> None:
     other = deltaic.DeltaTable(some.location)
     run("DELETE FROM t WHERE id = 1", other)
-    assert run("DELETE FROM t WHERE id >= 3 AND part IN (SELECT part FROM n)", some) == [{"num_affected_rows": 1}]
+    assert run("DELETE FROM t WHERE id >= 3 AND part IN (SELECT part FROM n)", some) == [
+        {"num_affected_rows": 1}
+    ]
     assert ids(deltaic.DeltaTable(some.location)) == [2, 4]
 
 
@@ -136,17 +154,24 @@ def other(tmp_path: Path) -> str:
     [
         ("id IN (SELECT id FROM {other})", [2, 3, 4]),
         ("part NOT IN (SELECT part FROM {other})", [1, 2, 3, 4]),
-        ("id > 1 AND EXISTS (SELECT 1 FROM {other} AS o WHERE o.part = t.part) AND amount IS NOT NULL", [1, 2, 4]),
+        (
+            "id > 1 AND EXISTS (SELECT 1 FROM {other} AS o WHERE o.part = t.part) AND amount IS NOT NULL",
+            [1, 2, 4],
+        ),
         ("id = (SELECT max(id) FROM {itself})", [1, 2, 3]),
         ("amount = (SELECT max(u.amount) FROM {itself} AS u WHERE u.part = t.part)", [2, 4]),
         ("t.id IN (SELECT 2) OR id IN (WITH q AS (SELECT 3 AS k) SELECT k FROM q)", [1, 4]),
     ],
 )
-def test_delete_of_the_table_itself(some: deltaic.DeltaTable, other: str, where: str, left: list[int]) -> None:
+def test_delete_of_the_table_itself(
+    some: deltaic.DeltaTable, other: str, where: str, left: list[int]
+) -> None:
     text = where.format(other=other, itself=f"delta.`{some.location}`")
     assert some.delete(text)["num_deleted_rows"] == 4 - len(left)
     assert ids(some) == left
-    assert len(left) == 4 or some.history(limit=1)[0]["operationParameters"]["predicate"] == f'["{text}"]'.replace("\\", "\\\\")
+    assert len(left) == 4 or some.history(limit=1)[0]["operationParameters"][
+        "predicate"
+    ] == f'["{text}"]'.replace("\\", "\\\\")
 
 
 def test_update_of_the_table_itself(some: deltaic.DeltaTable, other: str) -> None:
@@ -171,31 +196,52 @@ def test_merge_with_queries_in_its_clauses(some: deltaic.DeltaTable, other: str)
     metrics = (
         some.merge(SOURCE, "t.id = s.id")
         .when_matched_delete(where=f"s.id IN (SELECT id FROM {other})")
-        .when_matched_update({"amount": f"(SELECT sum(factor) FROM {other} AS o WHERE o.part = t.part) + s.id"})
-        .when_not_matched_insert(
-            {"id": "id", "part": f"(SELECT min(part) FROM {other})"}, where=f"EXISTS (SELECT 1 FROM {other} AS o WHERE o.id = s.id)"
+        .when_matched_update(
+            {"amount": f"(SELECT sum(factor) FROM {other} AS o WHERE o.part = t.part) + s.id"}
         )
-        .when_not_matched_by_source_update({"part": "'none'"}, where=f"id = (SELECT max(id) FROM delta.`{some.location}`)")
+        .when_not_matched_insert(
+            {"id": "id", "part": f"(SELECT min(part) FROM {other})"},
+            where=f"EXISTS (SELECT 1 FROM {other} AS o WHERE o.id = s.id)",
+        )
+        .when_not_matched_by_source_update(
+            {"part": "'none'"}, where=f"id = (SELECT max(id) FROM delta.`{some.location}`)"
+        )
         .execute()
     )
     assert metrics["num_target_rows_deleted"] == metrics["num_target_rows_inserted"] == 1
     rows = some.scan(["id", "part", "amount"]).to_arrow().sort_by("id").to_pylist()
-    assert [tuple(row.values()) for row in rows] == [(2, "a", 12.0), (3, "b", 103.0), (4, "none", 40.0), (9, "a", None)]
+    assert [tuple(row.values()) for row in rows] == [
+        (2, "a", 12.0),
+        (3, "b", 103.0),
+        (4, "none", 40.0),
+        (9, "a", None),
+    ]
 
 
 def test_merge_statement_with_queries_in_its_clauses(some: deltaic.DeltaTable) -> None:
     statement = (
-        "MERGE INTO t USING source AS s ON t.id = s.id WHEN MATCHED AND s.id IN (SELECT n.id FROM n) THEN DELETE "
-        "WHEN MATCHED THEN UPDATE SET amount = (SELECT count(*) FROM t AS u WHERE u.part = t.part) "
-        "WHEN NOT MATCHED AND s.id NOT IN (SELECT id FROM n WHERE id IS NOT NULL) THEN INSERT (id, part) VALUES (s.id, s.part)"
+        "MERGE INTO t USING source AS s ON t.id = s.id WHEN MATCHED AND s.id IN (SELECT n.id FROM n) THEN"
+        " DELETE WHEN MATCHED THEN UPDATE SET amount = (SELECT count(*) FROM t AS u WHERE u.part = t.part)"
+        " WHEN NOT MATCHED AND s.id NOT IN (SELECT id FROM n WHERE id IS NOT NULL) THEN INSERT (id, part)"
+        " VALUES (s.id, s.part)"
     )
     deltaic.sql(statement, tables={"t": some, "n": NAMES, "source": SOURCE})
     rows = some.scan(["id", "part", "amount"]).to_arrow().sort_by("id").to_pylist()
-    assert [tuple(row.values()) for row in rows] == [(2, "a", 2.0), (3, "b", 1.0), (4, None, 40.0), (8, "new", None)]
+    assert [tuple(row.values()) for row in rows] == [
+        (2, "a", 2.0),
+        (3, "b", 1.0),
+        (4, None, 40.0),
+        (8, "new", None),
+    ]
 
 
-def test_a_subquery_that_reads_the_table_makes_any_change_of_it_a_conflict(some: deltaic.DeltaTable, other: str) -> None:
-    for text, conflicts in ((f"id = 4 AND id IN (SELECT max(id) FROM delta.`{some.location}`)", True), ("id = 4", False)):
+def test_a_subquery_that_reads_the_table_makes_any_change_of_it_a_conflict(
+    some: deltaic.DeltaTable, other: str
+) -> None:
+    for text, conflicts in (
+        (f"id = 4 AND id IN (SELECT max(id) FROM delta.`{some.location}`)", True),
+        ("id = 4", False),
+    ):
         late = deltaic.DeltaTable(some.location)
         late.delete("id = 1") if conflicts else late.delete("id = 2")
         before = deltaic.DeltaTable(some.location, version=late.version - 1)
@@ -220,7 +266,9 @@ def test_a_subquery_that_reads_the_table_makes_any_change_of_it_a_conflict(some:
         ("(SELECT true) x", "does not parse"),
     ],
 )
-def test_errors_of_subqueries_in_conditions(some: deltaic.DeltaTable, other: str, where: str, error: str) -> None:
+def test_errors_of_subqueries_in_conditions(
+    some: deltaic.DeltaTable, other: str, where: str, error: str
+) -> None:
     with pytest.raises(deltaic.errors.DeltaError, match=error):
         some.delete(where.format(other=other))
     assert ids(some) == [1, 2, 3, 4]
@@ -242,24 +290,42 @@ def test_where_no_subquery_may_stand(some: deltaic.DeltaTable, other: str) -> No
 BEFORE: list[tuple[str, list[tuple[int, str]]]] = [
     ("INSERT INTO t SELECT id + 10, v FROM q", [(1, "a"), (2, "b"), (3, "c"), (13, "x"), (14, "y")]),
     ("INSERT INTO t (SELECT id + 10, v FROM q)", [(1, "a"), (2, "b"), (3, "c"), (13, "x"), (14, "y")]),
-    ("INSERT INTO t (v, id) WITH z AS (SELECT v, id FROM q WHERE id > 3) SELECT * FROM z", [(1, "a"), (2, "b"), (3, "c"), (4, "y")]),
+    (
+        "INSERT INTO t (v, id) WITH z AS (SELECT v, id FROM q WHERE id > 3) SELECT * FROM z",
+        [(1, "a"), (2, "b"), (3, "c"), (4, "y")],
+    ),
     ("INSERT INTO t VALUES ((SELECT max(id) FROM q), 'most')", [(1, "a"), (2, "b"), (3, "c"), (4, "most")]),
     ("INSERT OVERWRITE t FROM q |> WHERE id = 4", [(4, "y")]),
     ("FROM q INSERT INTO t SELECT id + 10, v WHERE id = 3", [(1, "a"), (2, "b"), (3, "c"), (13, "x")]),
     (
-        "INSERT INTO t SELECT * FROM (WITH q AS (SELECT id + 20 AS id, v FROM q WHERE id = 3) SELECT * FROM q)",
+        (
+            "INSERT INTO t SELECT * FROM (WITH q AS (SELECT id + 20 AS id, v FROM q WHERE id = 3) SELECT *"
+            " FROM q)"
+        ),
         [(1, "a"), (2, "b"), (3, "c"), (23, "x")],
     ),
     ("DELETE FROM t WHERE id IN (WITH p AS (SELECT id - 1 AS id FROM q) SELECT id FROM p)", [(1, "a")]),
-    ("DELETE FROM t WHERE id IN (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 2) SELECT n FROM r)", [(3, "c")]),
+    (
+        (
+            "DELETE FROM t WHERE id IN (WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE"
+            " n < 2) SELECT n FROM r)"
+        ),
+        [(3, "c")],
+    ),
     ("DELETE FROM t WHERE id IN (SELECT id FROM q)", [(1, "a"), (2, "b")]),
-    ("UPDATE t SET v = (SELECT max(v) FROM q) WHERE id IN (SELECT id FROM q)", [(1, "a"), (2, "b"), (3, "y")]),
+    (
+        "UPDATE t SET v = (SELECT max(v) FROM q) WHERE id IN (SELECT id FROM q)",
+        [(1, "a"), (2, "b"), (3, "y")],
+    ),
     (
         "MERGE INTO t USING q ON t.id = q.id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
         [(1, "a"), (2, "b"), (3, "x"), (4, "y")],
     ),
     (
-        "MERGE INTO t USING (SELECT id, v || '!' AS v FROM q) AS z ON t.id = z.id WHEN MATCHED THEN UPDATE SET v = z.v",
+        (
+            "MERGE INTO t USING (SELECT id, v || '!' AS v FROM q) AS z ON t.id = z.id WHEN MATCHED THEN"
+            " UPDATE SET v = z.v"
+        ),
         [(1, "a"), (2, "b"), (3, "x!")],
     ),
 ]
@@ -269,12 +335,17 @@ BEFORE: list[tuple[str, list[tuple[int, str]]]] = [
 def test_with_comes_before_a_change(statement: str, expected: list[tuple[int, str]], tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", {"id": [1, 2, 3], "v": ["a", "b", "c"]})
     rows = pa.table({"id": [2, 3, 4], "v": ["w", "x", "y"]})
-    deltaic.sql(f"WITH p AS (SELECT * FROM s), q AS (SELECT * FROM p WHERE id > 2) {statement}", tables={"t": table, "s": rows})
+    deltaic.sql(
+        f"WITH p AS (SELECT * FROM s), q AS (SELECT * FROM p WHERE id > 2) {statement}",
+        tables={"t": table, "s": rows},
+    )
     found = deltaic.DeltaTable(tmp_path / "t").scan().to_pylist()
     assert sorted((row["id"], row["v"]) for row in found) == expected
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM q WHERE id = 1", "INSERT INTO t SELECT * FROM w", "TRUNCATE TABLE t"])
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM q WHERE id = 1", "INSERT INTO t SELECT * FROM w", "TRUNCATE TABLE t"]
+)
 def test_with_before_a_change_that_fails(statement: str, tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", {"id": [1], "v": ["a"]})
     with pytest.raises(deltaic.errors.InvalidArgumentError):

@@ -28,14 +28,28 @@ def query(text: str, table: deltaic.DeltaTable) -> deltaic.Rows:
 
 
 def test_a_line_for_each_mention_of_a_table(table: deltaic.DeltaTable) -> None:
-    rows = query("SELECT a.part, count(*) AS c FROM t AS a JOIN t AS b ON a.id = b.id WHERE a.part = 1 AND b.id >= 500 GROUP BY ALL", table)
+    rows = query(
+        "SELECT a.part, count(*) AS c FROM t AS a JOIN t AS b ON a.id = b.id WHERE a.part = 1 AND b.id >= 500"
+        " GROUP BY ALL",
+        table,
+    )
     expected = rows.to_pylist()
     report = rows.explain()
     assert isinstance(report, deltaic.QueryReport)
     assert rows.to_pylist() == expected == [{"part": 1, "c": 1500}]
     a, b = report.scans["a"], report.scans["b"]
-    assert (a.files, a.files_skipped_by_partition, a.files_read) == (6, 4, 6 - 4 - a.files_skipped_by_statistics)
-    assert (b.files, b.files_skipped_by_partition, b.files_skipped_by_statistics, b.files_read, b.rows) == (6, 0, 3, 3, 1500)
+    assert (a.files, a.files_skipped_by_partition, a.files_read) == (
+        6,
+        4,
+        6 - 4 - a.files_skipped_by_statistics,
+    )
+    assert (b.files, b.files_skipped_by_partition, b.files_skipped_by_statistics, b.files_read, b.rows) == (
+        6,
+        0,
+        3,
+        3,
+        1500,
+    )
     assert 0 < b.bytes_of_files < b.bytes
     assert b.bytes_read > 0
     assert (report.files, report.rows) == (12, a.rows + 1500)
@@ -44,7 +58,9 @@ def test_a_line_for_each_mention_of_a_table(table: deltaic.DeltaTable) -> None:
 
 @pytest.mark.parametrize("mode", ["EXTENDED", "FORMATTED", "COST", "CODEGEN"])
 def test_the_modes_of_spark_show_the_same_plan(mode: str, table: deltaic.DeltaTable) -> None:
-    plain, of_mode = (query(f"EXPLAIN {each} SELECT id FROM t WHERE part = 1", table).to_pylist() for each in ("", mode))
+    plain, of_mode = (
+        query(f"EXPLAIN {each} SELECT id FROM t WHERE part = 1", table).to_pylist() for each in ("", mode)
+    )
     assert of_mode == plain
 
 
@@ -54,7 +70,9 @@ def test_a_query_without_tables_has_a_plan_alone(table: deltaic.DeltaTable) -> N
 
 def test_pushed_conditions_are_shown_as_sql(table: deltaic.DeltaTable) -> None:
     keys = ", ".join(map(str, range(40)))
-    plan = query(f"EXPLAIN SELECT id FROM t WHERE id IN ({keys}) AND name LIKE '<1%' AND name IS NOT NULL", table).to_pylist()[0]["plan"]
+    plan = query(
+        f"EXPLAIN SELECT id FROM t WHERE id IN ({keys}) AND name LIKE '<1%' AND name IS NOT NULL", table
+    ).to_pylist()[0]["plan"]
     line = plan.splitlines()[-1]
     assert line.endswith("id in (0, 1, 2, … 40 values) and name is not null and name >= '<1' and name < '<2'")
     assert "pushed      id in (1, 2) or id > 5" in str(table.scan(where="id IN (1, 2) OR id > 5").explain())
@@ -85,10 +103,15 @@ def test_explain_as_text_and_as_html(table: deltaic.DeltaTable) -> None:
         ("SELECT * FROM n", None, None),
     ],
 )
-def test_queries_that_read_less(table: deltaic.DeltaTable, text: str, read: int | None, rows: int | None) -> None:
+def test_queries_that_read_less(
+    table: deltaic.DeltaTable, text: str, read: int | None, rows: int | None
+) -> None:
     report = query(text, table).explain()
     assert report.files == (0 if "FROM n" in text else 6)
-    assert report.files == report.files_read + report.files_skipped_by_partition + report.files_skipped_by_statistics
+    assert (
+        report.files
+        == report.files_read + report.files_skipped_by_partition + report.files_skipped_by_statistics
+    )
     assert read is None or report.files_read == read
     assert rows is None or report.rows == rows
 

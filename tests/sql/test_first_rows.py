@@ -28,7 +28,12 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> deltaic.DeltaTable:
             {
                 "id": pa.array(numbers, pa.int64()),
                 "k": pa.array([None if n % 97 == 0 else n * 7919 % 50 for n in numbers], pa.int32()),
-                "x": pa.array([float("nan") if n % 89 == 0 else None if n % 83 == 0 else -float(n % 1000) for n in numbers]),
+                "x": pa.array(
+                    [
+                        float("nan") if n % 89 == 0 else None if n % 83 == 0 else -float(n % 1000)
+                        for n in numbers
+                    ]
+                ),
                 "s": pa.array([f"text {n * 31 % 1009}" for n in numbers]),
                 "st": pa.array([{"a": n % 13, "b": str(n)} for n in numbers]),
             }
@@ -59,9 +64,15 @@ TOTAL = [
 
 
 @pytest.mark.parametrize("text", TOTAL)
-def test_a_total_order_has_one_answer(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_total_order_has_one_answer(
+    table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = deltaic.sql(text, tables={"t": table}).to_arrow()
-    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
+    monkeypatch.setattr(
+        first_rows,
+        "relation",
+        lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep),
+    )
     assert repr(found.to_pylist()) == repr(deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist())
     assert found.schema == deltaic.sql(text, tables={"t": table}).to_arrow().schema
 
@@ -78,24 +89,37 @@ WHOLE = [
 
 
 @pytest.mark.parametrize("text", WHOLE)
-def test_columns_without_a_condition_are_those_of_the_scan(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_columns_without_a_condition_are_those_of_the_scan(
+    table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = deltaic.sql(text, tables={"t": table}).to_arrow()
-    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
+    monkeypatch.setattr(
+        first_rows,
+        "relation",
+        lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep),
+    )
     expected = deltaic.sql(text, tables={"t": table}).to_arrow()
     assert found.schema == expected.schema
-    assert [repr(column.to_pylist()) for column in found.columns] == [repr(column.to_pylist()) for column in expected.columns]
+    assert [repr(column.to_pylist()) for column in found.columns] == [
+        repr(column.to_pylist()) for column in expected.columns
+    ]
 
 
 def test_among_equal_keys_any_rows_are_right(table: deltaic.DeltaTable) -> None:
     keys = sorted(key for key in table.scan(["k"]).to_arrow()["k"].to_pylist() if key is not None)
-    found = deltaic.sql("select * from t where k is not null order by k limit 50", tables={"t": table}).to_arrow()
+    found = deltaic.sql(
+        "select * from t where k is not null order by k limit 50", tables={"t": table}
+    ).to_arrow()
     assert found["k"].to_pylist() == keys[:50]
     assert len(set(found["id"].to_pylist())) == 50
     rows = {row["id"]: row for row in table.scan().to_arrow().to_pylist()}
-    assert repr([rows[row["id"]] for row in found.to_pylist()]) == repr(found.to_pylist())  # NaN is not equal to itself
+    # NaN is not equal to itself.
+    assert repr([rows[row["id"]] for row in found.to_pylist()]) == repr(found.to_pylist())
 
 
-def read(text: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> list[tuple[tuple[str, ...], int]]:
+def read(
+    text: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> list[tuple[tuple[str, ...], int]]:
     """(columns, rows) of each scan that a query opens."""
     streams = []
 
@@ -116,7 +140,9 @@ def test_keys_are_read_before_the_rows(table: deltaic.DeltaTable, monkeypatch: p
     assert (set(second[0]), second[1]) == ({"id", "k", "x", "s", "st"}, 7)
 
 
-def test_a_scan_ends_after_the_rows_that_are_asked_for(table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_scan_ends_after_the_rows_that_are_asked_for(
+    table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert [rows for _, rows in read("select * from t limit 5 offset 2", table, monkeypatch)] == [7]
 
 
@@ -129,7 +155,9 @@ COPIES = [
 
 
 @pytest.mark.parametrize("text", COPIES)
-def test_the_first_rows_as_they_are_need_no_query(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_rows_as_they_are_need_no_query(
+    table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = deltaic.sql(text, tables={"t": table})
     assert not queried(found, monkeypatch)
     expected = expected_of(text, table, monkeypatch)
@@ -137,16 +165,25 @@ def test_the_first_rows_as_they_are_need_no_query(table: deltaic.DeltaTable, tex
     assert found.to_reader().read_all().num_rows == expected.num_rows
     # Without an order any rows are right: as many as are asked for, each one of the table's.
     assert found.to_arrow().num_rows == expected.num_rows
-    rows = {repr(tuple(row)) for row in zip(*(found.to_arrow()[name].to_pylist() for name in found.to_arrow().column_names), strict=True)}
+    rows = {
+        repr(tuple(row))
+        for row in zip(
+            *(found.to_arrow()[name].to_pylist() for name in found.to_arrow().column_names), strict=True
+        )
+    }
     whole = table.scan([field.name for field in found.schema]).to_arrow()
-    assert rows <= {repr(tuple(row)) for row in zip(*(column.to_pylist() for column in whole.columns), strict=True)}
+    assert rows <= {
+        repr(tuple(row)) for row in zip(*(column.to_pylist() for column in whole.columns), strict=True)
+    }
 
 
 @pytest.mark.parametrize(
     "text",
     ["select * from t limit 0", "select id as i from t limit 3", "select * from t limit 2 offset 1"],
 )
-def test_other_first_rows_are_a_query(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_first_rows_are_a_query(
+    table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = deltaic.sql(text, tables={"t": table})
     assert queried(found, monkeypatch)
     expected = expected_of(text, table, monkeypatch)
@@ -157,14 +194,20 @@ def queried(rows: deltaic.Rows, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether DuckDB is asked for the rows."""
     asked = []
     with monkeypatch.context() as patched:
-        patched.setattr(engine, "_execute", lambda *given, **options: (asked.append(1), executed(*given, **options))[1])
+        patched.setattr(
+            engine, "_execute", lambda *given, **options: (asked.append(1), executed(*given, **options))[1]
+        )
         rows.to_arrow()
     return bool(asked)
 
 
 def expected_of(text: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> pa.Table:
     with monkeypatch.context() as patched:
-        patched.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
+        patched.setattr(
+            first_rows,
+            "relation",
+            lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep),
+        )
         return deltaic.sql(text, tables={"t": table}).to_arrow()
 
 
@@ -182,9 +225,15 @@ def expected_of(text: str, table: deltaic.DeltaTable, monkeypatch: pytest.Monkey
         "select id, id as k from t order by k limit 3",
     ],
 )
-def test_other_queries_stay_as_they_are(table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_queries_stay_as_they_are(
+    table: deltaic.DeltaTable, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist()
-    monkeypatch.setattr(first_rows, "relation", lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep))
+    monkeypatch.setattr(
+        first_rows,
+        "relation",
+        lambda engine, tree, translated, leaves, keep: engine.query(translated, leaves, keep),
+    )
     assert repr(found) == repr(deltaic.sql(text, tables={"t": table}).to_arrow().to_pylist())
 
 
@@ -218,14 +267,18 @@ def answers(query: str, table: deltaic.DeltaTable) -> pa.Table:
 
 
 @pytest.mark.parametrize("query", [*COUNTS, *OTHERS])
-def test_counts_are_those_of_the_rows(query: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_are_those_of_the_rows(
+    query: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     found = answers(query, table)
     monkeypatch.setattr(first_rows, "is_count", lambda _: False)
     assert found.equals(answers(query, table))
 
 
 @pytest.mark.parametrize("query", COUNTS[:3])
-def test_a_count_reads_no_file(query: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_count_reads_no_file(
+    query: str, table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rows = deltaic.sql(query, tables={"t": table})
     assert rows.explain().scans != {}  # a report reads them
 
@@ -233,7 +286,9 @@ def test_a_count_reads_no_file(query: str, table: deltaic.DeltaTable, monkeypatc
         raise AssertionError("a file was read")
 
     monkeypatch.setattr(engine, "_execute", refuse)
-    assert rows.to_arrow().column(0).to_pylist() == [2 * ROWS if "VERSION" in query else 3 * ROWS - 3 * ROWS // 5]
+    assert rows.to_arrow().column(0).to_pylist() == [
+        2 * ROWS if "VERSION" in query else 3 * ROWS - 3 * ROWS // 5
+    ]
     assert rows.count() == 1
 
 

@@ -73,9 +73,16 @@ def test_a_key_that_fails_is_an_error_as_in_spark():
 def test_other_equalities_keep_their_guards():
     """Rows of an outer join, of LATERAL VIEW and groups are there before the condition is: what stands first
     decides first."""
-    assert answer("SELECT a.id FROM a LEFT JOIN b ON a.id = b.id WHERE coalesce(b.y, 1) <> 0 AND a.x = 10 div b.y") == [(1,), (2,)]
-    assert answer("SELECT a.id, v FROM a LATERAL VIEW explode(array(0, x)) e AS v WHERE v <> 0 AND a.x = 25 div v") == [(3, 5)]
-    assert answer("SELECT a.id FROM a JOIN b ON a.id = b.id GROUP BY a.id HAVING min(b.y) <> 0 AND min(a.x) = 10 div min(b.y)") == [
+    assert answer(
+        "SELECT a.id FROM a LEFT JOIN b ON a.id = b.id WHERE coalesce(b.y, 1) <> 0 AND a.x = 10 div b.y"
+    ) == [(1,), (2,)]
+    assert answer(
+        "SELECT a.id, v FROM a LATERAL VIEW explode(array(0, x)) e AS v WHERE v <> 0 AND a.x = 25 div v"
+    ) == [(3, 5)]
+    assert answer(
+        "SELECT a.id FROM a JOIN b ON a.id = b.id GROUP BY a.id HAVING min(b.y) <> 0 AND min(a.x) = 10 div"
+        " min(b.y)"
+    ) == [
         (1,),
         (2,),
     ]

@@ -17,7 +17,10 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.planning import opening
 
 DAYS, SALES = 1000, 100_000
-TEXT = "SELECT count(*) AS n, sum(s.amount) AS total FROM sales s JOIN days d ON s.day = d.day WHERE d.year = 2001"
+TEXT = (
+    "SELECT count(*) AS n, sum(s.amount) AS total FROM sales s JOIN days d ON s.day = d.day WHERE d.year ="
+    " 2001"
+)
 
 
 @pytest.fixture
@@ -33,7 +36,9 @@ def expected(first: int) -> list[dict[str, int]]:
 
 
 @pytest.mark.usefixtures("arrow_sources")
-def test_keys_of_a_join_are_read_once(tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_of_a_join_are_read_once(
+    tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     made = []
     among = join_filters._filter
     monkeypatch.setattr(join_filters, "_filter", lambda *args: made.append(among(*args)) or made[-1])
@@ -51,7 +56,9 @@ def test_a_new_version_has_its_own(tables: dict[str, deltaic.DeltaTable]) -> Non
         assert deltaic.sql(TEXT, tables=tables).to_arrow().to_pylist() == expected(10)
 
 
-def test_rows_are_the_same_where_nothing_is_kept(tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_the_same_where_nothing_is_kept(
+    tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Snapshot, "keep", lambda self, key, compute: compute())
     for _ in range(2):
         assert deltaic.sql(TEXT, tables=tables).to_arrow().to_pylist() == expected(0)
@@ -66,7 +73,9 @@ def test_a_snapshot_keeps_a_hundred_things(tables: dict[str, deltaic.DeltaTable]
 
 
 @pytest.mark.usefixtures("arrow_sources")
-def test_the_columns_of_a_scan_are_described_once(tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_columns_of_a_scan_are_described_once(
+    tables: dict[str, deltaic.DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     described = []
     made = ScanSource.__init__
 
@@ -85,7 +94,10 @@ SMALL = [
     "SELECT count(*) AS n, sum(price) AS total FROM t",
     "SELECT name, id FROM t WHERE name LIKE 'name 1%' AND price > 2.5 ORDER BY id DESC LIMIT 3",
     "SELECT a.id, b.name FROM t a JOIN t b ON a.id = b.id + 1 WHERE b.id IN (3, 5, 7)",
-    "SELECT t.name, count(*) AS n FROM large l JOIN t ON l.id % 10 = t.id WHERE t.price < 7 GROUP BY ALL ORDER BY ALL",
+    (
+        "SELECT t.name, count(*) AS n FROM large l JOIN t ON l.id % 10 = t.id WHERE t.price < 7 GROUP BY ALL"
+        " ORDER BY ALL"
+    ),
     "SELECT name FROM t WHERE EXISTS (SELECT 1 FROM large l WHERE l.id = t.id AND l.id > 14)",
 ]
 
@@ -133,7 +145,9 @@ def test_rows_that_change_are_read_again(small: dict[str, deltaic.DeltaTable]) -
     text = "SELECT count(*) AS n FROM t WHERE id > 3"
     for gone, left in ((6, 14), (7, 13)):
         small["t"].delete(f"id = {gone}")
-        assert [deltaic.sql(text, tables=small).to_arrow().to_pylist() for _ in range(2)] == [[{"n": left}]] * 2
+        assert [deltaic.sql(text, tables=small).to_arrow().to_pylist() for _ in range(2)] == [
+            [{"n": left}]
+        ] * 2
 
 
 def test_a_report_reads_the_files(small: dict[str, deltaic.DeltaTable]) -> None:

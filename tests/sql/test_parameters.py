@@ -19,8 +19,9 @@ def value(statement: str, parameters: Any) -> Any:
 
 @pytest.mark.parametrize(
     "given",
-    [1, -7, 2**40, 1.5, -0.25, "it's ?", "", None, True, datetime.date(2024, 2, 29), datetime.datetime(2024, 1, 2, 3, 4, 5, 6),
-     Decimal("-12.50"), b"\x00\xff", [1, 2], {"a": 1, "b": "x"}, "line\nbreak \\ :x"],
+    [1, -7, 2**40, 1.5, -0.25, "it's ?", "", None, True, datetime.date(2024, 2, 29),
+     datetime.datetime(2024, 1, 2, 3, 4, 5, 6), Decimal("-12.50"), b"\x00\xff", [1, 2], {"a": 1, "b": "x"},
+     "line\nbreak \\ :x"],
 )  # fmt: skip
 def test_values_come_back_as_they_are(given: Any) -> None:
     assert value("SELECT :v AS v", {"v": given}) == given
@@ -28,7 +29,12 @@ def test_values_come_back_as_they_are(given: Any) -> None:
 
 
 def test_markers_inside_texts_comments_and_casts_are_none() -> None:
-    assert value("SELECT ':a ?' || `b` /* :c ? */ || ('1'::string) AS x FROM VALUES (:d) AS t(b) -- ?", {"d": "y"}) == ":a ?y1"
+    assert (
+        value(
+            "SELECT ':a ?' || `b` /* :c ? */ || ('1'::string) AS x FROM VALUES (:d) AS t(b) -- ?", {"d": "y"}
+        )
+        == ":a ?y1"
+    )
 
 
 def test_negative_numbers_are_no_comments() -> None:
@@ -37,12 +43,20 @@ def test_negative_numbers_are_no_comments() -> None:
 
 def test_in_other_clauses_and_statements(table: deltaic.DeltaTable) -> None:
     tables = {"t": table}
-    found = deltaic.sql("SELECT id FROM t WHERE id IN (:a, :b) ORDER BY id LIMIT :n", tables=tables, parameters={"a": 2, "b": 3, "n": 1})
+    found = deltaic.sql(
+        "SELECT id FROM t WHERE id IN (:a, :b) ORDER BY id LIMIT :n",
+        tables=tables,
+        parameters={"a": 2, "b": 3, "n": 1},
+    )
     assert found.to_pylist() == [{"id": 2}]
     deltaic.sql("UPDATE t SET amount = ? WHERE id = ?", tables=tables, parameters=[9.5, 2])
-    deltaic.sql("INSERT INTO t (id, part) VALUES (:id, :part)", tables=tables, parameters={"id": 7, "part": "q"})
+    deltaic.sql(
+        "INSERT INTO t (id, part) VALUES (:id, :part)", tables=tables, parameters={"id": 7, "part": "q"}
+    )
     deltaic.sql("DELETE FROM t WHERE part = :part", tables=tables, parameters={"part": "b"})
-    rows = deltaic.sql("SELECT id, amount FROM t VERSION AS OF :v ORDER BY id", tables=tables, parameters={"v": 3})
+    rows = deltaic.sql(
+        "SELECT id, amount FROM t VERSION AS OF :v ORDER BY id", tables=tables, parameters={"v": 3}
+    )
     assert [tuple(row.values()) for row in rows] == [(1, 1.5), (2, 9.5), (4, 40.0), (7, None)]
 
 

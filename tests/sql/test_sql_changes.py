@@ -36,12 +36,16 @@ def at(table: deltaic.DeltaTable) -> str:
 
 
 def test_delete(table: deltaic.DeltaTable) -> None:
-    assert result(f"DELETE FROM {at(table)} WHERE part = 'a' AND amount IS NULL") == [{"num_affected_rows": 1}]
+    assert result(f"DELETE FROM {at(table)} WHERE part = 'a' AND amount IS NULL") == [
+        {"num_affected_rows": 1}
+    ]
     assert [row[0] for row in rows(table)] == [1, 3, 4]
 
 
 def test_delete_by_name_and_alias(table: deltaic.DeltaTable) -> None:
-    assert result("delete from T as x where x.id >= 3 and X.`amount` > 0;", tables={"t": table}) == [{"num_affected_rows": 1}]
+    assert result("delete from T as x where x.id >= 3 and X.`amount` > 0;", tables={"t": table}) == [
+        {"num_affected_rows": 1}
+    ]
     assert [row[0] for row in rows(table)] == [1, 2, 3]
 
 
@@ -67,7 +71,10 @@ def test_truncate(table: deltaic.DeltaTable) -> None:
 
 
 def test_update(table: deltaic.DeltaTable) -> None:
-    statement = f"UPDATE {at(table)} AS x SET x.amount = CASE WHEN x.amount > 0 THEN x.amount * 2 ELSE 0 END, part = 'z' WHERE x.id < 3"
+    statement = (
+        f"UPDATE {at(table)} AS x SET x.amount = CASE WHEN x.amount > 0 THEN x.amount * 2 ELSE 0 END, part ="
+        " 'z' WHERE x.id < 3"
+    )
     assert result(statement) == [{"num_affected_rows": 2}]
     assert rows(table) == [(1, "z", 3.0), (2, "z", 0.0), (3, "b", -2.0), (4, None, 40.0)]
 
@@ -85,7 +92,9 @@ def test_the_history_shows_the_condition_as_it_was_written(table: deltaic.DeltaT
     assert "id=1 /* gone */ OR id  = 2" in str(table.history(1)[0]["operationParameters"])
 
 
-MERGE_SOURCE = pa.table({"id": pa.array([2, 3, 9], pa.int64()), "part": ["a", "q", "n"], "amount": [20.0, 30.0, 90.0]})
+MERGE_SOURCE = pa.table(
+    {"id": pa.array([2, 3, 9], pa.int64()), "part": ["a", "q", "n"], "amount": [20.0, 30.0, 90.0]}
+)
 
 
 def test_merge_all_clauses(table: deltaic.DeltaTable) -> None:
@@ -103,7 +112,8 @@ def test_merge_all_clauses(table: deltaic.DeltaTable) -> None:
 
 def test_merge_star_from_a_query(table: deltaic.DeltaTable) -> None:
     statement = f"""
-        MERGE INTO {at(table)} t USING (SELECT id, part, amount * 10 AS amount FROM news WHERE id > 2) AS s ON t.id = s.id
+        MERGE INTO {at(table)} t
+        USING (SELECT id, part, amount * 10 AS amount FROM news WHERE id > 2) AS s ON t.id = s.id
         WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"""
     assert result(statement, tables={"news": MERGE_SOURCE})[0]["num_affected_rows"] == 2
     assert rows(table)[2:] == [(3, "q", 300.0), (4, None, 40.0), (9, "n", 900.0)]
@@ -134,7 +144,8 @@ def test_a_merge_whose_columns_have_the_whole_name(table: deltaic.DeltaTable, tm
 def test_merge_with_schema_evolution(table: deltaic.DeltaTable) -> None:
     source = pa.table({"id": pa.array([1], pa.int64()), "extra": ["new"]})
     deltaic.sql(
-        "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", tables={"t": table, "s": source}
+        "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *",
+        tables={"t": table, "s": source},
     )
     assert table.schema.names == ["id", "part", "amount", "extra"]
     assert rows(table)[0] == (1, "a", 1.5, "new")
@@ -143,9 +154,14 @@ def test_merge_with_schema_evolution(table: deltaic.DeltaTable) -> None:
 def test_merge_refuses_an_ambiguous_source(table: deltaic.DeltaTable) -> None:
     source = pa.table({"id": pa.array([1, 1], pa.int64())})
     with pytest.raises(MergeCardinalityError):
-        deltaic.sql("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = 0", tables={"t": table, "s": source})
+        deltaic.sql(
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET amount = 0",
+            tables={"t": table, "s": source},
+        )
     # one DELETE without condition is never ambiguous: the row goes, whoever matched it
-    deltaic.sql("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", tables={"t": table, "s": source})
+    deltaic.sql(
+        "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE", tables={"t": table, "s": source}
+    )
     assert sorted(table.scan(["id"]).to_arrow()["id"].to_pylist()) == [2, 3, 4]
 
 
@@ -243,7 +259,11 @@ def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> No
         ("DELETE t WHERE id = 1", InvalidArgumentError, "DELETE FROM|expected"),
         ("UPDATE t SET amount = 1 WHERE", InvalidArgumentError, "end of the statement"),
         ("MERGE INTO t USING s ON t.id = s.id", InvalidArgumentError, "WHEN"),
-        ("MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (1, 2)", InvalidArgumentError, "one value"),
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (1, 2)",
+            InvalidArgumentError,
+            "one value",
+        ),
         ("INSERT INTO t PARTITION (id = 1) SELECT 'a', 2", SchemaMismatchError, "PARTITION"),
         ("INSERT INTO s VALUES (1)", InvalidArgumentError, "Delta table"),
         ("DELETE FROM nobody", InvalidArgumentError, "no such table"),
@@ -252,7 +272,9 @@ def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> No
         ("FROBNICATE t", InvalidArgumentError, "FROBNICATE"),
     ],
 )
-def test_refusals_name_what_is_wrong(table: deltaic.DeltaTable, statement: str, error: type[Exception], message: str) -> None:
+def test_refusals_name_what_is_wrong(
+    table: deltaic.DeltaTable, statement: str, error: type[Exception], message: str
+) -> None:
     with pytest.raises(error, match=message):
         deltaic.sql(statement, tables={"t": table, "s": MERGE_SOURCE})
     table.refresh()
@@ -266,7 +288,11 @@ def test_insert_of_defaults(tmp_path: Path) -> None:
     deltaic.sql(f"INSERT INTO delta.`{place}` VALUES (1L, DEFAULT, '(,DEFAULT'), (2L, 5, default)")
     deltaic.sql(f"INSERT INTO delta.`{place}` (s, n) VALUES ('DEFAULT', DEFAULT)")
     found = deltaic.DeltaTable(place).scan().to_arrow().to_pylist()
-    assert sorted(map(str, (list(row.values()) for row in found))) == ["[1, 2, '(,DEFAULT']", "[2, 5, None]", "[None, 2, 'DEFAULT']"]
+    assert sorted(map(str, (list(row.values()) for row in found))) == [
+        "[1, 2, '(,DEFAULT']",
+        "[2, 5, None]",
+        "[None, 2, 'DEFAULT']",
+    ]
 
 
 @pytest.fixture
@@ -274,7 +300,8 @@ def nested(tmp_path: Path) -> deltaic.DeltaTable:
     """A table without rows, of all kinds of types."""
     pair = "STRUCT<a: INT, b: INT>"
     deltaic.sql(
-        f"CREATE TABLE delta.`{tmp_path}/nested` (id INT, st {pair}, ar ARRAY<{pair}>, m MAP<STRING, {pair}>, s STRING, d DATE, big BIGINT)"
+        f"CREATE TABLE delta.`{tmp_path}/nested` (id INT, st {pair}, ar ARRAY<{pair}>, m MAP<STRING, {pair}>,"
+        " s STRING, d DATE, big BIGINT)"
     )
     return deltaic.DeltaTable(tmp_path / "nested")
 
@@ -301,7 +328,9 @@ def nested(tmp_path: Path) -> deltaic.DeltaTable:
         ("(m) VALUES (map(1, named_struct('b', 9L, 'a', 8)))", {"m": [("1", {"a": 9, "b": 8})]}),
     ],
 )
-def test_insert_casts_as_store_assignment(nested: deltaic.DeltaTable, insert: str, stored: dict[str, Any]) -> None:
+def test_insert_casts_as_store_assignment(
+    nested: deltaic.DeltaTable, insert: str, stored: dict[str, Any]
+) -> None:
     deltaic.sql("INSERT INTO t " + insert, tables={"t": nested})
     first = nested.scan().to_arrow().to_pylist()[0]
     assert {name: value for name, value in first.items() if value is not None} == stored
@@ -330,16 +359,25 @@ def test_insert_of_what_does_not_fit(nested: deltaic.DeltaTable, insert: str, me
 def test_insert_of_a_query_places_its_structs(nested: deltaic.DeltaTable) -> None:
     found = pa.table({"k": ["1", "2"], "st": [{"p": 1, "q": 2}, None]})
     deltaic.sql("INSERT INTO t (big, st) SELECT * FROM f", tables={"t": nested, "f": found})
-    assert nested.scan(["big", "st"]).to_arrow().to_pylist() == [{"big": 1, "st": {"a": 1, "b": 2}}, {"big": 2, "st": None}]
+    assert nested.scan(["big", "st"]).to_arrow().to_pylist() == [
+        {"big": 1, "st": {"a": 1, "b": 2}},
+        {"big": 2, "st": None},
+    ]
 
 
 def test_insert_behind_from(table: deltaic.DeltaTable) -> None:
     deltaic.sql("FROM t INSERT INTO t SELECT id + 10, part, amount WHERE id < 3", tables={"t": table})
     assert [row[0] for row in rows(table)] == [1, 2, 3, 4, 11, 12]
-    deltaic.sql("FROM (SELECT * FROM t) AS s INSERT INTO t (id) SELECT max(s.id) + 1 GROUP BY part HAVING part = 'a'", tables={"t": table})
+    deltaic.sql(
+        "FROM (SELECT * FROM t) AS s INSERT INTO t (id) SELECT max(s.id) + 1 GROUP BY part HAVING part = 'a'",
+        tables={"t": table},
+    )
     assert [row[0] for row in rows(table)][-1] == 13
     assert deltaic.sql("FROM t SELECT id", tables={"t": table}).count() == 7
-    for wrong in ("FROM t INSERT INTO t SELECT 1, 'a', 1 INSERT INTO t SELECT 2, 'a', 1", "FROM t INSERT INTO t"):
+    for wrong in (
+        "FROM t INSERT INTO t SELECT 1, 'a', 1 INSERT INTO t SELECT 2, 'a', 1",
+        "FROM t INSERT INTO t",
+    ):
         with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
             deltaic.sql(wrong, tables={"t": table})
     assert len(rows(table)) == 7

@@ -84,7 +84,10 @@ def test_a_replacement_that_makes_the_table_is_no_blind_append(tmp_path: Path) -
 def test_create_as_select(tmp_path: Path) -> None:
     path = tmp_path / "t"
     source = pa.table({"k": [1, 2, 3], "v": ["a", "b", "c"]})
-    deltaic.sql(f"CREATE TABLE delta.`{path}` USING delta PARTITIONED BY (v) AS SELECT k, v FROM s WHERE k > 1", tables={"s": source})
+    deltaic.sql(
+        f"CREATE TABLE delta.`{path}` USING delta PARTITIONED BY (v) AS SELECT k, v FROM s WHERE k > 1",
+        tables={"s": source},
+    )
     table = deltaic.DeltaTable(path)
     assert sorted(table.scan().to_arrow().to_pylist(), key=str) == [{"k": 2, "v": "b"}, {"k": 3, "v": "c"}]
     assert list(table.metadata.partition_columns) == ["v"]
@@ -112,8 +115,8 @@ def test_create_refusals(tmp_path: Path, statement: str, error: type[Exception])
 
 def test_alter_columns(tmp_path: Path) -> None:
     deltaic.sql(
-        f"CREATE TABLE delta.`{tmp_path}/t` (id BIGINT NOT NULL, `odd name` STRING, s STRUCT<x: INT, y: INT>) "
-        "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+        f"CREATE TABLE delta.`{tmp_path}/t` (id BIGINT NOT NULL, `odd name` STRING, s STRUCT<x: INT, y: INT>)"
+        " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
     )
     table = deltaic.DeltaTable(tmp_path / "t")
     tables = {"t": table}
@@ -142,7 +145,10 @@ def test_alter_columns(tmp_path: Path) -> None:
 
 
 def test_alter_properties(table: deltaic.DeltaTable) -> None:
-    deltaic.sql("ALTER TABLE t SET TBLPROPERTIES ('delta.checkpointInterval' = '3', my.own = 'x')", tables={"t": table})
+    deltaic.sql(
+        "ALTER TABLE t SET TBLPROPERTIES ('delta.checkpointInterval' = '3', my.own = 'x')",
+        tables={"t": table},
+    )
     assert table.metadata.configuration["delta.checkpointInterval"] == "3"
     assert table.metadata.configuration["my.own"] == "x"
     deltaic.sql("ALTER TABLE t UNSET TBLPROPERTIES ('my.own')", tables={"t": table})
@@ -166,18 +172,37 @@ def test_optimize(table: deltaic.DeltaTable) -> None:
     metrics = done[0]["metrics"]
     assert metrics["numFilesRemoved"] == metrics["filesRemoved"]["totalFiles"] == 4
     [size] = table.files("part = 'a'").to_arrow()["size"].to_pylist()
-    assert metrics["filesAdded"] == {"min": size, "max": size, "avg": float(size), "totalFiles": 1, "totalSize": size}
+    assert metrics["filesAdded"] == {
+        "min": size,
+        "max": size,
+        "avg": float(size),
+        "totalFiles": 1,
+        "totalSize": size,
+    }
     assert metrics["filesRemoved"]["min"] <= metrics["filesRemoved"]["avg"] <= metrics["filesRemoved"]["max"]
-    assert (metrics["zOrderStats"], metrics["clusteringStats"], metrics["deletionVectorStats"]) == (None, None, None)
+    assert (metrics["zOrderStats"], metrics["clusteringStats"], metrics["deletionVectorStats"]) == (
+        None,
+        None,
+        None,
+    )
     assert (metrics["numBins"], metrics["numTableColumns"], metrics["numTableColumnsWithStats"]) == (1, 3, 3)
     assert 0 < metrics["startTimeMs"] <= metrics["endTimeMs"]
     deltaic.sql("DELETE FROM t WHERE id = 11", tables={"t": table})
     [done] = deltaic.sql("OPTIMIZE t ZORDER BY (id, amount)", tables={"t": table}).to_arrow().to_pylist()
-    assert done["metrics"]["deletionVectorStats"] == {"numDeletionVectorsRemoved": 1, "numDeletionVectorRowsRemoved": 1}
+    assert done["metrics"]["deletionVectorStats"] == {
+        "numDeletionVectorsRemoved": 1,
+        "numDeletionVectorRowsRemoved": 1,
+    }
     merged = {"num": done["metrics"]["numFilesRemoved"], "size": done["metrics"]["filesRemoved"]["totalSize"]}
     assert done["metrics"]["zOrderStats"]["mergedFiles"] == merged
     [again] = deltaic.sql("OPTIMIZE t", tables={"t": table}).to_arrow().to_pylist()
-    assert again["metrics"]["filesAdded"] == {"min": None, "max": None, "avg": 0.0, "totalFiles": 0, "totalSize": 0}
+    assert again["metrics"]["filesAdded"] == {
+        "min": None,
+        "max": None,
+        "avg": 0.0,
+        "totalFiles": 0,
+        "totalSize": 0,
+    }
     assert table.history(1)[0]["operation"] == "OPTIMIZE"
     assert table.scan().count() == 6
 
@@ -195,20 +220,36 @@ def test_vacuum(table: deltaic.DeltaTable) -> None:
         deltaic.sql("VACUUM t RETAIN 0 HOURS", tables={"t": table})
     assert deltaic.sql("VACUUM t RETAIN 200 HOURS DRY RUN", tables={"t": table}).to_arrow().num_rows == 0
     assert deltaic.sql("VACUUM t DRY RUN LITE", tables={"t": table}).schema.names == ["path"]
-    assert deltaic.sql("VACUUM t FULL", tables={"t": table}).to_arrow().to_pylist() == [{"path": table.location}]
+    assert deltaic.sql("VACUUM t FULL", tables={"t": table}).to_arrow().to_pylist() == [
+        {"path": table.location}
+    ]
 
 
 def test_vacuum_using_inventory(table: deltaic.DeltaTable, tmp_path_factory: pytest.TempPathFactory) -> None:
     folder = Path(table.location)
     (folder / "lost.parquet").write_bytes(b"x")
     moment = 1_600_000_000_000
-    rows = [{"path": f"{folder}/{each.name}", "length": 1, "isDir": False, "modificationTime": moment} for each in folder.glob("*.parquet")]
+    rows = [
+        {"path": f"{folder}/{each.name}", "length": 1, "isDir": False, "modificationTime": moment}
+        for each in folder.glob("*.parquet")
+    ]
     tables = {"t": table, "listed": pa.Table.from_pylist(rows)}
     stored = deltaic.write(tmp_path_factory.mktemp("inventory") / "i", tables["listed"])
-    for source in ("listed", "(SELECT * FROM listed WHERE path LIKE '%.parquet')", f"delta.`{stored.location}`"):
-        for words in (f"USING INVENTORY {source} DRY RUN", f"RETAIN 200 HOURS DRY RUN USING INVENTORY {source}"):
-            assert deltaic.sql(f"VACUUM t {words}", tables=tables).to_arrow()["path"].to_pylist() == ["lost.parquet"]
-    nothing = deltaic.sql("VACUUM t USING INVENTORY (SELECT * FROM listed WHERE false) DRY RUN", tables=tables)
+    for source in (
+        "listed",
+        "(SELECT * FROM listed WHERE path LIKE '%.parquet')",
+        f"delta.`{stored.location}`",
+    ):
+        for words in (
+            f"USING INVENTORY {source} DRY RUN",
+            f"RETAIN 200 HOURS DRY RUN USING INVENTORY {source}",
+        ):
+            assert deltaic.sql(f"VACUUM t {words}", tables=tables).to_arrow()["path"].to_pylist() == [
+                "lost.parquet"
+            ]
+    nothing = deltaic.sql(
+        "VACUUM t USING INVENTORY (SELECT * FROM listed WHERE false) DRY RUN", tables=tables
+    )
     assert nothing.to_arrow().num_rows == 0
     with pytest.raises(InvalidArgumentError, match="each modifier once"):
         deltaic.sql("VACUUM t USING INVENTORY listed USING INVENTORY listed", tables=tables)
@@ -233,17 +274,40 @@ def test_restore(table: deltaic.DeltaTable) -> None:
 def test_describe_history(table: deltaic.DeltaTable) -> None:
     deltaic.sql("DELETE FROM t WHERE id = 1", tables={"t": table})
     found = deltaic.sql("DESCRIBE HISTORY t LIMIT 1", tables={"t": table}).to_arrow()
-    assert found.column_names[:6] == ["version", "timestamp", "userId", "userName", "operation", "operationParameters"]
+    assert found.column_names[:6] == [
+        "version",
+        "timestamp",
+        "userId",
+        "userName",
+        "operation",
+        "operationParameters",
+    ]
     job = found.schema.field("job").type
-    assert [field.name for field in job] == ["jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType"]
+    assert [field.name for field in job] == [
+        "jobId",
+        "jobName",
+        "jobRunId",
+        "runId",
+        "jobOwnerId",
+        "triggerType",
+    ]
     (row,) = found.to_pylist()
-    assert (row["version"], row["operation"], dict(row["operationMetrics"])["numDeletedRows"]) == (1, "DELETE", "1")
+    assert (row["version"], row["operation"], dict(row["operationMetrics"])["numDeletedRows"]) == (
+        1,
+        "DELETE",
+        "1",
+    )
     assert deltaic.sql("DESC HISTORY t", tables={"t": table}).count() == 2
 
 
 def test_describe_detail(table: deltaic.DeltaTable) -> None:
     (row,) = deltaic.sql(f"DESCRIBE DETAIL delta.`{table.location}`").to_arrow().to_pylist()
-    assert (row["format"], row["location"], row["numFiles"], row["partitionColumns"]) == ("delta", table.location, 3, ["part"])
+    assert (row["format"], row["location"], row["numFiles"], row["partitionColumns"]) == (
+        "delta",
+        table.location,
+        3,
+        ["part"],
+    )
     assert "deletionVectors" in row["tableFeatures"]
     assert dict(row["properties"])["delta.enableDeletionVectors"] == "true"
 
@@ -253,7 +317,10 @@ def test_describe_table(table: deltaic.DeltaTable) -> None:
     assert found[0] == {"col_name": "id", "data_type": "bigint", "comment": None}
 
 
-PLACED = "id INT, p STRING, st STRUCT<a: INT, b: INT>, ar ARRAY<STRUCT<x: INT>>, m MAP<STRING, STRUCT<x: INT, y: INT>>"
+PLACED = (
+    "id INT, p STRING, st STRUCT<a: INT, b: INT>, ar ARRAY<STRUCT<x: INT>>, m MAP<STRING, STRUCT<x: INT, y:"
+    " INT>>"
+)
 
 
 @pytest.mark.parametrize(
@@ -261,18 +328,30 @@ PLACED = "id INT, p STRING, st STRUCT<a: INT, b: INT>, ar ARRAY<STRUCT<x: INT>>,
     [
         ("ADD COLUMNS (x INT FIRST)", "x INT, " + PLACED),
         ("ADD COLUMN x INT COMMENT 'c' AFTER ID", PLACED.replace("p STRING", "x INT COMMENT 'c', p STRING")),
-        ("ADD COLUMNS (x INT AFTER id, y STRING AFTER x)", PLACED.replace("p STRING", "x INT, y STRING, p STRING")),
+        (
+            "ADD COLUMNS (x INT AFTER id, y STRING AFTER x)",
+            PLACED.replace("p STRING", "x INT, y STRING, p STRING"),
+        ),
         ("ADD COLUMNS (st.c INT, st.d INT)", PLACED.replace("b: INT", "b: INT, c: INT, d: INT")),
         ("ADD COLUMNS (st.c INT AFTER a)", PLACED.replace("b: INT", "c: INT, b: INT")),
-        ("ADD COLUMNS (ar.element.y INT FIRST)", PLACED.replace("<STRUCT<x: INT>", "<STRUCT<y: INT, x: INT>")),
+        (
+            "ADD COLUMNS (ar.element.y INT FIRST)",
+            PLACED.replace("<STRUCT<x: INT>", "<STRUCT<y: INT, x: INT>"),
+        ),
         ("ADD COLUMNS (m.value.z INT AFTER x)", PLACED.replace("y: INT", "z: INT, y: INT")),
         ("ALTER COLUMN p FIRST", "p STRING, " + PLACED.replace("p STRING, ", "")),
         ("ALTER COLUMN id AFTER p", "p STRING, id INT, " + PLACED.replace("id INT, p STRING, ", "")),
         ("ALTER COLUMN st.b FIRST", PLACED.replace("a: INT, b: INT", "b: INT, a: INT")),
         ("ALTER COLUMN m.value.y FIRST", PLACED.replace("x: INT, y: INT", "y: INT, x: INT")),
-        ("CHANGE COLUMN id id INT COMMENT 'x' AFTER p", "p STRING, id INT COMMENT 'x', " + PLACED.replace("id INT, p STRING, ", "")),
         (
-            f"REPLACE COLUMNS (n INT, {PLACED.replace('a: INT, b: INT', 'b: INT, c: INT, a: INT')} COMMENT 'm')",
+            "CHANGE COLUMN id id INT COMMENT 'x' AFTER p",
+            "p STRING, id INT COMMENT 'x', " + PLACED.replace("id INT, p STRING, ", ""),
+        ),
+        (
+            (
+                f"REPLACE COLUMNS (n INT, {PLACED.replace('a: INT, b: INT', 'b: INT, c: INT, a: INT')}"
+                " COMMENT 'm')"
+            ),
             f"n INT, {PLACED.replace('a: INT, b: INT', 'b: INT, c: INT, a: INT')} COMMENT 'm'",
         ),
         ("CHANGE id id INT COMMENT 'x'", PLACED.replace("id INT", "id INT COMMENT 'x'")),
@@ -281,7 +360,10 @@ PLACED = "id INT, p STRING, st STRUCT<a: INT, b: INT>, ar ARRAY<STRUCT<x: INT>>,
 def test_the_place_of_columns(tmp_path: Path, action: str, columns: str) -> None:
     place = f"delta.`{tmp_path}/t`"
     deltaic.sql(f"CREATE TABLE {place} ({PLACED})")
-    values = "1, 'a', named_struct('a', 1, 'b', 2), array(named_struct('x', 3)), map('k', named_struct('x', 4, 'y', 5))"
+    values = (
+        "1, 'a', named_struct('a', 1, 'b', 2), array(named_struct('x', 3)), map('k', named_struct('x', 4,"
+        " 'y', 5))"
+    )
     deltaic.sql(f"INSERT INTO {place} VALUES ({values})")
     deltaic.sql(f"ALTER TABLE {place} {action}")
     table = deltaic.DeltaTable(tmp_path / "t")
@@ -327,7 +409,10 @@ def test_a_column_has_one_place(table: deltaic.DeltaTable) -> None:
         table.alter.change_column("id", first=True, after="part")
     table.alter.change_column("id", after="part")
     entry = table.history(1)[0]
-    assert (table.schema.names, entry["operationParameters"]["position"]) == (["part", "id", "amount"], "AFTER part")
+    assert (table.schema.names, entry["operationParameters"]["position"]) == (
+        ["part", "id", "amount"],
+        "AFTER part",
+    )
     table.alter.add_columns("x INT", places={"x": None})
     assert table.schema.names == ["x", "part", "id", "amount"]
     assert table.scan(["id", "part"]).to_arrow().num_rows == 4
@@ -339,21 +424,33 @@ def answered(statement: str, table: deltaic.DeltaTable) -> list[tuple[Any, ...]]
 
 def test_describe_partitions_and_the_table_itself(table: deltaic.DeltaTable) -> None:
     columns = [("id", "bigint", None), ("part", "string", None), ("amount", "double", None)]
-    partitions = [("# Partition Information", "", ""), ("# col_name", "data_type", "comment"), ("part", "string", None)]
+    partitions = [
+        ("# Partition Information", "", ""),
+        ("# col_name", "data_type", "comment"),
+        ("part", "string", None),
+    ]
     assert answered("DESCRIBE t", table) == columns + partitions
     deltaic.sql("COMMENT ON TABLE t IS 'all of them'", tables={"t": table})
     for words in ("DESCRIBE EXTENDED", "DESC FORMATTED", "DESCRIBE TABLE EXTENDED"):
         whole = answered(f"{words} t", table)
         assert whole[:8] == [*columns, *partitions, ("", "", ""), ("# Detailed Table Information", "", "")]
         said = {name: value for name, value, _ in whole[8:]}
-        assert (said["Comment"], said["Location"], said["Provider"]) == ("all of them", table.location, "delta")
+        assert (said["Comment"], said["Location"], said["Provider"]) == (
+            "all of them",
+            table.location,
+            "delta",
+        )
         assert "delta.enableDeletionVectors=true" in said["Table Properties"]
     deltaic.sql("COMMENT ON TABLE t IS NULL", tables={"t": table})
     assert "Comment" not in {row[0] for row in answered("DESCRIBE EXTENDED t", table)}
 
 
 def test_describe_of_a_column_and_of_tables_called_like_words(table: deltaic.DeltaTable) -> None:
-    assert answered("DESCRIBE t ID", table) == [("col_name", "id"), ("data_type", "bigint"), ("comment", "NULL")]
+    assert answered("DESCRIBE t ID", table) == [
+        ("col_name", "id"),
+        ("data_type", "bigint"),
+        ("comment", "NULL"),
+    ]
     deltaic.sql("ALTER TABLE t ALTER COLUMN id COMMENT 'the id'", tables={"t": table})
     assert answered("DESCRIBE EXTENDED t id", table)[2] == ("comment", "the id")
     with pytest.raises(InvalidArgumentError, match="nothing"):
@@ -363,7 +460,11 @@ def test_describe_of_a_column_and_of_tables_called_like_words(table: deltaic.Del
 
 
 def test_show(table: deltaic.DeltaTable) -> None:
-    assert answered("SHOW COLUMNS IN t", table) == answered("SHOW COLUMNS FROM t", table) == [("id",), ("part",), ("amount",)]
+    assert (
+        answered("SHOW COLUMNS IN t", table)
+        == answered("SHOW COLUMNS FROM t", table)
+        == [("id",), ("part",), ("amount",)]
+    )
     partitions = deltaic.sql("SHOW PARTITIONS t", tables={"t": table}).to_arrow()
     assert sorted(row["part"] or "" for row in partitions.to_pylist()) == ["", "a", "b"]
     assert partitions.schema.names == ["part"]
@@ -374,8 +475,13 @@ def test_show(table: deltaic.DeltaTable) -> None:
         answered("SHOW PARTITIONS t PARTITION (id = 1)", table)
     properties = dict(answered("SHOW TBLPROPERTIES t", table))
     assert properties["delta.enableDeletionVectors"] == "true"
-    assert (properties["delta.minReaderVersion"], properties["delta.feature.deletionVectors"]) == ("3", "supported")
-    assert answered("SHOW TBLPROPERTIES t ('delta.minWriterVersion')", table) == [("delta.minWriterVersion", "7")]
+    assert (properties["delta.minReaderVersion"], properties["delta.feature.deletionVectors"]) == (
+        "3",
+        "supported",
+    )
+    assert answered("SHOW TBLPROPERTIES t ('delta.minWriterVersion')", table) == [
+        ("delta.minWriterVersion", "7")
+    ]
     ((key, answer),) = answered("SHOW TBLPROPERTIES t (a.b)", table)
     assert key == "a.b"
     assert "does not have property: a.b" in answer
@@ -404,8 +510,9 @@ USING delta
 PARTITIONED BY (day)
 COMMENT 'all of them'
 TBLPROPERTIES (
-  'delta.columnMapping.mode' = 'name', 'delta.enableRowTracking' = 'true', 'delta.enableChangeDataFeed' = 'true',
-  'delta.feature.allowColumnDefaults' = 'supported', 'delta.constraints.low' = 'id < 100', 'mine' = 'x y')
+  'delta.columnMapping.mode' = 'name', 'delta.enableRowTracking' = 'true',
+  'delta.enableChangeDataFeed' = 'true', 'delta.feature.allowColumnDefaults' = 'supported',
+  'delta.constraints.low' = 'id < 100', 'mine' = 'x y')
 """
 
 
@@ -416,7 +523,9 @@ def shown(path: Path) -> str:
 
 def test_show_create_table_makes_the_same_table(tmp_path: Path) -> None:
     deltaic.sql(DEFINITION.format(path=tmp_path / "t"))
-    deltaic.sql(f"INSERT INTO delta.`{tmp_path / 't'}` (`a b`, at) VALUES ('x', TIMESTAMP '2024-01-02 00:00:00')")
+    deltaic.sql(
+        f"INSERT INTO delta.`{tmp_path / 't'}` (`a b`, at) VALUES ('x', TIMESTAMP '2024-01-02 00:00:00')"
+    )
     statement = shown(tmp_path / "t")
     lines = statement.splitlines()
     assert lines[:7] == DEFINITION.format(path=tmp_path / "t").splitlines()[:7]
@@ -425,7 +534,10 @@ def test_show_create_table_makes_the_same_table(tmp_path: Path) -> None:
     assert "materialized" not in statement
     deltaic.sql(statement.replace(str(tmp_path / "t"), str(tmp_path / "again")))
     assert shown(tmp_path / "again").replace(str(tmp_path / "again"), str(tmp_path / "t")) == statement
-    clustered = "(id bigint, st struct<`a b`: int>) USING delta CLUSTER BY (st.`a b`, id) TBLPROPERTIES (delta.columnMapping.mode = 'id')"
+    clustered = (
+        "(id bigint, st struct<`a b`: int>) USING delta CLUSTER BY (st.`a b`, id) TBLPROPERTIES"
+        " (delta.columnMapping.mode = 'id')"
+    )
     deltaic.sql(f"CREATE TABLE delta.`{tmp_path / 'k'}` {clustered}")
     deltaic.sql(shown(tmp_path / "k").replace(str(tmp_path / "k"), str(tmp_path / "l")))
     assert deltaic.DeltaTable(tmp_path / "l").detail().clustering_columns == ("st.`a b`", "id")
@@ -439,7 +551,11 @@ def test_create_table_like(tmp_path: Path) -> None:
     deltaic.sql(f"CREATE TABLE delta.`{copy}` LIKE delta.`{source}` USING delta TBLPROPERTIES (mine = 'y')")
     made, old = deltaic.DeltaTable(copy), deltaic.DeltaTable(source)
     assert shown(copy).replace(str(copy), str(source)) == shown(source).replace("x y", "y")
-    assert (made.scan().count(), made.metadata.id == old.metadata.id, made.protocol) == (0, False, old.protocol)
+    assert (made.scan().count(), made.metadata.id == old.metadata.id, made.protocol) == (
+        0,
+        False,
+        old.protocol,
+    )
     deltaic.sql(insert.format(copy))
     assert made.at().scan(["id"]).to_arrow()["id"].to_pylist() == [5]  # numbers begin anew
     with pytest.raises(TableAlreadyExistsError):

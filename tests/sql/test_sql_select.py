@@ -9,7 +9,12 @@ import pyarrow as pa
 import pytest
 
 import deltaic
-from deltaic.errors import DeltaConcurrentModificationException, InvalidArgumentError, UnsupportedFeatureError, VersionNotFoundError
+from deltaic.errors import (
+    DeltaConcurrentModificationException,
+    InvalidArgumentError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
 from deltaic.sql.names import Tables
 
 
@@ -18,10 +23,15 @@ def values(statement: str, **tables: Any) -> list[tuple[Any, ...]]:
 
 
 def test_select_by_path(table: deltaic.DeltaTable) -> None:
-    assert values(f"SELECT id, amount FROM delta.`{table.location}` WHERE amount > 0 ORDER BY id") == [(1, 1.5), (4, 40.0)]
+    assert values(f"SELECT id, amount FROM delta.`{table.location}` WHERE amount > 0 ORDER BY id") == [
+        (1, 1.5),
+        (4, 40.0),
+    ]
 
 
-def test_all_mentions_of_a_path_are_one_version(table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_mentions_of_a_path_are_one_version(
+    table: deltaic.DeltaTable, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another writer adds rows after each opening of the table."""
     opened = Tables.opened
 
@@ -33,7 +43,8 @@ def test_all_mentions_of_a_path_are_one_version(table: deltaic.DeltaTable, monke
     monkeypatch.setattr(Tables, "opened", opened_and_changed)
     path, rows = f"delta.`{table.location}`", table.scan().count()
     assert values(f"SELECT (SELECT count(*) FROM {path}), count(*) FROM {path}") == [(rows, rows)]
-    with pytest.raises(DeltaConcurrentModificationException):  # the target that the subquery read is the one that is changed
+    # The target that the subquery read is the one that is changed.
+    with pytest.raises(DeltaConcurrentModificationException):
         deltaic.sql(f"DELETE FROM {path} WHERE id = (SELECT max(id) FROM {path} WHERE id < 1000)")
 
 
@@ -54,13 +65,16 @@ def test_joins_of_tables_and_data(table: deltaic.DeltaTable) -> None:
     names = pa.table({"part": ["a", "b"], "name": ["first", "second"]})
     statement = "SELECT t.id, n.name FROM t JOIN names AS n ON t.part = n.part ORDER BY t.id"
     assert values(statement, t=table, names=names) == [(1, "first"), (2, "first"), (3, "second")]
-    statement = "SELECT t.id, names.name FROM t LEFT JOIN names ON t.part = names.part WHERE names.name IS NULL"
+    statement = (
+        "SELECT t.id, names.name FROM t LEFT JOIN names ON t.part = names.part WHERE names.name IS NULL"
+    )
     assert values(statement, t=table, names=names) == [(4, None)]
 
 
 def test_with_and_subqueries(table: deltaic.DeltaTable) -> None:
     statement = (
-        "WITH big AS (SELECT * FROM t WHERE amount > 1), t2 AS (SELECT id FROM big) SELECT sum(x.id) AS s FROM (SELECT id FROM t2) AS x"
+        "WITH big AS (SELECT * FROM t WHERE amount > 1), t2 AS (SELECT id FROM big) SELECT sum(x.id) AS s"
+        " FROM (SELECT id FROM t2) AS x"
     )
     assert values(statement, t=table) == [(5,)]
 
@@ -70,8 +84,14 @@ def test_a_with_name_hides_a_table(table: deltaic.DeltaTable) -> None:
 
 
 def test_union_order_limit(table: deltaic.DeltaTable) -> None:
-    assert values("SELECT id FROM t UNION ALL SELECT id + 10 FROM t ORDER BY id DESC LIMIT 2", t=table) == [(14,), (13,)]
-    assert values("SELECT DISTINCT part FROM t WHERE part IS NOT NULL ORDER BY part", t=table) == [("a",), ("b",)]
+    assert values("SELECT id FROM t UNION ALL SELECT id + 10 FROM t ORDER BY id DESC LIMIT 2", t=table) == [
+        (14,),
+        (13,),
+    ]
+    assert values("SELECT DISTINCT part FROM t WHERE part IS NOT NULL ORDER BY part", t=table) == [
+        ("a",),
+        ("b",),
+    ]
 
 
 def test_versions(table: deltaic.DeltaTable) -> None:
@@ -82,7 +102,10 @@ def test_versions(table: deltaic.DeltaTable) -> None:
     assert values("SELECT count(*) FROM t VERSION AS OF 0 AS old", t=table) == [(4,)]
     moment = table.history()[-1]["timestamp"].isoformat()
     assert values(f"SELECT count(*) FROM {path} TIMESTAMP AS OF '{moment}'") == [(4,)]
-    gone = "SELECT old.id FROM t VERSION AS OF 0 AS old LEFT JOIN t AS new ON old.id = new.id WHERE new.id IS NULL"
+    gone = (
+        "SELECT old.id FROM t VERSION AS OF 0 AS old LEFT JOIN t AS new ON old.id = new.id WHERE new.id IS"
+        " NULL"
+    )
     assert values(gone, t=table) == [(1,)]
     with pytest.raises(VersionNotFoundError):
         deltaic.sql(f"SELECT * FROM {path} VERSION AS OF 9")
@@ -136,12 +159,22 @@ def test_refusals(table: deltaic.DeltaTable, statement: str, error: Any) -> None
 
 
 def test_two_columns_of_one_name(table: deltaic.DeltaTable) -> None:
-    rows = deltaic.sql("SELECT a.id, b.id, NULL AS none FROM t a JOIN t b ON a.id = b.id + 3", tables={"t": table})
-    assert rows.schema.names == rows.to_arrow().schema.names == rows.to_reader().schema.names == ["id", "id", "none"]
+    rows = deltaic.sql(
+        "SELECT a.id, b.id, NULL AS none FROM t a JOIN t b ON a.id = b.id + 3", tables={"t": table}
+    )
+    assert (
+        rows.schema.names
+        == rows.to_arrow().schema.names
+        == rows.to_reader().schema.names
+        == ["id", "id", "none"]
+    )
     assert [column.to_pylist() for column in rows.to_arrow().columns] == [[4], [1], [None]]
     assert list(rows.to_pandas().columns) == ["id", "id", "none"]
     with pytest.raises(InvalidArgumentError):
-        deltaic.sql(f"CREATE TABLE delta.`{table.location}_2` USING delta AS SELECT id, id FROM t", tables={"t": table})
+        deltaic.sql(
+            f"CREATE TABLE delta.`{table.location}_2` USING delta AS SELECT id, id FROM t",
+            tables={"t": table},
+        )
 
 
 def test_no_error_of_the_engine_comes_through(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,7 +186,9 @@ def test_no_error_of_the_engine_comes_through(monkeypatch: pytest.MonkeyPatch) -
         raise duckdb.BinderException("Binder Error: words of the engine")
 
     monkeypatch.setattr(engine, "_execute", refuse)
-    with pytest.raises(UnsupportedFeatureError, match=r"^the embedded engine cannot run a query of this form") as caught:
+    with pytest.raises(
+        UnsupportedFeatureError, match=r"^the embedded engine cannot run a query of this form"
+    ) as caught:
         deltaic.sql("SELECT 1").to_arrow()
     assert "words of the engine" not in str(caught.value)
 
@@ -176,19 +211,36 @@ def test_an_at_sign_after_a_table_is_no_alias(table: deltaic.DeltaTable) -> None
 
 def test_table_changes(tmp_path: Path) -> None:
     """The change data feed in a query: delta-spark's table functions, by name and by path."""
-    table = deltaic.write(tmp_path / "t", pa.table({"id": [1, 2, 3]}), properties={"delta.enableChangeDataFeed": True})
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"id": [1, 2, 3]}), properties={"delta.enableChangeDataFeed": True}
+    )
     table.update({"id": "id + 10"}, "id > 1")
     table.delete("id = 1")
     path = table.location
     counted = "SELECT _change_type, count(*) n, sum(id) s FROM {} GROUP BY _change_type ORDER BY _change_type"
     expected = [("delete", 1, 1), ("update_postimage", 2, 25), ("update_preimage", 2, 5)]
-    for source in (f"table_changes('delta.`{path}`', 1)", f"table_changes_by_path('{path}', 1, 2)", "TABLE_CHANGES('named', 1) AS c"):
+    for source in (
+        f"table_changes('delta.`{path}`', 1)",
+        f"table_changes_by_path('{path}', 1, 2)",
+        "TABLE_CHANGES('named', 1) AS c",
+    ):
         rows = deltaic.sql(counted.format(source), tables={"named": table}).to_pylist()
         assert [tuple(row.values()) for row in rows] == expected
-    joined = f"SELECT c.id FROM table_changes('named', 0, 0) c JOIN delta.`{path}` t ON c.id + 10 = t.id WHERE c._commit_version = 0"
+    joined = (
+        f"SELECT c.id FROM table_changes('named', 0, 0) c JOIN delta.`{path}` t ON c.id + 10 = t.id WHERE"
+        " c._commit_version = 0"
+    )
     assert sorted(row["id"] for row in deltaic.sql(joined, tables={"named": table})) == [2, 3]
-    assert deltaic.sql("SELECT * FROM table_changes('named', '2001-01-01', 0)", tables={"named": table}).count() == 3
-    for wrong in ("table_changes('named')", "table_changes('nothing', 0)", "table_changes(1, 0)", "table_changes('named', 0, 1 + 1)"):
+    assert (
+        deltaic.sql("SELECT * FROM table_changes('named', '2001-01-01', 0)", tables={"named": table}).count()
+        == 3
+    )
+    for wrong in (
+        "table_changes('named')",
+        "table_changes('nothing', 0)",
+        "table_changes(1, 0)",
+        "table_changes('named', 0, 1 + 1)",
+    ):
         with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
             deltaic.sql(f"SELECT * FROM {wrong}", tables={"named": table})
     with pytest.raises(VersionNotFoundError):

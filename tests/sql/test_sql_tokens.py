@@ -14,7 +14,10 @@ from deltaic.sql_text import string_value
 def test_slice_stops_at_a_word_outside_brackets_case_and_quotes() -> None:
     text = "a IN (1, 2 /* WHERE */) AND CASE WHEN b THEN 'WHERE' END = `WHERE` WHERE c"
     reader = Reader(text)
-    assert reader.slice("WHERE", "WHEN", "THEN") == "a IN (1, 2 /* WHERE */) AND CASE WHEN b THEN 'WHERE' END = `WHERE`"
+    assert (
+        reader.slice("WHERE", "WHEN", "THEN")
+        == "a IN (1, 2 /* WHERE */) AND CASE WHEN b THEN 'WHERE' END = `WHERE`"
+    )
     reader.expect("WHERE")
     assert reader.rest("x") == "c"
 
@@ -63,7 +66,13 @@ def test_string_literals_are_sparks(literal: str, value: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("SELECT 'a", "never closed"), ("SELECT `a", "never closed"), ("", "empty"), (" ; ", "empty"), ("a; b", "one statement")],
+    [
+        ("SELECT 'a", "never closed"),
+        ("SELECT `a", "never closed"),
+        ("", "empty"),
+        (" ; ", "empty"),
+        ("a; b", "one statement"),
+    ],
 )
 def test_text_that_is_no_statement(text: str, message: str) -> None:
     with pytest.raises(InvalidArgumentError, match=message):
@@ -85,7 +94,9 @@ def test_any_text_divides_or_is_refused(text: str) -> None:
         reader = Reader(text)
     except InvalidArgumentError:
         return
-    assert [text[token.start : token.end] for token in reader.tokens] == [token.text for token in reader.tokens]
+    assert [text[token.start : token.end] for token in reader.tokens] == [
+        token.text for token in reader.tokens
+    ]
 
 
 @given(st.text(max_size=20))

@@ -83,7 +83,11 @@ def test_vacuum_with_an_inventory(place: Place) -> None:
         "modificationTime": pa.array([1_600_000_000_000] * len(names), pa.int64()),
     }
     time.sleep(0.01)
-    gone = table.vacuum(inventory=pa.table(columns), retention=timedelta(0), enforce_retention=False).to_arrow()["path"].to_pylist()
+    gone = (
+        table.vacuum(inventory=pa.table(columns), retention=timedelta(0), enforce_retention=False)
+        .to_arrow()["path"]
+        .to_pylist()
+    )
     assert len(gone) == 1
     left = table._snapshot.store.list_from("", recursive=True)["path"].to_pylist()
     assert set(names) - set(left) == set(gone)
@@ -96,7 +100,9 @@ def test_partitions_with_any_text(place: Place) -> None:
     path, options = place.at("odd name/täble"), place.options
     deltaic.write(path, rows, partition_by="part", storage_options=options)
     table = DeltaTable(path, storage_options=options)
-    assert {row["part"]: row["id"] for row in table.scan().to_arrow().to_pylist()} == {text: at for at, text in enumerate(texts)}
+    assert {row["part"]: row["id"] for row in table.scan().to_arrow().to_pylist()} == {
+        text: at for at, text in enumerate(texts)
+    }
     assert table.scan(where="part = '100%'").to_arrow()["id"].to_pylist() == [2]
     table.delete("part = 'x=y/z'")
     assert ids(table) == [0, 2, 3, 4, 5]
@@ -105,7 +111,9 @@ def test_partitions_with_any_text(place: Place) -> None:
 def test_sql_and_pickles(place: Place) -> None:
     path, options = place.at(), place.options
     deltaic.write(path, ROWS, storage_options=options)
-    found = deltaic.sql(f"SELECT count(*) AS n, max(id) AS top FROM delta.`{path}`", storage_options=options).to_arrow()
+    found = deltaic.sql(
+        f"SELECT count(*) AS n, max(id) AS top FROM delta.`{path}`", storage_options=options
+    ).to_arrow()
     assert found.to_pylist() == [{"n": 10, "top": 9}]
     deltaic.sql(f"DELETE FROM delta.`{path}` WHERE id >= 8", storage_options=options)
     table = DeltaTable(path, storage_options=options)
@@ -117,7 +125,13 @@ def test_sql_and_pickles(place: Place) -> None:
 def test_many_versions_are_read_from_a_checkpoint(place: Place) -> None:
     path, options = place.at(), place.options
     for number in range(12):
-        deltaic.write(path, ROWS.slice(number % 10, 1), mode="append", properties={"delta.checkpointInterval": 5}, storage_options=options)
+        deltaic.write(
+            path,
+            ROWS.slice(number % 10, 1),
+            mode="append",
+            properties={"delta.checkpointInterval": 5},
+            storage_options=options,
+        )
     table = DeltaTable(path, storage_options=options)
     assert (table.version, table.scan().count()) == (11, 12)
     listing = [name.rsplit("/", 1)[-1] for name, _, _ in table._snapshot.store.entries("_delta_log")]
@@ -134,14 +148,26 @@ def test_a_table_without_its_log_is_none(place: Place) -> None:
 
 
 def test_a_file_of_several_parts(place: Place) -> None:
-    rows = pa.table({"id": pa.array(range(3_000_000), pa.int64()), "half": pa.array([at * 7919 % 1_000_003 for at in range(3_000_000)])})
-    table = deltaic.write(place.at(), rows, storage_options=place.options, parquet=deltaic.ParquetOptions(compression="uncompressed"))
+    rows = pa.table(
+        {
+            "id": pa.array(range(3_000_000), pa.int64()),
+            "half": pa.array([at * 7919 % 1_000_003 for at in range(3_000_000)]),
+        }
+    )
+    table = deltaic.write(
+        place.at(),
+        rows,
+        storage_options=place.options,
+        parquet=deltaic.ParquetOptions(compression="uncompressed"),
+    )
     assert table.files().to_arrow()["size"].to_pylist()[0] > 8 << 20
     again = DeltaTable(place.at(), storage_options=place.options)
     assert again.scan(columns=["half"]).to_arrow()["half"].to_pylist() == rows["half"].to_pylist()
 
 
-def test_a_transaction_over_tables_of_two_stores(place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transaction_over_tables_of_two_stores(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also one whose writer was killed after the decision: others finish it, where they may go to the table
     that has the record."""
     here, there, more = str(tmp_path / "here"), place.at("there"), place.at("more")
@@ -153,8 +179,11 @@ def test_a_transaction_over_tables_of_two_stores(place: Place, tmp_path: Path, m
         t.write(tables[2], ROWS.slice(0, 1))
     assert [table.scan().count() for table in tables] == [9, 10, 11]
     with monkeypatch.context() as patch:
-        patch.setattr(several.SeveralTables, "_roll_forward", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
-        with pytest.raises(KeyboardInterrupt), deltaic.transaction(*tables[1:]) as t:  # noqa: PT012 - the end of the block raises
+        patch.setattr(
+            several.SeveralTables, "_roll_forward", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
+        )
+        # The end of the block raises.
+        with pytest.raises(KeyboardInterrupt), deltaic.transaction(*tables[1:]) as t:  # noqa: PT012
             t.delete(tables[1], "id = 2")
             t.delete(tables[2], "id = 0")
     found = [DeltaTable(path, storage_options=options[path]).scan().count() for path in (there, more)]

@@ -33,7 +33,9 @@ LARGE = 60_000
 
 def rows(start: int, count: int) -> pa.Table:
     numbers = range(start, start + count)
-    return pa.table({"id": pa.array(numbers, pa.int64()), "text": [f"t{at * 7919 % 10_007}" for at in numbers]})
+    return pa.table(
+        {"id": pa.array(numbers, pa.int64()), "text": [f"t{at * 7919 % 10_007}" for at in numbers]}
+    )
 
 
 def made(place: Place) -> str:
@@ -51,7 +53,9 @@ def made(place: Place) -> str:
 READS: dict[str, Callable[[DeltaTable], Any]] = {
     "all": lambda table: table.scan().to_arrow().sort_by("id").to_pylist(),
     "column": lambda table: sorted(table.scan(columns=["text"]).to_arrow()["text"].to_pylist()),
-    "where": lambda table: table.scan(where="id > 59990 AND text <> 't5'").to_arrow().sort_by("id").to_pylist(),
+    "where": lambda table: (
+        table.scan(where="id > 59990 AND text <> 't5'").to_arrow().sort_by("id").to_pylist()
+    ),
     "few": lambda table: table.scan(where="id = 30000").to_arrow().to_pylist(),
     "before": lambda table: table.at(3).scan().to_arrow().sort_by("id").to_pylist(),
     "changes": lambda table: sorted(map(str, table.changes(5, 6).to_arrow().to_pylist())),
@@ -80,7 +84,9 @@ def fetched(place: Place) -> Iterator[list[Request]]:
     found: list[Request] = []
     with place.server.recorded() as requests:
         yield found
-    found.extend(each for each in requests if not each.is_listing and not each.path.endswith("/_last_checkpoint"))
+    found.extend(
+        each for each in requests if not each.is_listing and not each.path.endswith("/_last_checkpoint")
+    )
 
 
 @pytest.fixture
@@ -120,7 +126,9 @@ def test_a_second_read_fetches_nothing(s3_place: Place, cache: Path) -> None:
             table = DeltaTable(path, storage_options=s3_place.options)
             table.scan().to_arrow()
         # The listing and perhaps the hint say what is there now.
-        assert [each.is_listing for each in all_requests if not each.path.endswith("/_last_checkpoint")] == [True]
+        assert [each.is_listing for each in all_requests if not each.path.endswith("/_last_checkpoint")] == [
+            True
+        ]
         with s3_place.server.recorded() as again:
             table.scan().to_arrow()
         assert again == []
@@ -178,8 +186,12 @@ def zeroed(data: bytes, other: bytes) -> bytes:
     return bytes(len(data))
 
 
-@pytest.mark.parametrize("damage", [cut, emptied, longer, changed_at_its_end, changed_in_its_header, of_another, zeroed])
-def test_a_damaged_copy_is_fetched_again(s3_place: Place, cache: Path, damage: Callable[[bytes, bytes], bytes]) -> None:
+@pytest.mark.parametrize(
+    "damage", [cut, emptied, longer, changed_at_its_end, changed_in_its_header, of_another, zeroed]
+)
+def test_a_damaged_copy_is_fetched_again(
+    s3_place: Place, cache: Path, damage: Callable[[bytes, bytes], bytes]
+) -> None:
     path = made(s3_place)
     expected = answers(path, s3_place.options)
     with deltaic.configure(cache_directory=cache):
@@ -192,14 +204,17 @@ def test_a_damaged_copy_is_fetched_again(s3_place: Place, cache: Path, damage: C
         with fetched(s3_place) as requests:
             assert answers(path, s3_place.options) == expected
         assert requests == []
-    assert {each: each.read_bytes() for each in copies(cache)}.items() <= whole.items()  # which ranges are asked for again is open
+    # Which ranges are asked for again is open.
+    assert {each: each.read_bytes() for each in copies(cache)}.items() <= whole.items()
 
 
 def test_a_copy_of_the_same_piece_of_another_object_is_not_taken(s3_place: Place, cache: Path) -> None:
     """The copy has the same range and length as the right one, so that its key alone tells them apart."""
     tables = [Place(s3_place.root + name, s3_place.options, s3_place.server).at() for name in "ab"]
     for at, path in enumerate(tables):
-        deltaic.write(path, pa.table({"id": pa.array([at] * 10, pa.int64())}), storage_options=s3_place.options)
+        deltaic.write(
+            path, pa.table({"id": pa.array([at] * 10, pa.int64())}), storage_options=s3_place.options
+        )
     with deltaic.configure(cache_directory=cache):
         for path in tables:
             DeltaTable(path, storage_options=s3_place.options).scan().to_arrow()
@@ -207,7 +222,10 @@ def test_a_copy_of_the_same_piece_of_another_object_is_not_taken(s3_place: Place
         assert len(data) == 2
         assert data[0].name == data[1].name
         data[0].write_bytes(data[1].read_bytes())
-        found = [DeltaTable(path, storage_options=s3_place.options).scan().to_arrow()["id"].to_pylist() for path in tables]
+        found = [
+            DeltaTable(path, storage_options=s3_place.options).scan().to_arrow()["id"].to_pylist()
+            for path in tables
+        ]
     assert found == [[0] * 10, [1] * 10]
 
 
@@ -223,7 +241,13 @@ def test_a_table_made_anew_in_the_same_place_is_never_the_old_one(place: Place, 
         opened = []
         for attempt in range(3):
             for number in range(4):  # names and sizes of all log files are those of the attempt before
-                deltaic.write(path, rows(attempt * 1000 + number, 1), mode="append", properties=properties, storage_options=options)
+                deltaic.write(
+                    path,
+                    rows(attempt * 1000 + number, 1),
+                    mode="append",
+                    properties=properties,
+                    storage_options=options,
+                )
             wanted = [attempt * 1000 + number for number in range(4)]
             for _ in range(2):
                 table = DeltaTable(path, storage_options=options)
@@ -238,7 +262,12 @@ def test_a_data_file_without_a_unique_name_made_anew(s3_place: Place, cache: Pat
     path, options = s3_place.at(), s3_place.options
     with deltaic.configure(cache_directory=cache):
         for attempt in range(3):
-            pq.write_table(pa.table({"id": [attempt] * 9}), tmp_path / "x.parquet", use_dictionary=False, compression=None)
+            pq.write_table(
+                pa.table({"id": [attempt] * 9}),
+                tmp_path / "x.parquet",
+                use_dictionary=False,
+                compression=None,
+            )
             store = deltaic.log.store.open_store(path, options)
             store.put("data.parquet", (tmp_path / "x.parquet").read_bytes())
             table = DeltaTable.convert(path, storage_options=options)
@@ -252,14 +281,18 @@ def test_a_data_file_without_a_unique_name_made_anew(s3_place: Place, cache: Pat
 
 
 @pytest.mark.parametrize("by", ["this object", "another one"])
-def test_a_data_file_without_a_unique_name_replaced_under_an_opened_table(s3_place: Place, cache: Path, tmp_path: Path, by: str) -> None:
+def test_a_data_file_without_a_unique_name_replaced_under_an_opened_table(
+    s3_place: Place, cache: Path, tmp_path: Path, by: str
+) -> None:
     """As tools do that write `daily.parquet` each day; of the same size, which only its entity tag and time
     tell apart."""
     path, options = s3_place.at(), s3_place.options
     store = deltaic.log.store.open_store(path, options)
 
     def replace(value: int) -> None:
-        pq.write_table(pa.table({"id": [value] * 9}), tmp_path / "x.parquet", use_dictionary=False, compression=None)
+        pq.write_table(
+            pa.table({"id": [value] * 9}), tmp_path / "x.parquet", use_dictionary=False, compression=None
+        )
         store.put("daily.parquet", (tmp_path / "x.parquet").read_bytes())
 
     replace(0)
@@ -285,7 +318,9 @@ def test_two_servers_with_buckets_of_one_name_share_no_copies(cache: Path) -> No
     assert len(copies(cache)) == 2
 
 
-def test_a_server_that_sends_empty_tags(s3_place: Place, s3: S3, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_sends_empty_tags(
+    s3_place: Place, s3: S3, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """And one time for all: of a table made anew in the same second, log files have the sizes of those
     before."""
     real, now = s3.server.application, datetime.now(timezone.utc)
@@ -295,8 +330,14 @@ def test_a_server_that_sends_empty_tags(s3_place: Place, s3: S3, cache: Path, mo
         body = b"".join(real(environ, lambda *status: begun.append(status)))
         if b"<ListBucketResult" in body:
             body = re.sub(rb"<ETag>[^<]*</ETag>", b'<ETag>""</ETag>', body)
-            body = re.sub(rb"<LastModified>[^<]*<", f"<LastModified>{now:%Y-%m-%dT%H:%M:%S.000Z}<".encode(), body)
-        fixed = {"etag": '""', "last-modified": format_datetime(now, usegmt=True), "content-length": str(len(body))}
+            body = re.sub(
+                rb"<LastModified>[^<]*<", f"<LastModified>{now:%Y-%m-%dT%H:%M:%S.000Z}<".encode(), body
+            )
+        fixed = {
+            "etag": '""',
+            "last-modified": format_datetime(now, usegmt=True),
+            "content-length": str(len(body)),
+        }
         if environ["REQUEST_METHOD"] == "HEAD":
             del fixed["content-length"]
         start_response(begun[0][0], [(name, fixed.get(name.lower(), value)) for name, value in begun[0][1]])
@@ -395,7 +436,10 @@ def test_processes_share_it(s3_place: Place, cache: Path) -> None:
         with fetched(s3_place) as found:
             options = [f"{name}={value}" for name, value in s3_place.options.items()]
             command = [sys.executable, "-c", _READER, path, str(cache), str(10**9), "1", *options]
-            assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0] == expected
+            assert (
+                subprocess.run(command, capture_output=True, text=True, check=True).stdout.split("\n")[0]
+                == expected
+            )
         assert found == []
     limit = used(cache) * 2 // 3  # so that they also take each other's copies away
     shutil.rmtree(cache)
@@ -448,7 +492,11 @@ def test_a_full_disk_is_a_miss(s3_place: Place, tmp_path: Path) -> None:
     expected = READS["all"](DeltaTable(path, storage_options=s3_place.options))
     small = tmp_path / "small"
     small.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs", str(small)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=128k,mode=700", "tmpfs", str(small)],
+        capture_output=True,
+        check=False,
+    )
     if mounted.returncode:
         pytest.skip("no tmpfs can be mounted here")
     try:

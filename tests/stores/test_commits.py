@@ -70,14 +70,18 @@ def test_a_commit_that_nobody_can_ask_about_keeps_its_files(place: Place) -> Non
         pytest.raises(CommitUnknownError, match=r"txnId [0-9a-f-]{36}"),
     ):
         append(place, max_retries="1")
-    assert DeltaTable(place.at(), storage_options=place.options).scan().count() == 6  # it was there, with its files
+    # It was there, with its files.
+    assert DeltaTable(place.at(), storage_options=place.options).scan().count() == 6
 
 
 def test_a_refused_commit_leaves_the_table_and_no_file(place: Place) -> None:
     append(place)
     before = stored(place)
     assert place.server is not None
-    with place.server.fault("denied", commits, times=9), pytest.raises(CommitError, match="could not be written") as info:
+    with (
+        place.server.fault("denied", commits, times=9),
+        pytest.raises(CommitError, match="could not be written") as info,
+    ):
         append(place)
     assert isinstance(info.value.__cause__, PermissionError)
     assert stored(place) == before
@@ -112,7 +116,8 @@ def test_writers_that_meet_all_succeed_while_answers_are_lost(place: Place) -> N
 
 def test_a_store_that_replaces_is_refused_before_the_first_commit(place: Place) -> None:
     assert place.server is not None
-    options = {**place.options, "user_agent": str(uuid.uuid4())}  # other options are another store, not yet proven
+    # Other options are another store, not yet proven.
+    options = {**place.options, "user_agent": str(uuid.uuid4())}
     with (
         place.server.fault("blind", lambda request: request.method == "PUT", times=99),
         pytest.raises(UnsafeStoreError, match="If-None-Match"),
@@ -121,7 +126,8 @@ def test_a_store_that_replaces_is_refused_before_the_first_commit(place: Place) 
     with place.server.recorded() as found:
         assert not DeltaTable.exists(place.at(), storage_options=place.options)
     assert found
-    assert deltaic.write(place.at(), ROWS, storage_options=options).version == 0  # nothing is remembered of the refusal
+    # Nothing is remembered of the refusal.
+    assert deltaic.write(place.at(), ROWS, storage_options=options).version == 0
 
 
 def test_a_probe_whose_answer_is_lost_is_repeated(place: Place) -> None:
@@ -141,7 +147,9 @@ def test_the_probe_takes_its_three_requests_once_and_is_over_with_the_commit(pla
         table = deltaic.write(place.at(), ROWS, storage_options=options)
         assert background.wait(10)  # for the checksum, which is put after the answer
     probes = [at for at, request in enumerate(found) if ".probe-" in request.path]
-    commit = next(at for at, request in enumerate(found) if request.path.endswith("0.json") and request.method == "PUT")
+    commit = next(
+        at for at, request in enumerate(found) if request.path.endswith("0.json") and request.method == "PUT"
+    )
     assert [found[at].method for at in probes] == ["PUT", "PUT"]
     assert max(probes) < commit
     assert [request.query for request in found if request.method == "POST"] == ["delete"]

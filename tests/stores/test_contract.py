@@ -48,7 +48,8 @@ def test_bytes_come_back(store: _core.Store) -> None:
 def test_a_commit_that_was_just_put_is_read_as_it_is(store: _core.Store) -> None:
     path = "_delta_log/00000000000000000000.json"
     assert store.put_if_absent(path, b"mine") == "created"
-    store.put(path, b"of another process")  # what nobody does: the bytes that were put are given once, then the store's
+    # What nobody does: the bytes that were put are given once, then the store's.
+    store.put(path, b"of another process")
     assert {store.get(path, most=100), store.get(path, most=100)} <= {b"mine", b"of another process"}
     assert store.get(path, most=100) == b"of another process"
 
@@ -56,13 +57,19 @@ def test_a_commit_that_was_just_put_is_read_as_it_is(store: _core.Store) -> None
 def test_of_writers_of_one_name_one_wins(store: _core.Store) -> None:
     for turn in range(3):
         with ThreadPoolExecutor(6) as pool:
-            outcomes = list(pool.map(lambda writer, name=f"log/{turn}": store.put_if_absent(name, b"%d" % writer), range(6)))
+            outcomes = list(
+                pool.map(
+                    lambda writer, name=f"log/{turn}": store.put_if_absent(name, b"%d" % writer), range(6)
+                )
+            )
         assert sorted(outcomes) == ["created"] + ["exists"] * 5
         assert store.get(f"log/{turn}") == b"%d" % outcomes.index("created")
 
 
 @pytest.mark.parametrize("kind", ["s3", "gcs"])
-def test_listings_of_several_pages(kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_listings_of_several_pages(
+    kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "20")
     monkeypatch.setattr("gcs_stub.PAGE", 20)
     server = request.getfixturevalue(kind)
@@ -82,7 +89,13 @@ def test_listings_of_several_pages(kind: str, request: pytest.FixtureRequest, mo
 
 
 @pytest.mark.parametrize(
-    "url", ["az://tables/x", "azure://tables/x", "abfs://tables/x", "abfss://tables@devstoreaccount1.dfs.core.windows.net/x"]
+    "url",
+    [
+        "az://tables/x",
+        "azure://tables/x",
+        "abfs://tables/x",
+        "abfss://tables@devstoreaccount1.dfs.core.windows.net/x",
+    ],
 )
 def test_addresses_of_azure_name_one_place(azure: str, url: str) -> None:
     options = azure_place(azure).options

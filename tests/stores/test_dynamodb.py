@@ -18,7 +18,13 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable, DynamoDBLogStores
-from deltaic.errors import CommitError, CommitUnknownError, ConcurrentDeleteReadException, ProtocolError, UnsupportedFeatureError
+from deltaic.errors import (
+    CommitError,
+    CommitUnknownError,
+    ConcurrentDeleteReadException,
+    ProtocolError,
+    UnsupportedFeatureError,
+)
 from deltaic.log.log_stores.dynamodb import DynamoDBLogStore
 from store_servers import KEY, S3, SECRET, Place, Request
 
@@ -43,11 +49,15 @@ class Dynamo:
 
     def entries(self) -> list[dict[str, dict[str, str]]]:
         found = self.client.query(
-            TableName=self.table, KeyConditionExpression="tablePath = :p", ExpressionAttributeValues={":p": {"S": self.path}}
+            TableName=self.table,
+            KeyConditionExpression="tablePath = :p",
+            ExpressionAttributeValues={":p": {"S": self.path}},
         )
         return found["Items"]  # type: ignore[no-any-return]
 
-    def prepare(self, version: int, *, temporary: bool = True, body: bytes | None = None) -> dict[str, dict[str, str]]:
+    def prepare(
+        self, version: int, *, temporary: bool = True, body: bytes | None = None
+    ) -> dict[str, dict[str, str]]:
         """Steps 1 and 2 of another writer's commit, which appends nothing: its file, and its entry."""
         name = f"{version:020}.json"
         entry = {
@@ -57,9 +67,20 @@ class Dynamo:
             "complete": {"S": "false"},
         }
         if temporary:
-            info = json.dumps({"commitInfo": {"timestamp": 1, "operation": "WRITE", "engineInfo": "another", "isBlindAppend": True}})
+            info = json.dumps(
+                {
+                    "commitInfo": {
+                        "timestamp": 1,
+                        "operation": "WRITE",
+                        "engineInfo": "another",
+                        "isBlindAppend": True,
+                    }
+                }
+            )
             self.objects.put_object(
-                Bucket=self.bucket, Key=f"{self.key}/_delta_log/{entry['tempPath']['S']}", Body=body or info.encode() + b"\n"
+                Bucket=self.bucket,
+                Key=f"{self.key}/_delta_log/{entry['tempPath']['S']}",
+                Body=body or info.encode() + b"\n",
             )
         self.client.put_item(TableName=self.table, Item=entry, Expected={"fileName": {"Exists": False}})
         return entry
@@ -68,7 +89,9 @@ class Dynamo:
         self.client.put_item(TableName=self.table, Item={**entry, **changes})
 
     def names(self) -> list[str]:
-        found = self.objects.list_objects_v2(Bucket=self.bucket, Prefix=f"{self.key}/_delta_log/").get("Contents", [])
+        found = self.objects.list_objects_v2(Bucket=self.bucket, Prefix=f"{self.key}/_delta_log/").get(
+            "Contents", []
+        )
         return [each["Key"].partition("_delta_log/")[2] for each in found]
 
 
@@ -84,7 +107,9 @@ def dynamo(s3: S3) -> Iterator[Dynamo]:
 
 
 def append(dynamo: Dynamo, **options: str) -> DeltaTable:
-    return deltaic.write(dynamo.place.at(), ROW, mode="append", storage_options={**dynamo.place.options, **options})
+    return deltaic.write(
+        dynamo.place.at(), ROW, mode="append", storage_options={**dynamo.place.options, **options}
+    )
 
 
 def opened(dynamo: Dynamo) -> DeltaTable:
@@ -99,7 +124,10 @@ def test_entries_are_those_of_delta_storage(dynamo: Dynamo) -> None:
     for _ in range(3):
         append(dynamo)
     described = dynamo.client.describe_table(TableName=dynamo.table)["Table"]
-    assert [(each["AttributeName"], each["KeyType"]) for each in described["KeySchema"]] == [("tablePath", "HASH"), ("fileName", "RANGE")]
+    assert [(each["AttributeName"], each["KeyType"]) for each in described["KeySchema"]] == [
+        ("tablePath", "HASH"),
+        ("fileName", "RANGE"),
+    ]
     throughput = described["ProvisionedThroughput"]
     assert (throughput["ReadCapacityUnits"], throughput["WriteCapacityUnits"]) == (5, 5)
     for version, entry in enumerate(dynamo.entries()):
@@ -135,13 +163,17 @@ def test_a_prepared_commit_is_finished_by_the_next_writer(dynamo: Dynamo) -> Non
 
 def test_a_writer_of_the_version_after_finishes_the_one_before(dynamo: Dynamo) -> None:
     append(dynamo)
-    store = DynamoDBLogStores(table=dynamo.table, endpoint_url=dynamo.server.url)(dynamo.place.at(), dynamo.place.options)
+    store = DynamoDBLogStores(table=dynamo.table, endpoint_url=dynamo.server.url)(
+        dynamo.place.at(), dynamo.place.options
+    )
     dynamo.prepare(1)
     assert store.write_if_absent(f"_delta_log/{2:020}.json", b"{}\n") is True
     assert f"{1:020}.json" in dynamo.names()
 
 
-def test_what_another_cluster_prepared_conflicts_as_any_commit(dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_another_cluster_prepared_conflicts_as_any_commit(
+    dynamo: Dynamo, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It comes between the look for the version and our own entry."""
     table = append(dynamo)
     [path] = table.files().to_arrow()["path"].to_pylist()
@@ -157,7 +189,8 @@ def test_what_another_cluster_prepared_conflicts_as_any_commit(dynamo: Dynamo, m
     monkeypatch.setattr(DynamoDBLogStore, "_check_place_of", prepared)
     with pytest.raises(ConcurrentDeleteReadException, match="version 1"):
         table.update({"id": "2"}, "id = 1")
-    assert len([name for name in dynamo.names() if name.startswith(".tmp/")]) == 2  # not the one that came too late
+    # Not the one that came too late.
+    assert len([name for name in dynamo.names() if name.startswith(".tmp/")]) == 2
     assert opened(dynamo).scan().count() == 0
 
 
@@ -179,7 +212,9 @@ def test_entries_with_an_expiry_are_read_and_may_go(dynamo: Dynamo, expires: int
     dynamo.put(entry, expireTime={"N": str(int(time.time()) + expires)})
     assert append(dynamo).version == 1
     for each in dynamo.entries():  # as DynamoDB's time to live
-        dynamo.client.delete_item(TableName=dynamo.table, Key={name: each[name] for name in ("tablePath", "fileName")})
+        dynamo.client.delete_item(
+            TableName=dynamo.table, Key={name: each[name] for name in ("tablePath", "fileName")}
+        )
     assert append(dynamo).version == 2
     assert opened(dynamo).scan().count() == 3
 
@@ -192,7 +227,9 @@ def test_the_expiry_is_a_setting(dynamo: Dynamo) -> None:
 
 
 @pytest.mark.parametrize("fault", ["lost", "error after", "dropped", "error"])
-def test_a_commit_is_there_once_whatever_happens_to_the_answer_of_its_entry(dynamo: Dynamo, fault: str) -> None:
+def test_a_commit_is_there_once_whatever_happens_to_the_answer_of_its_entry(
+    dynamo: Dynamo, fault: str
+) -> None:
     append(dynamo)
     with dynamo.server.fault(fault, target("PutItem")) as happened:
         assert append(dynamo).version == 1
@@ -244,7 +281,9 @@ def test_an_entry_commits_even_if_its_file_cannot_be_copied(dynamo: Dynamo, faul
 def test_a_commit_that_cannot_be_copied_by_anybody_is_not_said_to_have_failed(dynamo: Dynamo) -> None:
     append(dynamo)
     with (
-        dynamo.server.fault("denied", lambda request: request.method == "PUT" and request.path.endswith("1.json"), times=99),
+        dynamo.server.fault(
+            "denied", lambda request: request.method == "PUT" and request.path.endswith("1.json"), times=99
+        ),
         pytest.raises(CommitUnknownError, match="is committed as version 1"),
     ):
         append(dynamo, max_retries="0")
@@ -291,13 +330,17 @@ def test_entries_of_a_table_that_was_here_before_are_named(dynamo: Dynamo) -> No
     append(dynamo)
     for name in dynamo.names():
         dynamo.objects.delete_object(Bucket=dynamo.bucket, Key=f"{dynamo.key}/_delta_log/{name}")
-    with pytest.raises(CommitError, match=f"still has commits of a table that was here before.*tablePath {dynamo.path}"):
+    with pytest.raises(
+        CommitError, match=f"still has commits of a table that was here before.*tablePath {dynamo.path}"
+    ):
         append(dynamo)
 
 
 def test_a_version_without_the_one_before_is_refused(dynamo: Dynamo) -> None:
     append(dynamo)
-    store = DynamoDBLogStores(table=dynamo.table, endpoint_url=dynamo.server.url)(dynamo.place.at(), dynamo.place.options)
+    store = DynamoDBLogStores(table=dynamo.table, endpoint_url=dynamo.server.url)(
+        dynamo.place.at(), dynamo.place.options
+    )
     with pytest.raises(CommitError, match="the commit before version 5 is missing"):
         store.write_if_absent(f"_delta_log/{5:020}.json", b"{}\n")
     assert len(dynamo.entries()) == 1
@@ -306,7 +349,9 @@ def test_a_version_without_the_one_before_is_refused(dynamo: Dynamo) -> None:
 def test_a_prepared_commit_whose_file_is_gone_is_named(dynamo: Dynamo) -> None:
     append(dynamo)
     dynamo.prepare(1, temporary=False)
-    with pytest.raises(ProtocolError, match=r"00000000000000000001\.json was committed, and its file is gone"):
+    with pytest.raises(
+        ProtocolError, match=r"00000000000000000001\.json was committed, and its file is gone"
+    ):
         opened(dynamo)
 
 
@@ -325,7 +370,9 @@ def test_a_malformed_entry_is_named(dynamo: Dynamo) -> None:
     entry = dynamo.prepare(1)
     del entry["complete"]
     dynamo.put(entry)
-    with pytest.raises(ProtocolError, match=r"not an entry of a commit.*found \['fileName', 'tablePath', 'tempPath'\]"):
+    with pytest.raises(
+        ProtocolError, match=r"not an entry of a commit.*found \['fileName', 'tablePath', 'tempPath'\]"
+    ):
         opened(dynamo)
 
 
@@ -358,6 +405,9 @@ def test_without_boto3_the_extra_is_named(dynamo: Dynamo, monkeypatch: pytest.Mo
 
 def test_secrets_are_in_no_error_of_dynamodb(dynamo: Dynamo) -> None:
     append(dynamo)
-    with dynamo.server.fault("denied", target("Query"), times=99), pytest.raises(PermissionError, match="DynamoDB") as info:
+    with (
+        dynamo.server.fault("denied", target("Query"), times=99),
+        pytest.raises(PermissionError, match="DynamoDB") as info,
+    ):
         opened(dynamo)
     assert SECRET not in f"{info.value!r} {info.value.__cause__!r}"

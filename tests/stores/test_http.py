@@ -48,7 +48,9 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
 def test_versions_are_found_by_their_names(server: Server, tmp_path: Path) -> None:
     url = f"{server.url}/my%20tables/t"
     for number in range(12):
-        deltaic.write(tmp_path / "my tables" / "t", ROWS.slice(number % 10, 1), mode="append", partition_by="p")
+        deltaic.write(
+            tmp_path / "my tables" / "t", ROWS.slice(number % 10, 1), mode="append", partition_by="p"
+        )
     DeltaTable(tmp_path / "my tables" / "t").checkpoint()
     with server.recorded() as found:
         table = DeltaTable(url, storage_options=OPTIONS)

@@ -54,7 +54,10 @@ print(json.dumps([rows, []]))
 def at_once(script: str, place: Place, processes: int = PROCESSES) -> list[tuple[list[int], list[int]]]:
     """-> of each process the rows that it was told are done, and those of which nobody could say."""
     options = json.dumps(place.options)
-    arguments = [[sys.executable, "-c", script, place.at(), options, str(writer), str(COMMITS)] for writer in range(1, processes + 1)]
+    arguments = [
+        [sys.executable, "-c", script, place.at(), options, str(writer), str(COMMITS)]
+        for writer in range(1, processes + 1)
+    ]
     started = [subprocess.Popen(each, stdout=subprocess.PIPE, text=True) for each in arguments]
     answers = [process.communicate()[0] for process in started]
     assert [process.returncode for process in started] == [0] * processes

@@ -65,7 +65,9 @@ def without_put_if_absent(s3: S3) -> AbstractContextManager[object]:
     return s3.server.fault("blind", lambda request: request.method == "PUT", times=1 << 30)
 
 
-@pytest.fixture(params=["local, file locks", "s3, file locks", "s3, DynamoDB", "s3 without put-if-absent, DynamoDB"])
+@pytest.fixture(
+    params=["local, file locks", "s3, file locks", "s3, DynamoDB", "s3 without put-if-absent, DynamoDB"]
+)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     if request.param.startswith("local"):
         with log_stores(file=LockedLogStores()):
@@ -73,7 +75,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
         return
     s3: S3 = request.getfixturevalue("s3")
     by_lock = request.param.endswith("locks")
-    stores = LockedLogStores(FileLocks(tmp_path)) if by_lock else DynamoDBLogStores(endpoint_url=s3.server.url)
+    stores = (
+        LockedLogStores(FileLocks(tmp_path)) if by_lock else DynamoDBLogStores(endpoint_url=s3.server.url)
+    )
     blind = without_put_if_absent(s3) if by_lock or "without" in request.param else nullcontext()
     with log_stores(s3=stores, s3a=stores), blind:
         place = s3.place()
@@ -117,7 +121,9 @@ def test_of_writers_of_one_version_one_wins(place: Place) -> None:
     with ThreadPoolExecutor(6) as pool:
         outcomes = list(pool.map(write, range(6)))
     assert sorted(outcomes, key=str) == [False] * 5 + [True]
-    assert open_store(place.at(), place.options).get(f"_delta_log/{1:020}.json") == b"%d" % outcomes.index(True)
+    assert open_store(place.at(), place.options).get(f"_delta_log/{1:020}.json") == b"%d" % outcomes.index(
+        True
+    )
 
 
 def test_writers_that_meet_lose_nothing(place: Place) -> None:
@@ -180,7 +186,9 @@ def test_a_lock_that_is_not_had_leaves_the_table(tmp_path: Path) -> None:
     with log_stores(file=LockedLogStores(lock)), pytest.raises(deltaic.errors.DeltaError):
         deltaic.write(tmp_path, ROW, mode="append")
     assert DeltaTable(tmp_path).version == 0
-    assert sorted(path for path in tmp_path.rglob("*") if path.suffix == ".json") == [path for path in before if path.suffix == ".json"]
+    assert sorted(path for path in tmp_path.rglob("*") if path.suffix == ".json") == [
+        path for path in before if path.suffix == ".json"
+    ]
 
 
 def test_a_commit_whose_lock_fails_at_its_end_is_there_once(tmp_path: Path) -> None:
@@ -207,7 +215,9 @@ with FileLocks()(sys.argv[1]):
 
 @contextmanager
 def held_elsewhere(folder: Path, seconds: float) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder), str(seconds)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(folder), str(seconds)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
     try:
@@ -220,7 +230,10 @@ def held_elsewhere(folder: Path, seconds: float) -> Iterator[subprocess.Popen[st
 def test_a_file_lock_is_waited_for_and_goes_with_its_process(tmp_path: Path) -> None:
     deltaic.write(tmp_path, ROW)
     with held_elsewhere(tmp_path, 600) as process:
-        with log_stores(file=LockedLogStores(FileLocks(timeout=0.2))), pytest.raises(CommitError, match=r"no lock within 0\.2 s.*\.lock"):
+        with (
+            log_stores(file=LockedLogStores(FileLocks(timeout=0.2))),
+            pytest.raises(CommitError, match=r"no lock within 0\.2 s.*\.lock"),
+        ):
             deltaic.write(tmp_path, ROW, mode="append")
         assert DeltaTable(tmp_path).version == 0
         threading.Timer(0.3, process.kill).start()
@@ -232,7 +245,11 @@ def test_a_file_lock_is_waited_for_and_goes_with_its_process(tmp_path: Path) -> 
 
 def test_threads_wait_for_a_file_lock_too(tmp_path: Path) -> None:
     (tmp_path / "_delta_log").mkdir()
-    with FileLocks()(str(tmp_path)), ThreadPoolExecutor(1) as pool, pytest.raises(CommitError, match="no lock"):
+    with (
+        FileLocks()(str(tmp_path)),
+        ThreadPoolExecutor(1) as pool,
+        pytest.raises(CommitError, match="no lock"),
+    ):
         pool.submit(lambda: FileLocks(timeout=0.05)(str(tmp_path)).__enter__()).result()
     with FileLocks(timeout=0)(str(tmp_path)):
         pass
@@ -267,13 +284,16 @@ import sys
 import pyarrow as pa, deltaic
 with deltaic.configure(log_stores={"file": deltaic.LockedLogStores()}):
     for each in range(5):
-        deltaic.write(sys.argv[1], pa.table({"id": pa.array([int(sys.argv[2]) * 10 + each], pa.int64())}), mode="append")
+        rows = pa.table({"id": pa.array([int(sys.argv[2]) * 10 + each], pa.int64())})
+        deltaic.write(sys.argv[1], rows, mode="append")
 """
 
 
 def test_processes_lose_nothing_by_file_locks(tmp_path: Path) -> None:
     deltaic.write(tmp_path, ROW)
-    processes = [subprocess.Popen([sys.executable, "-c", PROCESS, str(tmp_path), str(number)]) for number in (1, 2, 3)]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", PROCESS, str(tmp_path), str(number)]) for number in (1, 2, 3)
+    ]
     assert [process.wait() for process in processes] == [0, 0, 0]
     table = DeltaTable(tmp_path)
     assert (table.version, len(set(table.scan().to_arrow()["id"].to_pylist()))) == (15, 16)

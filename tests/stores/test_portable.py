@@ -78,7 +78,9 @@ def test_partitions_whose_values_are_no_names(tmp_path: Path) -> None:
     table.delete("id = 8")
     table.vacuum(retention=timedelta(0), enforce_retention=False)
     found = DeltaTable(tmp_path).scan().to_arrow().to_pylist()
-    assert {row["part"]: row["id"] for row in found} == {value: at for at, value in enumerate(values) if at != 8}
+    assert {row["part"]: row["id"] for row in found} == {
+        value: at for at, value in enumerate(values) if at != 8
+    }
 
 
 def test_a_killed_writer_leaves_no_part_of_a_commit(tmp_path: Path) -> None:
@@ -125,7 +127,9 @@ def test_deletes_and_reads_follow_no_link_that_leads_out(tmp_path: Path) -> None
     assert (outside / "precious").exists()
 
 
-def test_a_listing_in_another_case_names_the_same_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_in_another_case_names_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """On Windows and macOS, `p=A` and `p=a` are one folder, which is listed by the name it got first."""
     monkeypatch.setattr(references, "_IGNORES_CASE", True)
     table = deltaic.write(tmp_path, pa.table({"p": ["a"], "id": [1]}), partition_by="p")
@@ -147,7 +151,9 @@ def test_a_listing_in_another_case_names_the_same_files(tmp_path: Path, monkeypa
     assert DeltaTable(tmp_path).repair(dry_run=True).to_arrow().num_rows == 0
 
 
-@pytest.mark.parametrize(("url", "path"), [("file:/C:/data/t", "C:/data/t"), ("file:///c:/t", "c:/t"), ("file:/data/t", "/data/t")])
+@pytest.mark.parametrize(
+    ("url", "path"), [("file:/C:/data/t", "C:/data/t"), ("file:///c:/t", "c:/t"), ("file:/data/t", "/data/t")]
+)
 def test_local_paths_in_urls_on_windows(url: str, path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert paths.local_path("file:///C:/data") == ("C:/data" if sys.platform == "win32" else "/C:/data")
     monkeypatch.setattr(paths, "_IS_WINDOWS", True)

@@ -49,7 +49,13 @@ def shown(request: Request) -> str:
     if request.method == "POST" and request.query.startswith("delete"):
         return "delete many"
     name = request.path.rsplit("/", 1)[-1]
-    kind = "data" if name.startswith("part-") else "vector" if name.startswith("deletion_vector") else name.lstrip("0") or "0"
+    kind = (
+        "data"
+        if name.startswith("part-")
+        else "vector"
+        if name.startswith("deletion_vector")
+        else name.lstrip("0") or "0"
+    )
     return f"{request.method} {kind}"
 
 
@@ -168,7 +174,9 @@ def test_a_checksum_of_a_table_that_was_here_before_is_replaced(place: Place) ->
     table = deltaic.write(place.at(), pa.table({"other": ["x"]}), storage_options=place.options)
     assert background.wait(10)
     assert opened(place).schema == table.schema
-    checksum.verify_definition(checksum._parse(0, store.get(checksum.checksum_path(0))), opened(place)._snapshot)
+    checksum.verify_definition(
+        checksum._parse(0, store.get(checksum.checksum_path(0))), opened(place)._snapshot
+    )
     # The writer of the former table, which comes late: it leaves the checksum of the new one.
     now = store.get(checksum.checksum_path(0))
     checksum.write(table._snapshot, {"txnId": "the former"})
@@ -179,7 +187,9 @@ def test_small_files_are_fetched_at_once_and_large_ones_by_their_columns(place: 
     table = append(place, 3)
     assert requests_of(place, lambda: table.scan().to_arrow()) == ["GET data"] * 3
     assert requests_of(place, lambda: table.scan().count()) == []
-    wide = pa.table({"a": pa.array(range(200_000)), "b": [f"{at * 7919 % 1_000_003}" for at in range(200_000)]})
+    wide = pa.table(
+        {"a": pa.array(range(200_000)), "b": [f"{at * 7919 % 1_000_003}" for at in range(200_000)]}
+    )
     large = Place(place.root + "large", place.options, place.server)
     table = deltaic.write(large.at(), wide, storage_options=large.options)
     assert place.server is not None
@@ -203,7 +213,9 @@ CHANGES: dict[str, Callable[[DeltaTable], object]] = {
     "delete": lambda table: table.delete("id = 3"),
     "delete by an expression": lambda table: table.delete("upper(name) = 'N3'"),
     "update": lambda table: table.update({"name": "'new'"}, "id = 4"),
-    "merge": lambda table: table.merge(MERGED, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute(),
+    "merge": lambda table: (
+        table.merge(MERGED, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    ),
 }
 
 
@@ -248,7 +260,9 @@ def test_a_log_is_listed_without_the_data_beside_it(place: Place) -> None:
 
 def test_reading_by_requests_gives_the_rows_of_reading_whole_files(place: Place) -> None:
     """Scans have the same rows with the fast paths of remote stores and, in memory, without them."""
-    rows = pa.table({"id": pa.array(range(50_000), pa.int64()), "text": [f"{at * 31 % 997}" for at in range(50_000)]})
+    rows = pa.table(
+        {"id": pa.array(range(50_000), pa.int64()), "text": [f"{at * 31 % 997}" for at in range(50_000)]}
+    )
     tables = []
     for path, options in ((place.at(), place.options), (f"memory://{place.root.rsplit('/', 1)[-1]}/t", {})):
         for start in range(0, 50_000, 12_500):

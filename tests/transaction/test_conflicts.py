@@ -18,9 +18,21 @@ from deltaic.errors import (
     ProtocolChangedException,
 )
 from deltaic.protocol.actions import Metadata
-from deltaic.transaction.conflicts import Current, Isolation, Overlap, Winner, check, metadata_changes, must_see_adds
+from deltaic.transaction.conflicts import (
+    Current,
+    Isolation,
+    Overlap,
+    Winner,
+    check,
+    metadata_changes,
+    must_see_adds,
+)
 
-SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = Isolation.SERIALIZABLE, Isolation.WRITE_SERIALIZABLE, Isolation.SNAPSHOT
+SERIALIZABLE, WRITE_SERIALIZABLE, SNAPSHOT = (
+    Isolation.SERIALIZABLE,
+    Isolation.WRITE_SERIALIZABLE,
+    Isolation.SNAPSHOT,
+)
 
 
 def current(isolation: Isolation = SERIALIZABLE, **changes: object) -> Current:
@@ -73,7 +85,13 @@ MATRIX = [
     # rearrangement under snapshot isolation: only files count that both touch
     (BLIND_INSERT, READ_WRITE, ADDED, SNAPSHOT, None),
     (INSERT_SELECT, WHOLE, ADDED, SNAPSHOT, None),
-    (OPTIMIZE, READ_WRITE, dataclasses.replace(HIT, removed_read=()), SNAPSHOT, ConcurrentDeleteDeleteException),
+    (
+        OPTIMIZE,
+        READ_WRITE,
+        dataclasses.replace(HIT, removed_read=()),
+        SNAPSHOT,
+        ConcurrentDeleteDeleteException,
+    ),
     (DELETE, READ_WRITE, READ, SNAPSHOT, ConcurrentDeleteReadException),
     # rearrangement came first: its files count as read by others
     (OPTIMIZE, READ_WRITE, ADDED, SERIALIZABLE, ConcurrentAppendException),
@@ -83,11 +101,29 @@ MATRIX = [
     (ALTER, READ_WRITE, MISS, WRITE_SERIALIZABLE, MetadataChangedException),
     (ALTER, {"changes_metadata": True}, MISS, SERIALIZABLE, MetadataChangedException),
     (BLIND_INSERT, {"changes_metadata": True}, ADDED, SERIALIZABLE, None),
-    (BLIND_INSERT, {"changes_metadata": True, "reads_files": True}, ADDED, WRITE_SERIALIZABLE, ConcurrentAppendException),
+    (
+        BLIND_INSERT,
+        {"changes_metadata": True, "reads_files": True},
+        ADDED,
+        WRITE_SERIALIZABLE,
+        ConcurrentAppendException,
+    ),
     (UPGRADE, APPEND, MISS, SERIALIZABLE, None),
     (UPGRADE, {"changes_protocol": True}, MISS, SERIALIZABLE, ProtocolChangedException),
-    (dataclasses.replace(UPGRADE, protocol_refusal="the table has a feature"), APPEND, MISS, SERIALIZABLE, ProtocolChangedException),
-    (dataclasses.replace(UPGRADE, dropped_features=("columnMapping",)), APPEND, MISS, SERIALIZABLE, ProtocolChangedException),
+    (
+        dataclasses.replace(UPGRADE, protocol_refusal="the table has a feature"),
+        APPEND,
+        MISS,
+        SERIALIZABLE,
+        ProtocolChangedException,
+    ),
+    (
+        dataclasses.replace(UPGRADE, dropped_features=("columnMapping",)),
+        APPEND,
+        MISS,
+        SERIALIZABLE,
+        ProtocolChangedException,
+    ),
     # upkeep
     (VACUUM, WHOLE, MISS, SERIALIZABLE, None),
     (VACUUM, APPEND, MISS, SERIALIZABLE, None),
@@ -132,7 +168,13 @@ def test_protocol_comes_before_metadata_before_transactions_before_files() -> No
         domains=frozenset({"d"}),
         app_ids=frozenset({"a"}),
     )
-    mine = current(changes_protocol=True, reads_files=True, removes_files=True, domains=frozenset({"d"}), app_ids=frozenset({"a"}))
+    mine = current(
+        changes_protocol=True,
+        reads_files=True,
+        removes_files=True,
+        domains=frozenset({"d"}),
+        app_ids=frozenset({"a"}),
+    )
     order = []
     while True:
         try:
@@ -158,7 +200,8 @@ def test_protocol_comes_before_metadata_before_transactions_before_files() -> No
 
 def test_the_message_names_version_operation_and_file() -> None:
     with pytest.raises(
-        ConcurrentDeleteDeleteException, match=r"^old\.parquet: UPDATE was not committed: version 7 \(DELETE\) came first"
+        ConcurrentDeleteDeleteException,
+        match=r"^old\.parquet: UPDATE was not committed: version 7 \(DELETE\) came first",
     ) as raised:
         check(current(removes_files=True), DELETE, BOTH)
     assert raised.value.where == "old.parquet"
@@ -184,9 +227,16 @@ BASE = Metadata("id", configuration={"delta.appendOnly": "false"})
         (dataclasses.replace(BASE, schema_string="{}"), ("schema",)),
         (dataclasses.replace(BASE, configuration={"delta.appendOnly": "true"}), ("delta.appendOnly",)),
         (dataclasses.replace(BASE, configuration={}), ("delta.appendOnly",)),
-        (dataclasses.replace(BASE, configuration={**BASE.configuration, "delta.enableDeletionVectors": "true"}), ()),
         (
-            dataclasses.replace(BASE, configuration={**BASE.configuration, "delta.enableDeletionVectors": "false"}),
+            dataclasses.replace(
+                BASE, configuration={**BASE.configuration, "delta.enableDeletionVectors": "true"}
+            ),
+            (),
+        ),
+        (
+            dataclasses.replace(
+                BASE, configuration={**BASE.configuration, "delta.enableDeletionVectors": "false"}
+            ),
             ("delta.enableDeletionVectors",),
         ),
     ],

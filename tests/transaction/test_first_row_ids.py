@@ -12,14 +12,19 @@ from deltaic import _core
 from deltaic.log.snapshot import Snapshot
 from deltaic.transaction.row_ids import assigned
 
-BY_NAME = '{"minValues":{"numRecords":7},"maxValues":{"numRecords":900},"nullCount":{"numRecords":0},"numRecords":3}'
+BY_NAME = (
+    '{"minValues":{"numRecords":7},"maxValues":{"numRecords":900},"nullCount":{"numRecords":0},'
+    '"numRecords":3}'
+)
 
 
 def test_a_column_may_be_called_like_the_count(tmp_path: Path) -> None:
     deltaic.write(tmp_path, pa.table({"numRecords": [7, 8, 900]}))
     adds = Snapshot.load(_core.Store(str(tmp_path))).files().adds
     place = adds.schema.get_field_index("stats")
-    twice = pa.concat_tables([adds, adds]).set_column(place, adds.schema.field("stats"), pa.array([BY_NAME, BY_NAME]))
+    twice = pa.concat_tables([adds, adds]).set_column(
+        place, adds.schema.field("stats"), pa.array([BY_NAME, BY_NAME])
+    )
     assert _core.physical_rows(twice).to_pylist() == [3, 3]
     given, mark = assigned(twice, version=4, mark=9)
     assert given["baseRowId"].to_pylist() == [10, 13]

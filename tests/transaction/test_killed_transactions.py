@@ -54,7 +54,10 @@ def test_a_killed_process_leaves_all_of_a_transaction_or_nothing(tmp_path: Path)
     with (tmp_path / "errors").open("wb") as errors:
         for kill in range(KILLS):
             writer = subprocess.Popen(
-                [sys.executable, "-c", WRITER, str(tmp_path), str(1000 * (kill + 1))], stdout=subprocess.PIPE, stderr=errors, text=True
+                [sys.executable, "-c", WRITER, str(tmp_path), str(1000 * (kill + 1))],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
             )
             assert writer.stdout is not None
             assert writer.stdout.readline() == "begun\n", (tmp_path / "errors").read_text()
@@ -73,5 +76,7 @@ def test_a_killed_process_leaves_all_of_a_transaction_or_nothing(tmp_path: Path)
             assert found["a"] == found["b"]
             assert len(found["c"]) == len(found["a"]) - 1
             assert set(said) <= set(found["a"])
-    assert [line for line in (tmp_path / "errors").read_text().splitlines() if "was left undecided" not in line] == []
+    assert [
+        line for line in (tmp_path / "errors").read_text().splitlines() if "was left undecided" not in line
+    ] == []
     assert len(said) > KILLS / 2

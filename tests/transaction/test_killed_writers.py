@@ -31,7 +31,8 @@ while True:
         table = deltaic.DeltaTable(path)
         version = table.version
         if change == "append":
-            table = deltaic.write(table, {"id": [number, number + 500_000], "n": [0, 0]}, mode="append", commit=options)
+            rows = {"id": [number, number + 500_000], "n": [0, 0]}
+            table = deltaic.write(table, rows, mode="append", commit=options)
         elif change == "update":
             table.update({"n": "n + 1"}, "id = 0", commit=options)
         elif change == "delete":
@@ -89,11 +90,15 @@ def test_a_killed_writer_leaves_whole_commits(tmp_path: Path, vectors: bool) -> 
                     writer.kill()
                 said += map(str.strip, writer.stdout)
             table = deltaic.DeltaTable(path)
-            commits = [str(entry["userMetadata"]) for entry in reversed(table.history()) if entry.get("userMetadata")]
+            commits = [
+                str(entry["userMetadata"]) for entry in reversed(table.history()) if entry.get("userMetadata")
+            ]
             assert len(set(commits)) == len(commits)
             assert set(said) <= set(commits)
             found = table.scan().to_arrow()
-            assert sorted(zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True)) == replayed(commits)
+            assert sorted(zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True)) == replayed(
+                commits
+            )
     assert (tmp_path / "errors").read_text() == ""
     assert len(said) > KILLS / 2
     deltaic.DeltaTable(path).vacuum()

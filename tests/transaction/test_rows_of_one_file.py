@@ -23,7 +23,9 @@ ROWS = 40
 
 def new_table(path: Path, **properties: Any) -> DeltaTable:
     data = pa.table({"id": pa.array(range(ROWS), pa.int64()), "n": pa.array([0] * ROWS, pa.int64())})
-    return deltaic.write(path, data, properties={f"delta.{name}": value for name, value in properties.items()})
+    return deltaic.write(
+        path, data, properties={f"delta.{name}": value for name, value in properties.items()}
+    )
 
 
 def ids(table: DeltaTable) -> list[int]:
@@ -53,7 +55,9 @@ def test_eight_deleters_of_one_file_all_succeed(tmp_path: Path, inline: bool) ->
     data = pa.table({"id": pa.array(range(ROWS), pa.int64())})
     deltaic.write(tmp_path, data, properties={"deltaic.inlineDeletionVectors": inline})
     tables = [DeltaTable(tmp_path) for _ in range(8)]
-    at_once(*(lambda number=number: tables[number].delete(f"id % 8 = {number} AND id > 7") for number in range(8)))
+    at_once(
+        *(lambda number=number: tables[number].delete(f"id % 8 = {number} AND id > 7") for number in range(8))
+    )
     table = DeltaTable(tmp_path)
     assert (table.version, ids(table)) == (8, list(range(8)))
     assert [int(entry["operationMetrics"]["numDeletedRows"]) for entry in table.history(8)] == [4] * 8
@@ -93,7 +97,8 @@ def test_an_update_of_a_row_that_is_gone_conflicts(tmp_path: Path) -> None:
     DeltaTable(tmp_path).delete("id = 7")
     name = DeltaTable(tmp_path).files().to_arrow()["path"][0].as_py()
     with pytest.raises(
-        ConcurrentDeleteReadException, match=r"version 1 \(DELETE\) came first and changed, moved or deleted rows"
+        ConcurrentDeleteReadException,
+        match=r"version 1 \(DELETE\) came first and changed, moved or deleted rows",
     ) as raised:
         loser.update({"n": "1"}, "id IN (7, 8)")
     assert raised.value.where is not None
@@ -144,9 +149,24 @@ def test_row_ids_and_changes_are_those_of_both_commits(tmp_path: Path) -> None:
     first.delete("id = 1")
     second.update({"n": "7"}, "id = 2")
     third.delete("id = 3")
-    changes = DeltaTable(tmp_path).changes(1, 3).to_arrow().sort_by([("_commit_version", "ascending"), ("_change_type", "descending")])
-    found = list(zip(*(changes[name].to_pylist() for name in ("_commit_version", "_change_type", "id", "n")), strict=True))
-    assert found == [(1, "delete", 1, 0), (2, "update_preimage", 2, 0), (2, "update_postimage", 2, 7), (3, "delete", 3, 0)]
+    changes = (
+        DeltaTable(tmp_path)
+        .changes(1, 3)
+        .to_arrow()
+        .sort_by([("_commit_version", "ascending"), ("_change_type", "descending")])
+    )
+    found = list(
+        zip(
+            *(changes[name].to_pylist() for name in ("_commit_version", "_change_type", "id", "n")),
+            strict=True,
+        )
+    )
+    assert found == [
+        (1, "delete", 1, 0),
+        (2, "update_preimage", 2, 0),
+        (2, "update_postimage", 2, 7),
+        (3, "delete", 3, 0),
+    ]
     added = [line["add"] for line in commit_lines(_core.Store(str(tmp_path)), 3) if "add" in line]
     assert [each["baseRowId"] for each in added] == [0]
     assert json.loads(added[0]["stats"])["numRecords"] == ROWS
@@ -172,7 +192,10 @@ def test_what_a_commit_did_to_rows(tmp_path: Path) -> None:
     table = new_table(tmp_path)
     store = _core.Store(str(tmp_path))
     files = numbered(Snapshot.load(store).files().adds)
-    pairs = {"__deltaic_file": pa.array([0, 0, 0], pa.int32()), "__deltaic_row": pa.array([1, 5, 6], pa.int64())}
+    pairs = {
+        "__deltaic_file": pa.array([0, 0, 0], pa.int32()),
+        "__deltaic_row": pa.array([1, 5, 6], pa.int64()),
+    }
     rows = _core.RowIds.collect(pa.table(pairs))
     table.delete("id IN (5, 30)")
     commit = _core.read_commit(store, 1, f"_delta_log/{1:020}.json")

@@ -52,7 +52,11 @@ def log_of(table: DeltaTable) -> list[str]:
 
 
 def data_files(table: DeltaTable) -> set[str]:
-    return {path.name for path in Path(table.location).rglob("*") if path.is_file() and "_delta_log" not in path.parts}
+    return {
+        path.name
+        for path in Path(table.location).rglob("*")
+        if path.is_file() and "_delta_log" not in path.parts
+    }
 
 
 @pytest.fixture
@@ -92,18 +96,29 @@ def test_all_tables_get_their_version(tables: list[DeltaTable]) -> None:
     for table, operation in zip(tables, ("WRITE", "DELETE", "UPDATE"), strict=True):
         assert table.version == DeltaTable(table.location).version == table.transaction_state(t.id) == 2
         newest, start, _ = table.history()
-        assert (newest["operation"], newest["userMetadata"], newest["isolationLevel"]) == (operation, "nightly", "SnapshotIsolation")
+        assert (newest["operation"], newest["userMetadata"], newest["isolationLevel"]) == (
+            operation,
+            "nightly",
+            "SnapshotIsolation",
+        )
         assert (start["operation"], start["operationParameters"]) == (intents.START, {"transaction": t.id})
         assert DeltaTable(table.location, version=1).scan().count() == 3
     assert tables[1].history(1)[0]["operationMetrics"]["numDeletedRows"] == "1"
 
 
-def test_other_engines_read_each_table_before_between_and_after(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_engines_read_each_table_before_between_and_after(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     seen: list[list[int]] = []
 
     def look(table: DeltaTable) -> list[int]:
-        found = deltalake.QueryBuilder().register("t", deltalake.DeltaTable(table.location)).execute("SELECT id FROM t").read_all()
+        found = (
+            deltalake.QueryBuilder()
+            .register("t", deltalake.DeltaTable(table.location))
+            .execute("SELECT id FROM t")
+            .read_all()
+        )
         return sorted(pa.table(found)["id"].to_pylist())
 
     decide, put = several.intents.decide, several.roll_forward
@@ -170,7 +185,9 @@ def test_a_merge_that_meets_a_winner_marks_its_rows_again(tables: list[DeltaTabl
     a, b, _ = tables
     with deltaic.transaction(a, b) as t:
         source = pa.table({"id": [1, 7], "x": [5, 5]})
-        t.merge(a, source, "s.id = t.id").when_matched_update({"x": "s.x"}).when_not_matched_insert_all().execute()
+        t.merge(a, source, "s.id = t.id").when_matched_update(
+            {"x": "s.x"}
+        ).when_not_matched_insert_all().execute()
         t.delete(b, "id = 1")
         DeltaTable(a.location).delete("id = 2")
         DeltaTable(b.location).delete("id = 2")
@@ -192,13 +209,17 @@ def test_a_merge_that_meets_a_winner_marks_its_rows_again(tables: list[DeltaTabl
     ids=lambda properties: "-".join(key.removeprefix("delta.") for key in properties),
 )
 @pytest.mark.parametrize("foreign", [False, True])
-def test_features_of_tables(tmp_path: Path, properties: dict[str, str], foreign: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_features_of_tables(
+    tmp_path: Path, properties: dict[str, str], foreign: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`foreign`: an append comes between the decision and the commit, by a writer that passes over the
     intent."""
     tables = [deltaic.write(tmp_path / name, {"id": [1, 2, 3]}, properties=properties) for name in "ab"]
     a, b = tables
     if foreign:
-        _before_rolling_forward(monkeypatch, lambda: [_append_past_intents(each.location, 40) for each in tables])
+        _before_rolling_forward(
+            monkeypatch, lambda: [_append_past_intents(each.location, 40) for each in tables]
+        )
     with deltaic.transaction(a, b) as t:
         t.write(a, {"id": [4, 5]})
         t.update(b, {"id": "id * 10"}, "id = 3")
@@ -213,18 +234,27 @@ def test_features_of_tables(tmp_path: Path, properties: dict[str, str], foreign:
             assert len(set(times)) == len(times)
         if "delta.enableRowTracking" in properties:
             adds = DeltaTable(table.location)._snapshot.files().adds.to_pylist()
-            spans = sorted((add["baseRowId"], add["baseRowId"] + json.loads(add["stats"])["numRecords"]) for add in adds)
+            spans = sorted(
+                (add["baseRowId"], add["baseRowId"] + json.loads(add["stats"])["numRecords"]) for add in adds
+            )
             assert all(left[1] <= right[0] for left, right in pairwise(spans))
             assert all(add["defaultRowCommitVersion"] <= table.version for add in adds)
         if "delta.enableChangeDataFeed" in properties:
             changes = table.changes(table.version).to_arrow()
-            assert sorted(zip(changes["id"].to_pylist(), changes["_change_type"].to_pylist(), strict=True)) == (
-                [(4, "insert"), (5, "insert")] if table is a else [(3, "update_preimage"), (30, "update_postimage")]
+            assert sorted(
+                zip(changes["id"].to_pylist(), changes["_change_type"].to_pylist(), strict=True)
+            ) == (
+                [(4, "insert"), (5, "insert")]
+                if table is a
+                else [(3, "update_preimage"), (30, "update_postimage")]
             )
 
 
 def test_checkpoints_are_written_though_their_version_is_a_start(tmp_path: Path) -> None:
-    a, b = (deltaic.write(tmp_path / name, {"id": [0]}, properties={"delta.checkpointInterval": "3"}) for name in "ab")
+    a, b = (
+        deltaic.write(tmp_path / name, {"id": [0]}, properties={"delta.checkpointInterval": "3"})
+        for name in "ab"
+    )
     for number in range(1, 7):
         with deltaic.transaction(a, b) as t:
             t.write(a, {"id": [number]})
@@ -249,7 +279,10 @@ def test_what_is_refused_leaves_all_tables_as_they_were(tables: list[DeltaTable]
         deltaic.transaction(a, DeltaTable(a.location))
     with pytest.raises(InvalidArgumentError, match="each table only once"):
         deltaic.transaction()
-    with pytest.raises(InvalidArgumentError, match="mode of write in a transaction"), deltaic.transaction(a) as t:
+    with (
+        pytest.raises(InvalidArgumentError, match="mode of write in a transaction"),
+        deltaic.transaction(a) as t,
+    ):
         t.write(a, {"id": [4], "x": [0]}, mode="error")
     with pytest.raises(InvalidArgumentError, match="inside its with block"):
         deltaic.transaction(a).delete(a)
@@ -342,7 +375,9 @@ def _leave(monkeypatch: pytest.MonkeyPatch, what: str, a: DeltaTable, b: DeltaTa
     return t.id
 
 
-def test_a_reader_rolls_forward_what_is_decided(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_rolls_forward_what_is_decided(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     _leave(monkeypatch, "decided", a, b)
     assert ids(b.location) == [1, 3, 102]
@@ -352,7 +387,9 @@ def test_a_reader_rolls_forward_what_is_decided(tables: list[DeltaTable], monkey
     assert (a.version, ids(a)) == (2, [1, 2, 3, 4])
 
 
-def test_a_writer_rolls_forward_what_is_decided(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_writer_rolls_forward_what_is_decided(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     id = _leave(monkeypatch, "decided", a, b)
     deltaic.write(a, {"id": [5], "x": [0]}, mode="append")  # from version 0: meets the start
@@ -370,7 +407,9 @@ def test_a_stream_gives_what_is_decided(tables: list[DeltaTable], monkeypatch: p
     assert [row["id"] for batch in tail for row in batch.rows] == [4]
 
 
-def test_what_is_not_decided_is_not_seen_and_a_writer_aborts_it(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_decided_is_not_seen_and_a_writer_aborts_it(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     id = _leave(monkeypatch, "undecided", a, b)
     assert (ids(a.location), ids(b.location)) == ([1, 2, 3], [1, 2, 3])
@@ -385,7 +424,9 @@ def test_what_is_not_decided_is_not_seen_and_a_writer_aborts_it(tables: list[Del
     assert not any("_intent" in name for table in (a, b) for name in log_of(table))
 
 
-def test_a_transaction_that_was_aborted_while_it_worked(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_transaction_that_was_aborted_while_it_worked(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     files = data_files(b)
     catch_up = several.Part.catch_up
@@ -413,8 +454,14 @@ def test_readers_abort_what_is_old(tables: list[DeltaTable], monkeypatch: pytest
     assert not any("_intent" in name for table in (a, b) for name in log_of(table))
 
 
-@pytest.mark.parametrize("failure", [PermissionError("read only"), OSError(errno.ENOSPC, "read only")], ids=["permission", "full disk"])
-def test_who_cannot_write_sees_what_is_decided(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch, failure: OSError) -> None:
+@pytest.mark.parametrize(
+    "failure",
+    [PermissionError("read only"), OSError(errno.ENOSPC, "read only")],
+    ids=["permission", "full disk"],
+)
+def test_who_cannot_write_sees_what_is_decided(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch, failure: OSError
+) -> None:
     a, b, _ = tables
     _leave(monkeypatch, "decided", a, b)
 
@@ -444,7 +491,9 @@ def test_who_cannot_write_sees_what_is_decided(tables: list[DeltaTable], monkeyp
     assert (shown.version, ids(shown)) == (3, [1, 2, 3, 4, 60])
 
 
-def test_who_cannot_write_leaves_out_what_is_old_and_undecided(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_cannot_write_leaves_out_what_is_old_and_undecided(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     id = _leave(monkeypatch, "undecided", a, b)
     for table in (a, b):
@@ -459,7 +508,9 @@ def test_who_cannot_write_leaves_out_what_is_old_and_undecided(tables: list[Delt
     assert intents.decision(a._snapshot.store, id) is False
 
 
-def test_who_may_not_write_reads_what_others_have_put_into_the_log(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_may_not_write_reads_what_others_have_put_into_the_log(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     _before_rolling_forward(monkeypatch, lambda: _append_past_intents(a.location, 40))
     with deltaic.transaction(a, b) as t:
@@ -476,7 +527,9 @@ def test_who_may_not_write_reads_what_others_have_put_into_the_log(tables: list[
     assert (ids(a.location), ids(b.location)) == ([1, 2, 3, 4, 5, 40], [1, 3])
 
 
-def test_a_reader_that_cannot_learn_the_decision_says_so(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reader_that_cannot_learn_the_decision_says_so(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     id = _leave(monkeypatch, "decided", a, b)
     record = Path(a.location, intents.record_path(id))
@@ -493,7 +546,9 @@ def test_a_reader_that_cannot_learn_the_decision_says_so(tables: list[DeltaTable
 # --- writers that know no intents
 
 
-def test_other_writers_between_decision_and_commit(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_writers_between_decision_and_commit(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     _leave(monkeypatch, "decided", a, b)
     for table in (a, b):
@@ -501,12 +556,16 @@ def test_other_writers_between_decision_and_commit(tables: list[DeltaTable], mon
     assert (ids(a.location), ids(b.location)) == ([1, 2, 3, 4, 70], [1, 3, 70, 102])
 
 
-def test_a_conflict_with_a_writer_that_passed_over_the_intent_is_named(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_conflict_with_a_writer_that_passed_over_the_intent_is_named(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     id = _leave(monkeypatch, "decided", a, b)
     deltalake.DeltaTable(b.location).delete("id = 2")
     for work in (lambda: DeltaTable(b.location), lambda: b.delete("id = 1"), b.refresh):
-        with pytest.raises(CommitError, match=r"version 2 \(DELETE\), of a writer that passed over its intent") as caught:
+        with pytest.raises(
+            CommitError, match=r"version 2 \(DELETE\), of a writer that passed over its intent"
+        ) as caught:
             work()
         assert intents.intent_path(id) in str(caught.value)
     assert ids(DeltaTable(b.location, version=2)) == [1, 3]
@@ -515,7 +574,9 @@ def test_a_conflict_with_a_writer_that_passed_over_the_intent_is_named(tables: l
     assert ids(b.location) == [1, 3]
 
 
-def test_what_comes_before_the_decision_is_judged_by_the_rules(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_comes_before_the_decision_is_judged_by_the_rules(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     start = several.Part.start
 
@@ -530,7 +591,9 @@ def test_what_comes_before_the_decision_is_judged_by_the_rules(tables: list[Delt
             t.delete(b, "id = 2")
     assert (ids(a.location), ids(b.location)) == ([1, 2, 3, 4, 80], [1, 3, 80])
     with monkeypatch.context() as patch:
-        patch.setattr(several.Part, "start", lambda part: (start(part), _append_past_intents(part.store.location, 3)))
+        patch.setattr(
+            several.Part, "start", lambda part: (start(part), _append_past_intents(part.store.location, 3))
+        )
         with pytest.raises(CommitError, match="came first and added files"), deltaic.transaction(a, b) as t:
             t.write(a, {"id": [5], "x": [0]})
             t.delete(b, "id = 3")
@@ -540,7 +603,9 @@ def test_what_comes_before_the_decision_is_judged_by_the_rules(tables: list[Delt
 # --- upkeep
 
 
-def test_vacuum_leaves_files_that_an_intent_alone_names(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vacuum_leaves_files_that_an_intent_alone_names(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     from datetime import timedelta
 
     a, b, _ = tables
@@ -550,13 +615,18 @@ def test_vacuum_leaves_files_that_an_intent_alone_names(tables: list[DeltaTable]
     assert (ids(a.location), ids(b.location)) == ([1, 2, 3, 4], [1, 3, 102])
 
 
-def test_old_intents_and_records_are_cleaned(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_old_intents_and_records_are_cleaned(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     with deltaic.transaction(a, b) as t:
         t.write(a, {"id": [4], "x": [0]})
         t.write(b, {"id": [4], "x": [0]})
     assert t.id is not None
-    record, left = Path(a.location, intents.record_path(t.id)), [Path(each.location, intents.intent_path(t.id)) for each in (a, b)]
+    record, left = (
+        Path(a.location, intents.record_path(t.id)),
+        [Path(each.location, intents.intent_path(t.id)) for each in (a, b)],
+    )
     assert record.exists()
     assert all(path.exists() for path in left)
     for path in (record, *left):
@@ -570,7 +640,9 @@ def test_old_intents_and_records_are_cleaned(tables: list[DeltaTable], monkeypat
     assert not record.exists()
 
 
-def test_the_coordinator_has_an_intent_before_other_tables(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_coordinator_has_an_intent_before_other_tables(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A writer killed between the two would leave tables whose intent nobody can decide."""
     begun: list[str] = []
     announce = several.Part.announce
@@ -591,7 +663,9 @@ def test_the_coordinator_has_an_intent_before_other_tables(tables: list[DeltaTab
         assert ids(deltaic.write(table.location, {"id": [5], "x": [5]}, mode="append")) == [1, 2, 3, 5]
 
 
-def test_a_listing_shows_intents_whatever_it_begins_with(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_listing_shows_intents_whatever_it_begins_with(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     _leave(monkeypatch, "decided", a, b)
     for number in range(3):
@@ -688,7 +762,11 @@ def test_each_call_fails(worlds: Worlds, fault: Any, lasting: bool, monkeypatch:
     _change(tables)
     calls = len(worlds.store.calls)
     outcomes = set()
-    for number in range(1 + {"before": 0, "after": 2, "lost": 4, "stopped before": 5, "stopped after": 6}[fault] % STEP, calls + 1, STEP):
+    for number in range(
+        1 + {"before": 0, "after": 2, "lost": 4, "stopped before": 5, "stopped after": 6}[fault] % STEP,
+        calls + 1,
+        STEP,
+    ):
         worlds.store = NumberedStore(start)
         worlds.root = f"several://{uuid.uuid4().hex}"
         tables = [DeltaTable(f"{worlds.root}/{name}") for name in "abc"]
@@ -716,7 +794,10 @@ def test_each_call_fails(worlds: Worlds, fault: Any, lasting: bool, monkeypatch:
         for name in reversed(order):  # writers go on, on top of what was read
             deltaic.write(f"{worlds.root}/{name}", {"id": [1000]}, mode="append")
         forget(monkeypatch)
-        assert [ids(f"{worlds.root}/{name}") for name in "abc"] == [[*rows, 1000] for rows in found], (number, outcome)
+        assert [ids(f"{worlds.root}/{name}") for name in "abc"] == [[*rows, 1000] for rows in found], (
+            number,
+            outcome,
+        )
         outcomes.add(outcome)
     assert "committed" in outcomes or lasting or fault.startswith("stopped")
 
@@ -746,7 +827,9 @@ def test_writers_and_readers_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def alone() -> None:
         try:
             for _ in range(8):
-                DeltaTable(tmp_path / "b").update({"n": "n + 1"}, "id = 0", commit=CommitOptions(isolation="snapshot"))
+                DeltaTable(tmp_path / "b").update(
+                    {"n": "n + 1"}, "id = 0", commit=CommitOptions(isolation="snapshot")
+                )
         except BaseException as error:
             problems.append(f"alone: {error!r}")
 
@@ -759,7 +842,10 @@ def test_writers_and_readers_race(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         except BaseException as error:
             problems.append(f"reader: {error!r}")
 
-    writers = [threading.Thread(target=write, args=(100, "ab")), threading.Thread(target=write, args=(200, "ba"))]
+    writers = [
+        threading.Thread(target=write, args=(100, "ab")),
+        threading.Thread(target=write, args=(200, "ba")),
+    ]
     writers.append(threading.Thread(target=alone))
     readers = [threading.Thread(target=read, args=(names,)) for names in ("ab", "ba")]
     for thread in (*writers, *readers):
@@ -781,10 +867,16 @@ def test_a_managed_table_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     with pytest.raises(UnsupportedFeatureError, match="catalog manages"), deltaic.transaction(a, b) as t:
         t.write(a, {"id": [1]})
         t.write(b, {"id": [1]})
-    assert data_files(a) == data_files(DeltaTable(a.location)) == {unquote(row["path"]) for row in a.files().to_arrow().to_pylist()}
+    assert (
+        data_files(a)
+        == data_files(DeltaTable(a.location))
+        == {unquote(row["path"]) for row in a.files().to_arrow().to_pylist()}
+    )
 
 
-def test_a_log_that_was_cleaned_gets_no_commit_in_the_past(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_log_that_was_cleaned_gets_no_commit_in_the_past(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     _leave(monkeypatch, "decided", a, b)
     for number in range(3):
@@ -797,7 +889,9 @@ def test_a_log_that_was_cleaned_gets_no_commit_in_the_past(tables: list[DeltaTab
     assert not Path(a.location, commit_path(2)).exists()
 
 
-def test_rows_are_marked_again_on_a_winner_that_came_after_the_start(tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_marked_again_on_a_winner_that_came_after_the_start(
+    tables: list[DeltaTable], monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = tables
     start = several.Part.start
 
@@ -813,7 +907,9 @@ def test_rows_are_marked_again_on_a_winner_that_came_after_the_start(tables: lis
     assert sorted((row["id"], row["x"]) for row in DeltaTable(b.location).scan()) == [(1, 0), (2, 9)]
 
 
-def _decided_and_killed(monkeypatch: pytest.MonkeyPatch, a: DeltaTable, b: DeltaTable, operation: str) -> None:
+def _decided_and_killed(
+    monkeypatch: pytest.MonkeyPatch, a: DeltaTable, b: DeltaTable, operation: str
+) -> None:
     """A transaction that appends to a, and updates or deletes three rows of b, ends with its decision."""
     with monkeypatch.context() as patch:
         _killed_at(patch, "decided")
@@ -827,11 +923,16 @@ def _decided_and_killed(monkeypatch: pytest.MonkeyPatch, a: DeltaTable, b: Delta
 
 
 @pytest.mark.parametrize("operation", ["update", "delete"])
-@pytest.mark.parametrize("properties", [{}, {"delta.enableRowTracking": "true"}], ids=["plain", "row tracking"])
+@pytest.mark.parametrize(
+    "properties", [{}, {"delta.enableRowTracking": "true"}], ids=["plain", "row tracking"]
+)
 def test_rows_of_one_file_are_joined_with_those_of_a_writer_that_passed_over_the_intent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str, properties: dict[str, str]
 ) -> None:
-    a, b = (deltaic.write(tmp_path / name, {"id": list(range(10)), "x": [0] * 10}, properties=properties) for name in "ab")
+    a, b = (
+        deltaic.write(tmp_path / name, {"id": list(range(10)), "x": [0] * 10}, properties=properties)
+        for name in "ab"
+    )
     b.delete("id = 9")
     _decided_and_killed(monkeypatch, a, b, operation)
     for where in ("id = 4", "id = 5 OR id = 6"):
@@ -845,7 +946,9 @@ def test_rows_of_one_file_are_joined_with_those_of_a_writer_that_passed_over_the
 
 
 @pytest.mark.parametrize("operation", ["update", "delete"])
-def test_the_same_row_is_a_conflict_for_an_update_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str) -> None:
+def test_the_same_row_is_a_conflict_for_an_update_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
     a, b = (deltaic.write(tmp_path / name, {"id": list(range(10)), "x": [0] * 10}) for name in "ab")
     _decided_and_killed(monkeypatch, a, b, operation)
     _append_past_intents(b.location, where="id = 2")
@@ -864,15 +967,38 @@ def test_the_same_row_is_a_conflict_for_an_update_only(tmp_path: Path, monkeypat
     [
         ("no JSON", "the intent of a transaction over several tables cannot be read"),
         (
-            '{"deltaicIntent": {"transaction": "other", "start": 1, "base": 1, "coordinator": "x", "tables": []}}',
+            (
+                '{"deltaicIntent": {"transaction": "other", "start": 1, "base": 1, "coordinator": "x",'
+                ' "tables": []}}'
+            ),
             "it is another transaction's",
         ),
-        ('{"deltaicIntent": {"transaction": "t", "start": 2, "base": 1, "coordinator": "x", "tables": []}}', "goes on top of version 1"),
-        ('{"deltaicIntent": {"transaction": "t", "start": 1, "base": 1, "coordinator": "s3://b/x", "tables": []}}', "in another store"),
-        ('{"deltaicIntent": {"transaction": "t", "start": 1, "base": 9, "coordinator": "HERE", "tables": []}}', "no version 9"),
+        (
+            (
+                '{"deltaicIntent": {"transaction": "t", "start": 2, "base": 1, "coordinator": "x", "tables":'
+                " []}}"
+            ),
+            "goes on top of version 1",
+        ),
+        (
+            (
+                '{"deltaicIntent": {"transaction": "t", "start": 1, "base": 1, "coordinator": "s3://b/x",'
+                ' "tables": []}}'
+            ),
+            "in another store",
+        ),
+        (
+            (
+                '{"deltaicIntent": {"transaction": "t", "start": 1, "base": 9, "coordinator": "HERE",'
+                ' "tables": []}}'
+            ),
+            "no version 9",
+        ),
     ],
 )
-def test_an_intent_that_cannot_be_right_is_an_error(tables: list[DeltaTable], last: str, message: str) -> None:
+def test_an_intent_that_cannot_be_right_is_an_error(
+    tables: list[DeltaTable], last: str, message: str
+) -> None:
     a = tables[0]
     log = Path(a.location, "_delta_log")
     (log / "_transactions").mkdir()
@@ -884,9 +1010,14 @@ def test_an_intent_that_cannot_be_right_is_an_error(tables: list[DeltaTable], la
     assert len(list(log.glob("*.json"))) == 2
 
 
-def test_a_table_in_another_store_is_looked_for_where_the_user_allows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_in_another_store_is_looked_for_where_the_user_allows_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     elsewhere = f"memory://{uuid.uuid4().hex}"
-    b, a = deltaic.write(tmp_path / "b", {"id": [1], "x": [0]}), deltaic.write(f"{elsewhere}/a", {"id": [1, 2], "x": [0, 0]})
+    b, a = (
+        deltaic.write(tmp_path / "b", {"id": [1], "x": [0]}),
+        deltaic.write(f"{elsewhere}/a", {"id": [1, 2], "x": [0, 0]}),
+    )
     with monkeypatch.context() as patch:
         _killed_at(patch, "decided")
         with suppress(Killed), deltaic.transaction(a, b) as t:

@@ -75,19 +75,31 @@ def rows(table: DeltaTable | str) -> list[tuple[Any, ...]]:
 
 def left_behind(table: DeltaTable) -> set[str]:
     """Files beside the log that the newest version does not name."""
-    files = {path.relative_to(table.location).as_posix() for path in Path(table.location).rglob("*") if path.is_file()}
-    return {path for path in files if not path.startswith("_delta_log")} - {row["path"] for row in table.files().to_arrow().to_pylist()}
+    files = {
+        path.relative_to(table.location).as_posix()
+        for path in Path(table.location).rglob("*")
+        if path.is_file()
+    }
+    return {path for path in files if not path.startswith("_delta_log")} - {
+        row["path"] for row in table.files().to_arrow().to_pylist()
+    }
 
 
 def _random_change(chance: random.Random, number: int) -> Change:
     low, high = sorted((chance.randint(0, 12), chance.randint(0, 12)))
     among = f"id BETWEEN {low} AND {high}"
     new = {"id": [100 + number, chance.randint(1, 9)], "x": [number, number]}
-    kind = chance.choice(["write", "delete", "update", "update", "merge", "overwrite"] if number else ["write", "delete", "update"])
+    kind = chance.choice(
+        ["write", "delete", "update", "update", "merge", "overwrite"]
+        if number
+        else ["write", "delete", "update"]
+    )
     if kind == "write":
         return lambda table: table.write(new)
     if kind == "overwrite":
-        return lambda table: table.write({"id": [low, high], "x": [number] * 2}, mode="overwrite", where=among)
+        return lambda table: table.write(
+            {"id": [low, high], "x": [number] * 2}, mode="overwrite", where=among
+        )
     if kind == "delete":
         return lambda table: table.delete(among)
     if kind == "update":
@@ -95,7 +107,11 @@ def _random_change(chance: random.Random, number: int) -> Change:
     unique = {"id": sorted({low, high}), "x": [number] * len({low, high})}
 
     def merge(table: Any) -> object:
-        merging = table.merge(unique, "s.id = t.id").when_matched_update({"x": "t.x + s.x"}).when_not_matched_insert_all()
+        merging = (
+            table.merge(unique, "s.id = t.id")
+            .when_matched_update({"x": "t.x + s.x"})
+            .when_not_matched_insert_all()
+        )
         return merging.execute()
 
     return merge
@@ -103,7 +119,9 @@ def _random_change(chance: random.Random, number: int) -> Change:
 
 @pytest.mark.parametrize("properties", PROPERTIES)
 @pytest.mark.parametrize("seed", range(6))
-def test_the_rows_are_those_of_the_statements_one_after_the_other(tmp_path: Path, properties: str, seed: int) -> None:
+def test_the_rows_are_those_of_the_statements_one_after_the_other(
+    tmp_path: Path, properties: str, seed: int
+) -> None:
     chance = random.Random(seed)
     changes = [_random_change(chance, number) for number in range(chance.randint(2, 6))]
     a, b = (deltaic.write(tmp_path / name, ROWS, properties=PROPERTIES[properties]) for name in "ab")
@@ -134,7 +152,9 @@ def test_the_rows_are_those_of_the_statements_one_after_the_other(tmp_path: Path
 
 def test_one_commit_says_what_was_done(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path, ROWS)
-    with deltaic.transaction(table, commit=CommitOptions(user_metadata="nightly", transactions={"job": 7})) as t:
+    with deltaic.transaction(
+        table, commit=CommitOptions(user_metadata="nightly", transactions={"job": 7})
+    ) as t:
         t.write(table, {"id": [7, 8], "x": [1, 1]})
         assert t.delete(table, "id IN (2, 8)")["num_deleted_rows"] == 2
         assert t.update(table, {"x": "x + id"}, "id = 7")["num_updated_rows"] == 1
@@ -142,7 +162,10 @@ def test_one_commit_says_what_was_done(tmp_path: Path) -> None:
     newest = table.history(1)[0]
     assert (newest["operation"], newest["userMetadata"]) == (OPERATION, "nightly")
     assert newest["operationParameters"] == {"operations": '["WRITE","DELETE","UPDATE"]'}
-    assert (newest["operationMetrics"]["numDeletedRows"], newest["operationMetrics"]["numUpdatedRows"]) == ("2", "1")
+    assert (newest["operationMetrics"]["numDeletedRows"], newest["operationMetrics"]["numUpdatedRows"]) == (
+        "2",
+        "1",
+    )
     assert table.transaction_state(t.id) == table.version == 1
     assert table.transaction_version("job") == 7
     assert rows(table) == [(1, 0), (3, 0), (4, 0), (5, 0), (6, 0), (7, 8)]
@@ -211,10 +234,15 @@ def test_identity_columns_go_on(tmp_path: Path) -> None:
     assert len(set(found)) == len(found) == 3
 
 
-@pytest.mark.parametrize("properties", [{"delta.enableRowTracking": True}, {"delta.enableChangeDataFeed": True}])
+@pytest.mark.parametrize(
+    "properties", [{"delta.enableRowTracking": True}, {"delta.enableChangeDataFeed": True}]
+)
 def test_tables_that_take_one_change(tmp_path: Path, properties: dict[str, Any]) -> None:
     table = deltaic.write(tmp_path, ROWS, properties=properties)
-    with pytest.raises(UnsupportedFeatureError, match="the table takes one change in a transaction"), deltaic.transaction(table) as t:
+    with (
+        pytest.raises(UnsupportedFeatureError, match="the table takes one change in a transaction"),
+        deltaic.transaction(table) as t,
+    ):
         t.write(table, {"id": [7], "x": [0]})
         t.delete(table, "id = 7")
     assert (table.version, len(left_behind(table))) == (0, 0)
@@ -226,7 +254,10 @@ def test_tables_that_take_one_change(tmp_path: Path, properties: dict[str, Any])
 def test_a_subquery_over_the_table_is_refused_after_a_change(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path, ROWS)
     where = f"id IN (SELECT max(id) FROM delta.`{tmp_path}`)"
-    with pytest.raises(UnsupportedFeatureError, match="does not see what the transaction staged before"), deltaic.transaction(table) as t:
+    with (
+        pytest.raises(UnsupportedFeatureError, match="does not see what the transaction staged before"),
+        deltaic.transaction(table) as t,
+    ):
         t.write(table, {"id": [7], "x": [0]})
         t.delete(table, where)
     with deltaic.transaction(table) as t:
@@ -261,7 +292,8 @@ def test_a_conflict_leaves_the_table_as_it_was(tmp_path: Path) -> None:
 
     conflicting(lambda: deltaic.write(other, {"id": [9], "x": [0]}, mode="append"), ConcurrentAppendException)
     conflicting(lambda: other.delete("id = 5"), ConcurrentDeleteReadException)
-    conflicting(lambda: other.delete("id = 1"), ConcurrentDeleteReadException)  # another row of the same file: files are compared
+    # Another row of the same file: files are compared.
+    conflicting(lambda: other.delete("id = 1"), ConcurrentDeleteReadException)
     with deltaic.transaction(table := DeltaTable(tmp_path)) as t:
         t.write(table, {"id": [70], "x": [0]})
         t.delete(table, "id >= 6")
@@ -357,7 +389,9 @@ def as_actions(rows: list[Any], empty: pa.Table) -> pa.Table:
             "path": path,
             "size": number,
             "partitionValues": [],
-            "deletionVector": None if of is None else {**vector, "storageType": of[0], "pathOrInlineDv": of[1], "offset": of[2]},
+            "deletionVector": None
+            if of is None
+            else {**vector, "storageType": of[0], "pathOrInlineDv": of[1], "offset": of[2]},
         }
         for (path, of), number in rows
     ]
@@ -377,6 +411,9 @@ def test_net_actions_are_those_of_one_action_at_a_time() -> None:
                 kinds.append([(key, number + at) for at, key in enumerate(chosen)])
                 number += len(chosen)
             steps.append((kinds[0], kinds[1]))
-        tables = [(as_actions(adds, _core.empty_adds()), as_actions(removes, _core.empty_removes())) for adds, removes in steps]
+        tables = [
+            (as_actions(adds, _core.empty_adds()), as_actions(removes, _core.empty_removes()))
+            for adds, removes in steps
+        ]
         found = net(tables)
         assert tuple(sorted(each["size"].to_pylist()) for each in found) == net_row_by_row(steps)

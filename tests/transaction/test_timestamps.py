@@ -33,7 +33,9 @@ def at(ms: int) -> datetime:
     return EPOCH + timedelta(milliseconds=ms)
 
 
-def commit(snapshot: Snapshot, clock: int, name: str = "a.parquet", properties: dict[str, Any] | None = None) -> Snapshot:
+def commit(
+    snapshot: Snapshot, clock: int, name: str = "a.parquet", properties: dict[str, Any] | None = None
+) -> Snapshot:
     transaction = Transaction(snapshot, "WRITE", {}, clock=lambda: clock, sleep=lambda _: None)
     if properties is None:
         transaction.add(adds(name))
@@ -171,7 +173,9 @@ def test_time_travel_reads_few_commits_of_a_long_log(tmp_path: Path, monkeypatch
         snapshot = commit(snapshot, first + 1000 * version, str(version))
     read: list[int] = []
     real = history.commit_info
-    monkeypatch.setattr(history, "commit_info", lambda store, version: read.append(version) or real(store, version))
+    monkeypatch.setattr(
+        history, "commit_info", lambda store, version: read.append(version) or real(store, version)
+    )
     for version in (0, 1, 33, 63, 64):
         read.clear()
         assert history.version_at(snapshot.store, at(first + 1000 * version + 1)) == version
@@ -193,7 +197,9 @@ def test_restore_leaves_the_times_of_the_log_alone(tmp_path: Path) -> None:
     assert table.scan().to_arrow()["a"].to_pylist() == [1]
     assert table.metadata.configuration["delta.enableInCommitTimestamps"] == "true"
     assert table.metadata.configuration["delta.inCommitTimestampEnablementVersion"] == str(since)
-    assert json.loads((tmp_path / "t" / commit_path(table.version)).read_text().splitlines()[0])["commitInfo"]["inCommitTimestamp"]
+    assert json.loads((tmp_path / "t" / commit_path(table.version)).read_text().splitlines()[0])[
+        "commitInfo"
+    ]["inCommitTimestamp"]
 
 
 def test_restore_with_an_older_protocol_ends_them(tmp_path: Path) -> None:
@@ -211,4 +217,8 @@ def test_deltalake_reads_and_follows(tmp_path: Path) -> None:
     deltaic.write(tmp_path / "t", pa.table({"a": [2]}), mode="append")
     theirs = deltalake.DeltaTable(str(tmp_path / "t"))
     assert theirs.version() == 1
-    assert sorted(pa.table(deltalake.QueryBuilder().register("t", theirs).execute("select a from t").read_all())["a"].to_pylist()) == [1, 2]
+    assert sorted(
+        pa.table(deltalake.QueryBuilder().register("t", theirs).execute("select a from t").read_all())[
+            "a"
+        ].to_pylist()
+    ) == [1, 2]

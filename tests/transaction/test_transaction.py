@@ -44,8 +44,12 @@ def fault_table() -> tuple[FaultStore, Snapshot]:
     return faults, create(Store.from_python(faults, "fault://table"))
 
 
-def staged(snapshot: Snapshot, *names: str, options: CommitOptions | None = None, operation: str = "WRITE") -> Transaction:
-    transaction = Transaction(snapshot, operation, {"mode": "Append", "partitionBy": []}, options, sleep=lambda _: None)
+def staged(
+    snapshot: Snapshot, *names: str, options: CommitOptions | None = None, operation: str = "WRITE"
+) -> Transaction:
+    transaction = Transaction(
+        snapshot, operation, {"mode": "Append", "partitionBy": []}, options, sleep=lambda _: None
+    )
     transaction.add(adds(*names))
     return transaction
 
@@ -59,7 +63,14 @@ def test_commit_info_comes_first_and_says_what_delta_spark_says() -> None:
     transaction = Transaction(
         snapshot,
         "WRITE",
-        {"mode": "Append", "partitionBy": ["month"], "predicate": None, "flag": True, "count": 3, "map": {"a": "b"}},
+        {
+            "mode": "Append",
+            "partitionBy": ["month"],
+            "predicate": None,
+            "flag": True,
+            "count": 3,
+            "map": {"a": "b"},
+        },
         options,
         clock=lambda: 1_234,
         new_id=lambda: "the-id",
@@ -154,8 +165,12 @@ def test_a_commit_whose_answer_was_lost_is_recognised(fault: str) -> None:
     assert paths(Snapshot.load(snapshot.store)) == ["a.parquet"]
 
 
-@pytest.mark.parametrize("script", [["dropped"], ["phantom"], ["dropped", "phantom", "lost"], ["phantom", "dropped", "own"]])
-def test_a_put_that_did_not_happen_is_done_again_at_the_same_version_with_the_same_bytes(script: list[str]) -> None:
+@pytest.mark.parametrize(
+    "script", [["dropped"], ["phantom"], ["dropped", "phantom", "lost"], ["phantom", "dropped", "own"]]
+)
+def test_a_put_that_did_not_happen_is_done_again_at_the_same_version_with_the_same_bytes(
+    script: list[str],
+) -> None:
     faults, snapshot = fault_table()
     faults.puts.clear()
     faults.script = list(script)
@@ -187,7 +202,9 @@ def test_where_nobody_can_tell_the_files_are_kept_and_nothing_more_is_written() 
     faults.unreadable.add(commit_path(1))
     transaction = staged(snapshot, "a.parquet")
     transaction.written(["a.parquet"])
-    with pytest.raises(CommitUnknownError, match="did not say whether WRITE was committed as version 1") as raised:
+    with pytest.raises(
+        CommitUnknownError, match="did not say whether WRITE was committed as version 1"
+    ) as raised:
         transaction.commit()
     assert not isinstance(raised.value, CommitError)
     assert "a.parquet" in faults.objects
@@ -214,7 +231,10 @@ def test_a_definite_failure_takes_the_files_away() -> None:
     transaction.written(["a%20b.parquet"])
     with pytest.raises(CommitError, match="not allowed to write"):
         transaction.commit()
-    assert sorted(path for path in faults.objects if not path.startswith("_")) == ["a%20b.parquet", "kept.parquet"]
+    assert sorted(path for path in faults.objects if not path.startswith("_")) == [
+        "a%20b.parquet",
+        "kept.parquet",
+    ]
 
 
 def test_a_failure_after_an_unknown_answer_is_unknown() -> None:
@@ -283,7 +303,12 @@ def test_appends_do_not_conflict() -> None:
 
 @pytest.mark.parametrize(
     ("month", "isolation", "conflicts"),
-    [("1", None, True), ("2", None, False), ("1", "write_serializable", False), ("2", "write_serializable", False)],
+    [
+        ("1", None, True),
+        ("2", None, False),
+        ("1", "write_serializable", False),
+        ("2", "write_serializable", False),
+    ],
 )
 def test_a_blind_append_into_what_was_read(month: str, isolation: Any, conflicts: bool) -> None:
     snapshot = conflict_table()
@@ -334,7 +359,10 @@ def test_a_file_that_was_read_and_removed() -> None:
     winner.read(month_is(snapshot, "1"))
     remove(winner, snapshot, "jan.parquet")
     winner.commit()
-    for reads, expected in ((month_is(snapshot, "1"), ConcurrentDeleteReadException), (None, ConcurrentDeleteReadException)):
+    for reads, expected in (
+        (month_is(snapshot, "1"), ConcurrentDeleteReadException),
+        (None, ConcurrentDeleteReadException),
+    ):
         loser = Transaction(snapshot, "UPDATE")
         loser.read(reads)
         remove(loser, snapshot, "feb.parquet")
@@ -416,7 +444,13 @@ def test_two_upgrades_of_the_protocol() -> None:
 
 def test_a_winners_unknown_feature_stops_everybody() -> None:
     snapshot = conflict_table()
-    line = {"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": ["timeTravelToTheFuture"]}}
+    line = {
+        "protocol": {
+            "minReaderVersion": 1,
+            "minWriterVersion": 7,
+            "writerFeatures": ["timeTravelToTheFuture"],
+        }
+    }
     snapshot.store.put(commit_path(3), json.dumps(line).encode())
     with pytest.raises(ProtocolChangedException, match="timeTravelToTheFuture"):
         append(snapshot, "x.parquet", month="1")
@@ -467,7 +501,9 @@ def test_an_identifier_may_go_back() -> None:
 
 
 def test_an_append_only_table_refuses_removes_that_change_data() -> None:
-    snapshot = append(create(memory_store(), properties={"delta.appendOnly": "true"}), "a.parquet", "b.parquet")
+    snapshot = append(
+        create(memory_store(), properties={"delta.appendOnly": "true"}), "a.parquet", "b.parquet"
+    )
     transaction = Transaction(snapshot, "DELETE")
     with pytest.raises(AppendOnlyError, match="DELETE would remove rows"):
         remove(transaction, snapshot, "a.parquet")
@@ -541,7 +577,9 @@ def test_eight_threads_append_and_none_is_lost(kind: str, tmp_path: Path) -> Non
         list(pool.map(work, range(8)))
     newest = Snapshot.load(store)
     assert newest.version == 400
-    assert paths(newest) == sorted(f"{writer}-{number}.parquet" for writer in range(8) for number in range(50))
+    assert paths(newest) == sorted(
+        f"{writer}-{number}.parquet" for writer in range(8) for number in range(50)
+    )
     for version in range(1, 401):
         assert len(commit_lines(store, version)) == 2
 

@@ -18,7 +18,10 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich"):
             raise
-        print(f"the command deltaic needs {error.name}, which is not installed: pip install 'deltaic[cli]'", file=sys.stderr)
+        print(
+            f"the command deltaic needs {error.name}, which is not installed: pip install 'deltaic[cli]'",
+            file=sys.stderr,
+        )
         sys.exit(2)
     from deltaic.errors import DeltaError
 

@@ -32,9 +32,13 @@ app = typer.Typer(
 Path = Annotated[str, typer.Argument(help="the table's folder or URL", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="JSON on stdout, for another program")]
 Version = Annotated[int | None, typer.Option("--version", help="look at this version")]
-Timestamp = Annotated[str | None, typer.Option("--timestamp", help="look at the table as of this time (ISO 8601, UTC)")]
+Timestamp = Annotated[
+    str | None, typer.Option("--timestamp", help="look at the table as of this time (ISO 8601, UTC)")
+]
 Where = Annotated[str | None, typer.Option("--where", help="a condition in Spark SQL")]
-StorageOptions = Annotated[list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="an option of the store")]
+StorageOptions = Annotated[
+    list[str] | None, typer.Option("--storage-option", metavar="KEY=VALUE", help="an option of the store")
+]
 
 
 def pairs(items: list[str] | None, what: str) -> dict[str, str] | None:
@@ -50,7 +54,9 @@ def pairs(items: list[str] | None, what: str) -> dict[str, str] | None:
 
 
 def _open(path: str, version: int | None, timestamp: str | None, options: list[str] | None) -> DeltaTable:
-    return DeltaTable(path, version=version, timestamp=timestamp, storage_options=pairs(options, "--storage-option"))
+    return DeltaTable(
+        path, version=version, timestamp=timestamp, storage_options=pairs(options, "--storage-option")
+    )
 
 
 def _print_version(wanted: bool) -> None:
@@ -62,7 +68,10 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", help="print the version of deltaic and exit", is_eager=True, callback=_print_version)
+        bool,
+        typer.Option(
+            "--version", help="print the version of deltaic and exit", is_eager=True, callback=_print_version
+        ),
     ] = False,
 ) -> None:
     pass
@@ -70,7 +79,11 @@ def _root(
 
 @app.command()
 def show(
-    path: Path, version: Version = None, timestamp: Timestamp = None, storage_option: StorageOptions = None, as_json: AsJson = False
+    path: Path,
+    version: Version = None,
+    timestamp: Timestamp = None,
+    storage_option: StorageOptions = None,
+    as_json: AsJson = False,
 ) -> None:
     """Show version, rows, files, size, properties and columns of a table."""
     table = _open(path, version, timestamp, storage_option)
@@ -87,7 +100,9 @@ def show(
         "properties": dict(table.metadata.configuration),
         "reader_version": table.protocol.min_reader_version,
         "writer_version": table.protocol.min_writer_version,
-        "features": sorted({*(table.protocol.reader_features or ()), *(table.protocol.writer_features or ())}),
+        "features": sorted(
+            {*(table.protocol.reader_features or ()), *(table.protocol.writer_features or ())}
+        ),
         "schema": table.schema.to_ddl(),
     }
     print_mapping(facts, as_json=as_json)
@@ -112,7 +127,9 @@ def head(
 @app.command()
 def history(
     path: Path,
-    number: Annotated[int | None, typer.Option("-n", "--number", min=1, help="only this many of the newest commits")] = None,
+    number: Annotated[
+        int | None, typer.Option("-n", "--number", min=1, help="only this many of the newest commits")
+    ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
@@ -134,7 +151,9 @@ def history(
 def _details(entry: Mapping[str, Any]) -> str:
     """Returns parameters, then metrics, one on each line, without those that are empty or 0."""
     named = {**(entry.get("operationParameters") or {}), **(entry.get("operationMetrics") or {})}
-    return "\n".join(f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0))
+    return "\n".join(
+        f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0)
+    )
 
 
 @app.command()
@@ -149,7 +168,11 @@ def files(
     """List the live data files; with --where, those that may have a matching row."""
     rows = _open(path, version, timestamp, storage_option).files(where).to_arrow()
     if not as_json:
-        shown = [name for name in ("path", "size", "num_records", "partition_values", "deletion_vector") if name in rows.column_names]
+        shown = [
+            name
+            for name in ("path", "size", "num_records", "partition_values", "deletion_vector")
+            if name in rows.column_names
+        ]
         rows = rows.select(shown)
     print_rows(rows.to_batches(), rows.schema, as_json=as_json)
 
@@ -165,10 +188,17 @@ def detail(path: Path, storage_option: StorageOptions = None, as_json: AsJson = 
 def optimize(
     path: Path,
     where: Annotated[str | None, typer.Option("--where", help="a condition on partition columns")] = None,
-    z_order: Annotated[str | None, typer.Option("--z-order", metavar="A,B", help="cluster by these columns")] = None,
-    cluster: Annotated[bool, typer.Option("--cluster", help="cluster by the table's own clustering columns")] = False,
+    z_order: Annotated[
+        str | None, typer.Option("--z-order", metavar="A,B", help="cluster by these columns")
+    ] = None,
+    cluster: Annotated[
+        bool, typer.Option("--cluster", help="cluster by the table's own clustering columns")
+    ] = False,
     purge: Annotated[bool, typer.Option("--purge", help="rewrite every file with deleted rows")] = False,
-    target_size: Annotated[str | None, typer.Option("--target-size", metavar="SIZE", help="size of a new file: bytes, 256MB, 1GB")] = None,
+    target_size: Annotated[
+        str | None,
+        typer.Option("--target-size", metavar="SIZE", help="size of a new file: bytes, 256MB, 1GB"),
+    ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
@@ -182,7 +212,9 @@ def optimize(
     table = _open(path, None, None, storage_option)
     with working(f"optimizing {table.location}"):
         if z_order:
-            metrics = table.optimize.z_order([name.strip() for name in z_order.split(",")], where, target_size=size)
+            metrics = table.optimize.z_order(
+                [name.strip() for name in z_order.split(",")], where, target_size=size
+            )
         elif cluster:
             metrics = table.optimize.cluster(target_size=size)
         else:
@@ -193,18 +225,27 @@ def optimize(
 @app.command()
 def picture(
     path: Path,
-    columns: Annotated[str | None, typer.Option("--columns", metavar="A,B", help="the axes of a layout: one or two columns")] = None,
-    where: Annotated[str | None, typer.Option("--where", help="a condition in Spark SQL: files that it reads are orange")] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B", help="the axes of a layout: one or two columns")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option("--where", help="a condition in Spark SQL: files that it reads are orange")
+    ] = None,
     kind: Annotated[str, typer.Option("--kind", help="layout, sizes or history")] = "layout",
-    before: Annotated[int | None, typer.Option("--before", metavar="VERSION", help="draw this version at the left")] = None,
-    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="the SVG file; - is standard output")] = "-",
+    before: Annotated[
+        int | None, typer.Option("--before", metavar="VERSION", help="draw this version at the left")
+    ] = None,
+    output: Annotated[
+        str, typer.Option("-o", "--output", metavar="FILE", help="the SVG file; - is standard output")
+    ] = "-",
     version: Version = None,
     timestamp: Timestamp = None,
     storage_option: StorageOptions = None,
 ) -> None:
     """Draw where the files lie over two columns, their sizes, or the history, as SVG."""
     axes = [name.strip() for name in columns.split(",")] if columns else None
-    drawn = _open(path, version, timestamp, storage_option).optimize.picture(axes, where, kind=kind, before=before)  # type: ignore[arg-type]
+    optimize = _open(path, version, timestamp, storage_option).optimize
+    drawn = optimize.picture(axes, where, kind=kind, before=before)  # type: ignore[arg-type]
     if output == "-":
         print(drawn.svg)
     else:
@@ -217,13 +258,23 @@ def picture(
 @app.command()
 def vacuum(
     path: Path,
-    retain: Annotated[float | None, typer.Option("--retain", metavar="HOURS", min=0, help="keep files younger than this")] = None,
+    retain: Annotated[
+        float | None, typer.Option("--retain", metavar="HOURS", min=0, help="keep files younger than this")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="list the files, and delete nothing")] = False,
-    lite: Annotated[bool, typer.Option("--lite", help="only files that the log names, without listing the folder")] = False,
-    force: Annotated[bool, typer.Option("--force", help="allow a --retain that is shorter than the table's")] = False,
+    lite: Annotated[
+        bool, typer.Option("--lite", help="only files that the log names, without listing the folder")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="allow a --retain that is shorter than the table's")
+    ] = False,
     inventory: Annotated[
         str | None,
-        typer.Option("--inventory", metavar="PATH", help="Parquet list of the folder's files: path, length, isDir, modificationTime"),
+        typer.Option(
+            "--inventory",
+            metavar="PATH",
+            help="Parquet list of the folder's files: path, length, isDir, modificationTime",
+        ),
     ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
@@ -245,11 +296,18 @@ def vacuum(
 @app.command()
 def sql(
     statement: Annotated[
-        str, typer.Argument(help="one statement of Spark SQL; a table is delta.`path`; - reads it from standard input", show_default=False)
+        str,
+        typer.Argument(
+            help="one statement of Spark SQL; a table is delta.`path`; - reads it from standard input",
+            show_default=False,
+        ),
     ] = "-",
-    table: Annotated[list[str] | None, typer.Option("--table", "-t", metavar="NAME=PATH", help="a name for a table")] = None,
+    table: Annotated[
+        list[str] | None, typer.Option("--table", "-t", metavar="NAME=PATH", help="a name for a table")
+    ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=0, help="rows to print, 0 all of them  [default: 100, with --json all]")
+        int | None,
+        typer.Option("--limit", min=0, help="rows to print, 0 all of them  [default: 100, with --json all]"),
     ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
@@ -258,7 +316,10 @@ def sql(
     from deltaic.sql.statement import sql as run_sql  # here: the other commands start without a parser of SQL
 
     options = pairs(storage_option, "--storage-option")
-    named = {name: DeltaTable(path, storage_options=options) for name, path in (pairs(table, "--table") or {}).items()}
+    named = {
+        name: DeltaTable(path, storage_options=options)
+        for name, path in (pairs(table, "--table") or {}).items()
+    }
     text = sys.stdin.read() if statement == "-" else statement
     with working("running"):
         rows = run_sql(text, tables=named, storage_options=options)

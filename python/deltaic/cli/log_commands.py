@@ -29,15 +29,23 @@ if TYPE_CHECKING:
 @app.command()
 def log(
     path: Path,
-    versions: Annotated[str | None, typer.Argument(help="5, 3..7, 3.. or ..7  [default: the newest]", show_default=False)] = None,
+    versions: Annotated[
+        str | None, typer.Argument(help="5, 3..7, 3.. or ..7  [default: the newest]", show_default=False)
+    ] = None,
     limit: Annotated[
-        int | None, typer.Option("--limit", min=0, help="files to print of each commit, 0 all of them  [default: 20, with --json all]")
+        int | None,
+        typer.Option(
+            "--limit",
+            min=0,
+            help="files to print of each commit, 0 all of them  [default: 20, with --json all]",
+        ),
     ] = None,
     storage_option: StorageOptions = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the actions of a commit, or of a range of commits, oldest first."""
-    from deltaic.log import inspection  # here and below: it imports pyarrow, which the other commands start without
+    # here and below: it imports pyarrow, which the other commands start without
+    from deltaic.log import inspection
 
     store = open_store(path, pairs(storage_option, "--storage-option"))
     found = inspection.commits(store, versions)
@@ -91,8 +99,14 @@ def _print_commit(commit: inspection.Commit, limit: int) -> None:
         "change_files": "yes" if commit.has_change_files else None,
         "more": {key: value for key, value in information.items() if key != "timestamp"},
     }
-    print_mapping({key: value for key, value in facts.items() if value not in (None, {})}, as_json=False, title=f"version {commit.version}")
-    rows = [("remove", row) for row in _files(commit.removes, limit)] + [("add", row) for row in _files(commit.adds, limit)]
+    print_mapping(
+        {key: value for key, value in facts.items() if value not in (None, {})},
+        as_json=False,
+        title=f"version {commit.version}",
+    )
+    rows = [("remove", row) for row in _files(commit.removes, limit)] + [
+        ("add", row) for row in _files(commit.adds, limit)
+    ]
     shown = rows[:limit] if limit else rows
     if shown:
         print_records([_row(action, row) for action, row in shown], as_json=False)
@@ -141,7 +155,11 @@ def inspect(path: Path, storage_option: StorageOptions = None, as_json: AsJson =
     if not as_json:
         facts = {key: value for key, value in facts.items() if value is not None}
         facts["features"] = [_feature_text(feature) for feature in found.features]
-        facts["log"] = {kind: f"{each['files']}, {readable_size(each['bytes'])}" for kind, each in found.log.items() if each["files"]}
+        facts["log"] = {
+            kind: f"{each['files']}, {readable_size(each['bytes'])}"
+            for kind, each in found.log.items()
+            if each["files"]
+        }
         if found.size_in_bytes is not None:
             facts["size_in_bytes"] = readable_size(found.size_in_bytes)
         if found.checkpoint is not None:

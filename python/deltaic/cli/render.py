@@ -60,13 +60,17 @@ def working(message: str) -> Iterator[None]:
         yield
 
 
-def print_rows(batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, as_json: bool, title: str | None = None) -> None:
+def print_rows(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, as_json: bool, title: str | None = None
+) -> None:
     """Prints rows as a table as wide as the terminal, or as a JSON array of objects, row by row."""
     if as_json:
         _print_json_rows(batches)
         return
     console = Console()
-    table = Table(title=escape(title) if title else None, title_justify="left", show_edge=False, pad_edge=False)
+    table = Table(
+        title=escape(title) if title else None, title_justify="left", show_edge=False, pad_edge=False
+    )
     is_number = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
     for field in schema:
         numeric = any(test(field.type) for test in is_number)
@@ -96,7 +100,13 @@ def print_mapping(values: Mapping[str, Any], *, as_json: bool, title: str | None
     if as_json:
         print(to_json(values))
         return
-    table = Table(title=escape(title) if title else None, title_justify="left", show_header=False, show_edge=False, pad_edge=False)
+    table = Table(
+        title=escape(title) if title else None,
+        title_justify="left",
+        show_header=False,
+        show_edge=False,
+        pad_edge=False,
+    )
     table.add_column(style="bold")
     table.add_column(overflow="fold")
     for key, value in values.items():

@@ -72,12 +72,17 @@ def add_files(
     field ids); ConstraintViolationError for rows that violate a constraint.
     """
     if mode not in ("append", "overwrite"):
-        raise InvalidArgumentError("unknown mode of add_files", found=repr(mode), expected="'append' or 'overwrite'")
+        raise InvalidArgumentError(
+            "unknown mode of add_files", found=repr(mode), expected="'append' or 'overwrite'"
+        )
     if where is not None and mode != "overwrite":
         raise InvalidArgumentError("where= requires mode='overwrite'", found=f"mode={mode!r}")
     if already_committed(snapshot, commit):
         return snapshot, {}
-    new = _actions(snapshot, [file if isinstance(file, AddFile) else _stored(snapshot, file) for file in items_of(files, "files")])
+    new = _actions(
+        snapshot,
+        [file if isinstance(file, AddFile) else _stored(snapshot, file) for file in items_of(files, "files")],
+    )
     if snapshot.properties.iceberg_compat:
         paths = list(map(decoded_path, new["path"].to_pylist()))
         check_field_ids(snapshot.store, snapshot.schema, zip(paths, new["size"].to_pylist(), strict=True))
@@ -97,7 +102,9 @@ def add_files(
     with staging(transaction):
         if where is not None:
             deleted = delete.stage(transaction, snapshot, engine, where, None) or dict
-            inserts = change_files.write_inserts(transaction, engine, snapshot.protocol, snapshot.metadata, new, deleted())
+            inserts = change_files.write_inserts(
+                transaction, engine, snapshot.protocol, snapshot.metadata, new, deleted()
+            )
         elif mode == "overwrite":
             gone = snapshot.files().adds
             transaction.read()
@@ -121,7 +128,9 @@ def _stored(snapshot: Snapshot, path: str) -> AddFile:
         raise InvalidTypeError("files must be paths or AddFile objects", found=type(path).__name__)
     known = snapshot.store.head(path)
     if known is None:
-        raise InvalidArgumentError("no such file in the table's folder", where=snapshot.location, found=repr(path))
+        raise InvalidArgumentError(
+            "no such file in the table's folder", where=snapshot.location, found=repr(path)
+        )
     return AddFile(path, size=known[0], partition_values=from_directory(path), modification_time=known[1])
 
 
@@ -143,21 +152,33 @@ def _actions(snapshot: Snapshot, files: list[AddFile]) -> pa.Table:
     if not without.num_rows:
         return having
     target = snapshot_target(snapshot)
-    return pa.concat_tables([having, _core.file_statistics(snapshot.store, snapshot.table_schema, without, target.options_json)])
+    return pa.concat_tables(
+        [having, _core.file_statistics(snapshot.store, snapshot.table_schema, without, target.options_json)]
+    )
 
 
 def _action(snapshot: Snapshot, file: AddFile) -> dict[str, Any]:
     if file.path.startswith("/") or "://" in file.path or ".." in file.path.split("/"):
-        raise InvalidArgumentError("a file to add must lie in the table's folder", found=repr(file.path), expected="a relative path")
+        raise InvalidArgumentError(
+            "a file to add must lie in the table's folder", found=repr(file.path), expected="a relative path"
+        )
     if isinstance(file.size, bool) or not isinstance(file.size, int) or file.size < 0:
-        raise InvalidTypeError("AddFile.size has the wrong type", where=file.path, found=repr(file.size), expected="bytes")
+        raise InvalidTypeError(
+            "AddFile.size has the wrong type", where=file.path, found=repr(file.size), expected="bytes"
+        )
     modified = file.modification_time
     if modified is None:
         known = snapshot.store.head(file.path)
         if known is None:
-            raise InvalidArgumentError("no such file in the table's folder", where=snapshot.location, found=repr(file.path))
+            raise InvalidArgumentError(
+                "no such file in the table's folder", where=snapshot.location, found=repr(file.path)
+            )
         modified = known[1]
-    stats = file.stats if file.stats is None or isinstance(file.stats, str) else json.dumps(dict(file.stats), default=str)
+    stats = (
+        file.stats
+        if file.stats is None or isinstance(file.stats, str)
+        else json.dumps(dict(file.stats), default=str)
+    )
     return {
         "path": encoded_path(file.path),
         "partitionValues": list(_partition_values(snapshot, file).items()),
@@ -174,12 +195,17 @@ def _partition_values(snapshot: Snapshot, file: AddFile) -> dict[str, str | None
     columns = snapshot.metadata.partition_columns
     if unknown := sorted(set(by_name) - {name.lower() for name in columns}):
         raise InvalidArgumentError(
-            "not a partition column", where=file.path, found=", ".join(unknown), expected=", ".join(columns) or "none"
+            "not a partition column",
+            where=file.path,
+            found=", ".join(unknown),
+            expected=", ".join(columns) or "none",
         )
     values: dict[str, str | None] = {}
     for name in columns:
         if name.lower() not in by_name:
-            raise InvalidArgumentError("a partition value is missing", where=file.path, expected=f"a value of {name}")
+            raise InvalidArgumentError(
+                "a partition value is missing", where=file.path, expected=f"a value of {name}"
+            )
         values[physical_name(snapshot.schema.field(name))] = _text(by_name[name.lower()], file.path)
     return values
 
@@ -200,7 +226,10 @@ def _text(value: Any, path: str) -> str | None:
     if isinstance(value, date):
         return value.isoformat()
     raise InvalidTypeError(
-        "a partition value has the wrong type", where=path, found=repr(value), expected="text, a number, a bool, a date or a datetime"
+        "a partition value has the wrong type",
+        where=path,
+        found=repr(value),
+        expected="text, a number, a bool, a date or a datetime",
     )
 
 
@@ -212,5 +241,7 @@ def _named(snapshot: Snapshot, paths: list[str]) -> pa.Table:
     names = references.data_files(adds, snapshot.location)
     removed = pa.array(paths, pa.string())
     if missing := removed.filter(pc.invert(pc.is_in(removed, value_set=names))).to_pylist():
-        raise InvalidArgumentError("not a live file of the table", where=snapshot.location, found=repr(missing[0]))
+        raise InvalidArgumentError(
+            "not a live file of the table", where=snapshot.location, found=repr(missing[0])
+        )
     return adds.filter(pc.is_in(names, value_set=removed))

@@ -21,7 +21,14 @@ from deltaic.protocol import clustering, edits, iceberg, row_tracking
 from deltaic.protocol.ddl import parse_column_type, parse_type
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.features import Definition, column_mapping_mode, supported
-from deltaic.protocol.properties import CONSTRAINT_PREFIX, REGISTRY, Status, canonical_name, constraint_names, text_of
+from deltaic.protocol.properties import (
+    CONSTRAINT_PREFIX,
+    REGISTRY,
+    Status,
+    canonical_name,
+    constraint_names,
+    text_of,
+)
 from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, check_type, path_text, type_to_json
 from deltaic.spark_sql.char_types import check_longer
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -71,7 +78,13 @@ class Alter:
         self._options = options
 
     @_command
-    def add_columns(self, schema: Any, *, places: Mapping[str, str | None] | None = None, commit: CommitOptions | None = None) -> None:
+    def add_columns(
+        self,
+        schema: Any,
+        *,
+        places: Mapping[str, str | None] | None = None,
+        commit: CommitOptions | None = None,
+    ) -> None:
         """Adds columns, whose values are null in existing rows. For an existing struct column, its new fields
         are added to the struct.
 
@@ -81,7 +94,12 @@ class Alter:
 
         >>> table.alter.add_columns("carrier string, tail string", places={"carrier": "id"})
         """
-        check_instance(places, (Mapping, NoneType), "places", "a mapping of new columns to the column that each follows, or None")
+        check_instance(
+            places,
+            (Mapping, NoneType),
+            "places",
+            "a mapping of new columns to the column that each follows, or None",
+        )
         snapshot, new = self._pin(), Schema.of(schema)
         table = edits.add_columns(snapshot.schema, new)
         for name, after in (places or {}).items():
@@ -89,7 +107,11 @@ class Alter:
             table = edits.move_field(table, table.find(name)[0], after)
         positions = {new.find(name)[0]: _position(after) for name, after in (places or {}).items()}
         added = edits.new_fields(snapshot.schema, new)
-        parameters = {"columns": [{"column": _field_json(item, path), **positions.get(path, {})} for path, item in added]}
+        parameters = {
+            "columns": [
+                {"column": _field_json(item, path), **positions.get(path, {})} for path, item in added
+            ]
+        }
         self._commit(snapshot, "ADD COLUMNS", parameters, commit, schema=table)
 
     @_command
@@ -100,15 +122,24 @@ class Alter:
 
         `schema`: DDL text, or any schema that `DeltaTable.create` takes.
 
-        >>> plain.alter.replace_columns("id bigint COMMENT 'of the airline', origin string, delay bigint, carrier string")
+        >>> plain.alter.replace_columns(
+        ...     "id bigint COMMENT 'of the airline', origin string, delay bigint, carrier string"
+        ... )
         """
         snapshot, new = self._pin(), Schema.of(schema)
         if column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none":
             raise UnsupportedFeatureError(
-                "columns cannot be replaced in a table with column mapping", expected="add_columns, change_column, drop_columns"
+                "columns cannot be replaced in a table with column mapping",
+                expected="add_columns, change_column, drop_columns",
             )
         table = edits.replace_columns(snapshot.schema, new)
-        self._commit(snapshot, "REPLACE COLUMNS", {"columns": [_field_json(item, (item.name,)) for item in table]}, commit, schema=table)
+        self._commit(
+            snapshot,
+            "REPLACE COLUMNS",
+            {"columns": [_field_json(item, (item.name,)) for item in table]},
+            commit,
+            schema=table,
+        )
 
     @_command
     def rename_column(self, name: str, new_name: str, *, commit: CommitOptions | None = None) -> None:
@@ -125,7 +156,10 @@ class Alter:
         edits.check_unused(snapshot.schema, snapshot.metadata, path)
         self._needs_mapping(snapshot, "renamed", path)
         new_path = (*path[:-1], new_name)
-        partitions = [new_name if len(path) == 1 and item == path[0] else item for item in snapshot.metadata.partition_columns]
+        partitions = [
+            new_name if len(path) == 1 and item == path[0] else item
+            for item in snapshot.metadata.partition_columns
+        ]
         parameters = {"oldColumnPath": path_text(path), "newColumnPath": path_text(new_path)}
         self._commit(
             snapshot,
@@ -157,7 +191,12 @@ class Alter:
             self._needs_mapping(snapshot, "dropped", path)
             if len(path) == 1 and path[0] in snapshot.metadata.partition_columns:
                 raise InvalidArgumentError("a partition column cannot be dropped", where=path_text(path))
-            edits.check_unused(snapshot.schema, snapshot.metadata, path, clustering=clustering.clustering_columns(domain) if domain else ())
+            edits.check_unused(
+                snapshot.schema,
+                snapshot.metadata,
+                path,
+                clustering=clustering.clustering_columns(domain) if domain else (),
+            )
         self._commit(
             snapshot,
             "DROP COLUMNS",
@@ -208,23 +247,35 @@ class Alter:
                 edits.check_unused(snapshot.schema, snapshot.metadata, path)
                 table = edits.change_type(snapshot.schema, path, changed.type)
             if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
-                table = edits.edit_field(table, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths)))
+                table = edits.edit_field(
+                    table, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths))
+                )
         if nullable is False and field.nullable:
-            raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path))
+            raise InvalidArgumentError(
+                "NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path)
+            )
 
-        texts = {key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None}
+        texts = {
+            key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None
+        }
 
         def change(item: Field) -> Field:
-            metadata = {key: text for key, text in {**item.metadata, **texts}.items() if key != defaults.KEY or text}
+            metadata = {
+                key: text for key, text in {**item.metadata, **texts}.items() if key != defaults.KEY or text
+            }
             return item.with_(nullable=item.nullable or nullable is True, metadata=metadata)
 
         if nullable is not None or texts:
             table = edits.edit_field(table, path, change)
         if default is not None:
             if len(path) > 1:
-                raise InvalidArgumentError("only a top-level column can have a default", where=path_text(path))
+                raise InvalidArgumentError(
+                    "only a top-level column can have a default", where=path_text(path)
+                )
             if invariants.is_computed(field):
-                raise InvalidArgumentError("a generated or identity column cannot have a default", where=path_text(path))
+                raise InvalidArgumentError(
+                    "a generated or identity column cannot have a default", where=path_text(path)
+                )
             defaults.check(self._engine(), [table.field(path[0])])
         parameters: dict[str, Any] = {"column": _field_json(table.find(path)[1], path)}
         if first or after is not None:
@@ -243,16 +294,27 @@ class Alter:
         snapshot = self._pin()
         field = snapshot.schema.field(snapshot.schema.find(name)[0][0])
         if field.name not in identity.columns_of(snapshot.protocol, snapshot.schema):
-            raise InvalidArgumentError("not an identity column", where=name, expected="a column that is GENERATED ... AS IDENTITY")
+            raise InvalidArgumentError(
+                "not an identity column", where=name, expected="a column that is GENERATED ... AS IDENTITY"
+            )
         low, high = identity.value_range(self._engine(), ScanPlan(snapshot).scan([field.name]), field)
         if low is None or high is None:
             return
         synced = field.with_(metadata={**field.metadata, identity.MARK: identity.further(field, low, high)})
         schema = Schema([synced if item.name == field.name else item for item in snapshot.schema])
-        self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(synced, (name,))}, commit, schema=schema, reads=True)
+        self._commit(
+            snapshot,
+            "CHANGE COLUMN",
+            {"column": _field_json(synced, (name,))},
+            commit,
+            schema=schema,
+            reads=True,
+        )
 
     @_command
-    def set_column_metadata(self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None) -> None:
+    def set_column_metadata(
+        self, name: str, metadata: Mapping[str, Any], *, commit: CommitOptions | None = None
+    ) -> None:
         """Sets keys of the metadata of the column or struct field `name` (with dots) to JSON values; None
         removes a key. Raises InvalidArgumentError for keys that belong to a feature, such as `delta.…`.
 
@@ -262,10 +324,18 @@ class Alter:
         snapshot = self._pin()
         path, _ = snapshot.schema.find(name)
         table = edits.set_metadata(snapshot.schema, path, metadata)
-        self._commit(snapshot, "CHANGE COLUMN", {"column": _field_json(table.find(path)[1], path)}, commit, schema=table)
+        self._commit(
+            snapshot,
+            "CHANGE COLUMN",
+            {"column": _field_json(table.find(path)[1], path)},
+            commit,
+            schema=table,
+        )
 
     @_command
-    def set_properties(self, properties: Mapping[str, object], *, commit: CommitOptions | None = None) -> None:
+    def set_properties(
+        self, properties: Mapping[str, object], *, commit: CommitOptions | None = None
+    ) -> None:
         """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`,
         `delta.minWriterVersion` and `delta.feature.<name>` upgrade the protocol and are not stored. If a
         property requires a feature, the protocol is upgraded for it. An unknown name that begins with
@@ -279,10 +349,19 @@ class Alter:
             raise InvalidArgumentError("no properties to set")
         shown = {canonical_name(name): text_of(name, value) for name, value in properties.items()}
         stored = {name: value for name, value in properties.items() if name != "comment"}
-        self._commit(self._pin(), "SET TBLPROPERTIES", {"properties": shown}, commit, properties=stored, description=shown.get("comment"))
+        self._commit(
+            self._pin(),
+            "SET TBLPROPERTIES",
+            {"properties": shown},
+            commit,
+            properties=stored,
+            description=shown.get("comment"),
+        )
 
     @_command
-    def unset_properties(self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
+    def unset_properties(
+        self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None
+    ) -> None:
         """Removes the properties `names`, so that their defaults apply; `comment` removes the description.
         Raises InvalidArgumentError for a property that is not set, unless `if_exists`.
 
@@ -295,15 +374,26 @@ class Alter:
         for name in names:
             exact = name if name in stored else canonical_name(name)
             if exact in REGISTRY and REGISTRY[exact].status is Status.INTERNAL:
-                raise InvalidArgumentError("this property belongs to its feature and cannot be removed", found=repr(name))
+                raise InvalidArgumentError(
+                    "this property belongs to its feature and cannot be removed", found=repr(name)
+                )
             if exact in stored:
                 gone.append(exact)
             elif not if_exists and not (exact == "comment" and has_comment):
-                raise InvalidArgumentError("the property is not set", found=repr(name), expected=", ".join(sorted(stored)) or None)
+                raise InvalidArgumentError(
+                    "the property is not set", found=repr(name), expected=", ".join(sorted(stored)) or None
+                )
         if not names:
             raise InvalidArgumentError("no properties to unset")
         shown = {"properties": [*gone, "comment"] if has_comment else gone, "ifExists": if_exists}
-        self._commit(snapshot, "UNSET TBLPROPERTIES", shown, commit, unset=gone, description="" if has_comment else None)
+        self._commit(
+            snapshot,
+            "UNSET TBLPROPERTIES",
+            shown,
+            commit,
+            unset=gone,
+            description="" if has_comment else None,
+        )
 
     @_command
     def set_name(self, name: str, *, commit: CommitOptions | None = None) -> None:
@@ -338,7 +428,9 @@ class Alter:
         self._commit(snapshot, "ADD FEATURE", {"features": list(names)}, commit, features=new)
 
     @_command
-    def drop_feature(self, name: str, *, truncate_history: bool = False, commit: CommitOptions | None = None) -> None:
+    def drop_feature(
+        self, name: str, *, truncate_history: bool = False, commit: CommitOptions | None = None
+    ) -> None:
         """Removes a feature from the protocol. First, the table's uses of the feature are removed, by commits
         of their own, which may write every file again.
 
@@ -352,7 +444,15 @@ class Alter:
         from deltaic.commands.drop_feature import drop_feature
 
         check_instance(name, str, "a feature's name", "text")
-        self._move(drop_feature(self._pin(), self._engine(), name, truncate_history=truncate_history, commit=self._options(commit)))
+        self._move(
+            drop_feature(
+                self._pin(),
+                self._engine(),
+                name,
+                truncate_history=truncate_history,
+                commit=self._options(commit),
+            )
+        )
 
     @_command
     def upgrade_uniform(self, version: int = 2, *, commit: CommitOptions | None = None) -> None:
@@ -392,11 +492,16 @@ class Alter:
         engine = self._engine()
         with engine.working_on("ADD CONSTRAINT", snapshot.location):
             added = new_constraints(snapshot, engine, constraints)
-        shown = {"name": ", ".join(added), "expr": " AND ".join(added.values() if len(added) == 1 else map(enclosed, added.values()))}
+        shown = {
+            "name": ", ".join(added),
+            "expr": " AND ".join(added.values() if len(added) == 1 else map(enclosed, added.values())),
+        }
         self._commit(snapshot, "ADD CONSTRAINT", shown, commit, constraints=added, reads=True)
 
     @_command
-    def drop_constraint(self, name: str, *, if_exists: bool = False, commit: CommitOptions | None = None) -> None:
+    def drop_constraint(
+        self, name: str, *, if_exists: bool = False, commit: CommitOptions | None = None
+    ) -> None:
         """Drops a CHECK constraint. If there is none of this name, InvalidArgumentError is raised unless
         `if_exists`.
 
@@ -407,7 +512,11 @@ class Alter:
         stored = {each.lower(): each for each in constraint_names(snapshot.metadata.configuration)}
         if (known := stored.get(name.lower())) is None:
             if not if_exists and not already_committed(snapshot, commit):
-                raise InvalidArgumentError("no such constraint", found=repr(name), expected=", ".join(sorted(stored.values())) or None)
+                raise InvalidArgumentError(
+                    "no such constraint",
+                    found=repr(name),
+                    expected=", ".join(sorted(stored.values())) or None,
+                )
             return
         key = CONSTRAINT_PREFIX + known
         parameters = {"name": name, "expr": snapshot.metadata.configuration[key], "existed": "true"}
@@ -426,14 +535,20 @@ class Alter:
         if not columns and before is None:
             return
         if columns and (partitions := snapshot.metadata.partition_columns):
-            raise InvalidArgumentError("a partitioned table cannot be clustered", found=f"partitioned by {', '.join(partitions)}")
-        configuration = clustering.configuration_of(Definition(snapshot.metadata, schema=snapshot.schema), columns)
+            raise InvalidArgumentError(
+                "a partitioned table cannot be clustered", found=f"partitioned by {', '.join(partitions)}"
+            )
+        configuration = clustering.configuration_of(
+            Definition(snapshot.metadata, schema=snapshot.schema), columns
+        )
         old = [path_text(path) for path in clustering.logical_columns(snapshot.schema, before)]
         new = [path_text(snapshot.schema.find(name)[0]) for name in columns]
         backfill.check_statistics(snapshot, [name for name in new if name not in old])
         parameters = {"oldClusteringColumns": ",".join(old), "newClusteringColumns": ",".join(new)}
         domain = {} if configuration == before else {clustering.DOMAIN: configuration}
-        self._commit(snapshot, "CLUSTER BY", parameters, commit, features=[clustering.FEATURE], domains=domain)
+        self._commit(
+            snapshot, "CLUSTER BY", parameters, commit, features=[clustering.FEATURE], domains=domain
+        )
 
     def __getattr__(self, name: str) -> Any:
         raise unknown(name, "DeltaTable.alter", ALTER)
@@ -493,7 +608,9 @@ class Alter:
             transaction.set_metadata(metadata)
         for domain, configuration in (domains or {}).items():
             transaction.set_domain(domain, configuration)
-        if row_tracking.is_enabled(protocol, metadata) and not row_tracking.is_enabled(snapshot.protocol, snapshot.metadata):
+        if row_tracking.is_enabled(protocol, metadata) and not row_tracking.is_enabled(
+            snapshot.protocol, snapshot.metadata
+        ):
             backfill.stage_row_ids(transaction, snapshot)
         self._move(transaction.commit({}))
 
@@ -511,7 +628,12 @@ def _position(after: str | None) -> dict[str, str]:
 
 def _field_json(item: Field, path: tuple[str, ...]) -> dict[str, Any]:
     """Returns a column or field for operationParameters, like delta-spark: its name is the whole path."""
-    return {"name": path_text(path), "type": type_to_json(item.type), "nullable": item.nullable, "metadata": dict(item.metadata)}
+    return {
+        "name": path_text(path),
+        "type": type_to_json(item.type),
+        "nullable": item.nullable,
+        "metadata": dict(item.metadata),
+    }
 
 
 def _as_column(field: Field, new_type: DataType, *, whole: bool) -> Field:

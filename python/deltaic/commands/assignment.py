@@ -46,7 +46,11 @@ def as_sql(value: Any) -> str | Expression:
 def check_assignments(values: object) -> None:
     """Raises InvalidTypeError for anything but a mapping, and InvalidArgumentError for an empty one."""
     if not isinstance(values, Mapping):
-        raise InvalidTypeError("assignments must be a mapping of columns to expressions", found=shown(values), expected="{'column': 'SQL'}")
+        raise InvalidTypeError(
+            "assignments must be a mapping of columns to expressions",
+            found=shown(values),
+            expected="{'column': 'SQL'}",
+        )
     if not values:
         raise InvalidArgumentError("nothing is assigned", expected="at least one column")
 
@@ -91,13 +95,17 @@ class Assignments:
             path, _ = self._schema.find(parts)
         except InvalidArgumentError as error:
             if self._schema.get(parts[0]) is None:
-                raise error.with_values(path=tuple(split_path(key)), columns=most_similar(parts[-1], self._schema.names)) from None
+                raise error.with_values(
+                    path=tuple(split_path(key)), columns=most_similar(parts[-1], self._schema.names)
+                ) from None
             parent = error.values.get("parent")
             if parent is not None and str(parent).startswith(("array<", "map<")):
                 raise InvalidArgumentError(_NOT_ALONE, found=repr(key)) from None
             if parent is not None:
                 raise
-            unknown = InvalidArgumentError("no such field", found=repr(path_text(parts)), expected=error.expected)
+            unknown = InvalidArgumentError(
+                "no such field", found=repr(path_text(parts)), expected=error.expected
+            )
             raise unknown.with_values(**error.values) from None
         data_type: DataType = Struct(self._schema.fields)
         for part in path:
@@ -118,13 +126,19 @@ class Assignments:
     def assigned(self, engine: Engine, scope: Mapping[str, Schema]) -> list[tuple[DataType, Expression]]:
         """Returns the type of each assigned column or field, with the user's expression for it."""
         values: list[tuple[DataType, Expression]] = []
-        pending: list[tuple[DataType, _Node]] = [(self._schema.field(name).type, node) for name, node in self._roots.items()]
+        pending: list[tuple[DataType, _Node]] = [
+            (self._schema.field(name).type, node) for name, node in self._roots.items()
+        ]
         while pending:
             data_type, node = pending.pop()
             if node.value is not None:
                 values.append((data_type, self._expression(engine, node.value, scope)))
             elif isinstance(data_type, Struct):
-                pending += [(item.type, node.fields[item.name]) for item in data_type.fields if item.name in node.fields]
+                pending += [
+                    (item.type, node.fields[item.name])
+                    for item in data_type.fields
+                    if item.name in node.fields
+                ]
         return values
 
     def _expression(self, engine: Engine, value: str | Expression, scope: Mapping[str, Schema]) -> Expression:
@@ -135,7 +149,14 @@ class Assignments:
             self._resolved[value] = engine.resolve(value, scope, queries=True)
         return self._resolved[value]
 
-    def expression(self, engine: Engine, item: Field, scope: Mapping[str, Schema], casting: Casting, kept: Expression | None) -> Expression:
+    def expression(
+        self,
+        engine: Engine,
+        item: Field,
+        scope: Mapping[str, Schema],
+        casting: Casting,
+        kept: Expression | None,
+    ) -> Expression:
         """Returns the column's new value. `kept`: the value of a column without an assignment; None: null."""
         node = self._roots.get(item.name)
         if node is None:
@@ -155,7 +176,9 @@ class Assignments:
         if node.value is not None:
             value = self._expression(engine, node.value, scope)
             try:
-                return assigned(engine, value, data_type, path, scope, casting, fills=self._fills, what="an assigned")
+                return assigned(
+                    engine, value, data_type, path, scope, casting, fills=self._fills, what="an assigned"
+                )
             except SchemaMismatchError as error:
                 error.with_values(expression=node.value if isinstance(node.value, str) else value.text)
                 raise

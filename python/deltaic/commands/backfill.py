@@ -28,7 +28,9 @@ def stage_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
     if not row_tracking.gives_ids(snapshot.protocol, snapshot.metadata):
         transaction.read()
     files = snapshot.files().adds
-    missing = files.filter(pc.or_(pc.is_null(files["baseRowId"]), pc.is_null(files["defaultRowCommitVersion"])))
+    missing = files.filter(
+        pc.or_(pc.is_null(files["baseRowId"]), pc.is_null(files["defaultRowCommitVersion"]))
+    )
     if not missing.num_rows:
         return
     counted = pc.is_valid(_core.physical_rows(missing))

@@ -33,7 +33,14 @@ class CandidateFiles:
 
     def only(self, mask: npt.NDArray[np.bool_]) -> CandidateFiles:
         kept = self.files.filter(pa.array(mask))
-        return CandidateFiles(kept, self.size[mask], self.live[mask], self.deleted_share[mask], self.has_vector[mask], self.partition[mask])
+        return CandidateFiles(
+            kept,
+            self.size[mask],
+            self.live[mask],
+            self.deleted_share[mask],
+            self.has_vector[mask],
+            self.partition[mask],
+        )
 
 
 def measure(files: pa.Table, partition_keys: Sequence[str]) -> CandidateFiles:
@@ -44,7 +51,9 @@ def measure(files: pa.Table, partition_keys: Sequence[str]) -> CandidateFiles:
     deleted = _numbers(pc.struct_field(files["deletionVector"], "cardinality"))
     share = np.where(records > 0, deleted / np.maximum(records, 1), 0.0)
     live = (size * (1.0 - share)).astype(np.int64)
-    vector = np.asarray(pc.is_valid(files["deletionVector"]).combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    vector = np.asarray(
+        pc.is_valid(files["deletionVector"]).combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_
+    )
     return CandidateFiles(files, size, live, share, vector, _partition_numbers(files, partition_keys))
 
 
@@ -58,16 +67,24 @@ def _partition_numbers(files: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.i
     values = files["partitionValues"]
     for key in keys:
         column = pc.map_lookup(values.combine_chunks(), key, "first")
-        codes = column.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = (
+            column.dictionary_encode(null_encoding="encode")
+            .indices.to_numpy(zero_copy_only=False)
+            .astype(np.int64)
+        )
         # Renumbered after each key, as the product of the counts of all keys could overflow.
-        numbers = np.unique(numbers * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+        numbers = np.unique(numbers * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)[1].astype(
+            np.int64
+        )
     return numbers
 
 
 def worth_compacting(files: CandidateFiles, target: int) -> npt.NDArray[np.bool_]:
     """Returns a mask of files to compact: smaller than half of `target`, with live rows below that, or with
     many deleted rows."""
-    return np.asarray((files.size < target / 2) | (files.live < target / 2) | _often_deleted(files), dtype=np.bool_)
+    return np.asarray(
+        (files.size < target / 2) | (files.live < target / 2) | _often_deleted(files), dtype=np.bool_
+    )
 
 
 def _often_deleted(files: CandidateFiles) -> npt.NDArray[np.bool_]:
@@ -88,7 +105,9 @@ def compaction_bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
     return _by_partition(chosen, cut)
 
 
-def purge_bins(files: CandidateFiles, target: int, also: npt.NDArray[np.bool_] | None = None) -> list[list[pa.Table]]:
+def purge_bins(
+    files: CandidateFiles, target: int, also: npt.NDArray[np.bool_] | None = None
+) -> list[list[pa.Table]]:
     """Returns, for each partition, bins of all files with a deletion vector. `also`: mask of further
     files."""
     chosen = files.only(files.has_vector if also is None else files.has_vector | also)

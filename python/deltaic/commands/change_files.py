@@ -51,7 +51,9 @@ class RecordedChanges:
     held: Sequence[Plan] = ()
 
     @staticmethod
-    def of(store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None) -> RecordedChanges | None:
+    def of(
+        store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None
+    ) -> RecordedChanges | None:
         """Returns the changes of a commit, without rows at first; None if the table has no change data
         feed."""
         if not are_kept(protocol, metadata):
@@ -69,7 +71,9 @@ class RecordedChanges:
         plans = [of_kind(scan, rows.select(scan.files), kind) for rows, kind in self.left if len(rows)]
         return [*self.held, *plans]
 
-    def with_old_rows(self, engine: Engine, old: Scan, rows: _core.RowIds, kind: str, held: ExitStack) -> tuple[Plan, RecordedChanges]:
+    def with_old_rows(
+        self, engine: Engine, old: Scan, rows: _core.RowIds, kind: str, held: ExitStack
+    ) -> tuple[Plan, RecordedChanges]:
         """Like `with_rows`, for rows from which new rows are computed, too. `old` scans all their columns.
         The rows are read once and held for both uses; if the engine pads CHAR(n) values, they are read twice,
         as change files have the stored values.
@@ -78,16 +82,23 @@ class RecordedChanges:
         if engine.pads_char and any(CHAR_TYPES in field.metadata for field in old.schema):
             return old, self.with_rows(rows, kind)
         data = held.enter_context(engine.hold(engine.run(old), old.alias))
-        columns = (*columns_of(old.alias, old.schema), (CHANGE_TYPE, engine.compose((f"'{kind}'",), "string")))
+        columns = (
+            *columns_of(old.alias, old.schema),
+            (CHANGE_TYPE, engine.compose((f"'{kind}'",), "string")),
+        )
         return data, replace(self, held=(*self.held, Project(data, columns, "b")))
 
 
-def change_target(store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None) -> WriteTarget:
+def change_target(
+    store: _core.Store, metadata: Metadata, protocol: Protocol, parquet: ParquetOptions | None
+) -> WriteTarget:
     """Returns the WriteTarget of a table's change files: the table's columns and CHANGE_TYPE, partitioned
     like data files, without statistics."""
     options = write_target(store, metadata, protocol, parquet, data_change=False).options
     mode = column_mapping_mode(protocol, metadata)
-    schema = change_feed.with_changes(Schema.from_json(metadata.schema_string), change_feed.COLUMNS[:1], mapped=mode != "none")
+    schema = change_feed.with_changes(
+        Schema.from_json(metadata.schema_string), change_feed.COLUMNS[:1], mapped=mode != "none"
+    )
     return WriteTarget(
         store,
         _core.TableSchema(schema.to_json(), metadata.partition_columns, mode),
@@ -110,7 +121,9 @@ def of_kind(scan: Scan, files: pa.Table, kind: str) -> Scan:
     )
 
 
-def divided(engine: Engine, new: list[Plan], target: WriteTarget, schema: Schema, held: ExitStack) -> tuple[list[Plan], list[Plan]]:
+def divided(
+    engine: Engine, new: list[Plan], target: WriteTarget, schema: Schema, held: ExitStack
+) -> tuple[list[Plan], list[Plan]]:
     """Divides new rows, whose last column is CHANGE_TYPE, into rows for data files (without that column) and
     for change files (without the hidden columns of row tracking). They are computed once, as two evaluations
     of `current_timestamp()` would differ."""

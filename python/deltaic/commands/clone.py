@@ -87,10 +87,14 @@ def clone(
     Cloning a table onto itself is an InvalidArgumentError.
     """
     if store.location == source.store.location:
-        raise InvalidArgumentError("a table cannot be cloned onto itself", found=store.location, expected="another location")
+        raise InvalidArgumentError(
+            "a table cannot be cloned onto itself", found=store.location, expected="another location"
+        )
     target = existing(store)
     if target is not None and not replace:
-        raise TableAlreadyExistsError("a table already exists here", where=store.location, expected="replace=True, or another location")
+        raise TableAlreadyExistsError(
+            "a table already exists here", where=store.location, expected="replace=True, or another location"
+        )
     with nullcontext(target) if target is None else giving_way.command(target) as target:
         return _cloned(source, target, store, shallow, properties, commit)
 
@@ -111,7 +115,9 @@ def _cloned(
     live = target.files().adds if target is not None else adds.slice(0, 0)
     protocol, metadata = _definition(source, target, properties)
     parameters = {"source": source.name, "sourceVersion": source.version, "isShallow": shallow}
-    transaction = Transaction(target, "CLONE", parameters, _with_transactions(source, shallow, commit), store=store)
+    transaction = Transaction(
+        target, "CLONE", parameters, _with_transactions(source, shallow, commit), store=store
+    )
     with staging(transaction):
         transaction.read()  # no blind append: it has the source's files
         if target is None or protocol != target.protocol:
@@ -126,14 +132,21 @@ def _cloned(
         else:
             existing_paths = store.list_from("", recursive=True)["path"]
             files, copies = _core.relocated_adds(adds, location, live, existing_paths)
-            transaction.written(references.encoded(copies["to"].filter(copies["fresh"]).combine_chunks()).to_pylist())
+            transaction.written(
+                references.encoded(copies["to"].filter(copies["fresh"]).combine_chunks()).to_pylist()
+            )
             copied_bytes = store.copy_from(source.store, copies["from"], copies["to"])
             copied = copies.num_rows
         if source.mark is not None:
             files = source.mark(transaction, files)
-        new, gone = (files, live) if not live.num_rows else (references.without(files, live), references.without(live, files))
+        new, gone = (
+            (files, live)
+            if not live.num_rows
+            else (references.without(files, live), references.without(live, files))
+        )
         if source.version < 0 and target is not None and _columns(metadata) != _columns(target.metadata):
-            new = files  # statistics and partition values of all files go by the new physical names and partition columns
+            # statistics and partition values of all files go by the new physical names and partition columns
+            new = files
         metrics = {
             "source_table_size": total_size(adds),
             "source_num_of_files": adds.num_rows,
@@ -142,7 +155,9 @@ def _cloned(
             "removed_files_size": total_size(gone),
             "copied_files_size": copied_bytes,
         }
-        if target is not None and not (changed or new.num_rows or gone.num_rows or transaction.protocol or transaction.domains):
+        if target is not None and not (
+            changed or new.num_rows or gone.num_rows or transaction.protocol or transaction.domains
+        ):
             return target, metrics
         transaction.remove(_core.removes_of(gone, transaction.clock()))
         transaction.add(new)
@@ -153,10 +168,14 @@ def _columns(metadata: Metadata) -> tuple[str, tuple[str, ...]]:
     return metadata.schema_string, tuple(metadata.partition_columns)
 
 
-def _definition(source: CloneSource, target: Snapshot | None, properties: Mapping[str, Any] | None) -> tuple[Protocol, Metadata]:
+def _definition(
+    source: CloneSource, target: Snapshot | None, properties: Mapping[str, Any] | None
+) -> tuple[Protocol, Metadata]:
     """Returns the definition of the source with `properties`. An existing table keeps its id, its features,
     and the properties of its log."""
-    configuration = {key: text for key, text in source.metadata.configuration.items() if key not in _OF_ONE_TABLE}
+    configuration = {
+        key: text for key, text in source.metadata.configuration.items() if key not in _OF_ONE_TABLE
+    }
     protocol = source.protocol
     if supported(protocol) & set(_OF_ONE_LOG):
         protocol = without_features(protocol, _OF_ONE_LOG)
@@ -176,11 +195,15 @@ def _definition(source: CloneSource, target: Snapshot | None, properties: Mappin
         marks = [int(each[MAX_ID]) for each in (before.configuration, configuration) if MAX_ID in each]
         if MAX_ID in configuration:  # no id of a column is ever used again
             configuration[MAX_ID] = str(max(marks))
-    metadata = dataclasses.replace(source.metadata, id=identity, created_time=created, configuration=configuration)
+    metadata = dataclasses.replace(
+        source.metadata, id=identity, created_time=created, configuration=configuration
+    )
     return definition.evolve(protocol, metadata, properties=properties)
 
 
-def _with_transactions(source: CloneSource, shallow: bool, commit: CommitOptions | None) -> CommitOptions | None:
+def _with_transactions(
+    source: CloneSource, shallow: bool, commit: CommitOptions | None
+) -> CommitOptions | None:
     """Adds the application transactions of the source to the commit of a deep clone, so that applications can
     write to the clone instead."""
     written = {} if shallow else dict(source.transactions)

@@ -35,10 +35,16 @@ def new_constraints(snapshot: Snapshot, engine: Engine, constraints: Mapping[str
         raise InvalidArgumentError("no constraints to add")
     added = named(constraints, engine, snapshot.schema)
     configuration = snapshot.metadata.configuration
-    taken = {name.lower(): configuration[CONSTRAINT_PREFIX + name] for name in constraint_names(configuration)}
+    taken = {
+        name.lower(): configuration[CONSTRAINT_PREFIX + name] for name in constraint_names(configuration)
+    }
     for name in added:
         if name in taken:
-            error = InvalidArgumentError("a constraint of this name is there already", found=repr(name), expected="drop_constraint first")
+            error = InvalidArgumentError(
+                "a constraint of this name is there already",
+                found=repr(name),
+                expected="drop_constraint first",
+            )
             raise error.with_values(before=taken[name])
     _check_rows(snapshot, engine, added)
     return added
@@ -51,18 +57,24 @@ def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dic
     for name, condition in constraints.items():
         check_instance(name, str, "a constraint name", "text")
         if not name.strip() or name.lower() in added:
-            raise InvalidArgumentError("invalid constraint name", found=repr(name), expected="a non-empty string, each name once")
+            raise InvalidArgumentError(
+                "invalid constraint name", found=repr(name), expected="a non-empty string, each name once"
+            )
         try:
             resolve_condition(engine, condition, schema, STORED_ALIAS)
         except SchemaMismatchError as error:
-            raise SchemaMismatchError(f"the CHECK constraint {name} must be a boolean", where=error.where, found=error.found) from None
+            raise SchemaMismatchError(
+                f"the CHECK constraint {name} must be a boolean", where=error.where, found=error.found
+            ) from None
         added[name.lower()] = condition
     return added
 
 
 def _check_rows(snapshot: Snapshot, engine: Engine, constraints: Mapping[str, str]) -> None:
     rules = [Rule(name, condition, condition) for name, condition in constraints.items()]
-    for rule, found in _broken(ScanPlan(snapshot).scan(snapshot.schema.names, alias=STORED_ALIAS), engine, rules):
+    for rule, found in _broken(
+        ScanPlan(snapshot).scan(snapshot.schema.names, alias=STORED_ALIAS), engine, rules
+    ):
         raise ConstraintViolationError(
             f"the table has rows that break the new CHECK constraint {rule.message}",
             where=snapshot.location,
@@ -78,12 +90,16 @@ def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
     rules += rules_of(snapshot.metadata, snapshot.schema)
     for field in snapshot.schema:
         for condition, place in null_conditions(field):
-            rules.append(Rule(f"column {place} is NOT NULL and a row has a null there", f"NOT {condition}", "a value"))
+            rules.append(
+                Rule(f"column {place} is NOT NULL and a row has a null there", f"NOT {condition}", "a value")
+            )
     if not rules:
         return
     # All columns are nullable here: a scan would fail at the first null in a NOT NULL column, without the
     # number of rows.
-    nullable = Schema(item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in snapshot.schema)
+    nullable = Schema(
+        item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in snapshot.schema
+    )
     metadata = replace(snapshot.metadata, schema_string=nullable.to_json())
     scan = Scan(
         store=snapshot.store,
@@ -94,14 +110,18 @@ def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
         alias=STORED_ALIAS,
     )
     for rule, found in _broken(scan, engine, rules):
-        raise ConstraintViolationError(rule.message, where=snapshot.location, found=found, expected=rule.expected)
+        raise ConstraintViolationError(
+            rule.message, where=snapshot.location, found=found, expected=rule.expected
+        )
 
 
 def _broken(scan: Scan, engine: Engine, rules: Sequence[Rule]) -> Iterator[tuple[Rule, str]]:
     """Yields the violated rules, each with the number of rows and the values of one of them, as text."""
     if scan.files.num_rows:
         conditions = [engine.resolve(rule.condition, {scan.alias: scan.schema}) for rule in rules]
-        narrow = replace(scan, columns=column_names(conditions, scan.schema, scan.alias) or (scan.schema.names[0],))
+        narrow = replace(
+            scan, columns=column_names(conditions, scan.schema, scan.alias) or (scan.schema.names[0],)
+        )
         counts = broken_rows(engine, narrow, conditions)
         for rule, condition, count in zip(rules, conditions, counts, strict=True):
             if count:

@@ -16,7 +16,12 @@ from deltaic import _core
 from deltaic.commands.clone import CloneSource
 from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import write_target
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.errors import (
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    UnsupportedFeatureError,
+)
 from deltaic.log.snapshot import Snapshot, table_schema
 from deltaic.options import CommitOptions
 from deltaic.protocol.actions import Metadata, Protocol
@@ -80,13 +85,19 @@ def convert(
     """Commits all Parquet files in the store as version 0; of a table of a catalog (`known`), the files that
     the catalog has. See `DeltaTable.convert`."""
     if partitioning not in ("hive", "directory"):
-        raise InvalidArgumentError("unknown partitioning", found=repr(partitioning), expected="'hive' or 'directory'")
+        raise InvalidArgumentError(
+            "unknown partitioning", found=repr(partitioning), expected="'hive' or 'directory'"
+        )
     check_mode(mode)
     wanted = wanted or TableOptions()
     if (current := existing(store)) is not None:
         if mode == "ignore" or already_committed(current, commit):
             return current
-        raise TableAlreadyExistsError("a Delta table already exists here", where=store.location, expected="Parquet files, or mode='ignore'")
+        raise TableAlreadyExistsError(
+            "a Delta table already exists here",
+            where=store.location,
+            expected="Parquet files, or mode='ignore'",
+        )
     given = None if partition_schema is None else Schema.of(partition_schema)
     if known is not None and given is not None and not _same_columns(given, known.partition_schema):
         raise InvalidArgumentError(
@@ -117,9 +128,19 @@ def clone_source(store: _core.Store) -> CloneSource:
     inferred."""
     if existing(store) is not None:
         where = f"parquet.{spark_name(store.location)}"
-        raise InvalidArgumentError("the files are those of a Delta table", where=where, expected=f"delta.{spark_name(store.location)}")
+        raise InvalidArgumentError(
+            "the files are those of a Delta table",
+            where=where,
+            expected=f"delta.{spark_name(store.location)}",
+        )
     protocol, metadata, adds = _surveyed(store, None, "hive", True, TableOptions())
-    return CloneSource(name=f"parquet.{spark_name(store.location)}", store=store, protocol=protocol, metadata=metadata, adds=adds)
+    return CloneSource(
+        name=f"parquet.{spark_name(store.location)}",
+        store=store,
+        protocol=protocol,
+        metadata=metadata,
+        adds=adds,
+    )
 
 
 def _surveyed(
@@ -134,16 +155,26 @@ def _surveyed(
     has, and their add actions."""
     files = _files(store, known)
     told = partial(log.info, "%s: %d of %d footers read", store.location)
-    survey = _core.Survey(store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows))
-    partitions = _partitions(survey, partition_schema if known is None else known.partition_schema, partitioning)
+    survey = _core.Survey(
+        store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows)
+    )
+    partitions = _partitions(
+        survey, partition_schema if known is None else known.partition_schema, partitioning
+    )
     schema = _schema(survey, partitions) if known is None else _schema_of(known, survey, partitions)
     protocol, metadata = _definition(schema, tuple(item.name for item in partitions), wanted)
     check_expressions(metadata)
     target = write_target(store, metadata, protocol)
-    return protocol, metadata, survey.adds(table_schema(protocol, metadata), target.options_json, statistics=statistics)
+    return (
+        protocol,
+        metadata,
+        survey.adds(table_schema(protocol, metadata), target.options_json, statistics=statistics),
+    )
 
 
-def _definition(schema: Schema, partition_by: tuple[str, ...], wanted: TableOptions) -> tuple[Protocol, Metadata]:
+def _definition(
+    schema: Schema, partition_by: tuple[str, ...], wanted: TableOptions
+) -> tuple[Protocol, Metadata]:
     """The definition of the table. With column mapping in mode `name`, the physical names are the names in
     the files."""
     options = replace(wanted, partition_by=partition_by)
@@ -159,7 +190,10 @@ def _definition(schema: Schema, partition_by: tuple[str, ...], wanted: TableOpti
         )
     if mode == "id":
         raise UnsupportedFeatureError(
-            "columns of files that others wrote are found by their names", where=MODE, found=mode, expected="'none' or 'name'"
+            "columns of files that others wrote are found by their names",
+            where=MODE,
+            found=mode,
+            expected="'none' or 'name'",
         )
     if mode == "none":
         return protocol, metadata
@@ -170,7 +204,9 @@ def _definition(schema: Schema, partition_by: tuple[str, ...], wanted: TableOpti
 def check_mode(mode: str) -> None:
     """Raises InvalidArgumentError for a mode that CONVERT does not have."""
     if mode not in ("error", "ignore"):
-        raise InvalidArgumentError("unknown mode of convert", found=repr(mode), expected="'error' or 'ignore'")
+        raise InvalidArgumentError(
+            "unknown mode of convert", found=repr(mode), expected="'error' or 'ignore'"
+        )
 
 
 def _files(store: _core.Store, known: CatalogTable | None = None) -> pa.Table:
@@ -181,7 +217,9 @@ def _files(store: _core.Store, known: CatalogTable | None = None) -> pa.Table:
         chosen = pc.is_in(listing["path"], pa.array(known.files, pa.string()))
     files = listing.filter(pc.and_(chosen, pc.greater(listing["size"], 0)))
     if not files.num_rows:
-        raise InvalidArgumentError("there are no Parquet files", where=store.location, expected="one at least")
+        raise InvalidArgumentError(
+            "there are no Parquet files", where=store.location, expected="one at least"
+        )
     if pc.any(pc.match_substring_regex(files["path"], _ICEBERG)).as_py():
         raise InvalidArgumentError(
             "the folder is that of an Iceberg table, which may have deleted some of its rows and files",
@@ -197,7 +235,8 @@ def _partitions(survey: _core.Survey, partition_schema: Any, partitioning: Parti
     if partition_schema is None:
         if partitioning == "directory" and levels:
             raise InvalidArgumentError(
-                "partitioning='directory' needs column names", expected=f"partition_schema= of {len(levels)} columns"
+                "partitioning='directory' needs column names",
+                expected=f"partition_schema= of {len(levels)} columns",
             )
         return [Field(name, _inferred(survey.values(level))) for level, name in enumerate(levels)]
     by_name = {field.name.lower(): field for field in Schema.of(partition_schema)}
@@ -205,11 +244,17 @@ def _partitions(survey: _core.Survey, partition_schema: Any, partitioning: Parti
         return [by_name[name.lower()] for name in levels]
     if partitioning == "directory" and len(by_name) == len(levels):
         return list(by_name.values())
-    found = f"{len(levels)} levels of folders" if partitioning == "directory" else f"folders of {', '.join(levels) or 'no column'}"
+    found = (
+        f"{len(levels)} levels of folders"
+        if partitioning == "directory"
+        else f"folders of {', '.join(levels) or 'no column'}"
+    )
     expected = ", ".join(field.name for field in by_name.values()) or "no partition column"
     error = InvalidArgumentError("the folders do not fit partition_schema=", found=found, expected=expected)
     names = tuple(field.name for field in by_name.values())
-    raise error.with_values(columns=names, columns_size=len(names), folders=tuple(levels), folders_size=len(levels))
+    raise error.with_values(
+        columns=names, columns_size=len(names), folders=tuple(levels), folders_size=len(levels)
+    )
 
 
 def _inferred(values: pa.Array) -> str:
@@ -229,7 +274,9 @@ def _schema(survey: _core.Survey, partitions: list[Field]) -> Schema:
     for text, file in survey.schemas:
         fields = _united(fields, tuple(Schema.from_json(text)), (), file, first)
     names = {field.name.lower() for field in partitions}
-    whole = nullable_everywhere(Struct([*(field for field in fields if field.name.lower() not in names), *partitions]))
+    whole = nullable_everywhere(
+        Struct([*(field for field in fields if field.name.lower() not in names), *partitions])
+    )
     assert isinstance(whole, Struct)
     return Schema(whole.fields)
 
@@ -262,7 +309,10 @@ def _schema_of(known: CatalogTable, survey: _core.Survey, partitions: list[Field
                     expected=spelled[column.name],
                 )
     whole = [
-        field.with_(name=spelled.get(field.name, field.name), type=nullable_everywhere(field.type), nullable=True) for field in known.schema
+        field.with_(
+            name=spelled.get(field.name, field.name), type=nullable_everywhere(field.type), nullable=True
+        )
+        for field in known.schema
     ]
     return Schema(sorted(whole, key=lambda field: field.name.lower() in partitioned))
 
@@ -272,14 +322,18 @@ def _is_read_as(stored: DataType, read_as: DataType) -> bool:
 
 
 def _same_columns(given: Schema, known: Schema) -> bool:
-    return [(field.name.lower(), field.type) for field in given] == [(field.name.lower(), field.type) for field in known]
+    return [(field.name.lower(), field.type) for field in given] == [
+        (field.name.lower(), field.type) for field in known
+    ]
 
 
 def _columns_text(schema: Schema) -> str:
     return ", ".join(f"{field.name} {type_name(field.type)}" for field in schema) or "no column"
 
 
-def _united(known: tuple[Field, ...], new: tuple[Field, ...], path: tuple[str, ...], file: str, first: dict[str, str]) -> tuple[Field, ...]:
+def _united(
+    known: tuple[Field, ...], new: tuple[Field, ...], path: tuple[str, ...], file: str, first: dict[str, str]
+) -> tuple[Field, ...]:
     """Unites the fields of some files with those of another file. `first`: the first file with each column,
     at any depth, for error messages."""
     united = {field.name.lower(): field for field in known}
@@ -291,13 +345,19 @@ def _united(known: tuple[Field, ...], new: tuple[Field, ...], path: tuple[str, .
             united[field.name.lower()] = field
         elif before.name != field.name:
             where = f"{file}, column {path_text(place)}"
-            raise SchemaMismatchError("a column's name is spelled in two ways", where=where, found=field.name, expected=before.name)
+            raise SchemaMismatchError(
+                "a column's name is spelled in two ways", where=where, found=field.name, expected=before.name
+            )
         else:
-            united[field.name.lower()] = Field(field.name, _one_type(before.type, field.type, place, file, first), metadata=before.metadata)
+            united[field.name.lower()] = Field(
+                field.name, _one_type(before.type, field.type, place, file, first), metadata=before.metadata
+            )
     return tuple(united.values())
 
 
-def _one_type(known: DataType, new: DataType, path: tuple[str, ...], file: str, first: dict[str, str]) -> DataType:
+def _one_type(
+    known: DataType, new: DataType, path: tuple[str, ...], file: str, first: dict[str, str]
+) -> DataType:
     if isinstance(known, Struct) and isinstance(new, Struct):
         return Struct(_united(tuple(known.fields), tuple(new.fields), path, file, first))
     if isinstance(known, Array) and isinstance(new, Array):

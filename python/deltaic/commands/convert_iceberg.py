@@ -56,7 +56,9 @@ def convert_iceberg(
         if mode == "ignore" or already_committed(there, commit):
             return there
         raise TableAlreadyExistsError(
-            "a Delta table already exists here", where=store.location, expected="an Iceberg table, or mode='ignore'"
+            "a Delta table already exists here",
+            where=store.location,
+            expected="an Iceberg table, or mode='ignore'",
         )
     table, paths = read_iceberg(store, source)
     protocol, metadata = _definition(table, wanted or TableOptions())
@@ -103,11 +105,18 @@ def clone_source(store: _core.Store, source: Any = None) -> CloneSource:
 def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Metadata]:
     given = {canonical_name(name): value for name, value in (wanted.properties or {}).items()}
     if (mode := given.get(MODE, table.mapping_mode)) != table.mapping_mode:
-        found_by = "ids" if table.mapping_mode == "id" else "names, as some of its data files have no field ids"
+        found_by = (
+            "ids" if table.mapping_mode == "id" else "names, as some of its data files have no field ids"
+        )
         message = f"columns of this Iceberg table are found by their {found_by}"
         raise UnsupportedFeatureError(message, where=MODE, found=mode, expected=repr(table.mapping_mode))
-    own: dict[str, Any] = {name: text for name, text in table.properties.items() if not name.lower().startswith(("delta.", "deltaic."))}
-    if (age := table.properties.get(_MAX_AGE, "")).isdecimal():  # as delta-spark: what Iceberg keeps of the history, the log keeps
+    own: dict[str, Any] = {
+        name: text
+        for name, text in table.properties.items()
+        if not name.lower().startswith(("delta.", "deltaic."))
+    }
+    # as delta-spark: what Iceberg keeps of the history, the log keeps
+    if (age := table.properties.get(_MAX_AGE, "")).isdecimal():
         own["delta.logRetentionDuration"] = f"interval {age} milliseconds"
     return definition.new_table(
         table.schema,
@@ -121,7 +130,14 @@ def _definition(table: IcebergTable, wanted: TableOptions) -> tuple[Protocol, Me
     )
 
 
-def _adds(store: _core.Store, table: IcebergTable, paths: Paths, protocol: Protocol, metadata: Metadata, statistics: bool) -> pa.Table:
+def _adds(
+    store: _core.Store,
+    table: IcebergTable,
+    paths: Paths,
+    protocol: Protocol,
+    metadata: Metadata,
+    statistics: bool,
+) -> pa.Table:
     """The add actions, in the order of the table's files."""
     schema = Schema.from_json(metadata.schema_string)
     names = physical_names(schema, metadata.partition_columns)
@@ -154,7 +170,12 @@ def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _cor
         if at is None or table.files.data[at].sequence_number > vector.sequence_number:
             continue
         if at in marked:
-            raise ProtocolError("a data file has two deletion vectors", where=vector.data_file, found=vector.path, expected="one")
+            raise ProtocolError(
+                "a data file has two deletion vectors",
+                where=vector.data_file,
+                found=vector.path,
+                expected="one",
+            )
         if puffin[0] != vector.path:
             puffin = (vector.path, store.get(paths.relative(vector.path)))
         marked[at] = vector_bytes(puffin[1], vector)
@@ -162,22 +183,36 @@ def _deleted_rows(store: _core.Store, table: IcebergTable, paths: Paths) -> _cor
     if not marked:
         return _core.RowIds.of_bitmaps(bitmaps)
     counts = [_core.DeletionVector.from_bytes(data).cardinality for data in marked.values()]
-    vectors = pa.table([list(marked), list(marked.values()), counts], bitmaps.schema.names).cast(bitmaps.schema)
+    vectors = pa.table([list(marked), list(marked.values()), counts], bitmaps.schema.names).cast(
+        bitmaps.schema
+    )
     return _core.RowIds.of_bitmaps(pa.concat_tables([bitmaps, vectors]))
 
 
-def _by_positions(store: _core.Store, table: IcebergTable, paths: Paths, positions: dict[str, int], with_vector: set[int]) -> _core.RowIds:
+def _by_positions(
+    store: _core.Store, table: IcebergTable, paths: Paths, positions: dict[str, int], with_vector: set[int]
+) -> _core.RowIds:
     """The rows of the table's files of position deletes."""
     sequence_of = np.array([file.sequence_number for file in table.files.data], np.int64)
     parts: list[pa.Table] = []
     for deletes in table.files.deletes:
-        files = pa.table({"path": [encoded_path(paths.relative(deletes.path))], "size": pa.array([deletes.size], pa.int64())})
+        files = pa.table(
+            {
+                "path": [encoded_path(paths.relative(deletes.path))],
+                "size": pa.array([deletes.size], pa.int64()),
+            }
+        )
         rows = _core.read(store, _POSITION_DELETES, files, ["file_path", "pos"]).to_table()
         named = rows["file_path"].combine_chunks().dictionary_encode()
         named = named.chunk(0) if isinstance(named, pa.ChunkedArray) else named
         known = [_position(positions, paths, path) for path in named.dictionary.to_pylist()]
-        applies = [at is not None and sequence_of[at] <= deletes.sequence_number and at not in with_vector for at in known]
-        ordinals = pa.array([at if use else None for at, use in zip(known, applies, strict=True)], pa.int32()).take(named.indices)
+        applies = [
+            at is not None and sequence_of[at] <= deletes.sequence_number and at not in with_vector
+            for at in known
+        ]
+        ordinals = pa.array(
+            [at if use else None for at, use in zip(known, applies, strict=True)], pa.int32()
+        ).take(named.indices)
         pairs = pa.table({"__deltaic_file": ordinals, "__deltaic_row": rows["pos"].combine_chunks()})
         parts.append(pairs.filter(pc.is_valid(ordinals)))
     empty = pa.schema([("__deltaic_file", pa.int32()), ("__deltaic_row", pa.int64())]).empty_table()

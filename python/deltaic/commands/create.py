@@ -9,7 +9,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from deltaic import _core, configuration
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, TableNotFoundError, check_instance, items_of
+from deltaic.errors import (
+    InvalidArgumentError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    check_instance,
+    items_of,
+)
 from deltaic.log.segment import NO_PLACE
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
@@ -83,7 +89,13 @@ class TableOptions:
             description = text_of("comment", wanted["comment"]) if description is None else description
             wanted = {key: value for key, value in wanted.items() if key != "comment"}
         partitions, clusters = _names(partition_by), _names(cluster_by)
-        return TableOptions(partition_by=partitions, cluster_by=clusters, name=name, description=description, properties=wanted)
+        return TableOptions(
+            partition_by=partitions,
+            cluster_by=clusters,
+            name=name,
+            description=description,
+            properties=wanted,
+        )
 
     def new(self, schema: Any, *, max_known_id: int | None = None) -> tuple[Protocol, Metadata]:
         """Returns the definition of a new table. `max_known_id`: as in `definition.new_table`."""
@@ -104,15 +116,27 @@ class TableOptions:
 
     def clustering(self, metadata: Metadata) -> str | None:
         """Returns the configuration of the metadata domain for the clustering columns; None without them."""
-        return clustering.configuration_of(features.Definition(metadata), self.cluster_by) if self.cluster_by else None
+        return (
+            clustering.configuration_of(features.Definition(metadata), self.cluster_by)
+            if self.cluster_by
+            else None
+        )
 
     def replacing(self, snapshot: Snapshot, schema: Any) -> tuple[Protocol, Metadata]:
         """Returns the definition of a table that replaces another. From the old table, only its id, its
         protocol features, the mode and the largest id of column mapping, and the properties of the log are
         kept."""
-        kept = {name: text for name, text in snapshot.metadata.configuration.items() if name in (MODE, MAX_ID, *properties.OF_THE_LOG)}
+        kept = {
+            name: text
+            for name, text in snapshot.metadata.configuration.items()
+            if name in (MODE, MAX_ID, *properties.OF_THE_LOG)
+        }
         old = replace(snapshot.metadata, name=None, description=None, configuration=kept)
-        defaults = {name: value for name, value in configuration.current().default_properties.items() if name not in kept}
+        defaults = {
+            name: value
+            for name, value in configuration.current().default_properties.items()
+            if name not in kept
+        }
         return definition.evolve(
             snapshot.protocol,
             old,
@@ -128,12 +152,22 @@ class TableOptions:
     def check_agrees(self, snapshot: Snapshot) -> None:
         """Raises InvalidArgumentError if an option differs from what the existing table has."""
         metadata = snapshot.metadata
-        if self.partition_by is not None and _folded(self.partition_by) != _folded(metadata.partition_columns):
+        if self.partition_by is not None and _folded(self.partition_by) != _folded(
+            metadata.partition_columns
+        ):
             raise _differs(
-                "partition_by", list(self.partition_by), list(metadata.partition_columns), "mode='overwrite' with schema_mode='overwrite'"
+                "partition_by",
+                list(self.partition_by),
+                list(metadata.partition_columns),
+                "mode='overwrite' with schema_mode='overwrite'",
             )
         if self.cluster_by is not None:
-            current = [path_text(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
+            current = [
+                path_text(path)
+                for path in clustering.logical_columns(
+                    snapshot.schema, snapshot.domains.get(clustering.DOMAIN)
+                )
+            ]
             if _folded(self.cluster_by) != _folded(current):
                 raise _differs("cluster_by", list(self.cluster_by), current, "alter.cluster_by")
         if self.name is not None and self.name != metadata.name:
@@ -148,28 +182,50 @@ class TableOptions:
             else:
                 agrees = metadata.configuration.get(name) == text
             if not agrees:
-                raise _differs(f"property {name}", text, metadata.configuration.get(name, "unset"), "alter.set_properties")
+                raise _differs(
+                    f"property {name}",
+                    text,
+                    metadata.configuration.get(name, "unset"),
+                    "alter.set_properties",
+                )
         for name, text in asked.constraints.items():
             condition = metadata.configuration.get(properties.CONSTRAINT_PREFIX + name)
             if condition != text:
                 raise _differs(f"constraint {name}", text, condition or "none", "alter.add_constraints")
         protocol = snapshot.protocol
         if (asked.min_reader_version or 0) > protocol.min_reader_version:
-            raise _differs("delta.minReaderVersion", asked.min_reader_version, protocol.min_reader_version, "alter.set_properties")
+            raise _differs(
+                "delta.minReaderVersion",
+                asked.min_reader_version,
+                protocol.min_reader_version,
+                "alter.set_properties",
+            )
         if (asked.min_writer_version or 0) > protocol.min_writer_version:
-            raise _differs("delta.minWriterVersion", asked.min_writer_version, protocol.min_writer_version, "alter.set_properties")
+            raise _differs(
+                "delta.minWriterVersion",
+                asked.min_writer_version,
+                protocol.min_writer_version,
+                "alter.set_properties",
+            )
         for name in asked.features:
             if name not in features.supported(protocol):
                 raise _differs(f"feature {name}", "supported", "unsupported", "alter.add_features")
 
 
 def create(
-    store: _core.Store, schema: Any, *, mode: Mode = "error", wanted: TableOptions | None = None, commit: CommitOptions | None = None
+    store: _core.Store,
+    schema: Any,
+    *,
+    mode: Mode = "error",
+    wanted: TableOptions | None = None,
+    commit: CommitOptions | None = None,
 ) -> Snapshot:
     """Creates a table without rows. `mode`, if a table exists: "error", "ignore" (keeps the table),
     "overwrite" (replaces it)."""
     if mode not in ("error", "ignore", "overwrite"):
-        raise InvalidArgumentError("unknown mode of create", found=repr(mode), expected="'error', 'ignore' or 'overwrite'")
+        raise InvalidArgumentError(
+            "unknown mode of create", found=repr(mode), expected="'error', 'ignore' or 'overwrite'"
+        )
     wanted = wanted or TableOptions()
     while True:
         current = existing(store)
@@ -183,7 +239,11 @@ def create(
         protocol, metadata = wanted.new(schema)
         check_expressions(metadata)
         transaction = Transaction(
-            None, operation_of(replaces=mode == "overwrite"), definition_parameters(wanted, metadata), commit, store=store
+            None,
+            operation_of(replaces=mode == "overwrite"),
+            definition_parameters(wanted, metadata),
+            commit,
+            store=store,
         )
         transaction.set_protocol(protocol)
         transaction.set_metadata(metadata)
@@ -210,7 +270,9 @@ def existing(store: _core.Store) -> Snapshot | None:
 def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: CommitOptions | None) -> Snapshot:
     protocol, metadata = wanted.replacing(snapshot, schema)
     check_expressions(metadata)
-    transaction = Transaction(snapshot, operation_of(replaces=True), definition_parameters(wanted, metadata), commit)
+    transaction = Transaction(
+        snapshot, operation_of(replaces=True), definition_parameters(wanted, metadata), commit
+    )
     transaction.read()
     if protocol != snapshot.protocol:
         transaction.set_protocol(protocol)
@@ -226,7 +288,10 @@ def check_expressions(metadata: Metadata) -> None:
     columns, and that its constraints are conditions on its columns."""
     configuration = metadata.configuration
     names = properties.constraint_names(configuration)
-    if names or any(key in metadata.schema_string for key in ("CURRENT_DEFAULT", "delta.generationExpression", "delta.identity.")):
+    if names or any(
+        key in metadata.schema_string
+        for key in ("CURRENT_DEFAULT", "delta.generationExpression", "delta.identity.")
+    ):
         from deltaic.commands import constraints, defaults, generated, identity
         from deltaic.engine.duckdb.engine import LocalEngine
 
@@ -234,7 +299,9 @@ def check_expressions(metadata: Metadata) -> None:
         defaults.check(engine, schema)
         identity.check(schema, metadata.partition_columns)
         generated.check(engine, schema)
-        constraints.named({name: configuration[properties.CONSTRAINT_PREFIX + name] for name in names}, engine, schema)
+        constraints.named(
+            {name: configuration[properties.CONSTRAINT_PREFIX + name] for name in names}, engine, schema
+        )
 
 
 def set_clustering(transaction: Transaction, configuration: str | None) -> None:

@@ -73,7 +73,11 @@ def write_target(
         "synced_by_commit": synced_by_commit,
     }
     compatibility = iceberg.active_version(protocol, metadata)
-    in_files = compatibility is not None or MATERIALIZED in supported(protocol) or properties.partition_columns_in_files
+    in_files = (
+        compatibility is not None
+        or MATERIALIZED in supported(protocol)
+        or properties.partition_columns_in_files
+    )
     if metadata.partition_columns and in_files:
         options["partition_columns"] = True
     if properties.second_parquet_version:
@@ -113,4 +117,7 @@ def tracked_columns(target: WriteTarget, alias: str | None) -> tuple[tuple[str, 
         return ()
     row_id, version = target.row_tracking
     nothing = null("long")
-    return (row_id, column(alias, Field(row_id, "long")) if alias is not None else nothing), (version, nothing)
+    return (row_id, column(alias, Field(row_id, "long")) if alias is not None else nothing), (
+        version,
+        nothing,
+    )

@@ -49,7 +49,9 @@ def _of_default(column: Field) -> Iterator[None]:
 
 def filled(source: Data, schema: Schema, engine: Engine) -> Plan:
     """Adds the columns with a default that the source lacks."""
-    missing = [column for column in schema if KEY in column.metadata and source.schema.get(column.name) is None]
+    missing = [
+        column for column in schema if KEY in column.metadata and source.schema.get(column.name) is None
+    ]
     if not missing:
         return source
     values = [(column.name, value_of(engine, column) or null(column.type)) for column in missing]

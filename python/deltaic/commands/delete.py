@@ -43,7 +43,13 @@ NOTHING = {
     "num_deletion_vectors_updated": 0,
     "num_added_change_files": 0,
 }
-_OF_A_WRITE = {"num_deleted_rows", "num_copied_rows", "num_removed_files", "num_removed_bytes", "num_added_change_files"}
+_OF_A_WRITE = {
+    "num_deleted_rows",
+    "num_copied_rows",
+    "num_removed_files",
+    "num_removed_bytes",
+    "num_added_change_files",
+}
 """Metrics of a deletion that a write shows in the history if it replaces rows, as in delta-spark."""
 
 
@@ -78,7 +84,9 @@ def delete(
     return transaction.commit(lambda: {**metrics(), **timed}), metrics()
 
 
-def truncate(snapshot: Snapshot, engine: Engine, *, commit: CommitOptions | None = None) -> tuple[Snapshot, dict[str, int]]:
+def truncate(
+    snapshot: Snapshot, engine: Engine, *, commit: CommitOptions | None = None
+) -> tuple[Snapshot, dict[str, int]]:
     """Removes all files of a table without reading rows. If there are none, nothing is committed."""
     if already_committed(snapshot, commit):
         return snapshot, {}
@@ -90,7 +98,10 @@ def truncate(snapshot: Snapshot, engine: Engine, *, commit: CommitOptions | None
         metrics = stage(transaction, snapshot, engine, None, None)
         if metrics is None:
             return snapshot, {}
-    counts = {"num_removed_files": metrics()["num_removed_files"], "execution_time_ms": times.metrics()["execution_time_ms"]}
+    counts = {
+        "num_removed_files": metrics()["num_removed_files"],
+        "execution_time_ms": times.metrics()["execution_time_ms"],
+    }
     return transaction.commit(counts), counts
 
 
@@ -104,14 +115,18 @@ def stage(
 ) -> Metrics | None:
     """Stages a deletion in a transaction, which may be that of another command. Returns its metrics; None if
     no row matches."""
-    planned = condition if isinstance(condition, ScanPlan) else plan(snapshot, engine, condition, changes=True)
+    planned = (
+        condition if isinstance(condition, ScanPlan) else plan(snapshot, engine, condition, changes=True)
+    )
     transaction.read(None if planned.reads_itself else planned.predicate, rows_only=not planned.reads_itself)
     if planned.partition_only:
         return _drop_files(transaction, planned)
     return _drop_rows(transaction, snapshot, engine, planned, parquet, times)
 
 
-def stage_replaced(transaction: Transaction, snapshot: Snapshot, engine: Engine, where: str, parquet: ParquetOptions | None) -> Metrics:
+def stage_replaced(
+    transaction: Transaction, snapshot: Snapshot, engine: Engine, where: str, parquet: ParquetOptions | None
+) -> Metrics:
     """Stages the deletion of the rows that a write replaces. Returns the metrics that the write shows."""
     metrics = stage(transaction, snapshot, engine, where, parquet) or NOTHING.copy
     return lambda: {name: count for name, count in metrics().items() if name in _OF_A_WRITE}
@@ -156,8 +171,14 @@ def _drop_rows(
     if not writes_vectors(snapshot):  # with vectors, readers of the feed derive the deleted rows from them
         recording = RecordedChanges.of(snapshot.store, snapshot.metadata, snapshot.protocol, parquet)
         recording = recording and recording.with_rows(rows, change_feed.DELETE)
-    changed = take_out(transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet), recording)
-    return lambda: {"num_deleted_rows": changed.deleted, "num_copied_rows": changed.written_rows, **file_metrics(changed)}
+    changed = take_out(
+        transaction, snapshot, engine, scan, rows, [], snapshot_target(snapshot, parquet), recording
+    )
+    return lambda: {
+        "num_deleted_rows": changed.deleted,
+        "num_copied_rows": changed.written_rows,
+        **file_metrics(changed),
+    }
 
 
 def file_metrics(changed: FileChanges) -> dict[str, int]:

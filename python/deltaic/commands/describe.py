@@ -69,7 +69,13 @@ class History(list[dict[str, Any]]):
 
     def _repr_html_(self) -> str:
         rows = [
-            (entry["version"], f"{entry['timestamp']:%Y-%m-%d %H:%M:%S}", entry.get("operation", ""), _details(entry)) for entry in self
+            (
+                entry["version"],
+                f"{entry['timestamp']:%Y-%m-%d %H:%M:%S}",
+                entry.get("operation", ""),
+                _details(entry),
+            )
+            for entry in self
         ]
         return html_table(("version", "time (UTC)", "operation", "details"), rows)
 
@@ -78,7 +84,9 @@ def _details(entry: Mapping[str, Any]) -> str:
     """Returns parameters and metrics of an entry as text, without those that are empty or 0."""
     both = (entry.get("operationParameters"), entry.get("operationMetrics"))
     named = {name: value for part in both if isinstance(part, dict) for name, value in part.items()}
-    return ", ".join(f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0))
+    return ", ".join(
+        f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0)
+    )
 
 
 def history(snapshot: Snapshot, limit: int | None = None) -> History:
@@ -98,9 +106,14 @@ def html(snapshot: Snapshot) -> str:
         "files": f"{snapshot.core.file_count:,}, {readable_size(snapshot.core.size_in_bytes)}",
         "partitioned by": ", ".join(snapshot.metadata.partition_columns),
         "clustered by": ", ".join(_clustering(snapshot)),
-        "properties": ", ".join(f"{name} = {value}" for name, value in snapshot.metadata.configuration.items()),
+        "properties": ", ".join(
+            f"{name} = {value}" for name, value in snapshot.metadata.configuration.items()
+        ),
     }
-    return html_facts({name: value for name, value in facts.items() if value != ""}) + snapshot.schema._repr_html_()
+    return (
+        html_facts({name: value for name, value in facts.items() if value != ""})
+        + snapshot.schema._repr_html_()
+    )
 
 
 def transaction_state(snapshot: Snapshot, txn_id: str) -> int | None:

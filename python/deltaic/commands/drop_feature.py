@@ -62,7 +62,12 @@ class Droppable:
 
 
 def drop_feature(
-    snapshot: Snapshot, engine: Engine, name: str, *, truncate_history: bool = False, commit: CommitOptions | None = None
+    snapshot: Snapshot,
+    engine: Engine,
+    name: str,
+    *,
+    truncate_history: bool = False,
+    commit: CommitOptions | None = None,
 ) -> Snapshot:
     """Drops a feature. Returns the version without it.
 
@@ -82,40 +87,63 @@ def drop_feature(
         )
     if name == PROTECTION and not truncate_history:
         raise InvalidArgumentError(
-            "checkpoint protection ends with the versions that it protects", found=name, expected="truncate_history=True"
+            "checkpoint protection ends with the versions that it protects",
+            found=name,
+            expected="truncate_history=True",
         )
-    before = None if commit is None else replace(commit, transactions={})  # only the last commit has the application transactions
+    # only the last commit has the application transactions
+    before = None if commit is None else replace(commit, transactions={})
     cleared = snapshot if droppable.clear is None else droppable.clear(snapshot, engine, before)
     if truncate_history:
         cleared = _truncate(cleared, droppable, name, before)
     dropped = _drop(cleared, droppable, name, commit, protect=of_readers and not truncate_history)
     if of_readers:
         try:
-            checkpoint.write(dropped, now=now_ms())  # readers of the newest version then need no earlier commit with the feature
+            # readers of the newest version then need no earlier commit with the feature
+            checkpoint.write(dropped, now=now_ms())
         except (DeltaError, OSError) as error:  # the feature is dropped, so no error may make it look failed
-            log.warning("%s: the checkpoint of version %d could not be written: %s", dropped.location, dropped.version, error)
+            log.warning(
+                "%s: the checkpoint of version %d could not be written: %s",
+                dropped.location,
+                dropped.version,
+                error,
+            )
     return dropped
 
 
 def _checked(snapshot: Snapshot, name: str) -> Droppable:
     listed = supported(snapshot.protocol)
     if name not in FEATURES:
-        raise InvalidArgumentError("no feature to drop has this name", found=repr(name), expected=", ".join(sorted(listed)) or None)
+        raise InvalidArgumentError(
+            "no feature to drop has this name", found=repr(name), expected=", ".join(sorted(listed)) or None
+        )
     if name not in DROPPABLE:
-        raise UnsupportedFeatureError("this feature cannot be dropped", found=name, expected=", ".join(sorted(DROPPABLE)))
+        raise UnsupportedFeatureError(
+            "this feature cannot be dropped", found=name, expected=", ".join(sorted(DROPPABLE))
+        )
     if name not in listed:
-        raise InvalidArgumentError("the table does not have this feature", found=repr(name), expected=", ".join(sorted(listed)) or None)
-    if dependent := sorted(other for other in listed if other in FEATURES and name in FEATURES[other].requires):
+        raise InvalidArgumentError(
+            "the table does not have this feature",
+            found=repr(name),
+            expected=", ".join(sorted(listed)) or None,
+        )
+    if dependent := sorted(
+        other for other in listed if other in FEATURES and name in FEATURES[other].requires
+    ):
         raise InvalidArgumentError("another feature needs this one", found=f"{dependent[0]} needs {name}")
     return DROPPABLE[name]
 
 
-def _drop(snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None, *, protect: bool) -> Snapshot:
+def _drop(
+    snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None, *, protect: bool
+) -> Snapshot:
     """Commits the protocol without the feature. With `protect`, the protected versions end at this version,
     which is known only if it is the next one; so the commit is not retried after a conflict."""
     added = {PROTECTION} if protect else set()
     protocol = without_features(snapshot.protocol, {name}, added)
-    configuration = {key: text for key, text in snapshot.metadata.configuration.items() if key not in droppable.properties}
+    configuration = {
+        key: text for key, text in snapshot.metadata.configuration.items() if key not in droppable.properties
+    }
     options = commit or CommitOptions()
     if protect:
         configuration[PROTECTED_BEFORE] = str(snapshot.version + 1)
@@ -141,23 +169,40 @@ def _truncate(snapshot: Snapshot, droppable: Droppable, name: str, commit: Commi
     cleanup.clean(snapshot, now=now_ms(), retention=retention)
     left = sorted(version for version in list_log(snapshot.store).commits if version <= snapshot.version)
     if name == PROTECTION:
-        kept = left[0] if left and left[0] < snapshot.properties.checkpoint_protection_before_version else None
+        kept = (
+            left[0] if left and left[0] < snapshot.properties.checkpoint_protection_before_version else None
+        )
     elif name == "v2Checkpoint":
-        kept = next(iter(sorted(each.version for each in list_log(snapshot.store).checkpoints if _has_second_form(each))), None)
+        kept = next(
+            iter(
+                sorted(
+                    each.version for each in list_log(snapshot.store).checkpoints if _has_second_form(each)
+                )
+            ),
+            None,
+        )
     else:
         kept = next((version for version in left if _needs(snapshot, droppable, version)), None)
     if kept is not None:
         raise InvalidArgumentError(
             f"older versions of the table still need {name}: drop it again when they have expired",
             where=f"{snapshot.location}/{commit_path(kept)}",
-            found=f"version {kept} of {history.moment(history.commit_times(list_log(snapshot.store))[kept]).isoformat()}",
-            expected=f"versions from {snapshot.version} on alone, after {retention} (delta.dropFeatureTruncateHistory.retentionDuration)",
+            found=(
+                f"version {kept} of"
+                f" {history.moment(history.commit_times(list_log(snapshot.store))[kept]).isoformat()}"
+            ),
+            expected=(
+                f"versions from {snapshot.version} on alone, after {retention}"
+                " (delta.dropFeatureTruncateHistory.retentionDuration)"
+            ),
         )
     return snapshot
 
 
 def _needs(snapshot: Snapshot, droppable: Droppable, version: int) -> bool:
-    return droppable.in_history is not None and droppable.in_history(_core.read_commit(snapshot.store, version, commit_path(version)))
+    return droppable.in_history is not None and droppable.in_history(
+        _core.read_commit(snapshot.store, version, commit_path(version))
+    )
 
 
 def _configuration(commit: _core.Commit) -> dict[str, str]:
@@ -191,7 +236,9 @@ def _protect_vector_files(transaction: Transaction, snapshot: Snapshot) -> None:
 
 
 def _has_vectors(commit: _core.Commit) -> bool:
-    vectors = sum(table.num_rows - table["deletionVector"].null_count for table in (commit.adds, commit.removes))
+    vectors = sum(
+        table.num_rows - table["deletionVector"].null_count for table in (commit.adds, commit.removes)
+    )
     return bool(vectors) or _configuration(commit).get("delta.enableDeletionVectors", "").lower() == "true"
 
 
@@ -203,10 +250,17 @@ def _clear_mapping(snapshot: Snapshot, engine: Engine, commit: CommitOptions | N
     if definition.properties.column_mapping_mode == "none" and column_mapping.ID not in definition.field_keys:
         return snapshot
     column_mapping.check_names(snapshot.schema, "none")
-    kept = {key: text for key, text in snapshot.metadata.configuration.items() if key not in (column_mapping.MODE, column_mapping.MAX_ID)}
+    kept = {
+        key: text
+        for key, text in snapshot.metadata.configuration.items()
+        if key not in (column_mapping.MODE, column_mapping.MAX_ID)
+    }
     schema = column_mapping.unmapped(snapshot.schema)
     metadata = replace(snapshot.metadata, schema_string=schema.to_json(), configuration=kept)
-    names = [".".join(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
+    names = [
+        ".".join(path)
+        for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))
+    ]
     domains = {clustering.DOMAIN: clustering.configuration_of(Definition(metadata), names)} if names else {}
     return rewrite.all_files(snapshot, engine, "REMOVE COLUMN MAPPING", metadata, commit, domains=domains)
 
@@ -219,7 +273,9 @@ def _clear_widening(snapshot: Snapshot, engine: Engine, commit: CommitOptions | 
     schema = widening.forgotten(snapshot.schema)
     if schema == snapshot.schema:
         return snapshot
-    configuration = {key: text for key, text in snapshot.metadata.configuration.items() if key != widening.ENABLED}
+    configuration = {
+        key: text for key, text in snapshot.metadata.configuration.items() if key != widening.ENABLED
+    }
     metadata = replace(snapshot.metadata, schema_string=schema.to_json(), configuration=configuration)
     return rewrite.all_files(snapshot, engine, "REORG", metadata, commit)
 
@@ -251,7 +307,9 @@ def _forget_row_ids(transaction: Transaction, snapshot: Snapshot) -> None:
     """Stages the files without row ids, and the removal of the high-water mark."""
     files = _core.adds_again(snapshot.files().adds, data_change=False)
     for name in ("baseRowId", "defaultRowCommitVersion"):
-        files = files.set_column(files.schema.get_field_index(name), files.schema.field(name), pa.nulls(files.num_rows, pa.int64()))
+        files = files.set_column(
+            files.schema.get_field_index(name), files.schema.field(name), pa.nulls(files.num_rows, pa.int64())
+        )
     transaction.add(files)
     if (mark := snapshot.domains.get(row_tracking.DOMAIN)) is not None:
         transaction.set_domain(row_tracking.DOMAIN, mark, removed=True)
@@ -268,7 +326,9 @@ def _without_keys(*keys: str) -> Callable[[Transaction, Snapshot], None]:
     def stage(transaction: Transaction, snapshot: Snapshot) -> None:
         schema = column_mapping.without_keys(snapshot.schema, keys)
         if schema != snapshot.schema:
-            transaction.set_metadata(replace(transaction.metadata or snapshot.metadata, schema_string=schema.to_json()))
+            transaction.set_metadata(
+                replace(transaction.metadata or snapshot.metadata, schema_string=schema.to_json())
+            )
 
     return stage
 
@@ -279,7 +339,9 @@ def _remove_clustering(transaction: Transaction, snapshot: Snapshot) -> None:
 
 def _check_no_constraints(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
     if names := constraint_names(snapshot.metadata.configuration):
-        error = InvalidArgumentError("the table has constraints", found=", ".join(names), expected="alter.drop_constraint first")
+        error = InvalidArgumentError(
+            "the table has constraints", found=", ".join(names), expected="alter.drop_constraint first"
+        )
         raise error.with_values(constraints=tuple(names))
     return snapshot
 
@@ -288,29 +350,42 @@ def _without_property(snapshot: Snapshot, name: str, default: str, commit: Commi
     if snapshot.metadata.configuration.get(name, default).lower() == default:
         return snapshot
     configuration = {key: text for key, text in snapshot.metadata.configuration.items() if key != name}
-    transaction = Transaction(snapshot, "UNSET TBLPROPERTIES", {"properties": [name], "ifExists": True}, commit)
+    transaction = Transaction(
+        snapshot, "UNSET TBLPROPERTIES", {"properties": [name], "ifExists": True}, commit
+    )
     transaction.set_metadata(replace(snapshot.metadata, configuration=configuration))
     return transaction.commit()
 
 
 DROPPABLE: dict[str, Droppable] = {
-    "deletionVectors": Droppable(_clear_vectors, ("delta.enableDeletionVectors",), _protect_vector_files, _has_vectors),
+    "deletionVectors": Droppable(
+        _clear_vectors, ("delta.enableDeletionVectors",), _protect_vector_files, _has_vectors
+    ),
     "columnMapping": Droppable(_clear_mapping, in_history=_has_mapping),
     "typeWidening": Droppable(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
     "typeWidening-preview": Droppable(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
     "v2Checkpoint": Droppable(_clear_second_form, ("delta.checkpointPolicy",)),
     "vacuumProtocolCheck": Droppable(),
     "rowTracking": Droppable(
-        properties=(row_tracking.ENABLED, row_tracking.SUSPENDED, row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN),
+        properties=(
+            row_tracking.ENABLED,
+            row_tracking.SUSPENDED,
+            row_tracking.ROW_ID_COLUMN,
+            row_tracking.VERSION_COLUMN,
+        ),
         stage=_forget_row_ids,
     ),
-    "inCommitTimestamp": Droppable(properties=(timestamps.ENABLED, timestamps.SINCE_VERSION, timestamps.SINCE_TIME)),
+    "inCommitTimestamp": Droppable(
+        properties=(timestamps.ENABLED, timestamps.SINCE_VERSION, timestamps.SINCE_TIME)
+    ),
     "domainMetadata": Droppable(stage=_remove_domains),
     "checkConstraints": Droppable(_check_no_constraints),
     "materializePartitionColumns": Droppable(properties=("delta.enableMaterializePartitionColumnsFeature",)),
     "changeDataFeed": Droppable(properties=("delta.enableChangeDataFeed",)),
     "generatedColumns": Droppable(stage=_without_keys("delta.generationExpression")),
-    "identityColumns": Droppable(stage=_without_keys(identity.START, identity.STEP, identity.MARK, identity.EXPLICIT)),
+    "identityColumns": Droppable(
+        stage=_without_keys(identity.START, identity.STEP, identity.MARK, identity.EXPLICIT)
+    ),
     "allowColumnDefaults": Droppable(stage=_without_keys("CURRENT_DEFAULT")),
     "clustering": Droppable(stage=_remove_clustering),
     PROTECTION: Droppable(properties=(PROTECTED_BEFORE,)),

@@ -41,7 +41,11 @@ def delta_schema(metadata: Any) -> Schema:
     today = {item.field_id: item.field_type for item in all_fields(current)}
     # A table that was set back to an earlier schema has wider types among the others: no live file has them.
     history = [
-        {item.field_id: item.field_type for item in all_fields(schema) if _may_become(item.field_type, today.get(item.field_id))}
+        {
+            item.field_id: item.field_type
+            for item in all_fields(schema)
+            if _may_become(item.field_type, today.get(item.field_id))
+        }
         for schema in [*metadata.schemas, current]
     ]
     types: dict[int, Any] = {}
@@ -107,7 +111,11 @@ def _type_changed(mine: DataType, other: DataType) -> DataType:
     if isinstance(mine, Array) and isinstance(other, Array):
         return Array(_type_changed(mine.element, other.element), mine.contains_null)
     if isinstance(mine, Map) and isinstance(other, Map):
-        return Map(_type_changed(mine.key, other.key), _type_changed(mine.value, other.value), mine.value_contains_null)
+        return Map(
+            _type_changed(mine.key, other.key),
+            _type_changed(mine.value, other.value),
+            mine.value_contains_null,
+        )
     return mine
 
 
@@ -119,7 +127,10 @@ def _field(item: Any, above: tuple[str, ...]) -> Field:
     if item.write_default is not None and not above:
         metadata["CURRENT_DEFAULT"] = lit(item.write_default)
     elif item.write_default is not None:
-        log.warning("column %s: Delta has no defaults of fields in structs, so its write-default is left out", path_text(path))
+        log.warning(
+            "column %s: Delta has no defaults of fields in structs, so its write-default is left out",
+            path_text(path),
+        )
     return Field(item.name, _type(item.field_type, path), nullable=not item.required, metadata=metadata)
 
 
@@ -142,10 +153,15 @@ def _primitive(found: Any, path: tuple[str, ...]) -> DataType:
         return "binary"
     if name not in TYPES:
         raise UnsupportedFeatureError(
-            "a column has an Iceberg type that Delta does not have", where=f"column {path_text(path)}", found=name, expected=_shown_types()
+            "a column has an Iceberg type that Delta does not have",
+            where=f"column {path_text(path)}",
+            found=name,
+            expected=_shown_types(),
         )
     return TYPES[name]
 
 
 def _shown_types() -> str:
-    return ", ".join([*(name for name in TYPES if name != "unknown"), "decimal", "fixed", "struct, list or map"])
+    return ", ".join(
+        [*(name for name in TYPES if name != "unknown"), "decimal", "fixed", "struct, list or map"]
+    )

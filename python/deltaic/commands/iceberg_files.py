@@ -93,9 +93,12 @@ def live_files(io: Any, manifest_list: str, specs: Mapping[int, Any]) -> LiveFil
     for deletes in equality:
         if any(_applies(deletes, file, specs) for file in files.data):
             raise UnsupportedFeatureError(
-                "equality deletes cannot be converted: they name values, and a Delta table's deletion vectors name rows",
+                "equality deletes cannot be converted: they name values, and a Delta table's deletion vectors"
+                " name rows",
                 where=deletes.path,
-                expected="an Iceberg table whose data files were rewritten, so that no equality deletes apply",
+                expected=(
+                    "an Iceberg table whose data files were rewritten, so that no equality deletes apply"
+                ),
             )
     return files
 
@@ -129,8 +132,13 @@ def _entries(io: Any, manifest: Any) -> list[tuple[int, int, Any]]:
         ManifestEntryStatus,
     )
 
-    types, enums = {-1: ManifestEntry, 2: DataFile}, {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent}
-    with AvroFile(io.new_input(manifest.manifest_path), MANIFEST_ENTRY_SCHEMAS[3], read_types=types, read_enums=enums) as entries:
+    types, enums = (
+        {-1: ManifestEntry, 2: DataFile},
+        {0: ManifestEntryStatus, 101: FileFormat, 134: DataFileContent},
+    )
+    with AvroFile(
+        io.new_input(manifest.manifest_path), MANIFEST_ENTRY_SCHEMAS[3], read_types=types, read_enums=enums
+    ) as entries:
         live = [entry for entry in entries if entry.status != ManifestEntryStatus.DELETED]
     snapshot_id, number = manifest.added_snapshot_id, manifest.sequence_number or 0  # what entries inherit
     return [
@@ -146,7 +154,10 @@ def _entries(io: Any, manifest: Any) -> list[tuple[int, int, Any]]:
 def _check_format(found: Any, path: str, expected: Any) -> None:
     if found.file_format != expected:
         raise UnsupportedFeatureError(
-            "only Parquet files can be files of a Delta table", where=path, found=str(found.file_format.value), expected="PARQUET"
+            "only Parquet files can be files of a Delta table",
+            where=path,
+            found=str(found.file_format.value),
+            expected="PARQUET",
         )
 
 
@@ -156,7 +167,12 @@ def vector_bytes(data: bytes, vector: Vector) -> bytes:
     framed = data[vector.offset : vector.offset + vector.size]
     bitmap = framed[4:-4]
     if len(framed) != vector.size or vector.size < 12 or int.from_bytes(framed[:4], "big") != len(bitmap):
-        raise ProtocolError("a deletion vector's length does not agree with the manifest", where=f"{vector.path} at {vector.offset}")
+        raise ProtocolError(
+            "a deletion vector's length does not agree with the manifest",
+            where=f"{vector.path} at {vector.offset}",
+        )
     if int.from_bytes(framed[-4:], "big") != _core.crc32(bitmap):
-        raise ProtocolError("a deletion vector's checksum is wrong", where=f"{vector.path} at {vector.offset}")
+        raise ProtocolError(
+            "a deletion vector's checksum is wrong", where=f"{vector.path} at {vector.offset}"
+        )
     return bitmap

@@ -46,7 +46,9 @@ class FileColumns:
     has_ids: bool
 
 
-def file_columns(store: _core.Store, paths: Paths, files: Iterable[DataFile], name_mapping: str | None) -> list[FileColumns]:
+def file_columns(
+    store: _core.Store, paths: Paths, files: Iterable[DataFile], name_mapping: str | None
+) -> list[FileColumns]:
     """The columns of these files: one entry for all files with equal columns.
 
     UnsupportedFeatureError for a file without field ids if there is no name mapping.
@@ -88,7 +90,9 @@ def _columns_of(path: str, schema: pa.Schema, mapped: list[Any] | None) -> FileC
             where=path,
             expected=f"field ids in the file, or the table property {NAME_MAPPING}",
         )
-    return FileColumns(path, tuple(_column(item.name, item, None if has_ids else mapped) for item in schema), has_ids)
+    return FileColumns(
+        path, tuple(_column(item.name, item, None if has_ids else mapped) for item in schema), has_ids
+    )
 
 
 def _has_ids(item: pa.Field) -> bool:
@@ -100,7 +104,11 @@ def _below(data_type: pa.DataType) -> list[tuple[str, pa.Field]]:
         return [(item.name, item) for item in data_type]
     if pa.types.is_map(data_type):
         return [(_KEY, data_type.key_field), (_VALUE, data_type.item_field)]
-    if pa.types.is_list(data_type) or pa.types.is_large_list(data_type) or pa.types.is_fixed_size_list(data_type):
+    if (
+        pa.types.is_list(data_type)
+        or pa.types.is_large_list(data_type)
+        or pa.types.is_fixed_size_list(data_type)
+    ):
         return [(_ELEMENT, data_type.value_field)]
     return []
 
@@ -109,7 +117,11 @@ def _column(name: str, item: pa.Field, mapped: list[Any] | None) -> FileColumn:
     """A column with its id: its own if `mapped` is None, else that of the mapped field with this name."""
     if mapped is None:
         text = (item.metadata or {}).get(_FIELD_ID)
-        return FileColumn(None if text is None else int(text), name, tuple(_column(*below, None) for below in _below(item.type)))
+        return FileColumn(
+            None if text is None else int(text),
+            name,
+            tuple(_column(*below, None) for below in _below(item.type)),
+        )
     match = next((each for each in mapped if name in each.names), None)
     field_id, fields = (None, []) if match is None else (match.field_id, match.fields)
     return FileColumn(field_id, name, tuple(_column(*below, fields) for below in _below(item.type)))
@@ -118,7 +130,9 @@ def _column(name: str, item: pa.Field, mapped: list[Any] | None) -> FileColumn:
 # --- fields that a file lacks
 
 
-def missing_fields(data_type: Any, columns: Sequence[FileColumn], above: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+def missing_fields(
+    data_type: Any, columns: Sequence[FileColumn], above: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Path and Iceberg field of each struct field that is missing from a file that has the struct.
     `data_type`: Iceberg's struct type."""
     for item in data_type.fields:
@@ -130,7 +144,9 @@ def missing_fields(data_type: Any, columns: Sequence[FileColumn], above: tuple[s
             yield from _missing_below(item.field_type, column.children, path)
 
 
-def _missing_below(data_type: Any, columns: Sequence[FileColumn], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _missing_below(
+    data_type: Any, columns: Sequence[FileColumn], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], Any]]:
     if data_type.is_struct:
         yield from missing_fields(data_type, columns, path)
     elif hasattr(data_type, "element_id") and len(columns) == 1:
@@ -167,27 +183,48 @@ def _named_field(item: Field, level: _Level, path: tuple[str, ...]) -> Field:
                 below.append((file, column.children))
     if len(names) > 1:
         found = " and ".join(f"{name} in {file}" for name, file in names.items())
-        raise _unfit("a column has several names in data files, some of which have no field ids", path, found, "one name in all files")
+        raise _unfit(
+            "a column has several names in data files, some of which have no field ids",
+            path,
+            found,
+            "one name in all files",
+        )
     name = next(iter(names), item.name)
     for file, columns in level:
-        other = next((each for each in columns if each.name.lower() == name.lower() and each.field_id != field_id), None)
+        other = next(
+            (each for each in columns if each.name.lower() == name.lower() and each.field_id != field_id),
+            None,
+        )
         if other is None:
             continue
         if names:
-            message = "the name of a column belongs to another column in some data files, and not all files have field ids"
-            raise _unfit(message, path, f"{other.name} in {file}, {name} in {names[name]}", "one column for each name")
+            message = (
+                "the name of a column belongs to another column in some data files, and not all files have"
+                " field ids"
+            )
+            raise _unfit(
+                message, path, f"{other.name} in {file}, {name} in {names[name]}", "one column for each name"
+            )
         name = new_physical_name()  # no file has the column: a name that none of them uses
-    return item.with_(type=_named_type(item.type, below, path), metadata={**item.metadata, PHYSICAL_NAME: name})
+    return item.with_(
+        type=_named_type(item.type, below, path), metadata={**item.metadata, PHYSICAL_NAME: name}
+    )
 
 
 def _named_type(data_type: DataType, level: _Level, path: tuple[str, ...]) -> DataType:
     if isinstance(data_type, Struct):
         return Struct(_named(data_type.fields, level, path))
     if isinstance(data_type, Array):
-        return Array(_named_type(data_type.element, _at(level, 0, 1), (*path, _ELEMENT)), data_type.contains_null)
+        return Array(
+            _named_type(data_type.element, _at(level, 0, 1), (*path, _ELEMENT)), data_type.contains_null
+        )
     if isinstance(data_type, Map):
         key = _named_type(data_type.key, _at(level, 0, 2), (*path, _KEY))
-        return Map(key, _named_type(data_type.value, _at(level, 1, 2), (*path, _VALUE)), data_type.value_contains_null)
+        return Map(
+            key,
+            _named_type(data_type.value, _at(level, 1, 2), (*path, _VALUE)),
+            data_type.value_contains_null,
+        )
     return data_type
 
 
@@ -211,7 +248,9 @@ def check_field_ids(store: _core.Store, schema: Schema, files: Iterable[tuple[st
             _check_ids(tuple(schema), [_column(item.name, item, None) for item in found], path, ())
 
 
-def _check_ids(fields: Sequence[Field], columns: Sequence[FileColumn], file: str, above: tuple[str, ...]) -> None:
+def _check_ids(
+    fields: Sequence[Field], columns: Sequence[FileColumn], file: str, above: tuple[str, ...]
+) -> None:
     by_name = {physical_name(item): item for item in fields}
     by_id = {item.metadata[ID]: item for item in fields}
     for column in columns:
@@ -224,7 +263,12 @@ def _check_ids(fields: Sequence[Field], columns: Sequence[FileColumn], file: str
 
 
 def _check_ids_below(
-    data_type: DataType, column: FileColumn, ids: Mapping[str, int], prefix: tuple[str, ...], file: str, path: tuple[str, ...]
+    data_type: DataType,
+    column: FileColumn,
+    ids: Mapping[str, int],
+    prefix: tuple[str, ...],
+    file: str,
+    path: tuple[str, ...],
 ) -> None:
     """`ids`: those of the elements, keys and values below a field, by their paths from the field, of which
     `prefix` is the first part."""

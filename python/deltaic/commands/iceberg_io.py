@@ -29,7 +29,10 @@ class Paths:
             if plain.startswith(root) and len(plain) > len(root):
                 return plain[len(root) :]
         raise PathOutsideTableError(
-            "the Iceberg table has a file outside its folder", where=path, found=path, expected=f"a file below {self._location}"
+            "the Iceberg table has a file outside its folder",
+            where=path,
+            found=path,
+            expected=f"a file below {self._location}",
         )
 
 
@@ -39,12 +42,17 @@ def reading(path: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise ProtocolError("a file of the Iceberg metadata is missing", where=path, expected="the file") from None
+        raise ProtocolError(
+            "a file of the Iceberg metadata is missing", where=path, expected="the file"
+        ) from None
     except (DeltaError, OSError, MemoryError):
         raise
-    except Exception as error:  # PyIceberg's own errors have no base class, and damaged files raise those of Python
+    except Exception as error:
+        # PyIceberg's own errors have no base class, and damaged files raise those of Python
         reason = (str(error).splitlines() or [""])[0]
-        raise ProtocolError("the Iceberg metadata cannot be read", where=path, found=reason or type(error).__name__) from error
+        raise ProtocolError(
+            "the Iceberg metadata cannot be read", where=path, found=reason or type(error).__name__
+        ) from error
 
 
 def _plain_location(path: str) -> str:

@@ -17,12 +17,20 @@ from deltaic.commands.iceberg_columns import all_fields, delta_schema
 from deltaic.commands.iceberg_files import DataFile, LiveFiles, live_files
 from deltaic.commands.iceberg_footers import NAME_MAPPING, file_columns, missing_fields, with_names_of_files
 from deltaic.commands.iceberg_io import Paths, StoreFile, StoreIO, reading
-from deltaic.commands.iceberg_partitions import GENERATED, PartitionColumn, partition_columns, path_to, written_without
+from deltaic.commands.iceberg_partitions import (
+    GENERATED,
+    PartitionColumn,
+    partition_columns,
+    path_to,
+    written_without,
+)
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.protocol.column_mapping import PHYSICAL_NAME
 from deltaic.protocol.schema import Field, Schema, path_text
 
-_METADATA_FILE = re.compile(r"(?:v(?P<hadoop>[0-9]+)|(?P<catalog>[0-9]+)-[^/]*?)(?:\.gz)?\.metadata\.json(?:\.gz)?")
+_METADATA_FILE = re.compile(
+    r"(?:v(?P<hadoop>[0-9]+)|(?P<catalog>[0-9]+)-[^/]*?)(?:\.gz)?\.metadata\.json(?:\.gz)?"
+)
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,11 @@ def read_iceberg(store: _core.Store, source: Any = None) -> tuple[IcebergTable, 
     this release does not have; PathOutsideTableError.
     """
     _require_pyiceberg()
-    metadata = source.metadata if hasattr(source, "metadata") else _read_metadata(store, source or newest_metadata(store))
+    metadata = (
+        source.metadata
+        if hasattr(source, "metadata")
+        else _read_metadata(store, source or newest_metadata(store))
+    )
     paths = Paths(store, metadata.location)
     return _table(store, paths, metadata), paths
 
@@ -71,7 +83,9 @@ def newest_metadata(store: _core.Store) -> str:
         if match := _METADATA_FILE.fullmatch(path.rpartition("/")[2]):
             found.setdefault(int(match["hadoop"] or match["catalog"]), []).append(path)
     if not found:
-        raise TableNotFoundError("no Iceberg table is there", where=store.location, expected="metadata/*.metadata.json")
+        raise TableNotFoundError(
+            "no Iceberg table is there", where=store.location, expected="metadata/*.metadata.json"
+        )
     newest = sorted(found[max(found)])
     if len(newest) > 1:
         raise InvalidArgumentError(
@@ -87,7 +101,9 @@ def _require_pyiceberg() -> None:
     try:
         import pyiceberg  # noqa: F401
     except ModuleNotFoundError:
-        message = "Iceberg metadata is read by PyIceberg, which is not installed: pip install 'deltaic[iceberg]'"
+        message = (
+            "Iceberg metadata is read by PyIceberg, which is not installed: pip install 'deltaic[iceberg]'"
+        )
         raise ModuleNotFoundError(message, name="pyiceberg") from None
 
 
@@ -100,9 +116,15 @@ def _read_metadata(store: _core.Store, path: str) -> Any:
 
 def _table(store: _core.Store, paths: Paths, metadata: Any) -> IcebergTable:
     if getattr(metadata, "encryption_keys", None):
-        raise UnsupportedFeatureError("an encrypted Iceberg table cannot be converted", where=metadata.location)
+        raise UnsupportedFeatureError(
+            "an encrypted Iceberg table cannot be converted", where=metadata.location
+        )
     schema, snapshot = delta_schema(metadata), metadata.current_snapshot()
-    files = live_files(StoreIO(store, paths), snapshot.manifest_list, metadata.specs()) if snapshot is not None else LiveFiles()
+    files = (
+        live_files(StoreIO(store, paths), snapshot.manifest_list, metadata.specs())
+        if snapshot is not None
+        else LiveFiles()
+    )
     partitions = tuple(partition_columns(metadata, schema, files.data))
     _check_identity_columns(store, paths, metadata, partitions, files.data)
     schema, mapping_mode = _mapped(store, paths, metadata, schema, partitions, files.data)
@@ -123,37 +145,63 @@ def _generated(schema: Schema, partitions: tuple[PartitionColumn, ...]) -> list[
     used = {str(item.metadata[PHYSICAL_NAME]).lower() for item in schema}
     generated = (each.field for each in partitions if GENERATED in each.field.metadata)
     return [
-        item.with_(metadata={key: value for key, value in item.metadata.items() if key != PHYSICAL_NAME})
-        if str(item.metadata[PHYSICAL_NAME]).lower() in used
-        else item
+        (
+            item.with_(metadata={key: value for key, value in item.metadata.items() if key != PHYSICAL_NAME})
+            if str(item.metadata[PHYSICAL_NAME]).lower() in used
+            else item
+        )
         for item in generated
     ]
 
 
 def _check_identity_columns(
-    store: _core.Store, paths: Paths, metadata: Any, partitions: tuple[PartitionColumn, ...], files: list[DataFile]
+    store: _core.Store,
+    paths: Paths,
+    metadata: Any,
+    partitions: tuple[PartitionColumn, ...],
+    files: list[DataFile],
 ) -> None:
     """UnsupportedFeatureError for a data file without a column whose value only its partition has, if the
     Delta table is not partitioned by that column."""
     fields = metadata.schema().fields
-    sources = {item.source_id for spec in metadata.specs().values() for item in spec.fields if str(item.transform) == "identity"}
+    sources = {
+        item.source_id
+        for spec in metadata.specs().values()
+        for item in spec.fields
+        if str(item.transform) == "identity"
+    }
     for source_id in sorted(sources - _identity_ids(partitions)):
         source = path_to(fields, source_id)
-        for found in file_columns(store, paths, written_without(metadata, source_id, files) if source else (), _name_mapping(metadata)):
-            if any(path == source[: len(path)] for path, _ in missing_fields(metadata.schema(), found.columns)):
+        for found in file_columns(
+            store,
+            paths,
+            written_without(metadata, source_id, files) if source else (),
+            _name_mapping(metadata),
+        ):
+            if any(
+                path == source[: len(path)] for path, _ in missing_fields(metadata.schema(), found.columns)
+            ):
                 raise UnsupportedFeatureError(
-                    "a data file lacks a column whose value only its partition has, and the Delta table cannot be partitioned by it",
+                    "a data file lacks a column whose value only its partition has, and the Delta table"
+                    " cannot be partitioned by it",
                     where=f"{found.path}, column {path_text(source)}",
                     expected="an Iceberg table whose data files were rewritten",
                 )
 
 
 def _mapped(
-    store: _core.Store, paths: Paths, metadata: Any, schema: Schema, partitions: tuple[PartitionColumn, ...], files: list[DataFile]
+    store: _core.Store,
+    paths: Paths,
+    metadata: Any,
+    schema: Schema,
+    partitions: tuple[PartitionColumn, ...],
+    files: list[DataFile],
 ) -> tuple[Schema, str]:
     """The schema and the mode of column mapping by which a Delta table finds its columns in these data
     files."""
-    defaults = {item.field_id for item in all_fields(metadata.schema()) if item.initial_default is not None} - _identity_ids(partitions)
+    defaults = {
+        item.field_id for item in all_fields(metadata.schema()) if item.initial_default is not None
+    } - _identity_ids(partitions)
     if not defaults and _name_mapping(metadata) is None:
         return schema, "id"
     columns = file_columns(store, paths, files, _name_mapping(metadata))
@@ -166,7 +214,11 @@ def _mapped(
                     found=repr(item.initial_default),
                     expected="an Iceberg table whose data files were rewritten",
                 )
-    return (schema, "id") if all(found.has_ids for found in columns) else (with_names_of_files(schema, columns), "name")
+    return (
+        (schema, "id")
+        if all(found.has_ids for found in columns)
+        else (with_names_of_files(schema, columns), "name")
+    )
 
 
 def _identity_ids(partitions: tuple[PartitionColumn, ...]) -> set[int]:

@@ -58,10 +58,19 @@ def partition_columns(metadata: Any, schema: Schema, files: Sequence[DataFile]) 
             continue
         name = by_id.find_column_name(item.source_id)
         if name is None:
-            raise ProtocolError("a partition field has no column", where=f"partition field {item.name}", found=f"id {item.source_id}")
+            raise ProtocolError(
+                "a partition field has no column",
+                where=f"partition field {item.name}",
+                found=f"id {item.source_id}",
+            )
         try:
             column, text = _column(item, transform, by_id, schema)
-            yield PartitionColumn(column, item.source_id, transform, _values(metadata, item.source_id, transform, column, text, files))
+            yield PartitionColumn(
+                column,
+                item.source_id,
+                transform,
+                _values(metadata, item.source_id, transform, column, text, files),
+            )
         except _NoPartitionColumn as reason:
             where = f"{metadata.location}, partition field {item.name}: {transform}({name})"
             log.warning("%s: the Delta table is not partitioned by it: %s", where, reason)
@@ -75,10 +84,17 @@ def _column(item: Any, transform: str, by_id: Any, schema: Schema) -> tuple[Fiel
             raise _NoPartitionColumn("a partition column of a Delta table cannot be a field of a struct")
         return column, _identity(column.type)
     source = by_id.find_field(item.source_id)
-    expression, data_type, text = _generated(transform, path_text(path_to(by_id.fields, item.source_id)), source.field_type)
+    expression, data_type, text = _generated(
+        transform, path_text(path_to(by_id.fields, item.source_id)), source.field_type
+    )
     if any(each.name.lower() == item.name.lower() for each in schema):
         raise _NoPartitionColumn("another column has the name of the partition field")
-    return Field(item.name, data_type, nullable=not source.required, metadata={GENERATED: expression, PHYSICAL_NAME: item.name}), text
+    return Field(
+        item.name,
+        data_type,
+        nullable=not source.required,
+        metadata={GENERATED: expression, PHYSICAL_NAME: item.name},
+    ), text
 
 
 def path_to(fields: Any, source_id: int) -> tuple[str, ...]:
@@ -108,7 +124,11 @@ def _generated(transform: str, column: str, source: Any) -> tuple[str, str, Call
     if transform == "year":
         return f"year({column})", "integer", lambda value: str(1970 + value)
     if transform == "month":
-        return f"date_format({column}, 'yyyy-MM')", "string", lambda value: f"{1970 + value // 12:04d}-{value % 12 + 1:02d}"
+        return (
+            f"date_format({column}, 'yyyy-MM')",
+            "string",
+            lambda value: f"{1970 + value // 12:04d}-{value % 12 + 1:02d}",
+        )
     if transform == "day":
         return f"CAST({column} AS DATE)", "date", _date_text
     if transform == "hour":
@@ -151,7 +171,12 @@ _TEXTS: dict[str, Callable[[Any], str]] = {
 
 
 def _values(
-    metadata: Any, source_id: int, transform: str, column: Field, text: Callable[[Any], str], files: Sequence[DataFile]
+    metadata: Any,
+    source_id: int,
+    transform: str,
+    column: Field,
+    text: Callable[[Any], str],
+    files: Sequence[DataFile],
 ) -> list[str | None]:
     positions = {spec_id: _position(spec, source_id, transform) for spec_id, spec in metadata.specs().items()}
     result: list[str | None] = []
@@ -166,14 +191,27 @@ def _values(
 
 def _position(spec: Any, source_id: int, transform: str) -> int | None:
     """The position of a partition field in the partition values of the files of a spec."""
-    return next((at for at, item in enumerate(spec.fields) if (item.source_id, str(item.transform)) == (source_id, transform)), None)
+    return next(
+        (
+            at
+            for at, item in enumerate(spec.fields)
+            if (item.source_id, str(item.transform)) == (source_id, transform)
+        ),
+        None,
+    )
 
 
 def written_without(metadata: Any, source_id: int, files: Iterable[DataFile]) -> list[DataFile]:
     """Files that may lack a column, because their partition value says what it is in all of their rows:
     `identity` partitions of tables that were migrated from Hive."""
-    positions = {spec_id: _position(spec, source_id, "identity") for spec_id, spec in metadata.specs().items()}
-    return [file for file in files if (at := positions.get(file.spec_id)) is not None and file.entry.partition[at] is not None]
+    positions = {
+        spec_id: _position(spec, source_id, "identity") for spec_id, spec in metadata.specs().items()
+    }
+    return [
+        file
+        for file in files
+        if (at := positions.get(file.spec_id)) is not None and file.entry.partition[at] is not None
+    ]
 
 
 def _text_of(column: Field, source_id: int, value: Any, text: Callable[[Any], str], entry: Any) -> str:
@@ -195,5 +233,7 @@ def _exact(value: float, entry: Any, source_id: int) -> float:
         return value
     lower, upper = ((bounds or {}).get(source_id) for bounds in (entry.lower_bounds, entry.upper_bounds))
     if lower is None or lower != upper or len(lower) not in _FLOATS:
-        raise _NoPartitionColumn(f"this release of PyIceberg does not read the double of {entry.file_path} exactly")
+        raise _NoPartitionColumn(
+            f"this release of PyIceberg does not read the double of {entry.file_path} exactly"
+        )
     return float(struct.unpack(_FLOATS[len(lower)], lower)[0])

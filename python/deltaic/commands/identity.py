@@ -48,17 +48,27 @@ def check(schema: Schema, partition_columns: Sequence[str]) -> None:
             continue
         where = f"identity column {'.'.join(path)}"
         numbers = [item.metadata.get(key) for key in (START, STEP)]
-        if any(isinstance(number, bool) or not isinstance(number, int) for number in numbers) or numbers[1] == 0:
+        if (
+            any(isinstance(number, bool) or not isinstance(number, int) for number in numbers)
+            or numbers[1] == 0
+        ):
             raise InvalidArgumentError(
-                "invalid start or step of an identity column", where=where, found=numbers, expected="whole numbers, no step of 0"
+                "invalid start or step of an identity column",
+                where=where,
+                found=numbers,
+                expected="whole numbers, no step of 0",
             )
         if len(path) > 1 or item.type != "long":
-            raise InvalidArgumentError("only a whole column of type bigint is an identity column", where=where, found=item.type)
+            raise InvalidArgumentError(
+                "only a whole column of type bigint is an identity column", where=where, found=item.type
+            )
         if item.name in partition_columns:
             raise InvalidArgumentError("a table is not partitioned by an identity column", where=where)
         if other := {"CURRENT_DEFAULT", "delta.generationExpression"} & item.metadata.keys():
             raise InvalidArgumentError(
-                "an identity column cannot have a default or a generation expression", where=where, found=sorted(other)[0]
+                "an identity column cannot have a default or a generation expression",
+                where=where,
+                found=sorted(other)[0],
             )
 
 
@@ -77,7 +87,9 @@ def check_inserted(columns: Mapping[str, Field], given: Collection[str]) -> None
 def check_updated(columns: Mapping[str, Field], assigned: Iterable[str]) -> None:
     """Raises InvalidArgumentError if an update sets an identity column."""
     if names := sorted(columns.keys() & set(assigned)):
-        raise InvalidArgumentError("an identity column cannot be updated", where=names[0], expected="an update without the column")
+        raise InvalidArgumentError(
+            "an identity column cannot be updated", where=names[0], expected="an update without the column"
+        )
 
 
 def numbered(engine: Engine, plan: Plan, columns: Iterable[Field]) -> Plan:
@@ -92,12 +104,20 @@ def _mark(field: Field) -> int:
 
 
 def marked(
-    engine: Engine, store: _core.Store, protocol: Protocol, metadata: Metadata, schema: Schema, columns: Iterable[Field], adds: pa.Table
+    engine: Engine,
+    store: _core.Store,
+    protocol: Protocol,
+    metadata: Metadata,
+    schema: Schema,
+    columns: Iterable[Field],
+    adds: pa.Table,
 ) -> Metadata:
     """Updates the high-water marks of these columns in the metadata, by the rows of new files."""
     changed = {}
     for field in columns if adds.num_rows else ():
-        low, high = _range(adds, field) or _scanned_range(engine, store, protocol, metadata, schema, field, adds)
+        low, high = _range(adds, field) or _scanned_range(
+            engine, store, protocol, metadata, schema, field, adds
+        )
         if low is not None and high is not None:
             changed[field.name] = field.with_(metadata={**field.metadata, MARK: further(field, low, high)})
     return with_fields(metadata, schema, changed)
@@ -107,7 +127,9 @@ def with_fields(metadata: Metadata, schema: Schema, changed: Mapping[str, Field]
     """Replaces top-level columns in the metadata, by name."""
     if not changed:
         return metadata
-    return replace(metadata, schema_string=Schema([changed.get(item.name, item) for item in schema]).to_json())
+    return replace(
+        metadata, schema_string=Schema([changed.get(item.name, item) for item in schema]).to_json()
+    )
 
 
 def with_marks(now: Schema, then: Schema, schema_string: str) -> str:
@@ -116,7 +138,11 @@ def with_marks(now: Schema, then: Schema, schema_string: str) -> str:
     known = {physical_name(item): item for item in now if MARK in item.metadata and START in item.metadata}
     changed = {}
     for item in then:
-        mark = known[physical_name(item)].metadata[MARK] if physical_name(item) in known and START in item.metadata else None
+        mark = (
+            known[physical_name(item)].metadata[MARK]
+            if physical_name(item) in known and START in item.metadata
+            else None
+        )
         if mark is not None and mark != item.metadata.get(MARK):
             changed[item.name] = item.with_(metadata={**item.metadata, MARK: further(item, mark, mark)})
     return Schema([changed.get(item.name, item) for item in then]).to_json() if changed else schema_string
@@ -146,15 +172,29 @@ def _range(adds: pa.Table, field: Field) -> tuple[int, int] | None:
 
 
 def _scanned_range(
-    engine: Engine, store: _core.Store, protocol: Protocol, metadata: Metadata, schema: Schema, field: Field, adds: pa.Table
+    engine: Engine,
+    store: _core.Store,
+    protocol: Protocol,
+    metadata: Metadata,
+    schema: Schema,
+    field: Field,
+    adds: pa.Table,
 ) -> tuple[int | None, int | None]:
-    scan = Scan(store=store, schema=schema, table_schema=table_schema(protocol, metadata), files=adds, columns=(field.name,))
+    scan = Scan(
+        store=store,
+        schema=schema,
+        table_schema=table_schema(protocol, metadata),
+        files=adds,
+        columns=(field.name,),
+    )
     return value_range(engine, scan, field)
 
 
 def value_range(engine: Engine, scan: Scan, field: Field) -> tuple[int | None, int | None]:
     """Returns the smallest and the largest value of a column in the rows of a scan; None without values."""
     value = column(scan.alias, field)
-    ends = Aggregate(scan, (), (("low", GroupAggregate("min", value)), ("high", GroupAggregate("max", value))))
+    ends = Aggregate(
+        scan, (), (("low", GroupAggregate("min", value)), ("high", GroupAggregate("max", value)))
+    )
     table = engine.to_table(engine.run(ends))
     return table["low"][0].as_py(), table["high"][0].as_py()

@@ -20,7 +20,18 @@ from deltaic.plan.expression import COUNT, Expression, Pieces, column_at, column
 from deltaic.plan.failures import failing_with
 from deltaic.plan.nodes import STORED_ALIAS, Aggregate, Data, Filter, Plan, Project, Scan
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
-from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Field, Map, Schema, Struct, is_shape, path_text, walk
+from deltaic.protocol.schema import (
+    CHAR_TYPES,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    is_shape,
+    path_text,
+    walk,
+)
 from deltaic.spark_sql.char_types import length_conditions
 
 if TYPE_CHECKING:
@@ -75,9 +86,13 @@ def conditions(schema: Schema) -> Iterator[tuple[str, str]]:
         try:
             condition = json.loads(text)["expression"]["expression"]
         except (TypeError, ValueError, KeyError) as error:
-            raise ProtocolError("an invariant is not as PROTOCOL.md says", where=f"column {name}", found=repr(text)[:80]) from error
+            raise ProtocolError(
+                "an invariant is not as PROTOCOL.md says", where=f"column {name}", found=repr(text)[:80]
+            ) from error
         if not isinstance(condition, str):
-            raise ProtocolError("an invariant's expression is not text", where=f"column {name}", found=repr(text)[:80])
+            raise ProtocolError(
+                "an invariant's expression is not text", where=f"column {name}", found=repr(text)[:80]
+            )
         yield name, condition
 
 
@@ -93,7 +108,13 @@ def is_computed(field: Field) -> bool:
 
 
 def checked(
-    plan: Plan, schema: Schema, rules: Sequence[Rule], engine: Engine, alias: str = "checked", *, hidden: Sequence[str] = ()
+    plan: Plan,
+    schema: Schema,
+    rules: Sequence[Rule],
+    engine: Engine,
+    alias: str = "checked",
+    *,
+    hidden: Sequence[str] = (),
 ) -> Plan:
     """Adds the check of rules to the rows of `plan`, which has the columns of `schema` and then `hidden`. The
     first row that violates a rule raises ConstraintViolationError, with the values that the rule reads. The
@@ -105,7 +126,9 @@ def checked(
     # The check is added to a column of a primitive type if there is one, as nested values are faster if they
     # are only copied. Columns of type void are not written, so they are not used.
     typed = [number for number, field in enumerate(schema) if field.type != "void"]
-    place = next((number for number in typed if isinstance(schema[number].type, str)), typed[0] if typed else 0)
+    place = next(
+        (number for number in typed if isinstance(schema[number].type, str)), typed[0] if typed else 0
+    )
     whens: list[str | Expression] = []
     for rule in rules:
         resolved = engine.resolve(rule.condition, {STORED_ALIAS: schema})
@@ -154,7 +177,9 @@ def _is_shown(data_type: DataType, *, nested: bool = False) -> bool:
         return _is_shown(data_type.key, nested=True) and _is_shown(data_type.value, nested=True)
     if isinstance(data_type, Struct):
         return all(_is_shown(item.type, nested=True) for item in data_type.fields)
-    return data_type in _NESTED if nested else data_type not in ("variant", "void") and not is_shape(data_type)
+    return (
+        data_type in _NESTED if nested else data_type not in ("variant", "void") and not is_shape(data_type)
+    )
 
 
 @contextmanager
@@ -172,10 +197,13 @@ def counting(engine: Engine, plans: Sequence[Plan], schema: Schema, rules: Seque
             for plan in plans:
                 condition = engine.resolve(rule.condition, {STORED_ALIAS: schema})
                 count += broken_rows(engine, under_stored_alias(plan, schema), [condition])[0]
-        except DeltaError:  # counting failed because of another row, so the first error is raised without the number
+        except DeltaError:
+            # counting failed because of another row, so the first error is raised without the number
             raise error from None
         found = found_text(count, None if error.found is None else str(error.found))
-        raise ConstraintViolationError(error.message, where=error.where, found=found, expected=error.expected) from None
+        raise ConstraintViolationError(
+            error.message, where=error.where, found=found, expected=error.expected
+        ) from None
 
 
 def found_text(count: int, example: str | None) -> str:
@@ -192,7 +220,11 @@ def broken_example(engine: Engine, scan: Scan, condition: Expression) -> str | N
         return None
     columns = [(f"value{number}", engine.compose(text, "string")) for number, (_, text) in enumerate(shown)]
     broken = Filter(scan, engine.compose(_broken(condition), "boolean"))
-    rows = engine.to_arrow(engine.run(Project(broken, tuple(columns), "example")), limit=1).read_all().to_pylist()
+    rows = (
+        engine.to_arrow(engine.run(Project(broken, tuple(columns), "example")), limit=1)
+        .read_all()
+        .to_pylist()
+    )
     if not rows:
         return None
     values = ("null" if value is None else value for value in rows[0].values())
@@ -201,6 +233,9 @@ def broken_example(engine: Engine, scan: Scan, condition: Expression) -> str | N
 
 def broken_rows(engine: Engine, plan: Plan, conditions: Sequence[Expression]) -> list[int]:
     """Returns the number of rows of `plan` that violate each of the conditions."""
-    flags = tuple((f"broken{number}", engine.compose(_broken(each), "boolean")) for number, each in enumerate(conditions))
+    flags = tuple(
+        (f"broken{number}", engine.compose(_broken(each), "boolean"))
+        for number, each in enumerate(conditions)
+    )
     groups = engine.to_table(engine.run(Aggregate(plan, flags, (("rows", COUNT),)))).to_pylist()
     return [sum(group["rows"] for group in groups if group[name]) for name, _ in flags]

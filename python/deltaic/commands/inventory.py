@@ -152,7 +152,9 @@ def may_go(
         doomed = [files.filter(pc.invert(young.contain(files["path"]))) for files in doomed]
     files = pa.concat_tables(doomed)
     if _has_twins(files):
-        files = files.group_by("path", use_threads=False).aggregate([("size", "max"), ("modification_time", "max")])
+        files = files.group_by("path", use_threads=False).aggregate(
+            [("size", "max"), ("modification_time", "max")]
+        )
         files = files.rename_columns(SCHEMA.names)
     if has_entries and not has_entries_below:
         log.warning("%s: no entry of the inventory lies below the table", snapshot.location)
@@ -167,7 +169,9 @@ def _has_twins(files: pa.Table) -> bool:
     return bool(paths.count() < files.num_rows)
 
 
-def unprotected(files: pa.Table, snapshot: Snapshot, kept: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int) -> pa.Table:
+def unprotected(
+    files: pa.Table, snapshot: Snapshot, kept: Sequence[Snapshot], removed: Iterable[pa.Array], cutoff: int
+) -> pa.Table:
     """Returns the files that the versions, their tombstones and the paths `removed` do not need."""
     needed = protected([snapshot, *kept], removed, cutoff)
     return files.filter(pc.invert(needed.contain(files["path"])))
@@ -191,10 +195,16 @@ def _actions(snapshot: Snapshot, cutoff: int) -> Iterator[pa.Table]:
     import pyarrow.parquet as pq
 
     columns = [f"{action}.{name}" for action in ("add", "remove") for name in ("path", "deletionVector")]
-    with tempfile.TemporaryDirectory(prefix="deltaic-vacuum-", dir=configuration.current().temp_directory) as folder:
+    with tempfile.TemporaryDirectory(
+        prefix="deltaic-vacuum-", dir=configuration.current().temp_directory
+    ) as folder:
         store = _core.Store(folder, durable=False)
         snapshot.core.write_checkpoint(
-            store, "files.parquet", min_deletion_timestamp=cutoff - 1, stats_as_json=False, stats_as_struct=False
+            store,
+            "files.parquet",
+            min_deletion_timestamp=cutoff - 1,
+            stats_as_json=False,
+            stats_as_struct=False,
         )
         with pq.ParquetFile(os.path.join(folder, "files.parquet"), pre_buffer=False) as file:
             for batch in file.iter_batches(batch_size=_BATCH, columns=columns, use_threads=False):
@@ -238,9 +248,17 @@ def _of_parquet(path: str | os.PathLike[str]) -> Iterator[pa.RecordBatch]:
     if folder.endswith(".parquet") and ("://" in folder or not os.path.isdir(folder)):
         folder, _, name = folder.rpartition("/")
     store = open_store(folder)
-    names = [name] if name else [each for each in store.list_from("", recursive=True)["path"].to_pylist() if _is_data(each)]
+    names = (
+        [name]
+        if name
+        else [each for each in store.list_from("", recursive=True)["path"].to_pylist() if _is_data(each)]
+    )
     if not names:
-        raise InvalidArgumentError("the inventory has no Parquet files", where=place, expected="a file, or a folder of files, *.parquet")
+        raise InvalidArgumentError(
+            "the inventory has no Parquet files",
+            where=place,
+            expected="a file, or a folder of files, *.parquet",
+        )
     for each in names:
         is_local = "://" not in store.location
         source = os.path.join(store.location, each) if is_local else pa.BufferReader(store.get(each))
@@ -270,7 +288,11 @@ def _of_spark(frame: Any, where: str) -> pa.Table:
 def _check(schema: pa.Schema, where: str) -> None:
     found = {}
     for item in schema:
-        is_text = pa.types.is_string(item.type) or pa.types.is_large_string(item.type) or pa.types.is_string_view(item.type)
+        is_text = (
+            pa.types.is_string(item.type)
+            or pa.types.is_large_string(item.type)
+            or pa.types.is_string_view(item.type)
+        )
         names = {pa.int64(): "long", pa.bool_(): "boolean"}
         if item.name in COLUMNS:
             found[item.name] = "string" if is_text else names.get(item.type, str(item.type))
@@ -292,7 +314,10 @@ def _sliced(batches: Iterator[pa.RecordBatch], where: str) -> Iterator[pa.Table]
     for batch in batches:
         for start in range(0, batch.num_rows, _BATCH):
             part = batch.slice(start, _BATCH)
-            yield pa.table([part.column(name).cast(of) for name, of in zip(COLUMNS, types, strict=True)], names=list(COLUMNS))
+            yield pa.table(
+                [part.column(name).cast(of) for name, of in zip(COLUMNS, types, strict=True)],
+                names=list(COLUMNS),
+            )
 
 
 def _prefixes(location: str) -> list[str]:
@@ -303,7 +328,9 @@ def _prefixes(location: str) -> list[str]:
         return [f"{place}/", *(f"{begin}{url_path(place)}/" for begin in ("file:", "file://"))]
     scheme, _, rest = place.partition("://")
     schemes = ("s3", "s3a", "s3n") if scheme in ("s3", "s3a", "s3n") else (scheme,)
-    return list(dict.fromkeys(f"{each}://{spelled}/" for each in schemes for spelled in (rest, decoded_path(rest))))
+    return list(
+        dict.fromkeys(f"{each}://{spelled}/" for each in schemes for spelled in (rest, decoded_path(rest)))
+    )
 
 
 def _below(batch: pa.Table, location: str) -> pa.Table:
@@ -316,14 +343,18 @@ def _below(batch: pa.Table, location: str) -> pa.Table:
         part = batch.filter(pc.starts_with(batch["path"], prefix))
         if part.num_rows:
             paths = pc.utf8_slice_codeunits(part["path"], len(prefix))
-            parts.append(pa.table([paths, *part.columns[1:]], names=["path", "size", "isDir", "modification_time"]))
+            parts.append(
+                pa.table([paths, *part.columns[1:]], names=["path", "size", "isDir", "modification_time"])
+            )
     if not parts:
         return batch.slice(0, 0).rename_columns(["path", "size", "isDir", "modification_time"])
     below = pa.concat_tables(parts)
     for name, column in zip(COLUMNS, ("path", "size", "isDir", "modification_time"), strict=True):
         if below[column].null_count:
             path = below["path"].filter(pc.is_null(below[column]))[0].as_py()
-            raise InvalidArgumentError(f"the inventory has a null in {name}", where=f"{location}/{path}", expected=COLUMNS[name])
+            raise InvalidArgumentError(
+                f"the inventory has a null in {name}", where=f"{location}/{path}", expected=COLUMNS[name]
+            )
     times = below["modification_time"]
     if pc.any(pc.and_(pc.greater(times, 0), pc.less(times, _SECONDS))).as_py():
         wrong = below.filter(pc.and_(pc.greater(times, 0), pc.less(times, _SECONDS)))

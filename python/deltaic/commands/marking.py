@@ -63,7 +63,9 @@ class FileChanges:
         self.removed_files, self.touched_files = metrics["num_removed_files"], marked.removes.num_rows
         kept = pc.is_in(marked.removes["path"], value_set=marked.adds["path"])
         self.removed_bytes = total_size(marked.removes.filter(pc.invert(kept)))
-        self.vectors = {name: metrics[f"num_deletion_vectors_{name}"] for name in ("added", "removed", "updated")}
+        self.vectors = {
+            name: metrics[f"num_deletion_vectors_{name}"] for name in ("added", "removed", "updated")
+        }
         self.vector_bytes = metrics["num_bytes_written"]
 
 
@@ -90,13 +92,22 @@ def take_out(
             changed = _mark(transaction, snapshot, engine, scan, rows, new, target)
         else:
             changed = _rewrite(transaction, engine, scan, rows, new, target)
-        if recording is not None and changed.written_rows:  # otherwise the removed files or the vectors show all changes
-            changed.change_files = change_files.write(transaction, engine, [*recording.before(scan), *recorded], recording.target)
+        if recording is not None and changed.written_rows:
+            # otherwise the removed files or the vectors show all changes
+            changed.change_files = change_files.write(
+                transaction, engine, [*recording.before(scan), *recorded], recording.target
+            )
     return changed
 
 
 def _mark(
-    transaction: Transaction, snapshot: Snapshot, engine: Engine, scan: Scan, rows: _core.RowIds, new: list[Plan], target: WriteTarget
+    transaction: Transaction,
+    snapshot: Snapshot,
+    engine: Engine,
+    scan: Scan,
+    rows: _core.RowIds,
+    new: list[Plan],
+    target: WriteTarget,
 ) -> FileChanges:
     changed = FileChanges()
     _write(transaction, engine, new, target, changed)
@@ -116,14 +127,29 @@ def _mark(
     return changed
 
 
-def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.RowIds, new: list[Plan], target: WriteTarget) -> FileChanges:
+def _rewrite(
+    transaction: Transaction,
+    engine: Engine,
+    scan: Scan,
+    rows: _core.RowIds,
+    new: list[Plan],
+    target: WriteTarget,
+) -> FileChanges:
     changed = FileChanges(deleted=len(rows))
     plans: list[Plan] = list(new)
     if len(rows):
         touched = rows.select(scan.files, keep_selected=False)
         # The remaining rows are written first, in their order, and then the new ones.
         columns = tuple(scan.schema.names)
-        kept = replace(scan, columns=columns, where=(), predicate=None, row_ids=False, row_tracking=target.row_tracking, as_stored=True)
+        kept = replace(
+            scan,
+            columns=columns,
+            where=(),
+            predicate=None,
+            row_ids=False,
+            row_tracking=target.row_tracking,
+            as_stored=True,
+        )
         plans.insert(0, replace(kept, files=touched))
         changed.removed_files = touched.num_rows
         changed.removed_bytes = total_size(touched)
@@ -133,14 +159,20 @@ def _rewrite(transaction: Transaction, engine: Engine, scan: Scan, rows: _core.R
     return changed
 
 
-def _write(transaction: Transaction, engine: Engine, plans: list[Plan], target: WriteTarget, changed: FileChanges) -> None:
+def _write(
+    transaction: Transaction, engine: Engine, plans: list[Plan], target: WriteTarget, changed: FileChanges
+) -> None:
     if not plans:
         return
     plan = plans[0] if len(plans) == 1 else Union(tuple(plans))
     adds = engine.write(engine.run(plan), target)
     transaction.written(adds["path"].to_pylist())
     transaction.add(adds)
-    changed.added_files, changed.added_bytes, changed.written_rows = adds.num_rows, total_size(adds), rows_of(adds)
+    changed.added_files, changed.added_bytes, changed.written_rows = (
+        adds.num_rows,
+        total_size(adds),
+        rows_of(adds),
+    )
 
 
 def total_size(actions: pa.Table) -> int:

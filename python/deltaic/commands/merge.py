@@ -43,14 +43,20 @@ class MergeSpec:
     def __post_init__(self) -> None:
         if not isinstance(self.on, str) or not self.on.strip():
             example = f"text, like '{self.target_alias}.id = {self.source_alias}.id'"
-            raise InvalidTypeError("on= must be a condition in Spark's SQL dialect", found=shown(self.on), expected=example)
+            raise InvalidTypeError(
+                "on= must be a condition in Spark's SQL dialect", found=shown(self.on), expected=example
+            )
         for alias in (self.source_alias, self.target_alias):
             if not isinstance(alias, str) or not alias:
                 raise InvalidTypeError("alias must be a string", found=repr(alias))
         if self.source_alias.lower() == self.target_alias.lower():
-            raise InvalidArgumentError("source and target need different aliases", found=repr(self.source_alias))
+            raise InvalidArgumentError(
+                "source and target need different aliases", found=repr(self.source_alias)
+            )
         if self.schema_mode not in (None, "merge"):
-            raise InvalidArgumentError("unknown schema_mode", found=repr(self.schema_mode), expected="'merge' or None")
+            raise InvalidArgumentError(
+                "unknown schema_mode", found=repr(self.schema_mode), expected="'merge' or None"
+            )
         check_casting(self.casting)
 
     def of_kind(self, kind: Kind) -> list[Clause]:
@@ -73,7 +79,9 @@ class Merge:
     def when_matched_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
         """Updates target rows that a source row matches. A column that `set` does not name keeps its value.
 
-        >>> merge = table.merge(news, "t.id = s.id").when_matched_update({"delay": "t.delay + s.delay"}, where="s.delay > 0")
+        >>> merge = table.merge(news, "t.id = s.id").when_matched_update(
+        ...     {"delay": "t.delay + s.delay"}, where="s.delay > 0"
+        ... )
         """
         return self._with(Clause("matched", "update", where, values=_mapping(set)))
 
@@ -123,7 +131,9 @@ class Merge:
     def when_not_matched_by_source_delete(self, where: str | None = None) -> Merge:
         """Deletes target rows that no source row matches.
 
-        >>> merge = table.merge(news, "t.id = s.id").when_not_matched_by_source_delete(where="t.origin = 'JFK'")
+        >>> merge = table.merge(news, "t.id = s.id").when_not_matched_by_source_delete(
+        ...     where="t.origin = 'JFK'"
+        ... )
         """
         return self._with(Clause("not_matched_by_source", "delete", where))
 
@@ -146,7 +156,9 @@ class Merge:
         1
         """
         if not self._spec.clauses:
-            raise InvalidArgumentError("a merge needs at least one clause", expected="when_matched_... or when_not_matched_...")
+            raise InvalidArgumentError(
+                "a merge needs at least one clause", expected="when_matched_... or when_not_matched_..."
+            )
         return self._execute(self._spec)
 
     def __repr__(self) -> str:
@@ -156,10 +168,14 @@ class Merge:
 
     def _with(self, clause: Clause) -> Merge:
         if clause.where is not None and not isinstance(clause.where, str):
-            raise InvalidTypeError("where= must be a condition in Spark's SQL dialect", found=repr(clause.where)[:80])
+            raise InvalidTypeError(
+                "where= must be a condition in Spark's SQL dialect", found=repr(clause.where)[:80]
+            )
         if any(before.where is None for before in self._spec.of_kind(clause.kind)):
             raise InvalidArgumentError(
-                f"a clause follows one that takes every row: only the last {clause.kind} clause may have no where", found=repr(clause.where)
+                f"a clause follows one that takes every row: only the last {clause.kind} clause may have no"
+                " where",
+                found=repr(clause.where),
             )
         return Merge(replace(self._spec, clauses=(*self._spec.clauses, clause)), self._execute)
 
@@ -214,6 +230,13 @@ def merge(snapshot: Snapshot, engine: Engine, spec: MergeSpec) -> tuple[Snapshot
         times = {**run.times.metrics(), "execution_time_ms": int((time.monotonic() - started) * 1000)}
 
         def written() -> dict[str, int]:
-            return {**{name: value for name, value in metrics().items() if not name.endswith(("_scanned", "_skipped"))}, **times}
+            return {
+                **{
+                    name: value
+                    for name, value in metrics().items()
+                    if not name.endswith(("_scanned", "_skipped"))
+                },
+                **times,
+            }
 
         return run.transaction.commit(written), metrics()

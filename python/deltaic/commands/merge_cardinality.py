@@ -24,7 +24,12 @@ SHOWN_LENGTH = 200
 
 
 def cardinality_error(
-    engine: Engine, changed: Project | Union, pairs: Data, columns: Schema, keys: Sequence[str], files: pa.Table
+    engine: Engine,
+    changed: Project | Union,
+    pairs: Data,
+    columns: Schema,
+    keys: Sequence[str],
+    files: pa.Table,
 ) -> MergeCardinalityError | None:
     """Returns the error for one target row that occurs twice among the row ids of `changed`; None if there is
     none.
@@ -47,8 +52,14 @@ def cardinality_error(
     more = ", ..." if times > len(rows) else ""
     return MergeCardinalityError(
         "more than one source row matches the same target row",
-        found=f"{times} source rows{key}: {', '.join(map(_text, rows))}{more}; they match row {row} of {files['path'][file]}",
-        expected="at most one source row for each target row: remove duplicates from the source, or add a condition",
+        found=(
+            f"{times} source rows{key}: {', '.join(map(_text, rows))}{more}; they match row {row} of"
+            f" {files['path'][file]}"
+        ),
+        expected=(
+            "at most one source row for each target row: remove duplicates from the source, or add a"
+            " condition"
+        ),
     )
 
 

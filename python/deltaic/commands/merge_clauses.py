@@ -59,11 +59,19 @@ class Bound:
     def described(self, engine: Engine) -> dict[str, str]:
         """Describes the clause for operationParameters, like delta-spark."""
         shown: dict[str, str] = {"actionType": self.clause.action}
-        return shown if self.where is None else {"predicate": engine.shown_condition(self.where, None), **shown}
+        return (
+            shown if self.where is None else {"predicate": engine.shown_condition(self.where, None), **shown}
+        )
 
 
 def evolved_schema(
-    target: Schema, source: Schema, clauses: tuple[Clause, ...], schema_mode: str | None, target_alias: str, *, widen: bool = False
+    target: Schema,
+    source: Schema,
+    clauses: tuple[Clause, ...],
+    schema_mode: str | None,
+    target_alias: str,
+    *,
+    widen: bool = False,
 ) -> Schema:
     """Returns the target's schema after schema evolution by the clauses, if schema_mode="merge". A clause
     with all columns adds every column of the source (with `widen` also its wider types). Any other clause
@@ -99,14 +107,20 @@ def _new_field(key: str, schema: Schema, source: Schema, target_alias: str) -> F
 def _has(schema: Schema, path: Sequence[str]) -> bool:
     inside: DataType = Struct(schema.fields)
     for part in path:
-        fields = [item for item in inside.fields if item.name.lower() == part.lower()] if isinstance(inside, Struct) else []
+        fields = (
+            [item for item in inside.fields if item.name.lower() == part.lower()]
+            if isinstance(inside, Struct)
+            else []
+        )
         if not fields:
             return False
         inside = fields[0].type
     return True
 
 
-def bind(engine: Engine, clause: Clause, number: int, target: Schema, source: Schema, spec: MergeSpec) -> Bound:
+def bind(
+    engine: Engine, clause: Clause, number: int, target: Schema, source: Schema, spec: MergeSpec
+) -> Bound:
     """Resolves a clause. Unknown columns are an InvalidArgumentError, and types that never fit a
     SchemaMismatchError. So is, in a clause with all columns and without schema evolution, a column or field
     of the target that the source lacks, as in delta-spark."""
@@ -117,7 +131,11 @@ def bind(engine: Engine, clause: Clause, number: int, target: Schema, source: Sc
     if clause.action == "delete":
         return Bound(number, clause, where, None, scope)
     evolves = spec.schema_mode == "merge"
-    values = clause.values if clause.values is not None else _star(clause, target, source, spec.source_alias, spec.casting, evolves)
+    values = (
+        clause.values
+        if clause.values is not None
+        else _star(clause, target, source, spec.source_alias, spec.casting, evolves)
+    )
     try:
         assignments = Assignments(target, values, spec.target_alias, fills=evolves)
     except InvalidArgumentError as error:
@@ -130,7 +148,9 @@ def bind(engine: Engine, clause: Clause, number: int, target: Schema, source: Sc
     return Bound(number, clause, where, assignments, scope)
 
 
-def _star(clause: Clause, target: Schema, source: Schema, source_alias: str, casting: Casting, evolves: bool) -> dict[str, Expression]:
+def _star(
+    clause: Clause, target: Schema, source: Schema, source_alias: str, casting: Casting, evolves: bool
+) -> dict[str, Expression]:
     excluded = _excluded(clause, source, target)
     if not evolves:
         _check_complete(clause, target, source, excluded)
@@ -157,19 +177,28 @@ def _star(clause: Clause, target: Schema, source: Schema, source_alias: str, cas
 
 
 def _check_complete(clause: Clause, target: Schema, source: Schema, excluded: set[str]) -> None:
-    required = [column for column in target if column.name.lower() not in excluded and not invariants.is_computed(column)]
+    required = [
+        column
+        for column in target
+        if column.name.lower() not in excluded and not invariants.is_computed(column)
+    ]
     missing = [column.name for column in required if source.get(column.name) is None]
     if missing:
         error = SchemaMismatchError(
-            f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {clause.action} of all columns needs each column of the table in the source",
+            f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {clause.action} of all columns needs each column of the"
+            " table in the source",
             where=", ".join(missing),
             found=", ".join(source.names),
             expected="schema evolution, or a clause that names its columns",
         )
-        raise error.with_values(column=missing[0], clause=f"{clause.action.upper()} clause", columns=tuple(source.names))
+        raise error.with_values(
+            column=missing[0], clause=f"{clause.action.upper()} clause", columns=tuple(source.names)
+        )
 
 
-def _expand(values: dict[str, Expression], path: tuple[str, ...], target: DataType, value: Expression) -> None:
+def _expand(
+    values: dict[str, Expression], path: tuple[str, ...], target: DataType, value: Expression
+) -> None:
     """Adds the assignments of an update with schema evolution. It sets only those fields of a struct that the
     source has; other fields keep their values."""
     if isinstance(target, Struct) and isinstance(value.type, Struct) and not same_type(value.type, target):
@@ -184,7 +213,9 @@ def _expand(values: dict[str, Expression], path: tuple[str, ...], target: DataTy
 def _excluded(clause: Clause, source: Schema, target: Schema) -> set[str]:
     """Returns the excluded names in lower case. A name that neither the source nor the target has is an
     error."""
-    return {(target if source.get(name) is None else source).field(name).name.lower() for name in clause.exclude}
+    return {
+        (target if source.get(name) is None else source).field(name).name.lower() for name in clause.exclude
+    }
 
 
 def conditions(clauses: list[Bound]) -> list[Expression]:
@@ -203,20 +234,26 @@ def chosen(engine: Engine, clauses: list[Bound]) -> Expression:
     return engine.compose(("CASE", *whens, " END"), "integer") if whens else null("integer")
 
 
-def resolve_in_merge(engine: Engine, text: str, scope: Mapping[str, Schema], *, queries: bool = False) -> Expression:
+def resolve_in_merge(
+    engine: Engine, text: str, scope: Mapping[str, Schema], *, queries: bool = False
+) -> Expression:
     """A condition of MERGE: errors about an aggregate say so."""
     try:
         return engine.resolve(text, scope, queries=queries)
     except InvalidArgumentError as error:
         if not error.message.startswith("an aggregate cannot stand"):
             raise
-        raise InvalidArgumentError("an aggregate cannot stand in a condition of MERGE", found=repr(text)) from None
+        raise InvalidArgumentError(
+            "an aggregate cannot stand in a condition of MERGE", found=repr(text)
+        ) from None
 
 
 def _condition(engine: Engine, text: str, scope: Mapping[str, Schema]) -> Expression:
     """Resolves the condition of a clause, and checks that it is a deterministic boolean."""
     resolved = resolve_in_merge(engine, text, scope, queries=True)
     if resolved.type not in ("boolean", "void"):
-        raise SchemaMismatchError("a condition must be a boolean", where=repr(text), found=type_name(resolved.type))
+        raise SchemaMismatchError(
+            "a condition must be a boolean", where=repr(text), found=type_name(resolved.type)
+        )
     check_deterministic(resolved, "a condition of MERGE")
     return resolved

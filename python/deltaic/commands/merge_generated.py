@@ -54,7 +54,13 @@ class GeneratedValues:
         """Returns the rules for values of generated columns that clauses set."""
         return generated.rules_of({name: text for name, text in self._texts.items() if name in self._given})
 
-    def rows(self, rows: Plan, columns: Sequence[tuple[str, Expression]], tracked: Sequence[tuple[str, Expression]], alias: str) -> Plan:
+    def rows(
+        self,
+        rows: Plan,
+        columns: Sequence[tuple[str, Expression]],
+        tracked: Sequence[tuple[str, Expression]],
+        alias: str,
+    ) -> Plan:
         """Projects `columns` of the table and the hidden columns `tracked` from `rows`, and computes
         generated columns from the others. `rows` have the number of their clause in CLAUSE, under `alias`."""
         if not any(self._computing.values()):
@@ -72,4 +78,6 @@ class GeneratedValues:
         if item.name not in self._kept_or_given:
             return value
         number, listed = column(STORED_ALIAS, Field(CLAUSE, "integer")), ", ".join(map(str, clauses))
-        return self._engine.compose(("CASE WHEN ", number, f" IN ({listed}) THEN ", value, " ELSE ", kept, " END"), item.type)
+        return self._engine.compose(
+            ("CASE WHEN ", number, f" IN ({listed}) THEN ", value, " ELSE ", kept, " END"), item.type
+        )

@@ -32,8 +32,31 @@ if TYPE_CHECKING:
 log = logging.getLogger("deltaic.commands")
 
 _NAMES_AND_VALUES = (exp.Column, exp.Identifier, exp.Dot, exp.Literal, exp.Boolean, exp.Null, exp.Paren)
-_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.Is, exp.In, exp.Between)
-_OPERATORS = (*_NAMES_AND_VALUES, *_COMPARISONS, exp.And, exp.Or, exp.Not, exp.Add, exp.Sub, exp.Mul, exp.Neg, exp.Case, exp.If)
+_COMPARISONS = (
+    exp.EQ,
+    exp.NEQ,
+    exp.LT,
+    exp.LTE,
+    exp.GT,
+    exp.GTE,
+    exp.NullSafeEQ,
+    exp.Is,
+    exp.In,
+    exp.Between,
+)
+_OPERATORS = (
+    *_NAMES_AND_VALUES,
+    *_COMPARISONS,
+    exp.And,
+    exp.Or,
+    exp.Not,
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Neg,
+    exp.Case,
+    exp.If,
+)
 """Parts of expressions whose meaning a session cannot change. It can change that of a function, by
 registering another one with its name."""
 
@@ -53,16 +76,21 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
     """Returns a run of the MERGE by the embedded engine; None if Spark must run it."""
     from deltaic.engine.duckdb.engine import LocalEngine
 
-    if (most_bytes := run.engine.driver_bytes(run.snapshot.store)) == 0 or not all(map(_is_of_operators, _expressions(run))):
+    if (most_bytes := run.engine.driver_bytes(run.snapshot.store)) == 0 or not all(
+        map(_is_of_operators, _expressions(run))
+    ):
         return None
     if (run.engine.pads_char and any(map(has_char, run.schema))) or _writes_doubles_as_text(run):
         return None
     if (rows := run.engine.rows_here(run.source)) is None:
         return None
     try:
-        engine = LocalEngine(checked_time_zone(run.engine.time_zone))  # Java knows further names of time zones
+        # Java knows further names of time zones
+        engine = LocalEngine(checked_time_zone(run.engine.time_zone))
         local = Run(run.snapshot, engine, replace(run.spec, source=rows), held)
-        if local.metadata != run.metadata or not equalities(local.on.conjuncts, local.schema, local.source_schema, local.s, local.t):
+        if local.metadata != run.metadata or not equalities(
+            local.on.conjuncts, local.schema, local.source_schema, local.s, local.t
+        ):
             return None
         local.transaction.parameters = run.transaction.parameters  # conditions in the form of Spark
         run.planned = local.planned
@@ -97,4 +125,6 @@ def _writes_doubles_as_text(run: Run) -> bool:
 def _is_of_operators(expression: Expression) -> bool:
     if expression.path is not None:
         return True
-    return expression.tree is not None and all(isinstance(node, _OPERATORS) for node in expression.tree.walk())
+    return expression.tree is not None and all(
+        isinstance(node, _OPERATORS) for node in expression.tree.walk()
+    )

@@ -34,7 +34,9 @@ MAX_VALUES = 1000
 _SAME = ("string", "date", "timestamp", "timestamp_ntz", "boolean")
 
 
-def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data, source_alias: str, target_alias: str) -> ScanPlan:
+def plan_target(
+    snapshot: Snapshot, engine: Engine, on: Expression, source: Data, source_alias: str, target_alias: str
+) -> ScanPlan:
     """Plans the scan of the target rows that may match. It has no residual predicate, as the join evaluates
     the whole condition."""
     pushed = push(
@@ -48,7 +50,8 @@ def plan_target(snapshot: Snapshot, engine: Engine, on: Expression, source: Data
     )
     predicate = pushed.predicate
     for target, key in equalities(on.conjuncts, snapshot.schema, source.schema, source_alias, target_alias):
-        if has_char(target) and engine.pads_char:  # a padded key equals stored values with fewer spaces at the end
+        # a padded key equals stored values with fewer spaces at the end
+        if has_char(target) and engine.pads_char:
             continue
         bounds = _bounds(engine, source, target, column(source_alias, key))
         if bounds is not None:
@@ -103,7 +106,9 @@ def _bounds(engine: Engine, source: Data, target: Field, key: Expression) -> dic
     path = [target.name]
     distinct = _few_values(engine, source, key)
     if distinct is None:
-        range_of = Aggregate(source, (), (("low", GroupAggregate("min", key)), ("high", GroupAggregate("max", key))))
+        range_of = Aggregate(
+            source, (), (("low", GroupAggregate("min", key)), ("high", GroupAggregate("max", key)))
+        )
         table = engine.to_table(engine.run(range_of))
         sides = []
         for name, op in (("low", ">="), ("high", "<=")):
@@ -136,7 +141,9 @@ def _within(values: pa.ChunkedArray, data_type: DataType, *, clip: bool = False)
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
     values = pc.cast(values, pa.int64())
     if clip:
-        return pc.max_element_wise(pc.min_element_wise(values, pa.scalar(high, pa.int64())), pa.scalar(low, pa.int64()))
+        return pc.max_element_wise(
+            pc.min_element_wise(values, pa.scalar(high, pa.int64())), pa.scalar(low, pa.int64())
+        )
     return values.filter(pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high)))
 
 

@@ -24,10 +24,27 @@ from deltaic.commands.merge_clauses import Bound, bind, chosen, conditions, evol
 from deltaic.commands.merge_generated import CLAUSE, GeneratedValues
 from deltaic.commands.merge_planning import plan_target
 from deltaic.commands.phase_times import PhaseTimes
-from deltaic.errors import InvalidArgumentError, MergeCardinalityError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import (
+    InvalidArgumentError,
+    MergeCardinalityError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
 from deltaic.log.snapshot import table_schema
 from deltaic.plan.expression import COUNT, Expression, Pieces, column, columns_of
-from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Aggregate, Data, Filter, Join, JoinKind, Plan, Project, Scan, Union
+from deltaic.plan.nodes import (
+    FILE_COLUMN,
+    ROW_COLUMN,
+    Aggregate,
+    Data,
+    Filter,
+    Join,
+    JoinKind,
+    Plan,
+    Project,
+    Scan,
+    Union,
+)
 from deltaic.planning.opening import ROW_ID_FIELDS
 from deltaic.planning.planned import ScanPlan, column_names, reads_table
 from deltaic.protocol import change_feed
@@ -59,11 +76,16 @@ class Run:
         self.source_schema = source.schema
         widen = snapshot.properties.type_widening
         self.protocol, self.metadata, self.schema = snapshot.protocol, snapshot.metadata, snapshot.schema
-        evolved = evolved_schema(snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen)
+        evolved = evolved_schema(
+            snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen
+        )
         if evolved is not snapshot.schema:
             self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=evolved)
             self.schema = Schema.from_json(self.metadata.schema_string)
-        bound = [bind(engine, clause, number, self.schema, source.schema, spec) for number, clause in enumerate(spec.clauses, start=1)]
+        bound = [
+            bind(engine, clause, number, self.schema, source.schema, spec)
+            for number, clause in enumerate(spec.clauses, start=1)
+        ]
         self.clauses = bound
         self.matched = [each for each in bound if each.clause.kind == "matched"]
         self.inserts = [each for each in bound if each.clause.kind == "not_matched"]
@@ -74,7 +96,11 @@ class Run:
         self.both = {self.t: self.schema, self.s: source.schema}
         self.on = resolve_in_merge(engine, spec.on, self.both)
         if self.on.type not in ("boolean", "void"):
-            raise SchemaMismatchError("the condition of a merge must be a boolean", where=repr(spec.on), found=type_name(self.on.type))
+            raise SchemaMismatchError(
+                "the condition of a merge must be a boolean",
+                where=repr(spec.on),
+                found=type_name(self.on.type),
+            )
         if not self.on.deterministic:
             raise InvalidArgumentError("on= must be a deterministic condition", found=repr(spec.on))
         self._values_of: dict[int, list[Expression]] = {}
@@ -97,7 +123,9 @@ class Run:
                 identity.check_inserted(self.identities, each.assignments.columns)
                 numbered.add(frozenset(self.identities) - each.assignments.columns)
         if len(numbered - {frozenset()}) > 1:
-            raise UnsupportedFeatureError("the inserts of one MERGE must leave the same identity columns to the table")
+            raise UnsupportedFeatureError(
+                "the inserts of one MERGE must leave the same identity columns to the table"
+            )
         return bool(numbered - {frozenset()})
 
     def _parameters(self) -> dict[str, object]:
@@ -106,7 +134,9 @@ class Run:
             "notMatchedPredicates": self.inserts,
             "notMatchedBySourcePredicates": self.by_source,
         }
-        described = {name: [each.described(self.engine) for each in of_kind] for name, of_kind in clauses.items()}
+        described = {
+            name: [each.described(self.engine) for each in of_kind] for name, of_kind in clauses.items()
+        }
         return {"predicate": [self.engine.shown_condition(self.on, None)], **described}
 
     def _values(self, bound: Bound) -> list[Expression]:
@@ -121,9 +151,11 @@ class Run:
         casting, named = self.spec.casting, assignments.columns
         values = []
         for item in self.schema:
-            replaced = item.name in named and not isinstance(item.type, Struct)  # some fields of a struct may keep their values
+            # some fields of a struct may keep their values
+            replaced = item.name in named and not isinstance(item.type, Struct)
             kept = None if replaced or self.generated.is_computed(item.name, bound) else column(self.t, item)
-            if bound.clause.action == "insert":  # in a new row, a column that the clause does not set gets its default
+            # in a new row, a column that the clause does not set gets its default
+            if bound.clause.action == "insert":
                 kept = None if item.name in named else value_of(self.engine, item, casting)
             values.append(assignments.expression(self.engine, item, bound.scope, casting, kept))
         return values
@@ -163,7 +195,10 @@ class Run:
         if self.inserts and not conditions(self.inserts):
             # One projection is enough here: the clauses have no conditions, in which a column name could be
             # ambiguous.
-            of_pair = engine.compose(("CASE WHEN ", ids[1][1], " IS NOT NULL THEN ", of_match, " ELSE ", of_rest, " END"), "integer")
+            of_pair = engine.compose(
+                ("CASE WHEN ", ids[1][1], " IS NOT NULL THEN ", of_match, " ELSE ", of_rest, " END"),
+                "integer",
+            )
             pairs: Plan = Project(matches, (*columns, *ids, (CLAUSE, of_pair)), self.s)
         else:
             pairs = Project(matches, (*columns, *ids, (CLAUSE, of_match)), self.s)
@@ -171,7 +206,10 @@ class Run:
                 # A separate projection: conditions of inserts can use only the source, so a name without
                 # alias is not ambiguous.
                 kept, clause = columns_of(self.s, _IDS), column(self.s, _CLAUSE)
-                of_row = engine.compose(("CASE WHEN ", kept[1][1], " IS NOT NULL THEN ", clause, " ELSE ", of_rest, " END"), "integer")
+                of_row = engine.compose(
+                    ("CASE WHEN ", kept[1][1], " IS NOT NULL THEN ", clause, " ELSE ", of_rest, " END"),
+                    "integer",
+                )
                 pairs = Project(pairs, (*columns, *kept, (CLAUSE, of_row)), self.s)
         if not self.by_source:
             pairs = self._with_clause(pairs)
@@ -211,35 +249,63 @@ class Run:
             counts = self._counts(pairs) | (self._counts(orphans) if orphans is not None else {})
             # Several source rows may match one target row only if the single clause deletes it without a
             # condition.
-            only_delete = len(self.matched) == 1 and self.matched[0].clause.action == "delete" and self.matched[0].clause.where is None
+            only_delete = (
+                len(self.matched) == 1
+                and self.matched[0].clause.action == "delete"
+                and self.matched[0].clause.where is None
+            )
             changed_rows = self._row_ids(pairs, orphans, self.matched, self.by_source, unique=not only_delete)
             self.times.found_rows()
-            read = [*conditions(self.clauses), *(value for each in self.clauses for value in self._values(each))]
+            read = [
+                *conditions(self.clauses),
+                *(value for each in self.clauses for value in self._values(each)),
+            ]
             reads_itself = reads_table(read, self.snapshot)
             self.transaction.read(
-                None if reads_itself else self.planned.predicate, rows_only=not reads_itself and self._changes_all_matches
+                None if reads_itself else self.planned.predicate,
+                rows_only=not reads_itself and self._changes_all_matches,
             )
-            target = write_target(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, copies=True)
+            target = write_target(
+                self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, copies=True
+            )
             if self._must_record(counts, changed_rows):
-                self.recording = RecordedChanges.of(self.snapshot.store, self.metadata, self.protocol, self.spec.parquet)
+                self.recording = RecordedChanges.of(
+                    self.snapshot.store, self.metadata, self.protocol, self.spec.parquet
+                )
             only_update = orphans is None and all(each.clause.action == "update" for each in self.matched)
             updated = changed_rows if only_update else self._row_ids_of_updates(pairs, self.matched)
             new = self._new_rows(pairs, updated, counts, target)
             if orphans is not None:
-                new += self._updated(orphans, self._row_ids_of_updates(orphans, self.by_source), self.by_source, target)
+                new += self._updated(
+                    orphans, self._row_ids_of_updates(orphans, self.by_source), self.by_source, target
+                )
             self.changes = any(counts.values())
             changed = FileChanges()
             if self.changes:
                 self._stage_definition()
                 rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
-                hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.recording else ())]
+                hidden = [
+                    *(target.row_tracking or ()),
+                    *([change_feed.CHANGE_TYPE] if self.recording else ()),
+                ]
                 rows = [checked(plan, self.schema, rules, self.engine, hidden=hidden) for plan in new]
                 scan = self.planned.scan((), alias=self.t, row_ids=True)
                 scan = replace(scan, schema=self.schema, table_schema=self._table_schema)
                 if self.recording is not None and not only_update:
-                    self.recording = self.recording.with_rows(self._row_ids_of_deletes(pairs, orphans), change_feed.DELETE)
+                    self.recording = self.recording.with_rows(
+                        self._row_ids_of_deletes(pairs, orphans), change_feed.DELETE
+                    )
                 with counting(self.engine, new, self.schema, rules):
-                    changed = take_out(self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target, self.recording)
+                    changed = take_out(
+                        self.transaction,
+                        self.snapshot,
+                        self.engine,
+                        scan,
+                        changed_rows,
+                        rows,
+                        target,
+                        self.recording,
+                    )
                 if self.numbers_rows:
                     self._stage_marks()
             metrics = self._metrics(counts, len(changed_rows), changed)
@@ -259,7 +325,9 @@ class Run:
         updates = any(counts.get(each.number) for each in _updates([*self.matched, *self.by_source]))
         return updates or (len(changed_rows) > 0 and not writes_vectors(self.snapshot))
 
-    def _kind(self, kind: str, other: str = "", clauses: Sequence[Bound] = ()) -> tuple[tuple[str, Expression], ...]:
+    def _kind(
+        self, kind: str, other: str = "", clauses: Sequence[Bound] = ()
+    ) -> tuple[tuple[str, Expression], ...]:
         """Returns the column CHANGE_TYPE of new rows, if changes are recorded: `kind`, or `other` for rows of
         `clauses`."""
         if self.recording is None:
@@ -267,7 +335,11 @@ class Run:
         pieces: Pieces = (f"'{kind}'",)
         if clauses:
             numbers = ", ".join(str(each.number) for each in clauses)
-            pieces = ("CASE WHEN ", column(self.s, _CLAUSE), f" IN ({numbers}) THEN '{other}' ELSE '{kind}' END")
+            pieces = (
+                "CASE WHEN ",
+                column(self.s, _CLAUSE),
+                f" IN ({numbers}) THEN '{other}' ELSE '{kind}' END",
+            )
         return ((change_feed.CHANGE_TYPE, self.engine.compose(pieces, "string")),)
 
     def _stage_definition(self) -> None:
@@ -282,7 +354,9 @@ class Run:
         for adds in self.transaction.staged_adds:
             schema = Schema.from_json(marked.schema_string)
             columns = [schema.field(name) for name in self.identities]
-            marked = identity.marked(self.engine, self.snapshot.store, self.protocol, marked, schema, columns, adds)
+            marked = identity.marked(
+                self.engine, self.snapshot.store, self.protocol, marked, schema, columns, adds
+            )
         self.transaction.set_metadata(marked)
 
     def _counts(self, rows: Data) -> dict[int, int]:
@@ -291,7 +365,9 @@ class Run:
         table = self.engine.to_table(self.engine.run(grouped))
         return dict(zip(table[CLAUSE].to_pylist(), table["rows"].to_pylist(), strict=True))
 
-    def _row_ids(self, pairs: Data, orphans: Data | None, matched: list[Bound], by_source: list[Bound], *, unique: bool) -> _core.RowIds:
+    def _row_ids(
+        self, pairs: Data, orphans: Data | None, matched: list[Bound], by_source: list[Bound], *, unique: bool
+    ) -> _core.RowIds:
         """Returns the row ids of the target rows that these clauses change. `unique`: True to raise
         MergeCardinalityError if a row occurs twice."""
         plans = [self._ids(pairs, matched)] if matched else []
@@ -305,7 +381,12 @@ class Run:
         except MergeCardinalityError as error:
             read = {path[0] for alias, path in self.on.columns if alias == self.s}
             keys = [name for name in self.source_schema.names if name in read]
-            raise cardinality_error(self.engine, changed, pairs, self.source_schema, keys, self.planned.selection.adds) or error from None
+            raise (
+                cardinality_error(
+                    self.engine, changed, pairs, self.source_schema, keys, self.planned.selection.adds
+                )
+                or error
+            ) from None
 
     def _ids(self, rows: Data, clauses: list[Bound]) -> Project:
         changed = Filter(self._among(rows, clauses), self._is_match)
@@ -317,14 +398,22 @@ class Run:
         return Filter(rows, self.engine.compose((column(self.s, _CLAUSE), f" IN ({numbers})"), "boolean"))
 
     def _row_ids_of_deletes(self, pairs: Data, orphans: Data | None) -> _core.RowIds:
-        matched, by_source = ([each for each in of if each.clause.action == "delete"] for of in (self.matched, self.by_source))
+        matched, by_source = (
+            [each for each in of if each.clause.action == "delete"] for of in (self.matched, self.by_source)
+        )
         return self._row_ids(pairs, orphans, matched, by_source, unique=False)
 
     def _row_ids_of_updates(self, rows: Data, clauses: list[Bound]) -> _core.RowIds:
         updates = _updates(clauses)
-        return self.engine.row_ids(self.engine.run(self._ids(rows, updates))) if updates else _core.RowIds.collect(_no_ids())
+        return (
+            self.engine.row_ids(self.engine.run(self._ids(rows, updates)))
+            if updates
+            else _core.RowIds.collect(_no_ids())
+        )
 
-    def _new_rows(self, pairs: Data, updated: _core.RowIds, counts: Mapping[int, int], to: WriteTarget) -> list[Plan]:
+    def _new_rows(
+        self, pairs: Data, updated: _core.RowIds, counts: Mapping[int, int], to: WriteTarget
+    ) -> list[Plan]:
         """Returns the updated and the inserted rows. If both have the same values, as in an upsert of all
         columns, they are one plan."""
         inserts = [each for each in self.inserts if counts.get(each.number)]
@@ -362,7 +451,9 @@ class Run:
         )
         target: Plan = old
         if self.recording is not None:
-            target, self.recording = self.recording.with_old_rows(self.engine, old, ids, change_feed.BEFORE, self.held)
+            target, self.recording = self.recording.with_old_rows(
+                self.engine, old, ids, change_feed.BEFORE, self.held
+            )
         return [self.generated.rows(Join(target, changed, self._same_row(self.s)), columns, tracked, self.s)]
 
     def _record_old_rows(self, ids: _core.RowIds) -> None:
@@ -394,7 +485,11 @@ class Run:
         """Groups the clauses by the identity columns that they set."""
         groups: dict[frozenset[str], list[Bound]] = {}
         for each in inserts:
-            given = each.assignments.columns & self.identities.keys() if each.assignments is not None else frozenset()
+            given = (
+                each.assignments.columns & self.identities.keys()
+                if each.assignments is not None
+                else frozenset()
+            )
             groups.setdefault(frozenset(given), []).append(each)
         return list(groups.items())
 
@@ -423,7 +518,8 @@ class Run:
         inserted = total(self.inserts, "insert")
         updated, orphans_updated = total(self.matched, "update"), total(self.by_source, "update")
         orphans_deleted = total(self.by_source, "delete")
-        deleted = changed_rows - updated - orphans_updated - orphans_deleted  # not by counts: a row with two matches is deleted once
+        # not by counts: a row with two matches is deleted once
+        deleted = changed_rows - updated - orphans_updated - orphans_deleted
         selection = self.planned.selection
         return {
             "num_source_rows": self._source_rows(),
@@ -463,7 +559,12 @@ def _with_variants(source: Data, target: Schema, engine: Engine) -> Data:
 
     def is_variant(item: Field) -> bool:
         column = target.get(item.name)
-        return column is not None and column.type == "variant" and item.type != "variant" and can_store(item.type, "variant")
+        return (
+            column is not None
+            and column.type == "variant"
+            and item.type != "variant"
+            and can_store(item.type, "variant")
+        )
 
     typed = Schema([item.with_(type="variant") if is_variant(item) else item for item in source.schema])
     return source if typed == source.schema else engine.conform(source, typed)

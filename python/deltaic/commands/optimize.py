@@ -21,7 +21,13 @@ from deltaic import _core
 from deltaic.commands.bins import CandidateFiles, compaction_bins, measure, purge_bins, whole_partitions
 from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.marking import staging, total_size
-from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, items_of
+from deltaic.errors import (
+    DeltaError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnsupportedFeatureError,
+    items_of,
+)
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.nodes import Scan
 from deltaic.planning.planned import column_names, plan, resolve_condition
@@ -67,7 +73,9 @@ class Job:
         interval = self.commit_interval
         if interval is not None and not isinstance(interval, timedelta):
             raise InvalidTypeError(
-                "commit_interval has the wrong type", found=type(interval).__name__, expected="a timedelta, or None for one commit"
+                "commit_interval has the wrong type",
+                found=type(interval).__name__,
+                expected="a timedelta, or None for one commit",
             )
 
 
@@ -116,7 +124,13 @@ class Optimize:
         >>> table.optimize.compact()["num_files_added"]
         1
         """
-        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
+        job = Job(
+            where=where,
+            target_size=target_size,
+            commit_interval=commit_interval,
+            parquet=parquet,
+            commit=self._options(commit),
+        )
         return self._run(lambda snapshot: compact(snapshot, self._engine, job))
 
     def z_order(
@@ -138,7 +152,13 @@ class Optimize:
         1
         """
         names = [columns] if isinstance(columns, str) else list(columns)
-        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
+        job = Job(
+            where=where,
+            target_size=target_size,
+            commit_interval=commit_interval,
+            parquet=parquet,
+            commit=self._options(commit),
+        )
         return self._run(lambda snapshot: z_order(snapshot, self._engine, names, job, curve=curve))
 
     def cluster(
@@ -158,7 +178,12 @@ class Optimize:
         >>> table.optimize.cluster()["num_files_added"]
         1
         """
-        job = Job(target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
+        job = Job(
+            target_size=target_size,
+            commit_interval=commit_interval,
+            parquet=parquet,
+            commit=self._options(commit),
+        )
         return self._run(lambda snapshot: cluster(snapshot, self._engine, job, full=full))
 
     def purge(
@@ -175,11 +200,21 @@ class Optimize:
         >>> table.optimize.purge()["num_deletion_vector_rows_removed"]
         1
         """
-        job = Job(where=where, target_size=target_size, commit_interval=commit_interval, parquet=parquet, commit=self._options(commit))
+        job = Job(
+            where=where,
+            target_size=target_size,
+            commit_interval=commit_interval,
+            parquet=parquet,
+            commit=self._options(commit),
+        )
         return self._run(lambda snapshot: purge(snapshot, self._engine, job))
 
     def statistics(
-        self, columns: str | Sequence[str] | None = None, where: str | None = None, *, commit: CommitOptions | None = None
+        self,
+        columns: str | Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        commit: CommitOptions | None = None,
     ) -> dict[str, int]:
         """Adds missing statistics of files, and recomputes those that include deleted rows. Files are read
         and added again, but not rewritten.
@@ -190,11 +225,24 @@ class Optimize:
         >>> table.optimize.statistics("delay")["num_files_updated"]
         2
         """
-        names = [columns] if isinstance(columns, str) else None if columns is None else list(items_of(columns, "columns"))
-        return self._run(lambda snapshot: statistics(snapshot, self._engine, names, where, commit=self._options(commit)))
+        names = (
+            [columns]
+            if isinstance(columns, str)
+            else None
+            if columns is None
+            else list(items_of(columns, "columns"))
+        )
+        return self._run(
+            lambda snapshot: statistics(snapshot, self._engine, names, where, commit=self._options(commit))
+        )
 
     def picture(
-        self, columns: str | Sequence[str] | None = None, where: str | None = None, *, kind: Kind = "layout", before: int | None = None
+        self,
+        columns: str | Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        kind: Kind = "layout",
+        before: int | None = None,
     ) -> Picture:
         """Draws this version of the table as SVG, from the log only; no data file is read.
 
@@ -230,7 +278,9 @@ class Optimize:
 
 
 def compact(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
-    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(compaction_bins, {"zOrderBy": [], "clusterBy": [], "auto": job.auto})
+    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(
+        compaction_bins, {"zOrderBy": [], "clusterBy": [], "auto": job.auto}
+    )
 
 
 def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
@@ -244,15 +294,21 @@ def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
     return _Rewrite(snapshot, engine, job, "REORG").run(bins, {"applyPurge": True})
 
 
-def z_order(snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job, *, curve: Curve = "zorder") -> Outcome:
+def z_order(
+    snapshot: Snapshot, engine: Engine, columns: Sequence[str], job: Job, *, curve: Curve = "zorder"
+) -> Outcome:
     """Sorts rows along a curve. A partition column, an unknown one, one without statistics and one without
     order are an InvalidArgumentError."""
     if logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN)):
-        error = InvalidArgumentError("a clustered table is clustered by its own columns", expected="optimize.cluster()")
+        error = InvalidArgumentError(
+            "a clustered table is clustered by its own columns", expected="optimize.cluster()"
+        )
         raise error.with_values(columns=tuple(columns))
     names = _curve_columns(snapshot, columns, curve)
     rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve)
-    return rewrite.run(lambda files, target: whole_partitions(files), {"zOrderBy": names, "clusterBy": [], "auto": False})
+    return rewrite.run(
+        lambda files, target: whole_partitions(files), {"zOrderBy": names, "clusterBy": [], "auto": False}
+    )
 
 
 def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False) -> Outcome:
@@ -260,7 +316,9 @@ def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False)
     paths = logical_columns(snapshot.schema, snapshot.domains.get(DOMAIN))
     if not paths:
         raise UnsupportedFeatureError(
-            "the table has no clustering columns", where=snapshot.location, expected="alter.cluster_by(...) first"
+            "the table has no clustering columns",
+            where=snapshot.location,
+            expected="alter.cluster_by(...) first",
         )
     names = _curve_columns(snapshot, [path_text(path) for path in paths], "hilbert")
     curve: Curve = "hilbert" if len(names) > 1 else "zorder"
@@ -285,7 +343,10 @@ def _ours_to_cluster(files: CandidateFiles) -> np.ndarray[Any, np.dtype[np.bool_
 def _unclustered(files: CandidateFiles, target: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
     """Returns a mask of files to cluster: files that are not clustered, and small ones. A single small file,
     if all others are clustered, is not rewritten."""
-    clustered = np.asarray(pc.is_valid(files.files["clusteringProvider"]).combine_chunks().to_numpy(zero_copy_only=False), dtype=np.bool_)
+    clustered = np.asarray(
+        pc.is_valid(files.files["clusteringProvider"]).combine_chunks().to_numpy(zero_copy_only=False),
+        dtype=np.bool_,
+    )
     small = files.live < target / 2
     if clustered.all() and small.sum() < 2:
         return np.zeros(len(small), dtype=np.bool_)
@@ -300,21 +361,33 @@ def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate 
     keys = _partition_keys(snapshot)
 
     def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
-        together = measure(pa.concat_tables([files.files.select(_MEASURED), adds.select(_MEASURED)], promote_options="permissive"), keys)
+        together = measure(
+            pa.concat_tables(
+                [files.files.select(_MEASURED), adds.select(_MEASURED)], promote_options="permissive"
+            ),
+            keys,
+        )
         touched = np.unique(together.partition[files.files.num_rows :])
         small = (files.live < target / 2) & np.isin(together.partition[: files.files.num_rows], touched)
         counts = np.bincount(files.partition[small], minlength=int(files.partition.max(initial=0)) + 1)
         return compaction_bins(files.only(small & (counts[files.partition] >= AUTO_COMPACT_FILES)), target)
 
     job = Job(target_size=AUTO_COMPACT_SIZE, auto=True, gate=gate)
-    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(bins, {"zOrderBy": [], "clusterBy": [], "auto": True})[0]
+    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(
+        bins, {"zOrderBy": [], "clusterBy": [], "auto": True}
+    )[0]
 
 
 _MEASURED = ["path", "size", "stats", "deletionVector", "partitionValues"]
 
 
 def statistics(
-    snapshot: Snapshot, engine: Engine, columns: Sequence[str] | None, where: str | None, *, commit: CommitOptions | None = None
+    snapshot: Snapshot,
+    engine: Engine,
+    columns: Sequence[str] | None,
+    where: str | None,
+    *,
+    commit: CommitOptions | None = None,
 ) -> Outcome:
     """Recomputes the statistics of files that have none, or whose statistics include deleted rows. `columns`:
     if set, the statistics of these columns, for all files."""
@@ -332,9 +405,13 @@ def statistics(
         chosen = files.filter(wide)
     if not chosen.num_rows:
         return snapshot, {"num_files_updated": 0}
-    transaction = Transaction(snapshot, "COMPUTE STATS", {"predicate": [] if where is None else [where]}, commit)
+    transaction = Transaction(
+        snapshot, "COMPUTE STATS", {"predicate": [] if where is None else [where]}, commit
+    )
     with staging(transaction):
-        measured = _core.file_statistics(snapshot.store, snapshot.table_schema, chosen, json.dumps(options), tight=True)
+        measured = _core.file_statistics(
+            snapshot.store, snapshot.table_schema, chosen, json.dumps(options), tight=True
+        )
         transaction.read(None)
         transaction.add(_core.adds_again(measured, data_change=False))
     metrics = {"num_files_updated": chosen.num_rows}
@@ -370,7 +447,9 @@ class _Rewrite:
     ) -> None:
         self.snapshot, self.engine, self.job, self.operation = snapshot, engine, job, operation
         self.columns, self.curve, self.more = columns, curve, more or {}
-        self.target = snapshot_target(snapshot, job.parquet, target_file_size=job.target_size, data_change=False)
+        self.target = snapshot_target(
+            snapshot, job.parquet, target_file_size=job.target_size, data_change=False
+        )
 
     def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
         if already_committed(self.snapshot, self.job.commit):
@@ -381,15 +460,23 @@ class _Rewrite:
         except DeltaError as error:
             error.with_values(columns=partition_columns)
             raise
-        if self.job.where is not None and logical_columns(self.snapshot.schema, self.snapshot.domains.get(DOMAIN)):
-            raise UnsupportedFeatureError("where= of OPTIMIZE on a clustered table, which has no partitions", found=repr(self.job.where))
+        if self.job.where is not None and logical_columns(
+            self.snapshot.schema, self.snapshot.domains.get(DOMAIN)
+        ):
+            raise UnsupportedFeatureError(
+                "where= of OPTIMIZE on a clustered table, which has no partitions", found=repr(self.job.where)
+            )
         if not planned.partition_only:
             raise self._not_of_partitions(self.job.where or "")
         files = planned.selection.adds
         measured = measure(files, _partition_keys(self.snapshot))
         size = self.job.target_size or self.snapshot.properties.target_file_size
         partitions = binning(measured, size)
-        shown = [] if planned.condition is None else [self.engine.shown_condition(planned.condition, planned.alias)]
+        shown = (
+            []
+            if planned.condition is None
+            else [self.engine.shown_condition(planned.condition, planned.alias)]
+        )
         parameters = {"predicate": shown, **parameters}
         done, snapshot = self._rewrite(partitions, parameters)
         skipped = files.num_rows - sum(table.num_rows for table in done.removed)
@@ -397,11 +484,19 @@ class _Rewrite:
 
     def _not_of_partitions(self, where: str) -> InvalidArgumentError:
         known = tuple(self.snapshot.metadata.partition_columns)
-        read = column_names([resolve_condition(self.engine, where, self.snapshot.schema)], self.snapshot.schema)
-        error = InvalidArgumentError("where= of OPTIMIZE is a condition on partition columns", found=repr(where))
-        return error.with_values(columns=known, column=next((name for name in read if name not in known), None))
+        read = column_names(
+            [resolve_condition(self.engine, where, self.snapshot.schema)], self.snapshot.schema
+        )
+        error = InvalidArgumentError(
+            "where= of OPTIMIZE is a condition on partition columns", found=repr(where)
+        )
+        return error.with_values(
+            columns=known, column=next((name for name in read if name not in known), None)
+        )
 
-    def _rewrite(self, partitions: list[list[pa.Table]], parameters: dict[str, Any]) -> tuple[_Progress, Snapshot]:
+    def _rewrite(
+        self, partitions: list[list[pa.Table]], parameters: dict[str, Any]
+    ) -> tuple[_Progress, Snapshot]:
         done, snapshot = _Progress(partitions=len(partitions)), self.snapshot
         transaction, pending, started = None, _Progress(), time.monotonic()
         for last_of_partition, bin_files in _last_marked(partitions):
@@ -437,7 +532,9 @@ class _Rewrite:
             as_stored=True,
         )
         curve, engine = self.curve, self.engine
-        relation = engine.cluster(scan, self.columns, curve, self._files_of(files)) if curve else engine.run(scan)
+        relation = (
+            engine.cluster(scan, self.columns, curve, self._files_of(files)) if curve else engine.run(scan)
+        )
         adds = self.engine.write(relation, self.target)
         transaction.written(adds["path"].to_pylist())
         for name, value in self.more.items():
@@ -457,7 +554,9 @@ class _Rewrite:
 
     def _history(self, done: _Progress) -> dict[str, int]:
         """Returns the operationMetrics of one commit, with delta-spark's names."""
-        sizes = np.concatenate([table["size"].to_numpy() for table in done.added]) if done.added else np.zeros(0)
+        sizes = (
+            np.concatenate([table["size"].to_numpy() for table in done.added]) if done.added else np.zeros(0)
+        )
         metrics = {
             "num_added_files": _rows(done.added),
             "num_removed_files": _rows(done.removed),
@@ -466,8 +565,16 @@ class _Rewrite:
             "num_deletion_vectors_removed": _vectors(done.removed),
         }
         if len(sizes):
-            marks = {"min_file_size": 0, "p25_file_size": 25, "p50_file_size": 50, "p75_file_size": 75, "max_file_size": 100}
-            metrics |= {name: int(np.percentile(sizes, mark, method="nearest")) for name, mark in marks.items()}
+            marks = {
+                "min_file_size": 0,
+                "p25_file_size": 25,
+                "p50_file_size": 50,
+                "p75_file_size": 75,
+                "max_file_size": 100,
+            }
+            metrics |= {
+                name: int(np.percentile(sizes, mark, method="nearest")) for name, mark in marks.items()
+            }
         return metrics
 
     def _metrics(self, done: _Progress, considered: int, skipped: int) -> dict[str, int]:
@@ -510,7 +617,9 @@ def _vectors(tables: list[pa.Table]) -> int:
 
 def _deleted_rows(tables: list[pa.Table]) -> int:
     """Counts the rows in the deletion vectors of these files."""
-    return sum(int(pc.sum(pc.struct_field(table["deletionVector"], "cardinality")).as_py() or 0) for table in tables)
+    return sum(
+        int(pc.sum(pc.struct_field(table["deletionVector"], "cardinality")).as_py() or 0) for table in tables
+    )
 
 
 def _extremes(tables: list[pa.Table], what: str) -> dict[str, int]:
@@ -519,7 +628,10 @@ def _extremes(tables: list[pa.Table], what: str) -> dict[str, int]:
     sizes = [each for each in ranges if each["min"] is not None]
     if not sizes:
         return {}
-    return {f"min_bytes_{what}": min(each["min"] for each in sizes), f"max_bytes_{what}": max(each["max"] for each in sizes)}
+    return {
+        f"min_bytes_{what}": min(each["min"] for each in sizes),
+        f"max_bytes_{what}": max(each["max"] for each in sizes),
+    }
 
 
 def _partition_keys(snapshot: Snapshot) -> list[str]:
@@ -533,7 +645,9 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
     if curve not in ("zorder", "hilbert"):
         raise InvalidArgumentError("unknown curve", found=repr(curve), expected="'zorder' or 'hilbert'")
     if curve == "hilbert" and len(columns) > MAX_HILBERT_COLUMNS:
-        raise InvalidArgumentError(f"a Hilbert curve has at most {MAX_HILBERT_COLUMNS} columns", found=len(columns))
+        raise InvalidArgumentError(
+            f"a Hilbert curve has at most {MAX_HILBERT_COLUMNS} columns", found=len(columns)
+        )
     names: list[str] = []
     physical: list[list[str]] = []
     for name in columns:
@@ -544,10 +658,18 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
             raise InvalidArgumentError(message, found=error.found, expected=error.expected) from None
         text = path[0] if len(path) == 1 else path_text(path)
         if path[0] in snapshot.metadata.partition_columns:
-            raise InvalidArgumentError("the files of a partition have one value of a partition column", found=text)
-        if isinstance(item.type, (Struct, Array, Map)) or item.type in ("variant", "void") or is_shape(item.type):
             raise InvalidArgumentError(
-                "the values of the column have no order to sort by", where=f"column {text}", found=type_name(item.type)
+                "the files of a partition have one value of a partition column", found=text
+            )
+        if (
+            isinstance(item.type, (Struct, Array, Map))
+            or item.type in ("variant", "void")
+            or is_shape(item.type)
+        ):
+            raise InvalidArgumentError(
+                "the values of the column have no order to sort by",
+                where=f"column {text}",
+                found=type_name(item.type),
             )
         if text in names:
             raise InvalidArgumentError("a column is named twice", found=text)

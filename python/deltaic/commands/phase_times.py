@@ -33,5 +33,9 @@ class PhaseTimes:
         now = time.monotonic()
         found = now if self._found is None else self._found
         phases = {} if self._source is None else {"materialize_source_time_ms": self._source}
-        phases |= {"execution_time_ms": now - self._started, "scan_time_ms": found - self._started, "rewrite_time_ms": now - found}
+        phases |= {
+            "execution_time_ms": now - self._started,
+            "scan_time_ms": found - self._started,
+            "rewrite_time_ms": now - found,
+        }
         return {name: int(seconds * 1000) for name, seconds in phases.items()}

@@ -18,7 +18,9 @@ _FILE = "file:///" if os.name == "nt" else "file://"
 """What stands before a local path in a URL: `/data/t` or `C:/data/t`."""
 
 
-def repair(snapshot: Snapshot, *, dry_run: bool = False, commit: CommitOptions | None = None) -> tuple[Snapshot, pa.Table]:
+def repair(
+    snapshot: Snapshot, *, dry_run: bool = False, commit: CommitOptions | None = None
+) -> tuple[Snapshot, pa.Table]:
     """Removes missing files from the log. Returns the new snapshot and the removed files: path (decoded),
     data_file_missing (bool), deletion_vector (path of its file, or null), deletion_vector_missing (bool).
     Files in the table's folder are checked, and those in a place of `configure(allowed_roots=)`, as a shallow
@@ -29,12 +31,21 @@ def repair(snapshot: Snapshot, *, dry_run: bool = False, commit: CommitOptions |
     adds = snapshot.files().adds
     names = references.data_files(adds, snapshot.location)
     vectors = references.vector_of_each(adds, snapshot.location)
-    known = pa.concat_arrays([_listed(snapshot.store, ""), _known_outside(snapshot.store, pa.concat_arrays([names, vectors]))])
+    known = pa.concat_arrays(
+        [_listed(snapshot.store, ""), _known_outside(snapshot.store, pa.concat_arrays([names, vectors]))]
+    )
     known = references.folded(known)
     missing = pc.invert(pc.is_in(references.folded(names), value_set=known))
-    unreadable = pc.and_(pc.is_valid(vectors), pc.invert(pc.is_in(references.folded(vectors), value_set=known)))
+    unreadable = pc.and_(
+        pc.is_valid(vectors), pc.invert(pc.is_in(references.folded(vectors), value_set=known))
+    )
     gone = pc.or_(missing, unreadable)
-    columns = {"path": names, "data_file_missing": missing, "deletion_vector": vectors, "deletion_vector_missing": unreadable}
+    columns = {
+        "path": names,
+        "data_file_missing": missing,
+        "deletion_vector": vectors,
+        "deletion_vector_missing": unreadable,
+    }
     answer = pa.table(columns).filter(gone)
     if dry_run or not answer.num_rows:
         return snapshot, answer
@@ -53,7 +64,9 @@ def _listed(store: _core.Store, prefix: str) -> pa.Array:
 def _known_outside(store: _core.Store, paths: pa.Array) -> pa.Array:
     """Returns those of the paths outside the table that exist, or that cannot be checked as they are in no
     place of `configure(allowed_roots=)`."""
-    paths = pc.unique(paths.filter(pc.invert(pc.is_in(paths, value_set=references.inside(paths))))).drop_null()
+    paths = pc.unique(
+        paths.filter(pc.invert(pc.is_in(paths, value_set=references.inside(paths))))
+    ).drop_null()
     known = [paths.slice(0, 0)]
     roots = (_without_scheme(locate(root)).rstrip("/") for root in configuration.current().allowed_roots)
     for root in sorted(roots, key=len, reverse=True):  # the innermost root decides
@@ -62,7 +75,9 @@ def _known_outside(store: _core.Store, paths: pa.Array) -> pa.Array:
         here, places, paths = paths.filter(is_here), places.filter(is_here), paths.filter(pc.invert(is_here))
         if len(here):
             folder = _common_folder(places, root)
-            known.append(here.filter(pc.is_in(places, value_set=_listed(open_beside(store, folder), f"{folder}/"))))
+            known.append(
+                here.filter(pc.is_in(places, value_set=_listed(open_beside(store, folder), f"{folder}/")))
+            )
     return pa.concat_arrays([*known, paths])
 
 

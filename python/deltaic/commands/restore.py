@@ -38,10 +38,15 @@ def restore(
     data files are left out.
     """
     if (version is None) == (timestamp is None):
-        raise InvalidArgumentError("restore takes either a version or a timestamp", found=f"version={version!r}, timestamp={timestamp!r}")
+        raise InvalidArgumentError(
+            "restore takes either a version or a timestamp",
+            found=f"version={version!r}, timestamp={timestamp!r}",
+        )
     snapshot = snapshot.refresh()  # files of commits after `snapshot` must be removed, too
     past = snapshot.at(version, timestamp=timestamp)
-    transaction = Transaction(snapshot, "RESTORE", {"version": version, "timestamp": _shown(timestamp)}, commit)
+    transaction = Transaction(
+        snapshot, "RESTORE", {"version": version, "timestamp": _shown(timestamp)}, commit
+    )
     transaction.read()
     before, after = snapshot.files().adds, past.files().adds
     missing = references.without(after, before)
@@ -52,7 +57,9 @@ def restore(
     metrics = _metrics(after, restored, removed)
     metrics["num_of_files_after_restore"] -= missing.num_rows - restored.num_rows
     metrics["table_size_after_restore"] -= _size(missing) - _size(restored)
-    same = protocol == snapshot.protocol and metadata == snapshot.metadata and _clustered_alike(snapshot, past)
+    same = (
+        protocol == snapshot.protocol and metadata == snapshot.metadata and _clustered_alike(snapshot, past)
+    )
     if same and not restored.num_rows and not removed.num_rows:
         return snapshot, metrics
     if protocol != snapshot.protocol:
@@ -82,7 +89,10 @@ def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Tab
     missing_vectors = references.inside(references.vector_files(restored, past.location))
     missing_vectors = missing_vectors.filter(pc.invert(pc.is_in(missing_vectors, value_set=listing)))
     if len(missing_vectors):  # without the vector, the deleted rows of the file would be restored
-        raise ProtocolError("a file of deletion vectors of the version is missing", where=f"{past.location}/{missing_vectors[0].as_py()}")
+        raise ProtocolError(
+            "a file of deletion vectors of the version is missing",
+            where=f"{past.location}/{missing_vectors[0].as_py()}",
+        )
     relative = pc.is_in(names, value_set=references.inside(names))
     missing = pc.and_(relative, pc.invert(pc.is_in(names, value_set=listing)))
     if not pc.any(missing).as_py():
@@ -90,8 +100,8 @@ def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Tab
     if not ignore_missing:
         first = names.filter(missing)[0].as_py()
         raise ProtocolError(
-            f"{pc.sum(missing).as_py()} files of version {past.version} are missing, probably because of a VACUUM; "
-            "ignore_missing_files=True restores the others",
+            f"{pc.sum(missing).as_py()} files of version {past.version} are missing, probably because of a"
+            " VACUUM; ignore_missing_files=True restores the others",
             where=f"{past.location}/{first}",
         )
     return restored.filter(pc.invert(missing))
@@ -99,17 +109,28 @@ def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Tab
 
 def _not_lower(now: Protocol, then: Protocol) -> Protocol:
     """Returns the current protocol, upgraded by what the past one has in addition."""
-    return upgrade(now, features.supported(then), min_reader_version=then.min_reader_version, min_writer_version=then.min_writer_version)
+    return upgrade(
+        now,
+        features.supported(then),
+        min_reader_version=then.min_reader_version,
+        min_writer_version=then.min_writer_version,
+    )
 
 
 def _metadata(snapshot: Snapshot, past: Snapshot, protocol: Protocol) -> Metadata:
     """Returns the past metadata with the current properties of the log, and with the largest column id of
     both, as no id is ever used again."""
-    marks = [text for text in (snapshot.metadata.configuration.get(MAX_ID), past.metadata.configuration.get(MAX_ID)) if text]
+    marks = [
+        text
+        for text in (snapshot.metadata.configuration.get(MAX_ID), past.metadata.configuration.get(MAX_ID))
+        if text
+    ]
     now = snapshot.metadata.configuration
     configuration = {key: text for key, text in past.metadata.configuration.items() if key not in OF_THE_LOG}
     supported = features.supported(protocol)
-    configuration |= {key: now[key] for key in OF_THE_LOG if key in now and REGISTRY[key].feature in supported}
+    configuration |= {
+        key: now[key] for key in OF_THE_LOG if key in now and REGISTRY[key].feature in supported
+    }
     for key in (row_tracking.ROW_ID_COLUMN, row_tracking.VERSION_COLUMN):
         if key in now:  # files may have these hidden columns, so their names never change
             configuration.setdefault(key, now[key])

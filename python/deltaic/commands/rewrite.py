@@ -39,7 +39,9 @@ def all_files(
         transaction.set_domain(domain, configuration)
     transaction.expect(Change.REARRANGE)
     transaction.read()
-    target = write_target(snapshot.store, metadata, protocol or snapshot.protocol, copies=True, data_change=False)
+    target = write_target(
+        snapshot.store, metadata, protocol or snapshot.protocol, copies=True, data_change=False
+    )
     files = snapshot.files().adds
     metrics = {"num_rewritten_files": files.num_rows, "num_removed_bytes": total_size(files)}
     with staging(transaction):

@@ -19,7 +19,17 @@ from deltaic.plan.failures import failing, failing_on
 from deltaic.plan.literal import col, lit
 from deltaic.protocol import evolution
 from deltaic.protocol.ddl import format_type
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, is_shape, type_name
+from deltaic.protocol.schema import (
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    decimal_parts,
+    is_shape,
+    type_name,
+)
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -63,7 +73,9 @@ def assigned(
     # parameter of a lambda.
     once = f"__deltaic_value{fit.depth}"
     converted = replace(fit, depth=fit.depth + 1).value((once,), resolved.type, target)
-    return engine.compose(("element_at(transform(array(", resolved, f"), {once} -> ", *converted, "), 1)"), target)
+    return engine.compose(
+        ("element_at(transform(array(", resolved, f"), {once} -> ", *converted, "), 1)"), target
+    )
 
 
 @dataclass(frozen=True)
@@ -88,7 +100,13 @@ class _Fit:
             return self._struct(value, source, target)
         if isinstance(source, Array) and isinstance(target, Array):
             item, inner = self._inner()
-            return ("transform(", *value, f", {item} -> ", *inner.value((item,), source.element, target.element), ")")
+            return (
+                "transform(",
+                *value,
+                f", {item} -> ",
+                *inner.value((item,), source.element, target.element),
+                ")",
+            )
         if isinstance(source, Map) and isinstance(target, Map):
             item, inner = self._inner()
             key = inner.value((f"{item}.key",), source.key, target.key)
@@ -99,7 +117,10 @@ class _Fit:
             return _cast(value, target)
         if not isinstance(source, str) or not isinstance(target, str):
             raise SchemaMismatchError(
-                "a value does not fit its column", where=self.where, found=type_name(source), expected=type_name(target)
+                "a value does not fit its column",
+                where=self.where,
+                found=type_name(source),
+                expected=type_name(target),
             )
         return self._primitive(value, source, target)
 
@@ -112,7 +133,10 @@ class _Fit:
         by_name = {item.name.lower(): item for item in source.fields}
         if extra := sorted(by_name.keys() - {item.name.lower() for item in target.fields}):
             raise SchemaMismatchError(
-                f"{self.what} struct has fields that its column lacks", where=self.where, found=", ".join(extra), expected=type_name(target)
+                f"{self.what} struct has fields that its column lacks",
+                where=self.where,
+                found=", ".join(extra),
+                expected=type_name(target),
             )
         missing = [item.name for item in target.fields if item.name.lower() not in by_name]
         if missing and not self.fills:
@@ -136,7 +160,9 @@ class _Fit:
         if is_shape(target) and source == "binary":
             return _cast(value, target)
         if is_shape(source) or is_shape(target):
-            raise SchemaMismatchError("a value does not fit its column", where=self.where, found=source, expected=target)
+            raise SchemaMismatchError(
+                "a value does not fit its column", where=self.where, found=source, expected=target
+            )
         if _always_fits(source, target):
             return _cast(value, target)
         attempt: Pieces = ("try_cast(", *value, f" AS {format_type(target)})")
@@ -146,7 +172,13 @@ class _Fit:
         failure: Pieces = (failing(SchemaMismatchError, message, expected=type_name(target)),)
         if source == "string":
             failure = failing_on(value, SchemaMismatchError, message, expected=type_name(target))
-        otherwise: Pieces = ("CASE WHEN ", *value, " IS NOT NULL THEN CAST(", *failure, f" AS {format_type(target)}) END")
+        otherwise: Pieces = (
+            "CASE WHEN ",
+            *value,
+            " IS NOT NULL THEN CAST(",
+            *failure,
+            f" AS {format_type(target)}) END",
+        )
         return ("coalesce(", *attempt, ", ", *otherwise, ")")
 
 
@@ -158,7 +190,8 @@ def same_type(left: DataType, right: DataType) -> bool:
     """True if two types are equal, apart from nullability."""
     if isinstance(left, Struct) and isinstance(right, Struct):
         return len(left.fields) == len(right.fields) and all(
-            a.name == b.name and same_type(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)
+            a.name == b.name and same_type(a.type, b.type)
+            for a, b in zip(left.fields, right.fields, strict=True)
         )
     if isinstance(left, Array) and isinstance(right, Array):
         return same_type(left.element, right.element)
@@ -175,7 +208,12 @@ def _always_fits(source: DataType, target: DataType) -> bool:
         return True
     decimal = decimal_parts(target)
     if decimal is None:
-        return (source, target) in {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "date"), ("timestamp_ntz", "date")}
+        return (source, target) in {
+            ("date", "timestamp"),
+            ("date", "timestamp_ntz"),
+            ("timestamp", "date"),
+            ("timestamp_ntz", "date"),
+        }
     have = decimal_parts(source) or ((_DIGITS[source], 0) if source in _DIGITS else None)
     return have is not None and decimal[1] >= have[1] and decimal[0] - decimal[1] >= have[0] - have[1]
 
@@ -204,7 +242,9 @@ def _is_cast(source: DataType, target: DataType) -> bool:
             return True
     elif type(source) is type(target):  # the types within them decide
         return False
-    raise SchemaMismatchError("a value does not fit its column", found=type_name(source), expected=type_name(target))
+    raise SchemaMismatchError(
+        "a value does not fit its column", found=type_name(source), expected=type_name(target)
+    )
 
 
 def retyped(source: DataType, target: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
@@ -215,7 +255,12 @@ def retyped(source: DataType, target: DataType, replaces: Callable[[DataType, Da
     if isinstance(source, Struct) and isinstance(target, Struct):
         known = {item.name.lower(): item for item in target.fields}
         inner = ((item, known.get(item.name.lower())) for item in source.fields)
-        return Struct([item if other is None else item.with_(type=retyped(item.type, other.type, replaces)) for item, other in inner])
+        return Struct(
+            [
+                item if other is None else item.with_(type=retyped(item.type, other.type, replaces))
+                for item, other in inner
+            ]
+        )
     if isinstance(source, Array) and isinstance(target, Array):
         return Array(retyped(source.element, target.element, replaces), source.contains_null)
     if isinstance(source, Map) and isinstance(target, Map):

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
 
-NOTHING = {"num_updated_rows": 0, **{name: value for name, value in NOTHING_DELETED.items() if name != "num_deleted_rows"}}
+NOTHING = {
+    "num_updated_rows": 0,
+    **{name: value for name, value in NOTHING_DELETED.items() if name != "num_deleted_rows"},
+}
 
 
 def update(
@@ -60,9 +63,17 @@ def update(
     assignments = Assignments(snapshot.schema, set, alias)
     identity.check_updated(identity.columns_of(snapshot.protocol, snapshot.schema), assignments.columns)
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
-    changed_columns = _expressions(snapshot, engine, assignments, alias, casting)  # errors in them are raised before rows are read
+    # errors in them are raised before rows are read
+    changed_columns = _expressions(snapshot, engine, assignments, alias, casting)
     transaction = Transaction(
-        snapshot, "UPDATE", {"predicate": [] if planned.condition is None else [engine.shown_condition(planned.condition, alias)]}, commit
+        snapshot,
+        "UPDATE",
+        {
+            "predicate": []
+            if planned.condition is None
+            else [engine.shown_condition(planned.condition, alias)]
+        },
+        commit,
     )
     transaction.expect(Change.REPLACE)
     reads_itself = planned.reads_itself or reads_table((value for _, value in changed_columns), snapshot)
@@ -85,8 +96,12 @@ def update(
         hidden = [name for name, _ in more]
         texts = generated.columns_of(snapshot.protocol, snapshot.schema)
         stale = generated.changed_by(engine, snapshot.schema, texts, assignments.columns)
-        changed_rows = generated.computed(changed_rows, snapshot.schema, {name: texts[name] for name in stale}, engine, hidden=hidden)
-        rules = generated.rules_of({name: text for name, text in texts.items() if name in assignments.columns})
+        changed_rows = generated.computed(
+            changed_rows, snapshot.schema, {name: texts[name] for name in stale}, engine, hidden=hidden
+        )
+        rules = generated.rules_of(
+            {name: text for name, text in texts.items() if name in assignments.columns}
+        )
         rules += rules_of(snapshot.metadata, snapshot.schema)
         new = checked(changed_rows, snapshot.schema, rules, engine, hidden=hidden)
         with counting(engine, [changed_rows], snapshot.schema, rules):
@@ -108,7 +123,9 @@ def update(
 def matched_rows(scan: Scan, rows: _core.RowIds, snapshot: Snapshot, *, row_ids: bool = False) -> Scan:
     """Restricts a scan to these rows, with all columns."""
     files = rows.select(scan.files)
-    return replace(scan, files=files, columns=tuple(snapshot.schema.names), where=(), predicate=None, row_ids=row_ids)
+    return replace(
+        scan, files=files, columns=tuple(snapshot.schema.names), where=(), predicate=None, row_ids=row_ids
+    )
 
 
 def _expressions(
@@ -117,4 +134,7 @@ def _expressions(
     scope = {alias: snapshot.schema}
     for value in assignments.values(engine, scope):
         check_deterministic(value, "a value that UPDATE sets")
-    return tuple((item.name, assignments.expression(engine, item, scope, casting, column(alias, item))) for item in snapshot.schema)
+    return tuple(
+        (item.name, assignments.expression(engine, item, scope, casting, column(alias, item)))
+        for item in snapshot.schema
+    )

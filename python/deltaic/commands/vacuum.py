@@ -79,7 +79,9 @@ def vacuum(
     if mode not in ("full", "lite"):
         raise InvalidArgumentError("unknown mode of vacuum", found=repr(mode), expected="'full' or 'lite'")
     with nullcontext() if inventory is None else inventories.freeing_memory():
-        return _vacuumed(snapshot, retention, mode, dry_run, enforce_retention, keep_versions, inventory, commit, clock)
+        return _vacuumed(
+            snapshot, retention, mode, dry_run, enforce_retention, keep_versions, inventory, commit, clock
+        )
 
 
 def _vacuumed(
@@ -125,13 +127,19 @@ def _vacuumed(
     if retention is not None:
         parameters["specifiedRetentionMillis"] = milliseconds(retention)
     start = Transaction(snapshot, "VACUUM START", parameters, commit, clock=clock)
-    planned = {"num_files_to_delete": doomed.num_rows, "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0)}
+    planned = {
+        "num_files_to_delete": doomed.num_rows,
+        "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0),
+    }
     started = _commit_if_room(start, planned) or snapshot.refresh()
-    if started.version > snapshot.version + (start.committed is not None):  # commits in between may have added files again
+    # commits in between may have added files again
+    if started.version > snapshot.version + (start.committed is not None):
         if inventory is None:
             doomed = _unprotected(doomed, started, kept, cutoff)
         else:
-            doomed = inventories.unprotected(doomed, started, kept, _removed_by_commits(started, cutoff), cutoff)
+            doomed = inventories.unprotected(
+                doomed, started, kept, _removed_by_commits(started, cutoff), cutoff
+            )
     if inventory is None:
         deleted, directories = _delete(snapshot.store, doomed, checksums)
     else:
@@ -153,7 +161,9 @@ def _commit_if_room(transaction: Transaction, metrics: dict[str, int]) -> Snapsh
     except CommitError as error:
         if not isinstance(error.__cause__, OSError) or error.__cause__.errno not in _FULL:
             raise
-        log.warning("%s: no %s in the history, as the disk is full", transaction.store.location, transaction.operation)
+        log.warning(
+            "%s: no %s in the history, as the disk is full", transaction.store.location, transaction.operation
+        )
         return None
 
 
@@ -162,13 +172,15 @@ def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -
     if retention is None:
         return table
     if not isinstance(retention, timedelta):
-        raise InvalidTypeError("retention has the wrong type", found=type(retention).__name__, expected="datetime.timedelta")
+        raise InvalidTypeError(
+            "retention has the wrong type", found=type(retention).__name__, expected="datetime.timedelta"
+        )
     if retention < timedelta(0):
         raise InvalidArgumentError("retention is negative", found=retention, expected="0 hours at least")
     if enforce and retention < table:
         error = InvalidArgumentError(
-            "retention is shorter than the table's delta.deletedFileRetentionDuration: running readers and writers may still need "
-            "the files; enforce_retention=False deletes them anyway",
+            "retention is shorter than the table's delta.deletedFileRetentionDuration: running readers and"
+            " writers may still need the files; enforce_retention=False deletes them anyway",
             found=retention,
             expected=f"at least {table}",
         )
@@ -194,21 +206,30 @@ def _candidates(snapshot: Snapshot, cutoff: int, now: int) -> tuple[pa.Table, pa
     files = pc.invert(listing["symlink"])
     checksums = listing.filter(pc.and_(files, pc.match_substring_regex(listing["path"], _CHECKSUM)))
     of = pc.replace_substring_regex(checksums["path"], _CHECKSUM, r"\1\2")
-    alone = pc.and_(pc.less(checksums["modification_time"], cutoff), pc.invert(pc.is_in(of, value_set=listing["path"])))
+    alone = pc.and_(
+        pc.less(checksums["modification_time"], cutoff), pc.invert(pc.is_in(of, value_set=listing["path"]))
+    )
     of = pc.if_else(alone, pa.scalar(None, pa.string()), of)
-    return listing.filter(pc.and_(pc.and_(old, visible), files)), pa.table({"path": checksums["path"], "of": of})
+    return listing.filter(pc.and_(pc.and_(old, visible), files)), pa.table(
+        {"path": checksums["path"], "of": of}
+    )
 
 
 def _is_shown(listing: pa.Table, snapshot: Snapshot, now: int) -> pa.Array:
     """Returns a mask of files that are not hidden, or are old temporary files of the log."""
     hidden = _hidden(listing["path"], _partition_folders(snapshot))
-    if iceberg.is_described(snapshot.protocol, snapshot.metadata):  # readers of Iceberg need the folder with its metadata
+    # readers of Iceberg need the folder with its metadata
+    if iceberg.is_described(snapshot.protocol, snapshot.metadata):
         hidden = pc.or_(hidden, pc.starts_with(listing["path"], f"{ICEBERG_FOLDER}/"))
     return pc.or_(pc.invert(hidden), stale_staged(listing, now))
 
 
 def _partition_folders(snapshot: Snapshot) -> list[str]:
-    names = {name for column in snapshot.metadata.partition_columns for name in (column, physical_name(snapshot.schema.field(column)))}
+    names = {
+        name
+        for column in snapshot.metadata.partition_columns
+        for name in (column, physical_name(snapshot.schema.field(column)))
+    }
     return [f"{name}=" for name in sorted(names) if name.startswith(("_", "."))]
 
 
@@ -258,7 +279,9 @@ def _removed_by_commits(snapshot: Snapshot, since: int) -> Iterator[pa.Array]:
 
 def _change_files(snapshot: Snapshot) -> pa.Array:
     """Returns the change files in the commits of the log; "lite" deletes them when they are old enough."""
-    versions = [version for version in sorted(list_log(snapshot.store).commits) if version <= snapshot.version]
+    versions = [
+        version for version in sorted(list_log(snapshot.store).commits) if version <= snapshot.version
+    ]
     read = (_core.read_commit(snapshot.store, version, commit_path(version)) for version in versions)
     paths = [str(parse_json(text)["path"]) for commit in read for text in commit.change_files]
     return references.data_files(pa.table({"path": pa.array(paths, pa.string())}), snapshot.location)
@@ -274,7 +297,9 @@ def _not_linked(files: pa.Table, location: str) -> pa.Table:
     def is_plain(path: str) -> bool:
         folder, _, name = path.rpartition("/")
         if folder not in folders:
-            folders[folder] = os.path.realpath(os.path.join(root, folder)) == os.path.normpath(os.path.join(root, folder))
+            folders[folder] = os.path.realpath(os.path.join(root, folder)) == os.path.normpath(
+                os.path.join(root, folder)
+            )
         return folders[folder] and not os.path.islink(os.path.join(root, folder, name))
 
     plain = np.fromiter((is_plain(path.as_py()) for path in files["path"]), bool, files.num_rows)

@@ -83,7 +83,9 @@ class _Source:
         transaction.written(adds["path"].to_pylist())
         if columns := _numbered_columns(self._source.schema, protocol, schema):
             store = transaction.store
-            transaction.set_metadata(identity.marked(engine, store, protocol, metadata, schema, columns, adds))
+            transaction.set_metadata(
+                identity.marked(engine, store, protocol, metadata, schema, columns, adds)
+            )
         return adds
 
 
@@ -109,17 +111,32 @@ def _target(transaction: Transaction, protocol: Protocol, metadata: Metadata, jo
     definition."""
 
     def make() -> WriteTarget:
-        return write_target(transaction.store, metadata, protocol, job.parquet, target_file_size=job.target_file_size, **job.more)
+        return write_target(
+            transaction.store,
+            metadata,
+            protocol,
+            job.parquet,
+            target_file_size=job.target_file_size,
+            **job.more,
+        )
 
     snapshot, current = transaction.snapshot, configuration.current()
     is_own = snapshot is not None and metadata is snapshot.metadata and protocol is snapshot.protocol
-    if snapshot is None or not is_own or job.parquet is not None or job.target_file_size is not None or job.more:
+    if (
+        snapshot is None
+        or not is_own
+        or job.parquet is not None
+        or job.target_file_size is not None
+        or job.more
+    ):
         return make()
     made_with, target = snapshot.keep_of_definition("write target", lambda: (current, make()))
     return replace(target, store=transaction.store) if made_with is current else make()
 
 
-def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: Any, job: Write) -> tuple[Snapshot, dict[str, int]]:
+def write(
+    store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: Any, job: Write
+) -> tuple[Snapshot, dict[str, int]]:
     """Writes rows. Returns the new version and the metrics. `snapshot`: None if there is no table yet.
     `data`: an argument of `engine.source`, or TaskFiles.
 
@@ -141,7 +158,9 @@ def write(store: _core.Store, snapshot: Snapshot | None, engine: Engine, data: A
     with staging(transaction):
         adds = rows.files(transaction, protocol, metadata, job)
         removed = _make_room(transaction, snapshot, engine, adds, job)
-        inserts = change_files.write_inserts(transaction, engine, protocol, metadata, adds, removed(), job.parquet)
+        inserts = change_files.write_inserts(
+            transaction, engine, protocol, metadata, adds, removed(), job.parquet
+        )
         transaction.add(adds)
     if not transaction.changes_table and not job.defines:
         return snapshot, {}
@@ -182,7 +201,9 @@ def checked_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Met
     return invariants.checked(rows, schema, rules, engine)
 
 
-def _new_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metadata, job: Write) -> tuple[Plan, Schema, list[Rule]]:
+def _new_rows(
+    engine: Engine, source: Data, protocol: Protocol, metadata: Metadata, job: Write
+) -> tuple[Plan, Schema, list[Rule]]:
     """Returns the source's rows with the columns of the table, the table's schema, and the rules that must
     still be checked."""
     schema = Schema.from_json(metadata.schema_string)
@@ -196,8 +217,14 @@ def _new_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Metada
     columns = _numbered_columns(source.schema, protocol, schema)
     # Generated and identity columns are null here, as they are computed below.
     later = {*missing, *(field.name for field in columns)}
-    fitting = engine.conform(rows, Schema([item.with_(nullable=True) if item.name in later else item for item in schema]))
-    return generated.computed(identity.numbered(engine, fitting, columns), schema, missing, engine), schema, rules
+    fitting = engine.conform(
+        rows, Schema([item.with_(nullable=True) if item.name in later else item for item in schema])
+    )
+    return (
+        generated.computed(identity.numbered(engine, fitting, columns), schema, missing, engine),
+        schema,
+        rules,
+    )
 
 
 def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> list[Field]:
@@ -209,21 +236,30 @@ def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> lis
     return [field for name, field in columns.items() if name not in names]
 
 
-def _cast(rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None, fills: bool) -> Plan:
+def _cast(
+    rows: Plan, source: Data, schema: Schema, engine: Engine, casting: Casting | None, fills: bool
+) -> Plan:
     """Casts the source's columns to the table's types by store assignment, like UPDATE and MERGE. Without
     `casting`, only casts are made that depend on the time zone, such as a timestamp without a zone in a
     column with one."""
     if casting is None and is_utc(engine.time_zone):  # Rust makes these conversions in UTC, without a query
         return rows
     columns, scope, is_cast = [], {source.alias: source.schema}, False
-    defaulted = [item.name for item in schema if source.schema.get(item.name) is None and defaults.KEY in item.metadata]
+    defaulted = [
+        item.name for item in schema if source.schema.get(item.name) is None and defaults.KEY in item.metadata
+    ]
     for name in (*source.schema.names, *defaulted):
         of_table, of_source = schema.get(name), source.schema.get(name)
         value = column(source.alias, of_source or schema.field(name))
         if of_table is not None and of_source is not None and of_table.type not in ("variant", "void"):
             target = of_table.type if casting is not None else _zoned(of_source.type, of_table.type)
             if not same_type(of_source.type, target):
-                value, is_cast = assigned(engine, value, target, (of_table.name,), scope, casting or "strict", fills=fills), True
+                value, is_cast = (
+                    assigned(
+                        engine, value, target, (of_table.name,), scope, casting or "strict", fills=fills
+                    ),
+                    True,
+                )
         columns.append((name, value))
     return Project(rows, tuple(columns), source.alias) if is_cast else rows
 
@@ -241,7 +277,9 @@ def _is_done(snapshot: Snapshot, job: Write) -> bool:
     if already_committed(snapshot, job.commit):
         return True
     if job.mode == "error":
-        raise TableAlreadyExistsError("a table already exists here", where=snapshot.location, expected="mode='append' or another")
+        raise TableAlreadyExistsError(
+            "a table already exists here", where=snapshot.location, expected="mode='append' or another"
+        )
     if job.mode == "ignore":
         return True
     if not (job.replaces_definition or job.defines):
@@ -313,12 +351,19 @@ def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Me
     if job.defines:
         set_clustering(transaction, job.wanted.clustering(metadata))
     elif job.replaces_definition:
-        before = [path_text(path) for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))]
-        wanted = job.wanted if job.wanted.cluster_by is not None else replace(job.wanted, cluster_by=tuple(before))
+        before = [
+            path_text(path)
+            for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))
+        ]
+        wanted = (
+            job.wanted if job.wanted.cluster_by is not None else replace(job.wanted, cluster_by=tuple(before))
+        )
         set_clustering(transaction, wanted.clustering(metadata))
 
 
-def _make_room(transaction: Transaction, snapshot: Snapshot, engine: Engine, adds: pa.Table, job: Write) -> delete.Metrics:
+def _make_room(
+    transaction: Transaction, snapshot: Snapshot, engine: Engine, adds: pa.Table, job: Write
+) -> delete.Metrics:
     """Stages the removal of the files or rows that the new rows replace. Returns its metrics."""
     if job.mode == "append":
         return dict
@@ -339,7 +384,9 @@ def _partitions_of(snapshot: Snapshot, adds: pa.Table) -> _core.Predicate:
     """Returns the predicate that a row is in one of the partitions of the new files."""
     columns = snapshot.metadata.partition_columns
     if not columns:
-        raise InvalidArgumentError("mode='overwrite_partitions' needs a partitioned table", where=snapshot.location)
+        raise InvalidArgumentError(
+            "mode='overwrite_partitions' needs a partitioned table", where=snapshot.location
+        )
     keys = {name: physical_name(snapshot.schema.field(name)) for name in columns}
     values = adds["partitionValues"].combine_chunks()
     table = pa.table({name: pc.map_lookup(values, keys[name], "first") for name in columns})
@@ -355,7 +402,9 @@ def _equals(column: str, value: str | None) -> dict[str, Any]:
     return {"op": "=", "column": [column], "literal": value}
 
 
-def _write_first(store: _core.Store, engine: Engine, rows: NewRows, job: Write) -> tuple[Snapshot, dict[str, int]]:
+def _write_first(
+    store: _core.Store, engine: Engine, rows: NewRows, job: Write
+) -> tuple[Snapshot, dict[str, int]]:
     """Writes the first version of a table. If another writer creates the table meanwhile, the files are
     committed to that table."""
     protocol, metadata = rows.definition(None, job)
@@ -394,7 +443,9 @@ def _onto_winner(
     with staging(transaction):
         _check_same_files(winner, metadata)
         removed = _make_room(transaction, winner, engine, adds, job)
-        inserts = change_files.write_inserts(transaction, engine, winner.protocol, winner.metadata, adds, removed(), job.parquet)
+        inserts = change_files.write_inserts(
+            transaction, engine, winner.protocol, winner.metadata, adds, removed(), job.parquet
+        )
         transaction.add(adds)
 
     written = _written(adds, job)
@@ -414,9 +465,19 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
         problem = f"partitioned by {list(winner.metadata.partition_columns)}"
     for other in winner.schema:
         mine = schema.get(other.name)
-        if mine is None and other.nullable and defaults.KEY not in other.metadata and not invariants.has_checks(other):
+        if (
+            mine is None
+            and other.nullable
+            and defaults.KEY not in other.metadata
+            and not invariants.has_checks(other)
+        ):
             continue
-        if mine is None or mine.name != other.name or mine.type != other.type or (mine.nullable and not other.nullable):
+        if (
+            mine is None
+            or mine.name != other.name
+            or mine.type != other.type
+            or (mine.nullable and not other.nullable)
+        ):
             problem = f"column {other.name} of type {type_name(other.type)}"
         elif physical_name(other) != other.name or invariants.has_checks(other):
             problem = f"column {other.name} with metadata {dict(other.metadata)}"
@@ -443,7 +504,9 @@ def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
         try:
             return auto_compact(committed, engine, adds)
         except Exception as error:  # the write is committed, so no error may make it look failed
-            log.warning("%s: compaction after version %d failed: %s", committed.location, committed.version, error)
+            log.warning(
+                "%s: compaction after version %d failed: %s", committed.location, committed.version, error
+            )
             return committed
 
     if not committed.properties.auto_compact or not adds.num_rows or is_collecting():
@@ -454,13 +517,22 @@ def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
         background_compaction.submit(committed, engine, adds)
         return committed
     try:
-        return Worker(compact).result()  # on a thread, so that an exception of a signal handler is not taken for a failed compaction
+        # on a thread, so that an exception of a signal handler is not taken for a failed compaction
+        return Worker(compact).result()
     except BaseException as error:
-        add_note(error, f"{committed.location}: the write is committed as version {committed.version}; do not do it again")
+        add_note(
+            error,
+            f"{committed.location}: the write is committed as version {committed.version}; do not do it"
+            " again",
+        )
         raise
 
 
 def _written(adds: pa.Table, job: Write) -> dict[str, int]:
     """Returns the metrics of the new files, with delta-spark's names for WRITE or STREAMING UPDATE."""
-    files = {"num_files": adds.num_rows} if job.streaming is None else {"num_added_files": adds.num_rows, "num_removed_files": 0}
+    files = (
+        {"num_files": adds.num_rows}
+        if job.streaming is None
+        else {"num_added_files": adds.num_rows, "num_removed_files": 0}
+    )
     return {**files, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}

@@ -58,20 +58,27 @@ class Write:
 
     def __post_init__(self) -> None:
         if self.mode not in _MODES:
-            raise InvalidArgumentError("unknown mode of write", found=repr(self.mode), expected=", ".join(map(repr, _MODES)))
+            raise InvalidArgumentError(
+                "unknown mode of write", found=repr(self.mode), expected=", ".join(map(repr, _MODES))
+            )
         if self.schema_mode not in (None, "merge", "overwrite"):
-            raise InvalidArgumentError("unknown schema_mode", found=repr(self.schema_mode), expected="'merge', 'overwrite' or None")
+            raise InvalidArgumentError(
+                "unknown schema_mode", found=repr(self.schema_mode), expected="'merge', 'overwrite' or None"
+            )
         if self.where is not None and self.mode != "overwrite":
             raise InvalidArgumentError("where= requires mode='overwrite'", found=f"mode={self.mode!r}")
         if self.schema_mode == "overwrite" and (self.mode != "overwrite" or self.where is not None):
             raise InvalidArgumentError(
-                "schema_mode='overwrite' goes with mode='overwrite' and no where=", found=f"mode={self.mode!r}, where={self.where!r}"
+                "schema_mode='overwrite' goes with mode='overwrite' and no where=",
+                found=f"mode={self.mode!r}, where={self.where!r}",
             )
         if self.casting is not None:
             check_casting(self.casting)
         size = self.target_file_size
         if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise InvalidArgumentError("invalid target_file_size", found=repr(size), expected="bytes, at least 1")
+            raise InvalidArgumentError(
+                "invalid target_file_size", found=repr(size), expected="bytes, at least 1"
+            )
 
     @property
     def replaces_definition(self) -> bool:
@@ -90,7 +97,10 @@ class Write:
         """Returns the operationParameters in commitInfo, like delta-spark."""
         if self.streaming is not None:
             return dict(self.streaming)
-        shown: dict[str, Any] = {"mode": _MODES[self.mode], "partitionBy": list(self.wanted.partition_by or ())}
+        shown: dict[str, Any] = {
+            "mode": _MODES[self.mode],
+            "partitionBy": list(self.wanted.partition_by or ()),
+        }
         if self.defines or self.saves_as_table:
             shown = definition_parameters(self.wanted, metadata)
             if not self.saves_as_table:

@@ -36,7 +36,13 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
         filter: Any = None,
         retyped: Callable[[pa.Schema], pa.Schema] | None = None,
     ) -> None:
-        self._scan, self._read, self._observe, self._filter, self._retyped = scan, read, observe, filter, retyped
+        self._scan, self._read, self._observe, self._filter, self._retyped = (
+            scan,
+            read,
+            observe,
+            filter,
+            retyped,
+        )
         schema = scan_arrow_schema(scan)
         self._schema = schema if retyped is None else retyped(schema)
 
@@ -44,7 +50,9 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
     def schema(self) -> pa.Schema:
         return self._schema
 
-    def scanner(self, columns: Any = None, filter: Any = None, batch_size: int | None = None, **options: Any) -> ScanScanner:
+    def scanner(
+        self, columns: Any = None, filter: Any = None, batch_size: int | None = None, **options: Any
+    ) -> ScanScanner:
         """`columns`: names, or a mapping of names to pyarrow expressions. `filter`: a pyarrow expression;
         exactly the rows that match it are returned."""
         both = filter if self._filter is None else self._filter if filter is None else self._filter & filter
@@ -64,7 +72,9 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
 
     def filter(self, expression: Any) -> ScanDataset:
         both = expression if self._filter is None else self._filter & expression
-        return ScanDataset(self._scan, read=self._read, observe=self._observe, filter=both, retyped=self._retyped)
+        return ScanDataset(
+            self._scan, read=self._read, observe=self._observe, filter=both, retyped=self._retyped
+        )
 
     def take(self, indices: Any, **options: Any) -> pa.Table:
         return self.to_table(**options).take(indices)
@@ -97,7 +107,8 @@ class ScanDataset(ds.Dataset):  # type: ignore[misc]  # pyarrow has no types
 
 def _no_fragments(what: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{what}: a Delta scan has no file fragments, because a fragment does not contain which rows are deleted"
+        f"{what}: a Delta scan has no file fragments, because a fragment does not contain which rows are"
+        " deleted"
     )
 
 
@@ -108,7 +119,9 @@ class ScanScanner:
     def __init__(self, dataset: ScanDataset, columns: Any, filter: Any) -> None:
         self._dataset, self._filter = dataset, filter
         self._computed = dict(columns) if isinstance(columns, Mapping) else None
-        self._columns: list[str] | None = None if columns is None or self._computed is not None else _names(columns, dataset.schema)
+        self._columns: list[str] | None = (
+            None if columns is None or self._computed is not None else _names(columns, dataset.schema)
+        )
 
     @property
     def dataset_schema(self) -> pa.Schema:
@@ -139,8 +152,14 @@ class ScanScanner:
         stream = self._dataset._read(scan)
         if self._dataset._observe is not None:
             self._dataset._observe(stream)
-        reader = stream if isinstance(stream, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(stream)
-        return reader if self._dataset._retyped is None else viewed(reader, self._dataset._retyped(reader.schema))
+        reader = (
+            stream if isinstance(stream, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(stream)
+        )
+        return (
+            reader
+            if self._dataset._retyped is None
+            else viewed(reader, self._dataset._retyped(reader.schema))
+        )
 
     @staticmethod
     def _rest(reader: pa.RecordBatchReader, columns: Any, filter: Any) -> pa.RecordBatchReader:
@@ -175,7 +194,9 @@ def viewed(reader: pa.RecordBatchReader, schema: pa.Schema) -> pa.RecordBatchRea
     def columns(batch: pa.RecordBatch) -> list[pa.Array]:
         return [_relabelled(column, item.type) for column, item in zip(batch.columns, schema, strict=True)]
 
-    return pa.RecordBatchReader.from_batches(schema, (pa.RecordBatch.from_arrays(columns(batch), schema=schema) for batch in reader))
+    return pa.RecordBatchReader.from_batches(
+        schema, (pa.RecordBatch.from_arrays(columns(batch), schema=schema) for batch in reader)
+    )
 
 
 def _relabelled(array: pa.Array, target: pa.DataType) -> pa.Array:
@@ -185,12 +206,18 @@ def _relabelled(array: pa.Array, target: pa.DataType) -> pa.Array:
         return array
     if pa.types.is_struct(target):
         children = [_relabelled(array.field(number), item.type) for number, item in enumerate(target)]
-        return pa.StructArray.from_arrays(children, fields=list(target), mask=array.is_null() if array.null_count else None)
+        return pa.StructArray.from_arrays(
+            children, fields=list(target), mask=array.is_null() if array.null_count else None
+        )
     if not pa.types.is_list(target) and not pa.types.is_map(target):
         return array.view(target)
     is_map = pa.types.is_map(target)
-    values = _relabelled(array.values, pa.struct([target.key_field, target.item_field]) if is_map else target.value_type)
-    return pa.Array.from_buffers(target, len(array), array.buffers()[:2], array.null_count, array.offset, [values])
+    values = _relabelled(
+        array.values, pa.struct([target.key_field, target.item_field]) if is_map else target.value_type
+    )
+    return pa.Array.from_buffers(
+        target, len(array), array.buffers()[:2], array.null_count, array.offset, [values]
+    )
 
 
 def _names(columns: Sequence[str], schema: pa.Schema) -> list[str]:

@@ -16,8 +16,8 @@ from deltaic.engine.engine import Replayable
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError
 
 EXPECTED = (
-    "Arrow data (__arrow_c_stream__), a pyarrow dataset, pandas, Polars, a DuckDB relation, a DeltaTable, a list of dicts, "
-    "a dict of columns, an iterable of record batches"
+    "Arrow data (__arrow_c_stream__), a pyarrow dataset, pandas, Polars, a DuckDB relation, a DeltaTable, a"
+    " list of dicts, a dict of columns, an iterable of record batches"
 )
 
 
@@ -46,7 +46,9 @@ def exporter_of(data: Any, failure: Failure) -> tuple[Any, pa.Schema]:
         data = data.scan()
     if _instance(data, "polars", "DataFrame"):
         _refuse_objects(data.schema)
-    if isinstance(data, pa.RecordBatch) or (hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__")):
+    if isinstance(data, pa.RecordBatch) or (
+        hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__")
+    ):
         data = pa.Table.from_batches([pa.record_batch(data)])
     elif _instance(data, "pandas", "DataFrame"):
         data = _of_pandas(data)
@@ -78,9 +80,14 @@ def is_duckdb_relation(data: Any) -> bool:
 def is_replayable(data: Any) -> bool:
     """True if each reading of the data begins at its first row. An unknown class counts as False: a stream of
     another library, a DuckDB relation (over a reader, it has rows once), a Scanner."""
-    if isinstance(data, (pa.Table, pa.RecordBatch, Replayable, Mapping, list, tuple)) or hasattr(data, "scan"):
+    if isinstance(data, (pa.Table, pa.RecordBatch, Replayable, Mapping, list, tuple)) or hasattr(
+        data, "scan"
+    ):
         return True
-    if any(_instance(data, *name) for name in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"))):
+    if any(
+        _instance(data, *name)
+        for name in (("pandas", "DataFrame"), ("polars", "DataFrame"), ("polars", "LazyFrame"))
+    ):
         return True
     if _instance(data, "pyarrow.dataset", "Scanner") or _instance(data, "pyarrow.dataset", "InMemoryDataset"):
         return False
@@ -176,7 +183,9 @@ def _of_stream(data: Any) -> tuple[Any, pa.Schema]:
         reader = pa.RecordBatchReader.from_stream(data)
         return reader, reader.schema
     except (pa.ArrowException, TypeError):
-        raise InvalidTypeError("not a source of rows: it has no columns with names", found=type(data).__name__, expected=EXPECTED) from None
+        raise InvalidTypeError(
+            "not a source of rows: it has no columns with names", found=type(data).__name__, expected=EXPECTED
+        ) from None
 
 
 def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
@@ -197,7 +206,10 @@ def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
             if hasattr(running, "stop"):
                 running.stop()
 
-    return _DeferredStream(lambda: pa.RecordBatchReader.from_batches(schema, noting(batches(), failure))), schema
+    return (
+        _DeferredStream(lambda: pa.RecordBatchReader.from_batches(schema, noting(batches(), failure))),
+        schema,
+    )
 
 
 def _refuse_objects(types: Mapping[str, Any]) -> None:
@@ -208,7 +220,10 @@ def _refuse_objects(types: Mapping[str, Any]) -> None:
             each = inner.pop()
             if str(each) == "Object":
                 raise SchemaMismatchError(
-                    "Delta has no type for Python objects", where=f"column {name}", found="Polars Object", expected="another type"
+                    "Delta has no type for Python objects",
+                    where=f"column {name}",
+                    found="Polars Object",
+                    expected="another type",
                 )
             inner += [getattr(each, "inner", None)] if getattr(each, "inner", None) is not None else []
             inner += [item.dtype for item in getattr(each, "fields", ())]
@@ -245,7 +260,9 @@ def _of_pandas(frame: Any) -> pa.Table:
         table = _table([(name, _pandas_array(name, values)) for name, values in columns])
     for level, name in enumerate(frame.index.names):
         if name is not None:
-            table = table.append_column(str(name), _pandas_array(str(name), frame.index.get_level_values(level)))
+            table = table.append_column(
+                str(name), _pandas_array(str(name), frame.index.get_level_values(level))
+            )
     return table
 
 
@@ -259,9 +276,16 @@ def _of_columns(columns: Mapping[Any, Any]) -> pa.Table:
     for name, values in columns.items():
         if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
             raise InvalidTypeError(
-                f"column {name} is not a sequence of values", found=type(values).__name__, expected="a list or an array for each column"
+                f"column {name} is not a sequence of values",
+                found=type(values).__name__,
+                expected="a list or an array for each column",
             )
-    return _table([(name, _array(name, values, lambda values=values: _values(values))) for name, values in columns.items()])  # type: ignore[misc]
+    return _table(
+        [
+            (name, _array(name, values, lambda values=values: _values(values)))  # type: ignore[misc]
+            for name, values in columns.items()
+        ]
+    )
 
 
 def _values(values: Any) -> Any:
@@ -273,7 +297,11 @@ def _values(values: Any) -> Any:
 def _of_dicts(rows: Iterable[Mapping[Any, Any]]) -> pa.Table:
     """Returns the rows as a table. A key that a row lacks is null in this row."""
     names = dict.fromkeys(name for row in rows for name in row)
-    return _table([(name, _array(name, (), lambda name=name: pa.array([row.get(name) for row in rows]))) for name in names])  # type: ignore[misc]
+
+    def column(name: Any) -> Any:
+        return _array(name, (), lambda: pa.array([row.get(name) for row in rows]))
+
+    return _table([(name, column(name)) for name in names])
 
 
 def _array(name: str, values: Any, convert: Callable[[], Any]) -> Any:
@@ -283,7 +311,8 @@ def _array(name: str, values: Any, convert: Callable[[], Any]) -> Any:
         raise SchemaMismatchError(
             "values of a column have no Arrow type in common",
             where=f"column {name}",
-            found=str(getattr(values, "dtype", "")) or str(error.args[0] if error.args else error).split("\n")[0],
+            found=str(getattr(values, "dtype", ""))
+            or str(error.args[0] if error.args else error).split("\n")[0],
             expected="values of one type that Arrow has",
         ) from error
 
@@ -306,7 +335,8 @@ def _from_batches(data: Iterable[Any], failure: Failure) -> pa.RecordBatchReader
         note.first = first
     if first is None:
         raise InvalidArgumentError(
-            "an empty iterable has no schema", expected="record batches; pass a pyarrow.RecordBatchReader for no rows"
+            "an empty iterable has no schema",
+            expected="record batches; pass a pyarrow.RecordBatchReader for no rows",
         )
 
     def rest() -> Iterator[pa.RecordBatch]:
@@ -338,13 +368,17 @@ def _as_the_first(batch: pa.RecordBatch, schema: pa.Schema, number: int) -> pa.R
         return batch
     if sorted(batch.schema.names) != sorted(schema.names):
         raise SchemaMismatchError(
-            f"batch {number} has other columns than the first", found=", ".join(batch.schema.names), expected=", ".join(schema.names)
+            f"batch {number} has other columns than the first",
+            found=", ".join(batch.schema.names),
+            expected=", ".join(schema.names),
         )
     batch = batch.select(schema.names)
     for found, wanted in zip(batch.schema, schema, strict=True):
         if not found.type.equals(wanted.type):
             raise SchemaMismatchError(
-                f"column {found.name} of batch {number} has another type than in the first", found=found.type, expected=wanted.type
+                f"column {found.name} of batch {number} has another type than in the first",
+                found=found.type,
+                expected=wanted.type,
             )
     return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
@@ -359,7 +393,9 @@ def _as_batches(item: Any) -> list[pa.RecordBatch]:
         return [pa.record_batch(item)]
     if hasattr(item, "__arrow_c_stream__"):
         return _as_batches(pa.table(item))
-    raise InvalidTypeError("not a record batch", found=type(item).__name__, expected="an object with __arrow_c_array__")
+    raise InvalidTypeError(
+        "not a record batch", found=type(item).__name__, expected="an object with __arrow_c_array__"
+    )
 
 
 class UnslicedStream:
@@ -371,12 +407,17 @@ class UnslicedStream:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         reader = pa.RecordBatchReader.from_stream(self._exporter)
-        return pa.RecordBatchReader.from_batches(reader.schema, map(_unsliced, reader)).__arrow_c_stream__(requested_schema)
+        return pa.RecordBatchReader.from_batches(reader.schema, map(_unsliced, reader)).__arrow_c_stream__(
+            requested_schema
+        )
 
 
 def _unsliced(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Returns the batch without slices of structs in structs. Only columns that have some are copied."""
-    columns = [_moved(column) if has_deep_struct(column.type) and _is_sliced(column) else column for column in batch.columns]
+    columns = [
+        _moved(column) if has_deep_struct(column.type) and _is_sliced(column) else column
+        for column in batch.columns
+    ]
     return pa.RecordBatch.from_arrays(columns, schema=batch.schema)
 
 
@@ -398,4 +439,7 @@ def has_deep_struct(data_type: pa.DataType, inside: bool = False) -> bool:
     is_struct = pa.types.is_struct(data_type)
     if is_struct and inside:
         return True
-    return any(has_deep_struct(data_type.field(index).type, inside or is_struct) for index in range(data_type.num_fields))
+    return any(
+        has_deep_struct(data_type.field(index).type, inside or is_struct)
+        for index in range(data_type.num_fields)
+    )

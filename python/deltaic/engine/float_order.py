@@ -18,17 +18,23 @@ from deltaic import _core
 Node = dict[str, Any]
 
 
-def said_by_pyarrow(expression: Any, schema: pa.Schema, table_schema: _core.TableSchema) -> tuple[_core.Predicate | None, bool]:
+def said_by_pyarrow(
+    expression: Any, schema: pa.Schema, table_schema: _core.TableSchema
+) -> tuple[_core.Predicate | None, bool]:
     """Translates a `pyarrow.dataset.Expression` into the predicate tree as far as possible. The second result
     says whether nothing is left."""
     predicate, exact = _core.Predicate.from_pyarrow(expression, table_schema)
-    if predicate is None or not any(_has_floats(schema.field(name).type) for name in predicate.columns if name in schema.names):
+    if predicate is None or not any(
+        _has_floats(schema.field(name).type) for name in predicate.columns if name in schema.names
+    ):
         return predicate, exact
     parts = [_translated(node, schema) for node in _conjuncts(json.loads(predicate.json))]
     said = [node for node in parts if node is not None]
     if not said:
         return None, False
-    return _core.Predicate.from_json(json.dumps({"op": "and", "args": said}), table_schema), exact and len(said) == len(parts)
+    return _core.Predicate.from_json(json.dumps({"op": "and", "args": said}), table_schema), exact and len(
+        said
+    ) == len(parts)
 
 
 def _conjuncts(node: Node) -> list[Node]:
@@ -68,4 +74,6 @@ def _type_at(schema: pa.Schema, path: Sequence[str]) -> pa.DataType:
 
 
 def _has_floats(data_type: pa.DataType) -> bool:
-    return pa.types.is_floating(data_type) or any(_has_floats(data_type.field(at).type) for at in range(data_type.num_fields))
+    return pa.types.is_floating(data_type) or any(
+        _has_floats(data_type.field(at).type) for at in range(data_type.num_fields)
+    )

@@ -18,7 +18,16 @@ import pyarrow.compute as pc
 from deltaic.engine.exporters import Failure, noting
 from deltaic.errors import SchemaMismatchError
 
-_PLAIN = {"arrow.json", "arrow.uuid", "arrow.parquet.variant", "parquet.variant", "geoarrow.wkb", "geoarrow.wkt", "ogc.wkb", "ogc.wkt"}
+_PLAIN = {
+    "arrow.json",
+    "arrow.uuid",
+    "arrow.parquet.variant",
+    "parquet.variant",
+    "geoarrow.wkb",
+    "geoarrow.wkt",
+    "ogc.wkb",
+    "ogc.wkt",
+}
 """Extension types whose values are those of their storage; of others the storage says something else (a
 period of pandas is a number)."""
 
@@ -37,7 +46,11 @@ def refuse_extensions(schema: pa.Schema) -> None:
     while fields:
         place, item = fields.pop()
         data_type = item.type
-        name = data_type.extension_name if isinstance(data_type, pa.BaseExtensionType) else (item.metadata or {}).get(_NAME, b"").decode()
+        name = (
+            data_type.extension_name
+            if isinstance(data_type, pa.BaseExtensionType)
+            else (item.metadata or {}).get(_NAME, b"").decode()
+        )
         if name and name not in _PLAIN:
             raise SchemaMismatchError(
                 "Delta has no type for this extension type of Arrow",
@@ -45,10 +58,14 @@ def refuse_extensions(schema: pa.Schema) -> None:
                 found=name,
                 expected="a type of Arrow itself: cast the column to its storage or to text",
             )
-        fields += [(f"{place}.{data_type.field(at).name}", data_type.field(at)) for at in range(data_type.num_fields)]
+        fields += [
+            (f"{place}.{data_type.field(at).name}", data_type.field(at)) for at in range(data_type.num_fields)
+        ]
 
 
-def value_checks(schema: pa.Schema, rounding: bool) -> dict[int, list[tuple[tuple[int, ...], Check, str, str]]]:
+def value_checks(
+    schema: pa.Schema, rounding: bool
+) -> dict[int, list[tuple[tuple[int, ...], Check, str, str]]]:
     """By column: where in it values are to be looked at, what is refused, and what the error says was found
     and expected."""
     found: dict[int, list[tuple[tuple[int, ...], Check, str, str]]] = {}
@@ -70,14 +87,19 @@ def _leaves(data_type: pa.DataType, path: tuple[int, ...]) -> Iterator[tuple[tup
 
 def _checks_of(data_type: pa.DataType, rounding: bool) -> list[tuple[Check, str, str]]:
     if pa.types.is_date32(data_type):
-        return [(_equal(pa.int32(), days), name, "a date of a calendar") for days, name in ((_DAYS, "infinity"), (-_DAYS, "-infinity"))]
+        return [
+            (_equal(pa.int32(), days), name, "a date of a calendar")
+            for days, name in ((_DAYS, "infinity"), (-_DAYS, "-infinity"))
+        ]
     if pa.types.is_date64(data_type):
         return [(_odd_days, "a time of day, or a date too far away", "whole days")]
     if pa.types.is_timestamp(data_type):
         ends = ((_LARGEST, "infinity"), (-_LARGEST, "-infinity"))
         checks = [(_equal(pa.int64(), end), name, "a time of a calendar") for end, name in ends]
         if data_type.unit == "ns" and not rounding:
-            checks.append((_below_micros, "digits below a microsecond", "whole microseconds; round the column first"))
+            checks.append(
+                (_below_micros, "digits below a microsecond", "whole microseconds; round the column first")
+            )
         return checks
     if pa.types.is_decimal128(data_type) and data_type.precision == 38:
         return [(_too_long, "more than 38 digits", str(data_type))]
@@ -92,7 +114,9 @@ def _equal(storage: pa.DataType, value: int) -> Check:
 def _odd_days(array: pa.Array) -> pa.Array:
     millis = array.view(pa.int64())
     days = pc.divide(millis, _MILLIS_OF_DAY)
-    return pc.or_(pc.not_equal(pc.multiply(days, _MILLIS_OF_DAY), millis), pc.greater(pc.abs(days), _DAYS - 1))
+    return pc.or_(
+        pc.not_equal(pc.multiply(days, _MILLIS_OF_DAY), millis), pc.greater(pc.abs(days), _DAYS - 1)
+    )
 
 
 def _below_micros(array: pa.Array) -> pa.Array:
@@ -103,19 +127,28 @@ def _below_micros(array: pa.Array) -> pa.Array:
 def _too_long(array: pa.Array) -> pa.Array:
     """Returns a mask of decimals with 39 digits, some of which fit into 128 bits."""
     wide = pa.decimal256(76, array.type.scale)
-    return pc.greater_equal(pc.abs(array.cast(wide)), pa.scalar(Decimal(1).scaleb(38 - array.type.scale), wide))
+    return pc.greater_equal(
+        pc.abs(array.cast(wide)), pa.scalar(Decimal(1).scaleb(38 - array.type.scale), wide)
+    )
 
 
 class CheckedValues:
     """An Arrow stream whose batches pass through `checks`: a value that is refused is a
     SchemaMismatchError."""
 
-    def __init__(self, exporter: Any, checks: dict[int, list[tuple[tuple[int, ...], Check, str, str]]], failure: Failure) -> None:
+    def __init__(
+        self,
+        exporter: Any,
+        checks: dict[int, list[tuple[tuple[int, ...], Check, str, str]]],
+        failure: Failure,
+    ) -> None:
         self._exporter, self._checks, self._failure = exporter, checks, failure
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         reader = pa.RecordBatchReader.from_stream(self._exporter)
-        checked = pa.RecordBatchReader.from_batches(reader.schema, noting(self._batches(reader), self._failure))
+        checked = pa.RecordBatchReader.from_batches(
+            reader.schema, noting(self._batches(reader), self._failure)
+        )
         return checked.__arrow_c_stream__(requested_schema)
 
     def _batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -128,14 +161,21 @@ class CheckedValues:
             yield batch
 
 
-def _check(column: pa.Array, name: str, path: tuple[int, ...], check: Check, found: str, expected: str, first: int) -> None:
+def _check(
+    column: pa.Array, name: str, path: tuple[int, ...], check: Check, found: str, expected: str, first: int
+) -> None:
     values = reduce(_inside, path, column)
     is_encoded = pa.types.is_dictionary(values.type)
     refused = check(values.dictionary if is_encoded else values)
     if not pc.any(refused).as_py():
         return
     row = "" if path or is_encoded else f"row {first + pc.index(refused, True).as_py()}: "
-    raise SchemaMismatchError(f"{row}the value cannot be stored in a Delta table", where=f"column {name}", found=found, expected=expected)
+    raise SchemaMismatchError(
+        f"{row}the value cannot be stored in a Delta table",
+        where=f"column {name}",
+        found=found,
+        expected=expected,
+    )
 
 
 def _inside(array: pa.Array, at: int) -> pa.Array:

@@ -112,7 +112,8 @@ class BufferedSource:
             raise self._error
         if self._error is not None:
             raise InvalidArgumentError(
-                "rows that can be read only once were read only in part, because the first reading was interrupted",
+                "rows that can be read only once were read only in part, because the first reading was"
+                " interrupted",
                 expected="a new reader or iterator",
             )
 
@@ -187,7 +188,9 @@ class BufferedSource:
         if self._file is None:
             if settings.temp_directory is not None:
                 os.makedirs(settings.temp_directory, exist_ok=True)
-            self._bytes, self._file = 0, tempfile.TemporaryFile(dir=settings.temp_directory, buffering=0)  # noqa: SIM115 - open as long as this object
+            # open as long as this object
+            self._file = tempfile.TemporaryFile(dir=settings.temp_directory, buffering=0)  # noqa: SIM115
+            self._bytes = 0
         message = batch.serialize()
         if settings.temp_limit is not None and self._bytes + message.size > settings.temp_limit:
             raise MemoryError("rows that can be read only once take more than configure(temp_limit=) allows")
@@ -220,7 +223,11 @@ def _refuse_twins(names: list[str]) -> None:
         other = seen.get(name.lower())
         if other is not None:
             raise InvalidArgumentError(
-                "two columns of the data differ only in case" if other != name else "a column of the data comes twice",
+                (
+                    "two columns of the data differ only in case"
+                    if other != name
+                    else "a column of the data comes twice"
+                ),
                 found=f"{other!r} and {name!r}",
                 expected="names that are unique without regard to case",
             )

@@ -39,7 +39,9 @@ class Queue(ProcessState):
                 return
             self._busy.add(table)
         try:
-            threading.Thread(target=self._run, args=(table,), name=f"deltaic log {table}", daemon=False).start()
+            threading.Thread(
+                target=self._run, args=(table,), name=f"deltaic log {table}", daemon=False
+            ).start()
         except RuntimeError:  # the interpreter is shutting down and starts no threads
             self._run(table)
 
@@ -55,7 +57,8 @@ class Queue(ProcessState):
 
     def _run(self, table: str) -> None:
         if threading.current_thread() is not threading.main_thread():
-            _core.Interrupt().watch()  # nothing interrupts the work, so `_core` needs no thread to wait for signals
+            # nothing interrupts the work, so `_core` needs no thread to wait for signals
+            _core.Interrupt().watch()
         while True:
             with self._changed:
                 work = self._waiting.pop(table, None)

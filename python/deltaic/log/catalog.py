@@ -107,7 +107,11 @@ def ratified(store: _core.Store, start: int) -> RatifiedCommits | None:
             )
         if version >= start:
             paths[version] = f"{STAGED_COMMITS}/{name}"
-    paths |= {version: _staged_inline(store, version, commits) for version in sorted(commits.inline) if version >= start}
+    paths |= {
+        version: _staged_inline(store, version, commits)
+        for version in sorted(commits.inline)
+        if version >= start
+    }
     return RatifiedCommits(commits.latest, paths)
 
 
@@ -120,7 +124,9 @@ def _staged_inline(store: _core.Store, version: int, commits: RatifiedCommits) -
             "the catalog returned an invalid inline commit",
             where=store.location,
             found=f"{content[:100]!r} as version {version} of {commits.latest}",
-            expected="lines of JSON objects as bytes, of a version up to the latest that has no staged commit",
+            expected=(
+                "lines of JSON objects as bytes, of a version up to the latest that has no staged commit"
+            ),
         )
     path = f"{STAGED_COMMITS}/{version:020}.{uuid.uuid5(_INLINE, hashlib.sha256(content).hexdigest())}.json"
     if store.head(path) is None:
@@ -160,7 +166,9 @@ def commit_file(store: _core.Store, version: int) -> str:
     return commit_files(store, [version])[0]
 
 
-def propose(store: _core.Store, version: int, body: bytes, after: Sequence[str]) -> tuple[Literal["created", "exists", "unknown"], str]:
+def propose(
+    store: _core.Store, version: int, body: bytes, after: Sequence[str]
+) -> tuple[Literal["created", "exists", "unknown"], str]:
     """Stages a commit and asks the catalog to ratify it. Returns the outcome in the words of
     `Store.put_if_absent`, and the path of the staged file."""
     coordinator = coordinator_of(store)
@@ -177,7 +185,9 @@ def propose(store: _core.Store, version: int, body: bytes, after: Sequence[str])
     try:
         answer = coordinator.ratify(version, name)
     except (TimeoutError, ConnectionError) as error:
-        log.warning("%s: the catalog did not say whether it ratified version %d: %s", store.location, version, error)
+        log.warning(
+            "%s: the catalog did not say whether it ratified version %d: %s", store.location, version, error
+        )
         answer = None
     return ("unknown" if answer is None else "created" if answer else "exists"), path
 

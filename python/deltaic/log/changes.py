@@ -48,12 +48,22 @@ class Range:
         for name in ("starting", "ending"):
             version, time = getattr(self, f"{name}_version"), getattr(self, f"{name}_timestamp")
             if version is not None and time is not None:
-                raise InvalidArgumentError(f"{name}_version and {name}_timestamp exclude each other", found=f"{version!r}, {time!r}")
-            if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 0):
-                raise InvalidArgumentError(f"invalid {name}_version", found=repr(version), expected="the number of a version, 0 or more")
+                raise InvalidArgumentError(
+                    f"{name}_version and {name}_timestamp exclude each other", found=f"{version!r}, {time!r}"
+                )
+            if version is not None and (
+                isinstance(version, bool) or not isinstance(version, int) or version < 0
+            ):
+                raise InvalidArgumentError(
+                    f"invalid {name}_version",
+                    found=repr(version),
+                    expected="the number of a version, 0 or more",
+                )
         if self.starting_version is None and self.starting_timestamp is None:
             raise InvalidArgumentError(
-                "the changes since which version?", found="no start", expected="starting_version or starting_timestamp"
+                "the changes since which version?",
+                found="no start",
+                expected="starting_version or starting_timestamp",
             )
 
 
@@ -72,11 +82,20 @@ def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = Fals
     if first is None or last is None:
         return Feed(snapshot)
     if last < first:
-        if versions.starting_timestamp is not None and versions.ending_timestamp is not None and last == first - 1:
-            start, end = history.milliseconds(versions.starting_timestamp), history.milliseconds(versions.ending_timestamp)
+        if (
+            versions.starting_timestamp is not None
+            and versions.ending_timestamp is not None
+            and last == first - 1
+        ):
+            start, end = (
+                history.milliseconds(versions.starting_timestamp),
+                history.milliseconds(versions.ending_timestamp),
+            )
             if start <= end:  # there is no version between the two timestamps
                 return Feed(snapshot)
-        error = InvalidArgumentError("the range ends before it begins", found=f"version {last}", expected=f"version {first} or later")
+        error = InvalidArgumentError(
+            "the range ends before it begins", found=f"version {last}", expected=f"version {first} or later"
+        )
         raise error.with_values(first=first, last=last)
     missing = next((version for version in range(first, last + 1) if version not in listing.commits), None)
     if missing is not None:
@@ -84,10 +103,17 @@ def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = Fals
     newest = snapshot.at(last)
     times = history.commit_times(listing)
     era = Era.of(newest.metadata.configuration)
-    commits = [(each, listing.commit_path(each), None if era and each >= era.version else times[each]) for each in range(first, last + 1)]
+    commits = [
+        (each, listing.commit_path(each), None if era and each >= era.version else times[each])
+        for each in range(first, last + 1)
+    ]
     names = physical_names(newest.schema, newest.metadata.partition_columns)
     metadata, derived, recorded = _core.read_changes(snapshot.store, commits, names)
-    _check(newest, first, {first + at: Metadata.from_json(text) for at, text in enumerate(metadata) if text is not None})
+    _check(
+        newest,
+        first,
+        {first + at: Metadata.from_json(text) for at, text in enumerate(metadata) if text is not None},
+    )
     return Feed(newest, derived, recorded)
 
 
@@ -107,10 +133,13 @@ def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:
             )
             raise error.with_values(first=first, last=last.version)
         if metadata.schema_string != last.metadata.schema_string:
-            change_feed.check_compatible(Schema.from_json(metadata.schema_string), last.schema, version, last.version)
+            change_feed.check_compatible(
+                Schema.from_json(metadata.schema_string), last.schema, version, last.version
+            )
         if metadata.partition_columns != last.metadata.partition_columns:
             raise InvalidArgumentError(
-                f"the partition columns changed between version {version} and {last.version}, so their changes cannot be read together",
+                f"the partition columns changed between version {version} and {last.version}, so their"
+                " changes cannot be read together",
                 where=last.location,
                 found=", ".join(last.metadata.partition_columns) or "none",
                 expected=", ".join(metadata.partition_columns) or "none",
@@ -119,7 +148,9 @@ def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:
 
 def _not_there(snapshot: Snapshot, version: int, listing: Listing) -> VersionNotFoundError:
     there = f"{min(listing.commits)} to {max(listing.commits)}" if listing.commits else "none"
-    return VersionNotFoundError("the log does not have the version", where=snapshot.location, found=version, expected=there)
+    return VersionNotFoundError(
+        "the log does not have the version", where=snapshot.location, found=version, expected=there
+    )
 
 
 class _Ends:
@@ -132,19 +163,25 @@ class _Ends:
         version = versions.starting_version
         if version is None:
             assert versions.starting_timestamp is not None
-            version = first_version_at(self._snapshot, self._listing, versions.starting_timestamp, after_last=self._allowed)
+            version = first_version_at(
+                self._snapshot, self._listing, versions.starting_timestamp, after_last=self._allowed
+            )
         if version > self._listing.latest and self._allowed:
             return None
         if version > self._listing.latest:
             message = "the changes begin after the last version"
-            raise VersionNotFoundError(message, where=self._snapshot.location, found=version, expected=self._listing.latest)
+            raise VersionNotFoundError(
+                message, where=self._snapshot.location, found=version, expected=self._listing.latest
+            )
         if version not in self._listing.commits:
             raise _not_there(self._snapshot, version, self._listing)
         return version
 
     def last(self, versions: Range) -> int | None:
         if versions.ending_timestamp is not None:
-            return history.version_at(self._snapshot.store, versions.ending_timestamp, after_last=self._allowed)
+            return history.version_at(
+                self._snapshot.store, versions.ending_timestamp, after_last=self._allowed
+            )
         version = versions.ending_version
         if version is None:
             return self._snapshot.version
@@ -155,7 +192,9 @@ class _Ends:
         return version
 
 
-def first_version_at(snapshot: Snapshot, listing: Listing, timestamp: datetime | str, *, after_last: bool = False) -> int:
+def first_version_at(
+    snapshot: Snapshot, listing: Listing, timestamp: datetime | str, *, after_last: bool = False
+) -> int:
     """Returns the first version with this timestamp or a later one. If there is none, VersionNotFoundError is
     raised, or with `after_last` the next version is returned."""
     time = history.milliseconds(timestamp)

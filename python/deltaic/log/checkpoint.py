@@ -61,10 +61,14 @@ _IN_FLIGHT = _InFlight()
 
 def has_second_form(snapshot: Snapshot) -> bool:
     """True if the table gets V2 checkpoints: its property is set, and its protocol has the feature."""
-    return snapshot.properties.checkpoint_policy == "v2" and "v2Checkpoint" in features.supported(snapshot.protocol)
+    return snapshot.properties.checkpoint_policy == "v2" and "v2Checkpoint" in features.supported(
+        snapshot.protocol
+    )
 
 
-def write(snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.uuid4, path: str | None = None) -> dict[str, Any]:
+def write(
+    snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.uuid4, path: str | None = None
+) -> dict[str, Any]:
     """Writes the checkpoint of a snapshot, with the tombstones that have not expired at `now` (ms), and
     updates `_last_checkpoint`. Returns the result of `_core.Snapshot.write_checkpoint`.
 
@@ -72,7 +76,9 @@ def write(snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.u
     `path`: path of the checkpoint; None for the name by the table's policy.
     A table that this release cannot write is an UnsupportedFeatureError.
     """
-    features.check_writable(snapshot.protocol, snapshot.metadata, catalog=partial(catalog.has_coordinator, snapshot.store))
+    features.check_writable(
+        snapshot.protocol, snapshot.metadata, catalog=partial(catalog.has_coordinator, snapshot.store)
+    )
     if features.is_managed(snapshot.protocol) and not catalog.publish(snapshot.store, snapshot.version):
         raise ProtocolError(
             "only published versions of a catalog's table have checkpoints",
@@ -84,7 +90,11 @@ def write(snapshot: Snapshot, *, now: int, new_id: Callable[[], object] = uuid.u
     second = has_second_form(snapshot)
     name = str(new_id())
     if path is None:
-        path = f"{LOG}/{snapshot.version:020}.checkpoint.{name}.json" if second else checkpoint_path(snapshot.version)
+        path = (
+            f"{LOG}/{snapshot.version:020}.checkpoint.{name}.json"
+            if second
+            else checkpoint_path(snapshot.version)
+        )
     written = snapshot.core.write_checkpoint(
         snapshot.store,
         path,
@@ -120,7 +130,10 @@ def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[
     try:
         interval = configuration.current().log_compaction_interval
         compacts = interval > 0 and (snapshot.version + 1) % interval == 0
-        checkpoints = options.checkpoint and snapshot.version % snapshot.properties.checkpoint_interval <= snapshot.version - first
+        checkpoints = (
+            options.checkpoint
+            and snapshot.version % snapshot.properties.checkpoint_interval <= snapshot.version - first
+        )
     except Exception as error:  # the commit is in the log, so no error may make it look failed
         log.warning("%s: the checkpoint of version %d failed: %s", snapshot.location, snapshot.version, error)
         return
@@ -129,7 +142,11 @@ def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[
         if checkpoints:
             _logged(lambda: _write_due(snapshot, options, clock), snapshot, "checkpoint")
         if compacts:
-            _logged(lambda: compaction.compact(snapshot, snapshot.version + 1 - interval, snapshot.version), snapshot, "compacted range")
+            _logged(
+                lambda: compaction.compact(snapshot, snapshot.version + 1 - interval, snapshot.version),
+                snapshot,
+                "compacted range",
+            )
 
     if not checkpoints and not compacts:
         return
@@ -149,7 +166,11 @@ def _logged(work: Callable[[], object], snapshot: Snapshot, what: str) -> None:
 def _write_due(snapshot: Snapshot, options: CommitOptions, clock: Callable[[], int]) -> None:
     with _IN_FLIGHT.claim(snapshot.location) as ours:
         if not ours:
-            log.info("%s: no checkpoint of version %d, as another is being written", snapshot.location, snapshot.version)
+            log.info(
+                "%s: no checkpoint of version %d, as another is being written",
+                snapshot.location,
+                snapshot.version,
+            )
             return
         write(snapshot, now=clock())
         clean_log = options.clean_log
@@ -190,7 +211,9 @@ def _described(snapshot: Snapshot, path: str, written: dict[str, Any], modified:
         "sizeInBytes": written["top_size_in_bytes"],
         "modificationTime": modified,
         "nonFileActions": None,
-        "sidecarFiles": [json.loads(text) for text in written["sidecars"]] if len(written["sidecars"]) <= _MOST_ACTIONS else None,
+        "sidecarFiles": [json.loads(text) for text in written["sidecars"]]
+        if len(written["sidecars"]) <= _MOST_ACTIONS
+        else None,
     }
     if path.endswith(".json") and written["top_size_in_bytes"] <= _LARGEST_TOP_FILE:
         lines = [json.loads(line) for line in snapshot.store.get(path).splitlines()]

@@ -84,7 +84,9 @@ def _parse(version: int, data: bytes) -> Checksum:
     document = parse_json(data)
     if not isinstance(document, dict):
         raise ValueError("no JSON object")
-    numbers = {name: document.get(name) for name in ("numFiles", "tableSizeBytes", "numMetadata", "numProtocol")}
+    numbers = {
+        name: document.get(name) for name in ("numFiles", "tableSizeBytes", "numMetadata", "numProtocol")
+    }
     for name, value in numbers.items():
         if not isinstance(value, int) or isinstance(value, bool) or value < 0:
             raise ValueError(f"{name} is {value!r}")
@@ -151,7 +153,9 @@ def verify_files(checksum: Checksum, core: _core.Snapshot, location: str) -> Non
             histogram = core.size_histogram(checksum.file_sizes[0])
         _same(checksum, location, "fileSizeHistogram", _bins(checksum.file_sizes), _bins(histogram))
     if any(expected is not None for expected in checksum.deleted_records):
-        for name, expected, counted in zip(_DELETED, checksum.deleted_records, core.deleted_records, strict=True):
+        for name, expected, counted in zip(
+            _DELETED, checksum.deleted_records, core.deleted_records, strict=True
+        ):
             if expected is not None:
                 _same(checksum, location, name, expected, counted)
 
@@ -164,7 +168,8 @@ def _bins(histogram: Histogram) -> dict[int, tuple[int, int]]:
 def _same(checksum: Checksum, location: str, name: str, expected: object, found: object) -> None:
     if expected != found:
         raise ProtocolError(
-            f"the log of version {checksum.version} does not lead to the {name} of its checksum: one of the two was changed",
+            f"the log of version {checksum.version} does not lead to the {name} of its checksum: one of the"
+            " two was changed",
             where=f"{location}/{checksum_path(checksum.version)}",
             found=_short(found),
             expected=_short(expected),
@@ -205,19 +210,30 @@ def write(snapshot: Snapshot, commit_info: Mapping[str, Any], *, unless_supersed
         if unless_superseded and snapshot.store.head(commit_path(snapshot.version + 1)) is not None:
             return
         has_checkpoint = snapshot.version % snapshot.properties.checkpoint_interval == 0
-        path, data = checksum_path(snapshot.version), line(document(snapshot, commit_info, sizes=has_checkpoint)).encode()
+        path, data = (
+            checksum_path(snapshot.version),
+            line(document(snapshot, commit_info, sizes=has_checkpoint)).encode(),
+        )
         if snapshot.store.put_if_absent(path, data, durable=False) == "exists":
             _log().info("%s: version %d has a checksum already", snapshot.location, snapshot.version)
             if _is_of_another(snapshot, commit_info):
                 snapshot.store.put(path, data)
     except Exception as error:  # the commit is in the log, so no error may make it look failed
-        _log().warning("%s: the checksum of version %d could not be written: %s", snapshot.location, snapshot.version, error)
+        _log().warning(
+            "%s: the checksum of version %d could not be written: %s",
+            snapshot.location,
+            snapshot.version,
+            error,
+        )
 
 
 def _is_of_another(snapshot: Snapshot, commit_info: Mapping[str, Any]) -> bool:
     """True if the existing checksum names another commit than that of its version: the table was deleted and
     created again while the checksum of the former table was being written."""
-    existing, own = parse_json(snapshot.store.get(checksum_path(snapshot.version), most=_MOST_BYTES)), commit_info.get("txnId")
+    existing, own = (
+        parse_json(snapshot.store.get(checksum_path(snapshot.version), most=_MOST_BYTES)),
+        commit_info.get("txnId"),
+    )
     is_other = isinstance(existing, dict) and existing.get("txnId") not in (None, own)
     return is_other and history.commit_info(snapshot.store, snapshot.version).get("txnId") == own
 

@@ -17,7 +17,15 @@ from deltaic import _core
 from deltaic.errors import DeltaError, UnsupportedFeatureError
 from deltaic.log import intents
 from deltaic.log.history import commit_times
-from deltaic.log.segment import LOG, Checkpoint, Listing, checkpoint_path, commit_path, list_log, parse_listing
+from deltaic.log.segment import (
+    LOG,
+    Checkpoint,
+    Listing,
+    checkpoint_path,
+    commit_path,
+    list_log,
+    parse_listing,
+)
 from deltaic.process_state import ProcessState
 from deltaic.protocol import features
 from deltaic.protocol.actions import Protocol
@@ -68,7 +76,10 @@ class _Cleanings(ProcessState):
         """`names`: number of files in the log's folder."""
         with self._lock:
             self._next.pop(self._key(snapshot), None)
-            self._next[self._key(snapshot)] = snapshot.version + max(names // _NAMES_PER_COMMIT, _LEAST_COMMITS), now + _PAUSE
+            self._next[self._key(snapshot)] = (
+                snapshot.version + max(names // _NAMES_PER_COMMIT, _LEAST_COMMITS),
+                now + _PAUSE,
+            )
             while len(self._next) > _MOST_TABLES:
                 self._next.popitem(last=False)
 
@@ -103,14 +114,27 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
     """
     features.check_maintained(snapshot.protocol, "cleaning the log")
     midnight = now // _DAY_MS * _DAY_MS
-    cutoff = midnight - milliseconds(snapshot.properties.log_retention) if retention is None else now - milliseconds(retention)
+    cutoff = (
+        midnight - milliseconds(snapshot.properties.log_retention)
+        if retention is None
+        else now - milliseconds(retention)
+    )
     entries = snapshot.store.list_from(LOG, None)
     _CLEANINGS.done(snapshot, now, entries.num_rows)
     paths: list[str] = entries.column("path").to_pylist()
     listing = parse_listing(
-        list(zip(paths, entries.column("size").to_pylist(), entries.column("modification_time").to_pylist(), strict=True))
+        list(
+            zip(
+                paths,
+                entries.column("size").to_pylist(),
+                entries.column("modification_time").to_pylist(),
+                strict=True,
+            )
+        )
     )
-    staged = _clean_staged(snapshot.store, entries, now) + _clean_transactions(snapshot.store, listing, now, midnight - _DAY_MS)
+    staged = _clean_staged(snapshot.store, entries, now) + _clean_transactions(
+        snapshot.store, listing, now, midnight - _DAY_MS
+    )
     base = _base(snapshot, listing, cutoff)
     if base is None:
         return staged
@@ -122,7 +146,12 @@ def clean(snapshot: Snapshot, *, now: int, retention: timedelta | None = None) -
             return staged
         _keep_known_by_old_readers(snapshot, listing, base, now)
         count = snapshot.store.delete(pa.array(expired, pa.string()))
-        log.info("%s: %d expired files of the log are gone; it begins with version %d", snapshot.location, count, base.version)
+        log.info(
+            "%s: %d expired files of the log are gone; it begins with version %d",
+            snapshot.location,
+            count,
+            base.version,
+        )
     return staged + count + _clean_sidecars(snapshot.store, midnight - _DAY_MS)
 
 
@@ -136,7 +165,12 @@ def _base(snapshot: Snapshot, listing: Listing, cutoff: int) -> Checkpoint | Non
         try:
             _core.checkpoint_sidecars(snapshot.store, checkpoint.parts)
         except (DeltaError, OSError) as error:
-            log.warning("%s: the checkpoint of version %d is of no use: %s", snapshot.location, checkpoint.version, error)
+            log.warning(
+                "%s: the checkpoint of version %d is of no use: %s",
+                snapshot.location,
+                checkpoint.version,
+                error,
+            )
             continue
         return checkpoint
     return None
@@ -150,7 +184,11 @@ def _between(snapshot: Snapshot, listing: Listing, base: Checkpoint, midnight: i
         return []
     kept = {base.version, max(checkpoint.version for checkpoint in listing.checkpoints)}
     protected = snapshot.properties.checkpoint_protection_before_version
-    old = (each for each in listing.checkpoints if each.version > base.version and each.version >= protected and each.version not in kept)
+    old = (
+        each
+        for each in listing.checkpoints
+        if each.version > base.version and each.version >= protected and each.version not in kept
+    )
     before = midnight - milliseconds(retention)
     return [part for each in old for part in each.parts if listing.times.get(part, midnight) < before]
 
@@ -176,7 +214,9 @@ def _may_go(snapshot: Snapshot, listing: Listing, base: Checkpoint) -> bool:
             if protocol is not None:
                 features.check_writable(Protocol.from_json(protocol), snapshot.metadata)
         except (UnsupportedFeatureError, DeltaError) as error:
-            log.info("%s: the log is left as it is, as its checkpoints are protected: %s", snapshot.location, error)
+            log.info(
+                "%s: the log is left as it is, as its checkpoints are protected: %s", snapshot.location, error
+            )
             return False
     # If the first commits are missing, a checkpoint has their protocol, which was not checked above.
     return 0 in listing.commits
@@ -189,7 +229,9 @@ def _keep_known_by_old_readers(snapshot: Snapshot, listing: Listing, base: Check
     from deltaic.log.snapshot import Snapshot as Snapshots
 
     classic = checkpoint_path(base.version)
-    if checkpoints.has_second_form(snapshot) and not any(classic in each.parts for each in listing.checkpoints):
+    if checkpoints.has_second_form(snapshot) and not any(
+        classic in each.parts for each in listing.checkpoints
+    ):
         at_base = Snapshots.load(snapshot.store, version=base.version)
         if checkpoints.has_second_form(at_base):
             checkpoints.write(at_base, now=now, path=classic)

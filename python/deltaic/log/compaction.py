@@ -31,15 +31,25 @@ def compact(snapshot: Snapshot, first: int, last: int) -> str:
             raise InvalidTypeError(f"{name} has the wrong type", found=repr(value), expected="a version")
     if not 0 <= first < last:
         raise InvalidArgumentError(
-            "a range of the log must have at least two commits", found=f"{first} to {last}", expected="0 <= start < end"
+            "a range of the log must have at least two commits",
+            found=f"{first} to {last}",
+            expected="0 <= start < end",
         )
     listing = list_log(snapshot.store, first)
     commits = listing.commits
-    if unpublished := [version for version in listing.staged if version <= last and snapshot.store.head(commit_path(version)) is None]:
+    if unpublished := [
+        version
+        for version in listing.staged
+        if version <= last and snapshot.store.head(commit_path(version)) is None
+    ]:
         raise InvalidArgumentError(
-            "only published commits can be compacted", where=snapshot.location, found=f"version {unpublished[0]}, which is staged"
+            "only published commits can be compacted",
+            where=snapshot.location,
+            found=f"version {unpublished[0]}, which is staged",
         )
-    missing = next((version for version in range(first, min(last, snapshot.version) + 1) if version not in commits), None)
+    missing = next(
+        (version for version in range(first, min(last, snapshot.version) + 1) if version not in commits), None
+    )
     if missing is not None or last > snapshot.version:
         raise VersionNotFoundError(
             "no such commit to compact",
@@ -47,7 +57,9 @@ def compact(snapshot: Snapshot, first: int, last: int) -> str:
             found=last if missing is None else missing,
             expected=f"commits up to version {snapshot.version} that the log still has",
         )
-    data = _core.compact_commits(snapshot.store, [(version, commit_path(version)) for version in range(first, last + 1)])
+    data = _core.compact_commits(
+        snapshot.store, [(version, commit_path(version)) for version in range(first, last + 1)]
+    )
     path = compacted_path(first, last)
     if snapshot.store.put_if_absent(path, data) == "exists":
         log.info("%s: %s is there already", snapshot.location, path)

@@ -25,7 +25,14 @@ _OF_PROFILES = {
     "endpoint_url": "aws_endpoint_url",
 }
 # Keys of a profile with other sources of credentials, which only botocore supports.
-_BY_BOTOCORE = ("sso_session", "sso_start_url", "role_arn", "credential_process", "web_identity_token_file", "credential_source")
+_BY_BOTOCORE = (
+    "sso_session",
+    "sso_start_url",
+    "role_arn",
+    "credential_process",
+    "web_identity_token_file",
+    "credential_source",
+)
 # Storage options, without `aws_`, and environment variables that name credentials; a profile is not used
 # then.
 _GIVEN = (
@@ -53,14 +60,19 @@ def checked(function: Callable[[str], Mapping[str, Any]]) -> Credentials:
         result = function(location)
         if not isinstance(result, Mapping):
             raise InvalidTypeError(
-                "the function of credentials= must return a mapping of storage options", where=location, found=type(result).__name__
+                "the function of credentials= must return a mapping of storage options",
+                where=location,
+                found=type(result).__name__,
             )
         options = {name: value for name, value in result.items() if name != "expires" and value is not None}
         for name, value in options.items():
             if not isinstance(name, str) or not isinstance(value, str):
                 found = f"{type(value).__name__} for {name!r}"
                 raise InvalidTypeError(
-                    "the function of credentials= returned an option that is not a string", where=location, found=found, expected="text"
+                    "the function of credentials= returned an option that is not a string",
+                    where=location,
+                    found=found,
+                    expected="text",
                 )
         return options, _seconds(result.get("expires"), location)
 
@@ -102,10 +114,18 @@ def of_profile(options: Mapping[str, str]) -> tuple[dict[str, str], Credentials 
     profiles = _profiles()
     profile = profiles.get(name or "default")
     if profile is None and name is not None:
-        raise InvalidArgumentError("no such AWS profile", found=repr(name), expected=", ".join(sorted(profiles)) or "a profile in ~/.aws")
+        raise InvalidArgumentError(
+            "no such AWS profile",
+            found=repr(name),
+            expected=", ".join(sorted(profiles)) or "a profile in ~/.aws",
+        )
     if profile is None:
         return rest, None
-    values = {ours: profile[theirs] for theirs, ours in _OF_PROFILES.items() if theirs in profile and not _is_set(ours, names)}
+    values = {
+        ours: profile[theirs]
+        for theirs, ours in _OF_PROFILES.items()
+        if theirs in profile and not _is_set(ours, names)
+    }
     if "aws_access_key_id" in values:
         return {**values, **rest}, None
     settings = {key: value for key, value in values.items() if key in ("aws_region", "aws_endpoint_url")}
@@ -118,9 +138,13 @@ def _is_set(option: str, names: set[str]) -> bool:
     """True if the storage options (`names`, without `aws_`) or the environment set a region or an endpoint.
     They win over a profile."""
     if option == "aws_region":
-        return bool(names & {"region", "default_region"}) or bool({"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys())
+        return bool(names & {"region", "default_region"}) or bool(
+            {"AWS_REGION", "AWS_DEFAULT_REGION"} & os.environ.keys()
+        )
     if option == "aws_endpoint_url":
-        return bool(names & {"endpoint", "endpoint_url", "endpoint_url_s3"}) or "AWS_ENDPOINT_URL" in os.environ
+        return (
+            bool(names & {"endpoint", "endpoint_url", "endpoint_url_s3"}) or "AWS_ENDPOINT_URL" in os.environ
+        )
     return False
 
 
@@ -130,17 +154,24 @@ def _profiles() -> dict[str, dict[str, str]]:
     import configparser  # the import takes 2 ms, and most tables are opened without profiles
 
     profiles: dict[str, dict[str, str]] = {}
-    for variable, default in (("AWS_CONFIG_FILE", "~/.aws/config"), ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials")):
+    for variable, default in (
+        ("AWS_CONFIG_FILE", "~/.aws/config"),
+        ("AWS_SHARED_CREDENTIALS_FILE", "~/.aws/credentials"),
+    ):
         parser = configparser.RawConfigParser(strict=False)
         path = os.path.expanduser(os.environ.get(variable) or default)
         try:
             parser.read(path, encoding="utf-8")
         except (configparser.Error, UnicodeDecodeError):
             # The message of the parser may contain a line with a secret key, so it is not shown.
-            raise InvalidArgumentError("the file of AWS profiles cannot be read", where=path, expected="an INI file") from None
+            raise InvalidArgumentError(
+                "the file of AWS profiles cannot be read", where=path, expected="an INI file"
+            ) from None
         for section in parser.sections():
             if not section.startswith(("sso-session ", "services ")):
-                profiles.setdefault(section.removeprefix("profile ").strip(), {}).update(parser.items(section))
+                profiles.setdefault(section.removeprefix("profile ").strip(), {}).update(
+                    parser.items(section)
+                )
     return profiles
 
 

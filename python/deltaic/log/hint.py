@@ -85,7 +85,11 @@ def _names(document: Mapping[str, Any], version: int) -> tuple[str, ...]:
     parts, second = document.get("parts"), document.get("v2Checkpoint")
     if isinstance(second, dict):
         name = second.get("path")
-        return (name,) if isinstance(name, str) and re.fullmatch(rf"{version:020}\.checkpoint\.[0-9A-Za-z.-]+", name) else ()
+        return (
+            (name,)
+            if isinstance(name, str) and re.fullmatch(rf"{version:020}\.checkpoint\.[0-9A-Za-z.-]+", name)
+            else ()
+        )
     if parts is None:
         return (f"{version:020}.checkpoint.parquet",)
     if not (_is_number(parts) and 0 < parts <= _MOST_PARTS):
@@ -102,7 +106,9 @@ def to_json(document: Mapping[str, Any]) -> bytes:
 
 def checksum(document: str) -> str:
     """Returns the MD5 of a JSON document in PROTOCOL.md's canonical form, without its field `checksum`."""
-    try:  # CPython's own MD5: loading OpenSSL would take milliseconds each time that a process opens its first table
+    try:
+        # CPython's own MD5: loading OpenSSL would take milliseconds each time that a process opens its first
+        # table
         from _md5 import md5  # type: ignore[import-not-found]
     except ImportError:
         from hashlib import md5

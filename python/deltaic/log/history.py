@@ -42,13 +42,19 @@ def milliseconds(timestamp: datetime | str) -> int:
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            raise InvalidArgumentError("not a timestamp", found=repr(timestamp), expected="ISO 8601, like '2026-01-31T12:00:00Z'") from None
+            raise InvalidArgumentError(
+                "not a timestamp", found=repr(timestamp), expected="ISO 8601, like '2026-01-31T12:00:00Z'"
+            ) from None
     elif isinstance(timestamp, datetime):
         moment = timestamp
     elif isinstance(timestamp, date):
         moment = datetime(timestamp.year, timestamp.month, timestamp.day)
     else:
-        raise InvalidTypeError("timestamp has the wrong type", found=type(timestamp).__name__, expected="datetime or text in ISO 8601")
+        raise InvalidTypeError(
+            "timestamp has the wrong type",
+            found=type(timestamp).__name__,
+            expected="datetime or text in ISO 8601",
+        )
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
     return (moment - _EPOCH) // timedelta(milliseconds=1)
@@ -91,14 +97,19 @@ class Era:
         that is no number is a ProtocolError."""
         if configuration.get("delta.enableInCommitTimestamps", "false").strip().lower() != "true":
             return None
-        since, time = (_number(configuration, f"delta.inCommitTimestampEnablement{what}") for what in ("Version", "Timestamp"))
+        since, time = (
+            _number(configuration, f"delta.inCommitTimestampEnablement{what}")
+            for what in ("Version", "Timestamp")
+        )
         return Era() if since is None else Era(since, time)
 
 
 def _number(configuration: Mapping[str, str], name: str) -> int | None:
     text = configuration.get(name)
     if text is not None and not text.strip().isdecimal():
-        raise ProtocolError("not a valid value", where=f"table property {name}", found=repr(text), expected="a whole number")
+        raise ProtocolError(
+            "not a valid value", where=f"table property {name}", found=repr(text), expected="a whole number"
+        )
     return None if text is None else int(text)
 
 
@@ -122,7 +133,9 @@ def in_commit_time(store: _core.Store, version: int) -> int:
     return written
 
 
-def version_at(store: _core.Store, timestamp: datetime | str, version: int | None = None, *, after_last: bool = True) -> int:
+def version_at(
+    store: _core.Store, timestamp: datetime | str, version: int | None = None, *, after_last: bool = True
+) -> int:
     """Returns the newest version with a timestamp at or before `timestamp`.
 
     `version`: must be None; callers pass the user's argument. `after_last`: False to raise
@@ -130,7 +143,9 @@ def version_at(store: _core.Store, timestamp: datetime | str, version: int | Non
     is a VersionNotFoundError.
     """
     if version is not None:
-        raise InvalidArgumentError("version and timestamp exclude each other", found=f"version={version}, timestamp={timestamp!r}")
+        raise InvalidArgumentError(
+            "version and timestamp exclude each other", found=f"version={version}, timestamp={timestamp!r}"
+        )
     wanted = milliseconds(timestamp)
     listing = list_log(store)
     if listing.is_empty:
@@ -152,7 +167,9 @@ def version_at(store: _core.Store, timestamp: datetime | str, version: int | Non
             "the time is before the first version",
             where=store.location,
             found=moment(wanted).isoformat(),
-            expected=f"{moment(first[1]).isoformat()} (version {first[0]}) or later" if first is not None else None,
+            expected=f"{moment(first[1]).isoformat()} (version {first[0]}) or later"
+            if first is not None
+            else None,
         )
         raise error.with_values(time=moment(wanted), bound=None if first is None else moment(first[1]))
     if not after_last and found == max(usable):
@@ -189,12 +206,19 @@ def parse_commit_info(text: str | None) -> dict[str, Any]:
     try:
         value = parse_json(text) if text else {}
     except ValueError as error:  # a number of thousands of digits
-        raise ProtocolError("the information on the commit cannot be read", where="commitInfo", found=str(error), expected="JSON") from None
+        raise ProtocolError(
+            "the information on the commit cannot be read",
+            where="commitInfo",
+            found=str(error),
+            expected="JSON",
+        ) from None
     value = value.get("commitInfo", value) if isinstance(value, dict) else {}
     return value if isinstance(value, dict) else {}
 
 
-def entries(store: _core.Store, newest: int, limit: int | None = None, *, era: Era | None = None) -> Iterator[dict[str, Any]]:
+def entries(
+    store: _core.Store, newest: int, limit: int | None = None, *, era: Era | None = None
+) -> Iterator[dict[str, Any]]:
     """Yields the commitInfo of each version up to `newest`, newest first, with the keys `version` and
     `timestamp` (datetime, UTC). The timestamp is the in-commit timestamp for versions in `era`, else that of
     the commit's file."""
@@ -206,7 +230,11 @@ def entries(store: _core.Store, newest: int, limit: int | None = None, *, era: E
     while first < len(versions):
         for version, info in _commit_infos(store, versions[first : first + count]):
             own = info.get("inCommitTimestamp") if era is not None and version >= era.version else None
-            yield {**info, "version": version, "timestamp": moment(own if isinstance(own, int) else times[version])}
+            yield {
+                **info,
+                "version": version,
+                "timestamp": moment(own if isinstance(own, int) else times[version]),
+            }
         first, count = first + count, min(2 * count, _MOST_READ)
 
 

@@ -98,7 +98,10 @@ class _Base:
         for each in self.document["snapshots"]:
             if each["snapshot-id"] not in self.texts:
                 self.texts[each["snapshot-id"]] = json.dumps(each, separators=(",", ":"))
-        rest = json.dumps({name: value for name, value in self.document.items() if name != "snapshots"}, separators=(",", ":"))
+        rest = json.dumps(
+            {name: value for name, value in self.document.items() if name != "snapshots"},
+            separators=(",", ":"),
+        )
         snapshots = ",".join(self.texts[each["snapshot-id"]] for each in self.document["snapshots"])
         return f'{rest[:-1]},"snapshots":[{snapshots}]}}'.encode()
 
@@ -122,7 +125,12 @@ def _write(snapshot: Snapshot) -> None:
     try:
         write(snapshot)
     except Exception as error:  # the commit is in the log, so no error may make it look failed
-        log.warning("%s: the Iceberg metadata of version %d could not be written: %s", snapshot.location, snapshot.version, error)
+        log.warning(
+            "%s: the Iceberg metadata of version %d could not be written: %s",
+            snapshot.location,
+            snapshot.version,
+            error,
+        )
 
 
 def write(snapshot: Snapshot) -> None:
@@ -145,7 +153,11 @@ def _write_on(base: _Base | None, snapshot: Snapshot) -> None:
     try:
         document, gone = writer.document()
         kept = {each["snapshot-id"] for each in document["snapshots"]}
-        texts = {number: text for number, text in base.texts.items() if number in kept} if base is not None else {}
+        texts = (
+            {number: text for number, text in base.texts.items() if number in kept}
+            if base is not None
+            else {}
+        )
         new = _Base(snapshot.version, document, texts)
         answer = writer.store.put_if_absent(metadata_path(snapshot.version), new.to_json(), durable=False)
     except BaseException:
@@ -174,10 +186,13 @@ def check_added(version: int, adds: pa.Table) -> None:
     marked = pc.is_valid(vectors)
     if version < 3 and pc.any(marked).as_py():
         raise UnsupportedFeatureError(
-            f"Iceberg compatibility version {version} does not allow deletion vectors", where=str(adds["path"].filter(marked)[0].as_py())
+            f"Iceberg compatibility version {version} does not allow deletion vectors",
+            where=str(adds["path"].filter(marked)[0].as_py()),
         )
     if version == 3 and pc.any(pc.equal(pc.struct_field(vectors, "storageType"), "i")).as_py():
-        raise UnsupportedFeatureError("Iceberg metadata cannot refer to deletion vectors in the log", found="an inline deletion vector")
+        raise UnsupportedFeatureError(
+            "Iceberg metadata cannot refer to deletion vectors in the log", found="an inline deletion vector"
+        )
 
 
 def _base(snapshot: Snapshot) -> _Base | None:
@@ -198,7 +213,10 @@ def _read(snapshot: Snapshot, version: int) -> _Base | None:
     Metadata that another program wrote is a ProtocolError."""
     path = metadata_path(version)
     kept = _TABLES.newest(snapshot.location)
-    is_known = kept is not None and (kept.version, kept.document["properties"][TABLE]) == (version, snapshot.metadata.id)
+    is_known = kept is not None and (kept.version, kept.document["properties"][TABLE]) == (
+        version,
+        snapshot.metadata.id,
+    )
     if is_known and snapshot.store.head(path) is not None:
         return kept
     try:
@@ -207,7 +225,10 @@ def _read(snapshot: Snapshot, version: int) -> _Base | None:
         return None
     properties = document.get("properties", {}) if isinstance(document, dict) else {}
     if TABLE not in properties:
-        raise ProtocolError("another program wrote Iceberg metadata in the table's folder", where=f"{snapshot.location}/{path}")
+        raise ProtocolError(
+            "another program wrote Iceberg metadata in the table's folder",
+            where=f"{snapshot.location}/{path}",
+        )
     return _Base(version, document) if properties[TABLE] == snapshot.metadata.id else None
 
 

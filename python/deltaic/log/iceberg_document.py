@@ -59,9 +59,17 @@ class DocumentWriter(ManifestWriter):
         """Returns the document, and the paths of files that it no longer refers to."""
         base = self.base
         last = _core.read_commit(self.store, self.version, catalog.commit_file(self.store, self.version))
-        self.timestamp = max(_time_of(last) or self.snapshot.modified or 0, int(base.get("last-updated-ms", 0)))
-        schemas, schema_id = _with(base.get("schemas", []), "schema-id", lambda number: schema_json(self.snapshot.schema, number))
-        specs, self.spec_id = _with(base.get("partition-specs", []), "spec-id", lambda number: {"spec-id": number, "fields": self.spec})
+        self.timestamp = max(
+            _time_of(last) or self.snapshot.modified or 0, int(base.get("last-updated-ms", 0))
+        )
+        schemas, schema_id = _with(
+            base.get("schemas", []), "schema-id", lambda number: schema_json(self.snapshot.schema, number)
+        )
+        specs, self.spec_id = _with(
+            base.get("partition-specs", []),
+            "spec-id",
+            lambda number: {"spec-id": number, "fields": self.spec},
+        )
         self.schema = next(each for each in schemas if each["schema-id"] == schema_id)
         snapshots = list(base.get("snapshots", []))
         current = base.get("current-snapshot-id")
@@ -95,7 +103,11 @@ class DocumentWriter(ManifestWriter):
             "default-sort-order-id": 0,
             "sort-orders": [{"order-id": 0, "fields": []}],
             "properties": {
-                **{name: text for name, text in metadata.configuration.items() if not name.startswith(("delta.", "deltaic."))},
+                **{
+                    name: text
+                    for name, text in metadata.configuration.items()
+                    if not name.startswith(("delta.", "deltaic."))
+                },
                 "schema.name-mapping.default": name_mapping(self.snapshot.schema),
                 VERSION: str(self.version),
                 TIMESTAMP: str(self.timestamp),
@@ -108,7 +120,10 @@ class DocumentWriter(ManifestWriter):
             "partition-statistics": [],
         }
         if current is not None:
-            document |= {"current-snapshot-id": current, "refs": {"main": {"snapshot-id": current, "type": "branch"}}}
+            document |= {
+                "current-snapshot-id": current,
+                "refs": {"main": {"snapshot-id": current, "type": "branch"}},
+            }
         if self.format == 3:
             document["next-row-id"] = self._next_row_id()
         return document, gone
@@ -117,7 +132,9 @@ class DocumentWriter(ManifestWriter):
         mark = row_tracking.high_water_mark(self.snapshot.domains.get(row_tracking.DOMAIN))
         return max(mark + 1, self.first_row_id)
 
-    def _expired(self, snapshots: list[dict[str, Any]], current: Any) -> tuple[list[dict[str, Any]], list[str]]:
+    def _expired(
+        self, snapshots: list[dict[str, Any]], current: Any
+    ) -> tuple[list[dict[str, Any]], list[str]]:
         """Returns the snapshots to keep, and the paths of files that only expired ones refer to. Snapshots
         older than the log's retention are removed as soon as they are a tenth of all."""
         oldest = self.timestamp - self.snapshot.properties.log_retention.total_seconds() * 1000
@@ -129,12 +146,18 @@ class DocumentWriter(ManifestWriter):
         # A manifest that one snapshot lacks is in no later one, so only the first kept snapshot shares
         # manifests with expired ones.
         used = {each["manifest_path"] for item in kept[:1] for each in self.read_list(item["manifest-list"])}
-        gone = {each["manifest_path"] for item in old for each in self.read_list(item["manifest-list"], missing=True)} - used
+        gone = {
+            each["manifest_path"]
+            for item in old
+            for each in self.read_list(item["manifest-list"], missing=True)
+        } - used
         return kept, [self.relative(path) for path in sorted(gone | {each["manifest-list"] for each in old})]
 
     # --- snapshots
 
-    def _snapshot(self, parent: dict[str, Any] | None, last: _core.Commit, schema_id: int) -> dict[str, Any] | None:
+    def _snapshot(
+        self, parent: dict[str, Any] | None, last: _core.Commit, schema_id: int
+    ) -> dict[str, Any] | None:
         """Makes the Iceberg snapshot of the version; None if no file was added or removed since the last
         one."""
         before = self.read_list(parent["manifest-list"]) if parent is not None else []
@@ -171,10 +194,15 @@ class DocumentWriter(ManifestWriter):
         if parent is not None:
             snapshot["parent-snapshot-id"] = parent["snapshot-id"]
         if self.format == 3:
-            snapshot |= {"first-row-id": self.first_row_id, "added-rows": self._next_row_id() - self.first_row_id}
+            snapshot |= {
+                "first-row-id": self.first_row_id,
+                "added-rows": self._next_row_id() - self.first_row_id,
+            }
         return snapshot
 
-    def _summary(self, operation: str, manifests: Sequence[dict[str, Any]], replaced: dict[str, str]) -> dict[str, str]:
+    def _summary(
+        self, operation: str, manifests: Sequence[dict[str, Any]], replaced: dict[str, str]
+    ) -> dict[str, str]:
         """Makes the summary of a snapshot. `replaced`: the summary of the snapshot before if none of its
         manifests is reused, else empty."""
         data = [each for each in manifests if each["content"] == DATA]
@@ -182,21 +210,32 @@ class DocumentWriter(ManifestWriter):
         of_data = [each for each in self.counts if each["content"] == DATA]
         numbers = {
             "added-data-files": sum(each["added_files_count"] for each in of_data),
-            "deleted-data-files": int(replaced.get("total-data-files", 0)) + sum(each["deleted_files_count"] for each in of_data),
+            "deleted-data-files": int(replaced.get("total-data-files", 0))
+            + sum(each["deleted_files_count"] for each in of_data),
             "added-records": sum(each["added_rows_count"] for each in of_data),
-            "deleted-records": int(replaced.get("total-records", 0)) + sum(each["deleted_rows_count"] for each in of_data),
+            "deleted-records": int(replaced.get("total-records", 0))
+            + sum(each["deleted_rows_count"] for each in of_data),
             "added-files-size": sum(each["added_bytes"] for each in of_data),
-            "removed-files-size": int(replaced.get("total-files-size", 0)) + sum(each["deleted_bytes"] for each in of_data),
+            "removed-files-size": int(replaced.get("total-files-size", 0))
+            + sum(each["deleted_bytes"] for each in of_data),
             "total-data-files": live(data),
             "total-delete-files": live(vectors),
             "total-records": sum(each["added_rows_count"] + each["existing_rows_count"] for each in data),
             "total-files-size": self.snapshot.core.size_in_bytes,
-            "total-position-deletes": sum(each["added_rows_count"] + each["existing_rows_count"] for each in vectors),
+            "total-position-deletes": sum(
+                each["added_rows_count"] + each["existing_rows_count"] for each in vectors
+            ),
             "total-equality-deletes": 0,
         }
-        return {"operation": operation, **{name: str(number) for name, number in numbers.items()}, VERSION: str(self.version)}
+        return {
+            "operation": operation,
+            **{name: str(number) for name, number in numbers.items()},
+            VERSION: str(self.version),
+        }
 
-    def _changed(self, before: list[dict[str, Any]], last: _core.Commit) -> tuple[list[dict[str, Any]], str] | None:
+    def _changed(
+        self, before: list[dict[str, Any]], last: _core.Commit
+    ) -> tuple[list[dict[str, Any]], str] | None:
         """Returns the manifests after the commits since the base, and the operation; None if these changed no
         file."""
         if self.base_version is None:
@@ -205,7 +244,10 @@ class DocumentWriter(ManifestWriter):
         changes = Changes()
         try:
             for version in range(self.base_version + 1, self.version):
-                changes.take(_core.read_commit(self.store, version, catalog.commit_file(self.store, version)), self.snapshot.location)
+                changes.take(
+                    _core.read_commit(self.store, version, catalog.commit_file(self.store, version)),
+                    self.snapshot.location,
+                )
         except FileNotFoundError:
             raise _OutdatedManifests from None  # a commit was deleted from the log
         changes.take(last, self.snapshot.location)
@@ -244,7 +286,9 @@ class DocumentWriter(ManifestWriter):
         """Raises _OutdatedManifests if manifests of the base have other types in their partition records or
         bounds, or another version of the format."""
         base = self.base
-        before = _types(next(each for each in base["schemas"] if each["schema-id"] == base["current-schema-id"]))
+        before = _types(
+            next(each for each in base["schemas"] if each["schema-id"] == base["current-schema-id"])
+        )
         now = _types(self.schema)
         widened = any(now.get(number, kind) != kind for number, kind in before.items())
         if widened or base["format-version"] != self.format or base["default-spec-id"] != self.spec_id:

@@ -86,7 +86,9 @@ class ManifestWriter:
         self.written: list[str] = []
         self.counts: list[dict[str, Any]] = []
 
-    def next(self, content: int, before: list[dict[str, Any]], adds: pa.Table, gone: set[str]) -> list[dict[str, Any]]:
+    def next(
+        self, content: int, before: list[dict[str, Any]], adds: pa.Table, gone: set[str]
+    ) -> list[dict[str, Any]]:
         """Returns the manifests of one content after files were added and removed. Manifests with removed
         files are written again; many small ones are merged into one."""
         former = [each for each in before if live([each])]
@@ -100,8 +102,13 @@ class ManifestWriter:
         else:
             found = 0
         kept: list[dict[str, Any]] = []
-        for manifest in reversed(former) if places else ():  # recent files are removed more often than old ones
-            written = self._manifest(content, _core.empty_adds(), [manifest], places, if_gone=True) if found < len(places) else []
+        # recent files are removed more often than old ones
+        for manifest in reversed(former) if places else ():
+            written = (
+                self._manifest(content, _core.empty_adds(), [manifest], places, if_gone=True)
+                if found < len(places)
+                else []
+            )
             found += sum(each["deleted_files_count"] for each in written)
             kept = [*(written or [manifest]), *kept]
         kept = kept if places else former
@@ -109,7 +116,13 @@ class ManifestWriter:
         return [*merged, *kept, *(each for part in parts for each in self._manifest(content, part, [], []))]
 
     def _manifest(
-        self, content: int, adds: pa.Table, former: list[dict[str, Any]], gone: list[str], *, if_gone: bool = False
+        self,
+        content: int,
+        adds: pa.Table,
+        former: list[dict[str, Any]],
+        gone: list[str],
+        *,
+        if_gone: bool = False,
     ) -> list[dict[str, Any]]:
         """Writes a manifest with new entries and the entries of former manifests. `gone`: addresses of
         removed files.
@@ -131,7 +144,9 @@ class ManifestWriter:
             "header": header,
         }
         texts = [self.store.get(self.relative(each["manifest_path"])) for each in former]
-        data, text = _core.iceberg_manifest(self._located(adds), self.snapshot.table_schema, json.dumps(options), texts, gone)
+        data, text = _core.iceberg_manifest(
+            self._located(adds), self.snapshot.table_schema, json.dumps(options), texts, gone
+        )
         counts = json.loads(text)
         if if_gone and not counts["deleted_files_count"]:
             return []
@@ -155,7 +170,10 @@ class ManifestWriter:
     def _located(self, adds: pa.Table) -> pa.Table:
         """Adds columns with the absolute addresses of the data files and of their deletion vectors."""
         location = self.snapshot.location
-        columns = {"location": references.data_files(adds, location), "vectorLocation": references.vector_of_each(adds, location)}
+        columns = {
+            "location": references.data_files(adds, location),
+            "vectorLocation": references.vector_of_each(adds, location),
+        }
         for name, paths in columns.items():
             adds = adds.append_column(name, references.addresses(paths, location))
         return adds

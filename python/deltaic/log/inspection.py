@@ -68,7 +68,9 @@ def commits(store: _core.Store, versions: str | None = None) -> Iterator[Commit]
     """
     listing = _whole(store)
     if not listing.commits:
-        raise VersionNotFoundError("the log has no commit", where=f"{store.location}/{LOG}", found="none", expected="a commit")
+        raise VersionNotFoundError(
+            "the log has no commit", where=f"{store.location}/{LOG}", found="none", expected="a commit"
+        )
     first, last = _range(versions, listing, f"{store.location}/{LOG}")
     times = history.commit_times(listing)
     for version in range(first, last + 1):
@@ -87,7 +89,10 @@ def _read(store: _core.Store, version: int, timestamp: int) -> Commit:
         protocol=_action(read.protocol, "protocol"),
         metadata=_action(read.metadata, "metaData"),
         transactions={name: number for name, (number, _) in read.transactions.items()},
-        domains={name: None if action.get("removed") else action.get("configuration") for name, action in domains.items()},
+        domains={
+            name: None if action.get("removed") else action.get("configuration")
+            for name, action in domains.items()
+        },
         adds=read.adds,
         removes=read.removes,
         has_change_files=read.has_cdc,
@@ -113,16 +118,28 @@ def _range(text: str | None, listing: Listing, where: str) -> tuple[int, int]:
     if text is None:
         return newest, newest
     first, dots, last = text.partition("..")
-    if not (first or last) or any(part and not (part.isascii() and part.isdecimal() and len(part) <= 19) for part in (first, last)):
-        raise InvalidArgumentError("not a range of versions", found=repr(text)[:80], expected="5, 3..7, 3.. or ..7")
+    if not (first or last) or any(
+        part and not (part.isascii() and part.isdecimal() and len(part) <= 19) for part in (first, last)
+    ):
+        raise InvalidArgumentError(
+            "not a range of versions", found=repr(text)[:80], expected="5, 3..7, 3.. or ..7"
+        )
     low = int(first) if first else oldest
     high = (int(last) if last else newest) if dots else low
     if low > high:
-        raise InvalidArgumentError("not a range of versions", found=text, expected=f"the lower one first, {oldest} to {newest}")
+        raise InvalidArgumentError(
+            "not a range of versions", found=text, expected=f"the lower one first, {oldest} to {newest}"
+        )
     outside = next((version for version in (low, high) if not oldest <= version <= newest), None)
-    missing = outside if outside is not None else next((each for each in range(low, high + 1) if each not in listing.commits), None)
+    missing = (
+        outside
+        if outside is not None
+        else next((each for each in range(low, high + 1) if each not in listing.commits), None)
+    )
     if missing is not None:
-        raise VersionNotFoundError("no such version in the log", where=where, found=missing, expected=f"{oldest} to {newest}")
+        raise VersionNotFoundError(
+            "no such version in the log", where=where, found=missing, expected=f"{oldest} to {newest}"
+        )
     return low, high
 
 
@@ -178,7 +195,10 @@ def inspect(store: _core.Store) -> Inspection:
         snapshot = Snapshot.load(store)
     except (DeltaError, OSError) as error:
         return Inspection(problem=str(error), **facts)
-    facts |= {"reader_version": snapshot.protocol.min_reader_version, "writer_version": snapshot.protocol.min_writer_version}
+    facts |= {
+        "reader_version": snapshot.protocol.min_reader_version,
+        "writer_version": snapshot.protocol.min_writer_version,
+    }
     try:
         return Inspection(problem=None, **facts, **_state(snapshot))
     except (DeltaError, OSError) as error:
@@ -213,9 +233,21 @@ def _checkpoint(store: _core.Store, listing: Listing) -> dict[str, Any] | None:
     newest: Checkpoint = listing.checkpoints[0]
     sizes = [entry[0] if (entry := store.head(path)) else 0 for path in newest.parts]
     name = newest.parts[0].rsplit("/", 1)[-1]
-    kind = "multi-part" if len(newest.parts) > 1 else "classic" if name.count(".") == 2 else f"V2, {name.rsplit('.', 1)[-1]}"
+    kind = (
+        "multi-part"
+        if len(newest.parts) > 1
+        else "classic"
+        if name.count(".") == 2
+        else f"V2, {name.rsplit('.', 1)[-1]}"
+    )
     since = sum(version > newest.version for version in listing.commits)
-    return {"version": newest.version, "kind": kind, "files": len(newest.parts), "bytes": sum(sizes), "commits_since": since}
+    return {
+        "version": newest.version,
+        "kind": kind,
+        "files": len(newest.parts),
+        "bytes": sum(sizes),
+        "commits_since": since,
+    }
 
 
 def _sizes(store: _core.Store) -> dict[str, dict[str, int]]:

@@ -69,7 +69,11 @@ def started_by(info: Mapping[str, Any]) -> str | None:
     if info.get("operation") != START:
         return None
     parameters = info.get("operationParameters")
-    return str(parameters["transaction"]) if isinstance(parameters, dict) and "transaction" in parameters else None
+    return (
+        str(parameters["transaction"])
+        if isinstance(parameters, dict) and "transaction" in parameters
+        else None
+    )
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,9 @@ class Intent:
     def to_bytes(self) -> bytes:
         """Serializes the intent: the lines of the commit, so that the file can be read like one, and then the
         action `deltaicIntent` with the other fields."""
-        last = {name: getattr(self, name) for name in ("transaction", "start", "base", "coordinator", "tables")}
+        last = {
+            name: getattr(self, name) for name in ("transaction", "start", "base", "coordinator", "tables")
+        }
         return self.body + line({"deltaicIntent": last}).encode() + b"\n"
 
 
@@ -150,7 +156,12 @@ def decision(store: Store, transaction: str) -> bool | None:
 
 
 def decide(
-    store: Store, transaction: str, commit: bool, tables: Sequence[str], now: int, sleep: Callable[[float], None] = time.sleep
+    store: Store,
+    transaction: str,
+    commit: bool,
+    tables: Sequence[str],
+    now: int,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> bool:
     """Decides about a transaction by creating its record, unless there is one. Returns True if the
     transaction is committed, by this call or before.
@@ -161,7 +172,9 @@ def decide(
     """
     path, doubt, unanswered = record_path(transaction), None, False
     state = "committed" if commit else "aborted"
-    body = line({"transaction": transaction, "state": state, "tables": list(tables), "timestamp": now}).encode()
+    body = line(
+        {"transaction": transaction, "state": state, "tables": list(tables), "timestamp": now}
+    ).encode()
     where = f"{store.location}/{path}"
     for wait in (*RECORD_WAITS, None):
         failure: Exception | None = None
@@ -181,7 +194,9 @@ def decide(
             raise CommitError(f"the decision could not be written: {failure}", where=where) from failure
         if wait is not None:
             sleep(wait)
-    raise CommitUnknownError("the store did not say whether the transaction was decided; look for its record", where=where) from doubt
+    raise CommitUnknownError(
+        "the store did not say whether the transaction was decided; look for its record", where=where
+    ) from doubt
 
 
 class RollForward(Protocol):
@@ -234,7 +249,9 @@ def coordinator_of(store: Store, intent: Intent) -> Store:
     return store if intent.coordinator == store.location else open_beside(store, intent.coordinator)
 
 
-def settle(store: Store, transaction: str, *, sleep: Callable[[float], None] = time.sleep, base: int | None = None) -> None:
+def settle(
+    store: Store, transaction: str, *, sleep: Callable[[float], None] = time.sleep, base: int | None = None
+) -> None:
     """Ends another writer's transaction in this table, before a writer commits. A committed transaction is
     rolled forward. A transaction that is not decided within a few seconds is aborted.
 
@@ -251,7 +268,8 @@ def settle(store: Store, transaction: str, *, sleep: Callable[[float], None] = t
                 _finish(store, transaction, committed)
             except OSError as error:
                 raise CommitError(
-                    f"transaction {transaction} over several tables is committed, but could not be put into the log: {error}",
+                    f"transaction {transaction} over several tables is committed, but could not be put into"
+                    f" the log: {error}",
                     where=store.location,
                 ) from error
             return
@@ -274,14 +292,20 @@ def _look(store: Store, intent: Intent, *, abort: bool) -> bool | None:
                     where=intent.coordinator,
                     expected=intent_path(intent.transaction),
                 )
-            committed = decide(coordinator, intent.transaction, False, intent.tables, time.time_ns() // 1_000_000)
+            committed = decide(
+                coordinator, intent.transaction, False, intent.tables, time.time_ns() // 1_000_000
+            )
             if not committed:
-                log.warning("%s: transaction %s was left undecided, and is aborted", store.location, intent.transaction)
+                log.warning(
+                    "%s: transaction %s was left undecided, and is aborted",
+                    store.location,
+                    intent.transaction,
+                )
         return committed
     except (DeltaError, OSError) as error:
         raise CommitError(
-            f"the outcome of transaction {intent.transaction} over several tables cannot be read from its record: {error}; "
-            "an older version can be opened by its number",
+            f"the outcome of transaction {intent.transaction} over several tables cannot be read from its"
+            f" record: {error}; an older version can be opened by its number",
             where=store.location,
             expected=f"{intent.coordinator}/{record}",
         ) from error
@@ -335,7 +359,11 @@ def resolve(store: Store, intents: Mapping[str, int], latest: int, now: int) -> 
             try:
                 version = _finish(store, transaction, committed)
             except (OSError, UnsupportedFeatureError) as error:
-                if isinstance(error, OSError) and error.errno not in _NOT_WRITABLE and not isinstance(error, PermissionError):
+                if (
+                    isinstance(error, OSError)
+                    and error.errno not in _NOT_WRITABLE
+                    and not isinstance(error, PermissionError)
+                ):
                     raise
                 unwritten += [each for each in (read(store, transaction),) if each is not None]
                 continue

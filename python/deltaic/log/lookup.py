@@ -52,7 +52,9 @@ def from_hint(store: Store, hint: Hint) -> list[Entry] | None:
     checksums = _look_up(store, checksum)
     if checksums is None or not _is_newest(store, latest, hint):
         return None
-    files = zip((*names, *map(_commit, commits), *checksum), (*checkpoint, *commits.values(), *checksums), strict=True)
+    files = zip(
+        (*names, *map(_commit, commits), *checksum), (*checkpoint, *commits.values(), *checksums), strict=True
+    )
     return [(f"{_LOG}/{name}", *file) for name, file in files if file is not None]
 
 
@@ -83,7 +85,11 @@ def _commits(store: Store, first: int) -> dict[int, tuple[int, int]] | None:
     """Returns size and modification time of the contiguous commits from `first` on, or from the version after
     it if the commit of `first` is missing. None if there are too many, a commit follows the first one that is
     missing, or the store or a catalog does not allow lookups."""
-    if MOST_FOLLOWING <= 0 or first > _MAX_VERSION - _AT_ONCE - MOST_FOLLOWING or catalog.has_coordinator(store):
+    if (
+        MOST_FOLLOWING <= 0
+        or first > _MAX_VERSION - _AT_ONCE - MOST_FOLLOWING
+        or catalog.has_coordinator(store)
+    ):
         return None
     commits: dict[int, tuple[int, int]] = {}
     start = first
@@ -93,7 +99,9 @@ def _commits(store: Store, first: int) -> dict[int, tuple[int, int]] | None:
             return None
         commits.update((version, file) for version, file in enumerate(files, start) if file is not None)
         if files[-1] is None:
-            is_gapless = all(version in commits for version in range(first + 1, max(commits, default=first) + 1))
+            is_gapless = all(
+                version in commits for version in range(first + 1, max(commits, default=first) + 1)
+            )
             return commits if is_gapless else None
         start += _AT_ONCE
     return None
@@ -106,7 +114,9 @@ def _is_newest(store: Store, version: int, hint: Hint | None) -> bool:
     The mark of transactions over several tables is looked up last: a transaction makes it before its first
     commit."""
     distances = [each for each in (*_NEAR, *_FAR) if version + each <= _MAX_VERSION]
-    ahead = store.look_up(_LOG, [*(_commit(version + each) for each in distances), _commit(version), intents.MARK])
+    ahead = store.look_up(
+        _LOG, [*(_commit(version + each) for each in distances), _commit(version), intents.MARK]
+    )
     if ahead is None or any(file is not None for file in (*ahead[:-2], ahead[-1])):
         return False
     if ahead[-2] is None and (hint is None or hint.version != version):

@@ -63,7 +63,9 @@ def generate(snapshot: Snapshot) -> None:
     check(snapshot.protocol, snapshot.metadata, snapshot.core.with_vectors[0])
     written = _write(snapshot, snapshot.files().adds)
     paths = snapshot.store.list_from(FOLDER, recursive=True)["path"]
-    snapshot.store.delete(paths.filter(pc.invert(pc.is_in(paths, value_set=pa.array(written, pa.string())))).combine_chunks())
+    snapshot.store.delete(
+        paths.filter(pc.invert(pc.is_in(paths, value_set=pa.array(written, pa.string())))).combine_chunks()
+    )
 
 
 def after_commit(snapshot: Snapshot, adds: pa.Table, removes: pa.Table, *, redefined: bool) -> None:
@@ -75,7 +77,11 @@ def after_commit(snapshot: Snapshot, adds: pa.Table, removes: pa.Table, *, redef
             generate(snapshot)
         return
     physical = [physical_name(snapshot.schema.field(name)) for name in columns]
-    touched = pa.concat_tables([_partitions(actions, physical) for actions in (adds, removes)]).group_by(physical).aggregate([])
+    touched = (
+        pa.concat_tables([_partitions(actions, physical) for actions in (adds, removes)])
+        .group_by(physical)
+        .aggregate([])
+    )
     if not touched.num_rows:
         return
     rows = [tuple(row[name] for name in physical) for row in touched.to_pylist()]
@@ -92,14 +98,24 @@ def _any_of(columns: Sequence[str], rows: Iterable[tuple[str | None, ...]]) -> d
         column = {"column": [name]}
         return {"op": "is_null", **column} if value is None else {"op": "=", **column, "literal": value}
 
-    return {"op": "or", "args": [{"op": "and", "args": [one(*pair) for pair in zip(columns, row, strict=True)]} for row in rows]}
+    return {
+        "op": "or",
+        "args": [
+            {"op": "and", "args": [one(*pair) for pair in zip(columns, row, strict=True)]} for row in rows
+        ],
+    }
 
 
 def _partitions(actions: pa.Table, physical: Sequence[str]) -> pa.Table:
     """Returns the partition values of actions as string columns."""
     maps = actions["partitionValues"].chunks
-    columns = [pa.chunked_array([pc.map_lookup(each, name, "first") for each in maps], pa.string()) for name in physical]
-    return pa.table([pc.if_else(pc.equal(column, ""), None, column) for column in columns], names=list(physical))
+    columns = [
+        pa.chunked_array([pc.map_lookup(each, name, "first") for each in maps], pa.string())
+        for name in physical
+    ]
+    return pa.table(
+        [pc.if_else(pc.equal(column, ""), None, column) for column in columns], names=list(physical)
+    )
 
 
 def _write(snapshot: Snapshot, adds: pa.Table) -> list[str]:
@@ -115,7 +131,9 @@ def _write(snapshot: Snapshot, adds: pa.Table) -> list[str]:
         groups = table.group_by(physical).aggregate([("", "list")])
         texts = pc.binary_join(groups["_list"].combine_chunks(), "\n")
         values = (groups[name].to_pylist() for name in physical)
-        manifests = [(_manifest(columns, row), text) for *row, text in zip(*values, texts.to_pylist(), strict=True)]
+        manifests = [
+            (_manifest(columns, row), text) for *row, text in zip(*values, texts.to_pylist(), strict=True)
+        ]
 
     def put(manifest: tuple[str, str | None]) -> None:
         path, text = manifest
@@ -124,7 +142,8 @@ def _write(snapshot: Snapshot, adds: pa.Table) -> list[str]:
     try:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(put, manifests))
-    except RuntimeError:  # the interpreter is shutting down while a compaction runs in the background, and pools accept no work
+    except RuntimeError:
+        # the interpreter is shutting down while a compaction runs in the background, and pools accept no work
         for manifest in manifests:
             put(manifest)
     return [path for path, _ in manifests]

@@ -48,7 +48,11 @@ class _RecentVersions(ProcessState):
         the next append need not read it to know the definition of the table."""
         with self._lock:
             former, first, last = self._appends.pop(location, (table_id, version, version))
-            self._appends[location] = table_id, first if (former, last + 1) == (table_id, version) else version, version
+            self._appends[location] = (
+                table_id,
+                first if (former, last + 1) == (table_id, version) else version,
+                version,
+            )
             while len(self._appends) > _MOST_TABLES:
                 self._appends.popitem(last=False)
 
@@ -63,8 +67,14 @@ class _RecentVersions(ProcessState):
             return
         with self._lock:
             former = self._versions.pop(snapshot.location, None)
-            is_older = former is not None and former[0].version > snapshot.version and former[0].metadata.id == snapshot.metadata.id
-            self._versions[snapshot.location] = former if former is not None and is_older else (snapshot, commit)
+            is_older = (
+                former is not None
+                and former[0].version > snapshot.version
+                and former[0].metadata.id == snapshot.metadata.id
+            )
+            self._versions[snapshot.location] = (
+                former if former is not None and is_older else (snapshot, commit)
+            )
             while len(self._versions) > _MOST_TABLES:
                 self._versions.popitem(last=False)
 
@@ -139,14 +149,23 @@ class _OpenedTables(ProcessState):
             found = self._snapshots.pop(location, None)
         known = None
         if found is not None and (found.configuration, found.folder) == (current, folder):
-            known = found.snapshot if found.commit == _identity(location, commit_path(found.snapshot.version)) else None
+            known = (
+                found.snapshot
+                if found.commit == _identity(location, commit_path(found.snapshot.version))
+                else None
+            )
         snapshot = Snapshot.load(store, known=known)
         commit = _identity(location, commit_path(snapshot.version))
         count, times = snapshot.file_count_if_read, snapshot.log_times
         is_small = snapshot.log_size <= _MOST_BYTES if count is None else count <= _MOST_FILES
         is_small_and_old = is_small and bool(times) and max(times) < now - _SETTLED
         # The folder is looked at before and behind the listing: another may have come meanwhile.
-        if is_small_and_old and folder is not None and commit is not None and folder == _identity(location, "_delta_log"):
+        if (
+            is_small_and_old
+            and folder is not None
+            and commit is not None
+            and folder == _identity(location, "_delta_log")
+        ):
             with self._lock:
                 self._snapshots[location] = _Opened(snapshot, current, folder, commit)
                 while len(self._snapshots) > _MOST_TABLES:

@@ -30,7 +30,8 @@ def vector_files(actions: pa.Table, location: str) -> pa.Array:
         return pa.array([], pa.string())
     kinds = pc.struct_field(vectors, "storageType")
     texts = pc.struct_field(vectors, "pathOrInlineDv")
-    stored = pc.unique(texts.filter(pc.equal(kinds, "u"))).to_pylist()  # few texts are distinct, as a file has many vectors
+    # few texts are distinct, as a file has many vectors
+    stored = pc.unique(texts.filter(pc.equal(kinds, "u"))).to_pylist()
     absolute = pc.unique(texts.filter(pc.equal(kinds, "p")))
     own = pa.array([_vector_path(text) for text in stored], pa.string())
     return pa.concat_arrays([own, _relative(_decoded(absolute), location)])
@@ -49,7 +50,9 @@ def vector_of_each(actions: pa.Table, location: str) -> pa.Array:
     own = pa.array([_vector_path(text) if text in is_own else None for text in spelled], pa.string())
     absolute = _relative(_decoded(texts.dictionary), location)
     indices = texts.indices
-    return pc.case_when(pc.make_struct(pc.equal(kinds, "u"), pc.equal(kinds, "p")), own.take(indices), absolute.take(indices))
+    return pc.case_when(
+        pc.make_struct(pc.equal(kinds, "u"), pc.equal(kinds, "p")), own.take(indices), absolute.take(indices)
+    )
 
 
 def referenced(actions: pa.Table, location: str) -> pa.Array:
@@ -82,7 +85,9 @@ def without(actions: pa.Table, others: pa.Table) -> pa.Table:
 def addresses(paths: pa.Array, location: str) -> pa.Array:
     """Makes decoded paths absolute: relative paths follow the table's location, others stay as they are."""
     absolute = pc.match_substring_regex(paths, _ABSOLUTE)
-    return pc.if_else(absolute, paths, pc.binary_join_element_wise(location.rstrip("/"), paths, "/")).cast(pa.string())
+    return pc.if_else(absolute, paths, pc.binary_join_element_wise(location.rstrip("/"), paths, "/")).cast(
+        pa.string()
+    )
 
 
 def inside(paths: pa.Array) -> pa.Array:

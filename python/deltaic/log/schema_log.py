@@ -44,16 +44,27 @@ class TrackedSchema:
     source: str = ""
 
     @staticmethod
-    def of(version: int, table_id: str, metadata: Metadata, protocol: Protocol | None, source: str = "") -> TrackedSchema:
+    def of(
+        version: int, table_id: str, metadata: Metadata, protocol: Protocol | None, source: str = ""
+    ) -> TrackedSchema:
         schema = Schema.from_json(metadata.schema_string)
-        return TrackedSchema(table_id, version, schema, metadata.partition_columns, dict(metadata.configuration), protocol, source)
+        return TrackedSchema(
+            table_id,
+            version,
+            schema,
+            metadata.partition_columns,
+            dict(metadata.configuration),
+            protocol,
+            source,
+        )
 
     def differs(self, metadata: Metadata | None, protocol: Protocol | None) -> bool:
         """True if the actions of a commit change the definition."""
         if protocol is not None and self.protocol is not None and protocol != self.protocol:
             return True
         return metadata is not None and (
-            self.differs_in_columns(metadata) or _of_delta(metadata.configuration) != _of_delta(self.configuration)
+            self.differs_in_columns(metadata)
+            or _of_delta(metadata.configuration) != _of_delta(self.configuration)
         )
 
     def differs_in_columns(self, metadata: Metadata) -> bool:
@@ -110,7 +121,8 @@ class TrackedSchema:
             )
         except (ValueError, KeyError, TypeError, AttributeError, DeltaError) as error:
             raise ProtocolError(
-                "[DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED] an entry of the log of schemas cannot be read",
+                "[DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED] an entry of the log of schemas cannot be"
+                " read",
                 where=where,
                 found=str(error),
             ) from error
@@ -131,7 +143,8 @@ class SchemaLog:
         self.previous = self._entry(self._count - 2)
         if self.current is not None and self.current.table_id != table_id:
             raise InvalidArgumentError(
-                "[DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID] the log of schemas is of another table",
+                "[DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID] the log of schemas is of another"
+                " table",
                 where=store.location,
                 found=f"table id {self.current.table_id}",
                 expected=f"table id {table_id}",
@@ -141,7 +154,9 @@ class SchemaLog:
         if number < 0:
             return None
         try:
-            return TrackedSchema.from_bytes(self._store.get(str(number), most=_MOST_BYTES), f"{self._store.location}/{number}")
+            return TrackedSchema.from_bytes(
+                self._store.get(str(number), most=_MOST_BYTES), f"{self._store.location}/{number}"
+            )
         except FileNotFoundError:
             return None
 
@@ -165,10 +180,13 @@ class SchemaLog:
         for name, text in non_additive(self.previous.schema, self.current.schema):
             changes.setdefault(name, []).append(text)
         if missing := sorted(changes.keys() - self.allowed):
-            names = " and ".join(f"the option {name}, or the setting {SETTINGS}{name}, = always" for name in missing)
+            names = " and ".join(
+                f"the option {name}, or the setting {SETTINGS}{name}, = always" for name in missing
+            )
             raise SchemaMismatchError(
-                "[DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION] columns were renamed, dropped or changed between "
-                f"versions {self.previous.version} and {self.current.version}: change the sink accordingly, then allow the change",
+                "[DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION] columns were renamed,"
+                f" dropped or changed between versions {self.previous.version} and {self.current.version}:"
+                " change the sink accordingly, then allow the change",
                 where=self._store.location,
                 found="; ".join(text for name in missing for text in changes[name]),
                 expected=names,
@@ -193,12 +211,20 @@ def non_additive(before: Schema, after: Schema) -> Iterator[tuple[str, str]]:
             yield TYPE, f"column {name} was {kind} and is now {known[place][1]}"
 
 
-def _fields(kind: DataType, place: tuple[str, ...], name: str = "") -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
+def _fields(
+    kind: DataType, place: tuple[str, ...], name: str = ""
+) -> Iterator[tuple[tuple[str, ...], tuple[str, str]]]:
     """Yields (physical path, (logical path, type)) of every field, element, key and value."""
     if isinstance(kind, Struct):
         for item in kind.fields:
             inner, path = (*place, physical_name(item)), f"{name}.{item.name}" if name else item.name
-            yield inner, (path, type_name(item.type) if isinstance(item.type, str) else type(item.type).__name__.lower())
+            yield (
+                inner,
+                (
+                    path,
+                    type_name(item.type) if isinstance(item.type, str) else type(item.type).__name__.lower(),
+                ),
+            )
             yield from _fields(item.type, inner, path)
         return
     parts: dict[str, DataType] = {}

@@ -156,7 +156,8 @@ class Segment:
 def list_log(store: Store, start: int = 0) -> Listing:
     """Lists the files of the log from version `start` on. A missing log is an empty listing. If a catalog
     manages the table, the commits are those that the catalog has ratified."""
-    ratified = catalog.ratified(store, start)  # before the listing, so that a commit that is published meanwhile is in both
+    # before the listing, so that a commit that is published meanwhile is in both
+    ratified = catalog.ratified(store, start)
     listing = parse_listing(store.entries(LOG, f"{start:020}" if start else None), start)
     return listing if ratified is None else _of_catalog(listing, ratified)
 
@@ -177,7 +178,9 @@ def _of_catalog(listing: Listing, ratified: catalog.RatifiedCommits) -> Listing:
     modified = max(listing.commits.values(), default=0)
     commits = {version: time for version, time in listing.commits.items() if version <= last}
     commits |= {version: listing.commits.get(version, modified) for version in ratified.staged}
-    compactions = {first: [each for each in ranges if each.last <= last] for first, ranges in listing.compactions.items()}
+    compactions = {
+        first: [each for each in ranges if each.last <= last] for first, ranges in listing.compactions.items()
+    }
     return replace(
         listing,
         commits=dict(sorted(commits.items())),
@@ -208,8 +211,9 @@ def _on_top(store: Store, listing: Listing, intent: Intent) -> Listing:
     version, path = intent.base + 1, intents.intent_path(intent.transaction)
     if max(listing.latest, listing.start - 1) != intent.base:
         raise CommitError(
-            f"transaction {intent.transaction} over several tables is committed, but other commits came before its own and it may not be "
-            "written here; a writer of deltaic that opens the table puts it into the log",
+            f"transaction {intent.transaction} over several tables is committed, but other commits came"
+            " before its own and it may not be written here; a writer of deltaic that opens the table puts"
+            " it into the log",
             where=store.location,
             found=f"version {listing.latest}",
             expected=f"version {intent.base}",
@@ -218,7 +222,9 @@ def _on_top(store: Store, listing: Listing, intent: Intent) -> Listing:
     return replace(listing, commits=commits, staged={**listing.staged, version: path}, unwritten=version)
 
 
-def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, int, int]], start: int = 0) -> Listing:
+def parse_listing(
+    entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, int, int]], start: int = 0
+) -> Listing:
     """Sorts (path, size, modification time) by kind of file. Unknown names are ignored.
 
     A file of 0 bytes other than a commit counts as missing, as its writer died.
@@ -242,7 +248,9 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
             checksums.add(int(match[1]))
         elif match := _COMPACTED.fullmatch(name):
             if start <= int(match[1]) < int(match[2]) <= MAX_VERSION:
-                compactions.setdefault(int(match[1]), []).append(Compaction(int(match[1]), int(match[2]), path))
+                compactions.setdefault(int(match[1]), []).append(
+                    Compaction(int(match[1]), int(match[2]), path)
+                )
         elif match := _INTENT.fullmatch(name):
             pending[match[1]] = modified
         elif ".checkpoint." not in name:
@@ -254,12 +262,24 @@ def parse_listing(entries: Iterator[tuple[str, int, int]] | Sequence[tuple[str, 
     for (version, count), paths in parts.items():
         if count > 0 and all(part in paths for part in range(1, count + 1)):
             complete.append(Checkpoint(version, tuple(paths[part] for part in range(1, count + 1))))
-    usable = sorted((each for each in complete if start <= each.version <= MAX_VERSION), key=lambda each: -each.version)
+    usable = sorted(
+        (each for each in complete if start <= each.version <= MAX_VERSION), key=lambda each: -each.version
+    )
     incomplete = {version for version, _ in parts} - {each.version for each in usable}
     kept = {version: modified for version, modified in commits.items() if start <= version <= MAX_VERSION}
     for ranges in compactions.values():
         ranges.sort(key=lambda each: -each.last)
-    return Listing(kept, tuple(usable), frozenset(incomplete), start, compactions, frozenset(checksums), sizes, times, intents=pending)
+    return Listing(
+        kept,
+        tuple(usable),
+        frozenset(incomplete),
+        start,
+        compactions,
+        frozenset(checksums),
+        sizes,
+        times,
+        intents=pending,
+    )
 
 
 def read_hint(store: Store) -> int | None:
@@ -277,7 +297,11 @@ def segments(
     If a commit is missing, the log is listed again after each of `waits` (seconds). Then TableNotFoundError,
     VersionNotFoundError, or ProtocolError with the missing version is raised.
     """
-    listing = newest(store, lambda: _first_listing(store, None)) if version is None else _first_listing(store, version)
+    listing = (
+        newest(store, lambda: _first_listing(store, None))
+        if version is None
+        else _first_listing(store, version)
+    )
     pending = list(waits)
     seen: set[tuple[str, ...]] = set()
     while True:
@@ -290,7 +314,8 @@ def segments(
                 if key not in seen:
                     seen.add(key)
                     yield segment
-        if listing.start > 0:  # the caller could not use the segments from the checkpoint in `_last_checkpoint` on
+        if listing.start > 0:
+            # the caller could not use the segments from the checkpoint in `_last_checkpoint` on
             listing = list_log(store)
         elif is_possible:
             return
@@ -340,7 +365,11 @@ def _look(store: Store) -> tuple[Hint | None, Listing | None]:
     """Reads `_last_checkpoint`. On a remote store, it lists the log at the same time: the listing of a log
     with few files needs no hint, which is None then, and the listing of a log with many files is None. For a
     table that a catalog manages, the listing is None, too: the catalog must be called before it."""
-    look = None if catalog.has_coordinator(store) else store.first_look(LAST_CHECKPOINT, LOG, last_checkpoint.MOST_BYTES)
+    look = (
+        None
+        if catalog.has_coordinator(store)
+        else store.first_look(LAST_CHECKPOINT, LOG, last_checkpoint.MOST_BYTES)
+    )
     if look is None:
         return last_checkpoint.read(store), None
     file, entries = look
@@ -369,12 +398,20 @@ def _instead_of_table(path: str) -> tuple[str, str] | None:
         return A_FILE, "the folder of a table"
     if not os.path.isdir(path):
         tilde = "~" in path.split("/")
-        return "no such folder", "a path without '~': os.path.expanduser() replaces it" if tilde else "the folder of a table"
+        return (
+            "no such folder",
+            "a path without '~': os.path.expanduser() replaces it" if tilde else "the folder of a table",
+        )
     if name == LOG:
         return A_LOG, f"the folder of its table, {folder}"
     with suppress(OSError), os.scandir(path) as entries:
-        if not os.path.isdir(os.path.join(path, LOG)) and any(each.name.endswith(".parquet") for each in islice(entries, MOST_LOOKED_AT)):
-            return "Parquet files without a log", "a Delta table; DeltaTable.convert(path) makes one of Parquet files"
+        if not os.path.isdir(os.path.join(path, LOG)) and any(
+            each.name.endswith(".parquet") for each in islice(entries, MOST_LOOKED_AT)
+        ):
+            return (
+                "Parquet files without a log",
+                "a Delta table; DeltaTable.convert(path) makes one of Parquet files",
+            )
     return None
 
 
@@ -404,7 +441,9 @@ def cover(listing: Listing, first: int, last: int) -> tuple[tuple[int, str], ...
     return tuple(files)
 
 
-def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commits: tuple[tuple[int, str], ...]) -> Segment:
+def _segment(
+    listing: Listing, target: int, checkpoint: Checkpoint | None, commits: tuple[tuple[int, str], ...]
+) -> Segment:
     parts = checkpoint.parts if checkpoint is not None else ()
     commits_size = sum(listing.sizes.get(path, 0) for _, path in commits)
     size = commits_size + sum(listing.sizes.get(path, 0) for path in parts)
@@ -413,7 +452,18 @@ def _segment(listing: Listing, target: int, checkpoint: Checkpoint | None, commi
     times = tuple(listing.times.get(path, 0) for path in (*parts, *(path for _, path in commits)))
     modified = listing.commits.get(target)
     has_checksum, pending = target in listing.checksums, tuple(listing.intents)
-    return Segment(target, checkpoint, commits, has_checksum, size, commits_size, times, modified, pending, target == listing.unwritten)
+    return Segment(
+        target,
+        checkpoint,
+        commits,
+        has_checksum,
+        size,
+        commits_size,
+        times,
+        modified,
+        pending,
+        target == listing.unwritten,
+    )
 
 
 def _missing(listing: Listing, target: int) -> int:
@@ -434,15 +484,24 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
     where = f"{store.location}/{LOG}"
     usable = reconstructible(listing)
     if not newest and not 0 <= target <= listing.latest:
-        return VersionNotFoundError("no such version", where=where, found=target, expected=f"0 to {listing.latest}")
+        return VersionNotFoundError(
+            "no such version", where=where, found=target, expected=f"0 to {listing.latest}"
+        )
     if not newest and usable and target < usable[0]:
-        return VersionNotFoundError("this version was removed from the log", where=where, found=target, expected=f"{usable[0]} or later")
+        return VersionNotFoundError(
+            "this version was removed from the log",
+            where=where,
+            found=target,
+            expected=f"{usable[0]} or later",
+        )
     if 0 not in listing.commits and not any(each.version <= target for each in listing.checkpoints):
         begins = f"it begins with version {min(listing.commits)}" if listing.commits else "it has no commit"
         return ProtocolError(
             f"the log is truncated: {begins} and has no complete checkpoint",
             where=where,
-            found="a multi-part checkpoint, but not all of its parts" if listing.incomplete else "no checkpoint",
+            found=(
+                "a multi-part checkpoint, but not all of its parts" if listing.incomplete else "no checkpoint"
+            ),
             expected="version 0, or a complete checkpoint",
         )
     missing = _missing(listing, target)

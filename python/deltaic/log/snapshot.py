@@ -84,7 +84,12 @@ class Snapshot:
         `pending`: ids of transactions over several tables that may not be in the log; None if the log was not
         listed."""
         self.store = store
-        self._loaded, self._checksum, self._definition, self._lock = core, checksum, definition, threading.Lock()
+        self._loaded, self._checksum, self._definition, self._lock = (
+            core,
+            checksum,
+            definition,
+            threading.Lock(),
+        )
         self._segment = segment
         self.modified = segment.modified if segment is not None else modified
         self.pending = segment.pending if segment is not None else pending
@@ -95,9 +100,13 @@ class Snapshot:
         if core is not None:
             self._check(core)
             if before is not None and before._defined_as(core):
-                self.__dict__.update({name: before.__dict__[name] for name in _OF_THE_DEFINITION if name in before.__dict__})
+                self.__dict__.update(
+                    {name: before.__dict__[name] for name in _OF_THE_DEFINITION if name in before.__dict__}
+                )
         with self._placed():
-            features.check_readable(self.protocol, self.metadata, catalog=partial(catalog.has_coordinator, store))
+            features.check_readable(
+                self.protocol, self.metadata, catalog=partial(catalog.has_coordinator, store)
+            )
         if core is not None and checksum is not None:
             checksums.verify_definition(checksum, self)
 
@@ -143,7 +152,13 @@ class Snapshot:
             return Snapshot(store, None, checksum=checksum, definition=definition, segment=best)
         core = _build(store, chain((best,), candidates), partial(segments, store, version, sleep=sleep))
         is_best = core.version == best.version
-        return Snapshot(store, core, checksum=checksum if is_best else None, segment=best if is_best else None, pending=best.pending)
+        return Snapshot(
+            store,
+            core,
+            checksum=checksum if is_best else None,
+            segment=best if is_best else None,
+            pending=best.pending,
+        )
 
     def __getattr__(self, name: str) -> Any:
         """Reads `core` on first access, and compares it with the checksum."""
@@ -159,7 +174,9 @@ class Snapshot:
             if self._loaded is None:
                 again = partial(segments, self.store, self.version)
                 candidates = chain((self._segment,) if self._segment is not None else (), again())
-                self._loaded = Snapshot(self.store, _build(self.store, candidates, again), checksum=self._checksum)._loaded
+                self._loaded = Snapshot(
+                    self.store, _build(self.store, candidates, again), checksum=self._checksum
+                )._loaded
             assert self._loaded is not None
             if self._checksum is not None:
                 checksums.verify_files(self._checksum, self._loaded, self.location)
@@ -192,7 +209,9 @@ class Snapshot:
         if version == self.version:
             return self
         versions = range(self.version + 1, version + 1)
-        return self._advance(list(zip(versions, catalog.commit_files(self.store, versions), strict=True)), modified)
+        return self._advance(
+            list(zip(versions, catalog.commit_files(self.store, versions), strict=True)), modified
+        )
 
     def with_appends(self, version: int, modified: int) -> Snapshot:
         """Returns a later version whose commits are known to exist and to only add files. They are read when
@@ -206,7 +225,11 @@ class Snapshot:
         for name in ("core", "_kept"):
             later.__dict__.pop(name, None)
         later._loaded = later._checksum = later._segment = later.pending = None
-        later._definition, later._unread, later.modified = Definition(version, self.protocol, self.metadata), (core, commits), modified
+        later._definition, later._unread, later.modified = (
+            Definition(version, self.protocol, self.metadata),
+            (core, commits),
+            modified,
+        )
         later._lock, later.is_unwritten = threading.Lock(), False
         later._appended = self._appended if self._appended is not None and unread else _Appended(core)
         return later
@@ -247,14 +270,27 @@ class Snapshot:
             return base, commits
         return newest, tuple(commit for commit in commits if commit[0] > newest.version)
 
-    def _advance(self, commits: Sequence[tuple[int, str]], modified: int | None, pending: tuple[str, ...] | None = None) -> Snapshot:
-        return Snapshot(self.store, self.core.refresh(self.store, commits), before=self, modified=modified, pending=pending)
+    def _advance(
+        self, commits: Sequence[tuple[int, str]], modified: int | None, pending: tuple[str, ...] | None = None
+    ) -> Snapshot:
+        return Snapshot(
+            self.store,
+            self.core.refresh(self.store, commits),
+            before=self,
+            modified=modified,
+            pending=pending,
+        )
 
     def with_staged(self, lines: bytes) -> Snapshot:
         """Returns the snapshot with a staged commit applied, which is not in the log. The next change of a
         transaction starts from it."""
-        source, version = _core.Store.from_python(cast("Any", OneObject(lines)), self.location), self.version + 1
-        staged = Snapshot(self.store, self.core.refresh(source, [(version, commit_path(version))]), before=self)
+        source, version = (
+            _core.Store.from_python(cast("Any", OneObject(lines)), self.location),
+            self.version + 1,
+        )
+        staged = Snapshot(
+            self.store, self.core.refresh(source, [(version, commit_path(version))]), before=self
+        )
         staged.is_staged = True
         return staged
 
@@ -262,7 +298,9 @@ class Snapshot:
     def created(store: _core.Store, lines: Sequence[str], adds: pa.Table, modified: int) -> Snapshot:
         """Returns version 0 after its commit, without reading it. `lines`: the lines of the commit that are
         no file actions. `adds`: its add actions. `modified`: time (ms) at which the commit was written."""
-        return Snapshot(store, _core.Snapshot.first(store, lines, adds, eager_limit=READ_AT_ONCE), modified=modified)
+        return Snapshot(
+            store, _core.Snapshot.first(store, lines, adds, eager_limit=READ_AT_ONCE), modified=modified
+        )
 
     def _defined_as(self, core: _core.Snapshot) -> bool:
         own = self._loaded
@@ -342,9 +380,13 @@ class Snapshot:
         """Metadata domains: name -> configuration."""
         actions = ((name, json.loads(text)) for name, text in self.core.domains.items())
         parsed = ((name, action.get("domainMetadata", action)) for name, action in actions)
-        return {name: str(action.get("configuration", "")) for name, action in parsed if not action.get("removed")}
+        return {
+            name: str(action.get("configuration", "")) for name, action in parsed if not action.get("removed")
+        }
 
-    def files(self, predicate: _core.Predicate | None = None, *, skipping: bool = True) -> _core.FileSelection:
+    def files(
+        self, predicate: _core.Predicate | None = None, *, skipping: bool = True
+    ) -> _core.FileSelection:
         """Returns the live files that may contain a matching row, and the number of skipped ones."""
         return self.core.files(self.table_schema, predicate, skipping=skipping)
 
@@ -406,7 +448,9 @@ def _define(store: _core.Store, segment: Segment, checksum: Checksum | None) -> 
         return None  # reading the whole log may succeed, or raise a better error
 
 
-def _build(store: _core.Store, candidates: Iterable[Segment], again: Callable[[], Iterable[Segment]] | None) -> _core.Snapshot:
+def _build(
+    store: _core.Store, candidates: Iterable[Segment], again: Callable[[], Iterable[Segment]] | None
+) -> _core.Snapshot:
     """Builds a version from the first segment that can be read. `again`: lists segments for a second attempt,
     if files were deleted meanwhile."""
     first_error: Exception | None = None
@@ -415,12 +459,22 @@ def _build(store: _core.Store, candidates: Iterable[Segment], again: Callable[[]
         try:
             parts, commits = segment.checkpoint_parts, segment.commits
             built = _core.Snapshot.load(
-                store, segment.version, parts, commits, eager_limit=READ_AT_ONCE, again=partial(_build_again, store, segment)
+                store,
+                segment.version,
+                parts,
+                commits,
+                eager_limit=READ_AT_ONCE,
+                again=partial(_build_again, store, segment),
             )
             for failed, why in passed_over:
                 if failed.checkpoint is not None and failed.checkpoint != segment.checkpoint:
                     of = failed.checkpoint.version
-                    log.warning("%s: the checkpoint of version %d cannot be read and is passed over: %s", store.location, of, why)
+                    log.warning(
+                        "%s: the checkpoint of version %d cannot be read and is passed over: %s",
+                        store.location,
+                        of,
+                        why,
+                    )
             return built
         except (ProtocolError, FileNotFoundError) as error:
             first_error = first_error or error
@@ -429,12 +483,15 @@ def _build(store: _core.Store, candidates: Iterable[Segment], again: Callable[[]
                 break
     if first_error is None:
         raise ProtocolError("no segment to build the version from", where=store.location)
-    if isinstance(first_error, FileNotFoundError) and again is not None:  # a cleanup deleted files after the listing
+    # a cleanup deleted files after the listing
+    if isinstance(first_error, FileNotFoundError) and again is not None:
         return _build(store, again(), None)
     if isinstance(first_error, FileNotFoundError):
         where, _, message = str(first_error).partition(": ")
         message = message or "a file that the version needs is missing"
-        raise ProtocolError(message, where=where, found="no such file", expected="a file of the log") from first_error
+        raise ProtocolError(
+            message, where=where, found="no such file", expected="a file of the log"
+        ) from first_error
     raise first_error
 
 
@@ -442,7 +499,11 @@ def _build_again(store: _core.Store, former: Segment, version: int, damaged: boo
     """Builds a version again from a new listing, after another process's log cleanup deleted a file that had
     not been read yet. `damaged`: True if the checkpoint of the former segment exists but cannot be read."""
     candidates = segments(store, version)
-    return _build(store, (each for each in candidates if each.checkpoint != former.checkpoint) if damaged else candidates, None)
+    return _build(
+        store,
+        (each for each in candidates if each.checkpoint != former.checkpoint) if damaged else candidates,
+        None,
+    )
 
 
 def _needed_by_all(segment: Segment, error: ProtocolError) -> bool:

@@ -34,7 +34,9 @@ class LogStore(Protocol):
     FileNotFoundError; other exceptions reach the caller unchanged. Rust validates the results.
     """
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterable[tuple[str, int, int]]:
+    def list_from(
+        self, prefix: str, start_after: str | None, recursive: bool, /
+    ) -> Iterable[tuple[str, int, int]]:
         """Returns (path, size in bytes, modification time in ms) of the objects in the folder `prefix` whose
         names sort after `start_after`. `recursive`: with those of folders below it."""
         ...
@@ -88,10 +90,14 @@ def locate(path: str | os.PathLike[str]) -> str:
         text = os.fspath(path)
     except TypeError:
         raise InvalidTypeError(
-            "the path of a table has the wrong type", found=type(path).__name__, expected="text or os.PathLike"
+            "the path of a table has the wrong type",
+            found=type(path).__name__,
+            expected="text or os.PathLike",
         ) from None
     if isinstance(text, bytes):
-        raise InvalidTypeError("the path of a table has the wrong type", found="bytes", expected="text or os.PathLike")
+        raise InvalidTypeError(
+            "the path of a table has the wrong type", found="bytes", expected="text or os.PathLike"
+        )
     if not text:
         raise InvalidArgumentError("the path of a table is empty")
     if _URL.match(text):
@@ -159,7 +165,9 @@ def open_beside(store: _core.Store, location: str) -> _core.Store:
     `configure(allowed_roots=)`: a writer of a log must not be able to direct readers to any location.
     """
     roots = (locate(root).rstrip("/") for root in configuration.current().allowed_roots)
-    if _authority(location) != _authority(store.location) and not any(f"{location}/".startswith(f"{root}/") for root in roots):
+    if _authority(location) != _authority(store.location) and not any(
+        f"{location}/".startswith(f"{root}/") for root in roots
+    ):
         raise PathOutsideTableError(
             "the log names a table in another store",
             where=store.location,
@@ -171,7 +179,11 @@ def open_beside(store: _core.Store, location: str) -> _core.Store:
 
 def _authority(location: str) -> str:
     """Returns scheme and bucket of a URL: `s3://bucket`; empty for a local path."""
-    return "/".join(location.split("/", 3)[:3]) if _URL.match(location) and not location.startswith("file:") else ""
+    return (
+        "/".join(location.split("/", 3)[:3])
+        if _URL.match(location) and not location.startswith("file:")
+        else ""
+    )
 
 
 def _remember(location: str, options: Mapping[str, str]) -> None:

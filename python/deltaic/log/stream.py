@@ -78,13 +78,19 @@ class StreamOptions:
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.start, int) and not isinstance(self.start, bool)
-        if not is_number and not isinstance(self.start, datetime) and self.start not in ("latest", "earliest"):
+        if (
+            not is_number
+            and not isinstance(self.start, datetime)
+            and self.start not in ("latest", "earliest")
+        ):
             expected = "'latest', 'earliest', the number of a version, or a datetime"
             raise InvalidArgumentError("invalid start", found=repr(self.start), expected=expected)
         for name in ("max_files", "max_bytes"):
             value = getattr(self, name)
             if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-                raise InvalidTypeError(f"{name} has the wrong type", found=repr(value), expected="a whole number, or None")
+                raise InvalidTypeError(
+                    f"{name} has the wrong type", found=repr(value), expected="a whole number, or None"
+                )
             if value is not None and value < 1:
                 raise InvalidArgumentError(f"invalid {name}", found=value, expected="at least 1")
         if self.exclude_regex is not None:
@@ -92,7 +98,9 @@ class StreamOptions:
                 re.compile(self.exclude_regex)
             except re.error as error:
                 raise InvalidArgumentError(
-                    "exclude_regex is not a valid pattern", found=repr(self.exclude_regex), expected=f"a pattern: {error}"
+                    "exclude_regex is not a valid pattern",
+                    found=repr(self.exclude_regex),
+                    expected=f"a pattern: {error}",
                 ) from None
 
     @property
@@ -172,7 +180,9 @@ class _CommitFiles:
 
     @property
     def _tables(self) -> list[pa.Table]:
-        return [self.added] if self.derived is None or self.recorded is None else [self.derived, self.recorded]
+        return (
+            [self.added] if self.derived is None or self.recorded is None else [self.derived, self.recorded]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,7 +209,9 @@ class TableStream:
     `schema_log`: if set, the stream stops at each version that changes the definition, and adds it to this
     log."""
 
-    def __init__(self, snapshot: Snapshot, options: StreamOptions, schema_log: SchemaLog | None = None) -> None:
+    def __init__(
+        self, snapshot: Snapshot, options: StreamOptions, schema_log: SchemaLog | None = None
+    ) -> None:
         if options.changes and not change_feed.is_enabled(snapshot.metadata.configuration):
             raise InvalidArgumentError(
                 "[DELTA_MISSING_CHANGE_DATA] the change data feed of the table is off",
@@ -241,7 +253,9 @@ class TableStream:
         """Returns the start of a reader's first batch for its end. Spark's checkpoint of a stream has only
         the end."""
         if self.options.start == "earliest":
-            return StreamOffset(end.table_id, end.version if end.initial else max(end.version - 1, 0), initial=True)
+            return StreamOffset(
+                end.table_id, end.version if end.initial else max(end.version - 1, 0), initial=True
+            )
         start = self.start()
         return start if (start.version, start.index) < (end.version, end.index) else end
 
@@ -250,7 +264,9 @@ class TableStream:
         newest = max(self._listed(at.version).commits, default=at.version if at.initial else at.version - 1)
         return StreamOffset(self.table_id, newest + 1)
 
-    def next(self, at: StreamOffset, limits: Limits | None, until: StreamOffset | None = None) -> StreamOffset:
+    def next(
+        self, at: StreamOffset, limits: Limits | None, until: StreamOffset | None = None
+    ) -> StreamOffset:
         """Returns the end of the batch that begins at an offset; the offset itself if there is nothing new.
         `limits`: None for no limit. `until`: a result of `end` that the batch must not exceed."""
         if self._schema_log is not None:
@@ -279,8 +295,14 @@ class TableStream:
             if self._is_whole(commit):
                 if not room.take_all(commit.count, commit.size):
                     break
-            elif (taken := room.take(self._split(commit).slice(first))) + first < self._split(commit).num_rows:
-                return StreamOffset(self.table_id, version, first + taken - 1) if taken or first else StreamOffset(self.table_id, version)
+            elif (taken := room.take(self._split(commit).slice(first))) + first < self._split(
+                commit
+            ).num_rows:
+                return (
+                    StreamOffset(self.table_id, version, first + taken - 1)
+                    if taken or first
+                    else StreamOffset(self.table_id, version)
+                )
             at = StreamOffset(self.table_id, version + 1)
         return at
 
@@ -337,7 +359,10 @@ class TableStream:
         files = self._without_excluded(_together(added))
         if not self.options.changes:
             return StreamFiles(self.snapshot, files)
-        one, other = (self._without_excluded(pa.concat_tables(tables)) if tables else None for tables in (derived, recorded))
+        one, other = (
+            self._without_excluded(pa.concat_tables(tables)) if tables else None
+            for tables in (derived, recorded)
+        )
         return StreamFiles(self.snapshot, files, one, other, True, start.version, time)
 
     # --- files
@@ -358,7 +383,8 @@ class TableStream:
         listing = newest_listing(self.snapshot.store, partial(list_log, self.snapshot.store, first))
         if listing.unwritten is None:
             return listing
-        return list_log(self.snapshot.store, first)  # the commit is read when another process has written it to the log
+        # the commit is read when another process has written it to the log
+        return list_log(self.snapshot.store, first)
 
     def _versions(self, first: int, until: StreamOffset | None) -> Iterator[int]:
         """Yields the versions of the log from `first` on. A gap is an error with `fail_on_data_loss`."""
@@ -374,8 +400,9 @@ class TableStream:
 
     def _lost(self, version: int, there: int | None = None) -> VersionNotFoundError:
         return VersionNotFoundError(
-            "[DELTA_MISSING_FILES_UNEXPECTED_VERSION] commits that the stream has not read yet were deleted from the log, "
-            "probably because of its retention; start a new stream, or set failOnDataLoss=false to continue without these commits",
+            "[DELTA_MISSING_FILES_UNEXPECTED_VERSION] commits that the stream has not read yet were deleted"
+            " from the log, probably because of its retention; start a new stream, or set"
+            " failOnDataLoss=false to continue without these commits",
             where=self.snapshot.location,
             found=None if there is None else f"version {there}",
             expected=f"version {version}",
@@ -406,7 +433,9 @@ class TableStream:
         self._kept -= self._commits.pop(version).count
 
     def _added_by(self, version: int) -> _CommitFiles:
-        commit = _core.read_commit(self.snapshot.store, version, catalog.commit_file(self.snapshot.store, version))
+        commit = _core.read_commit(
+            self.snapshot.store, version, catalog.commit_file(self.snapshot.store, version)
+        )
         self._check_definition(version, commit.protocol, commit.metadata)
         added = commit.adds.filter(commit.adds["dataChange"])
         removed = commit.removes.filter(commit.removes["dataChange"])
@@ -422,16 +451,16 @@ class TableStream:
             return True
         if adds and not options.ignore_changes:
             raise InvalidArgumentError(
-                f"[DELTA_SOURCE_TABLE_IGNORE_CHANGES] version {version} updates rows of the table, which a stream of rows cannot "
-                "express; skipChangeCommits skips such commits, ignoreChanges returns all rows of their new files, and "
-                "readChangeFeed returns the changes",
+                f"[DELTA_SOURCE_TABLE_IGNORE_CHANGES] version {version} updates rows of the table, which a"
+                " stream of rows cannot express; skipChangeCommits skips such commits, ignoreChanges returns"
+                " all rows of their new files, and readChangeFeed returns the changes",
                 where=self.snapshot.location,
                 found=f"the file {path} is removed, and others are added",
             )
         if not adds and not (options.ignore_deletes or options.ignore_changes):
             raise InvalidArgumentError(
-                f"[DELTA_SOURCE_IGNORE_DELETE] version {version} deletes rows of the table, which a stream of rows cannot express; "
-                "ignoreDeletes skips such commits",
+                f"[DELTA_SOURCE_IGNORE_DELETE] version {version} deletes rows of the table, which a stream of"
+                " rows cannot express; ignoreDeletes skips such commits",
                 where=self.snapshot.location,
                 found=f"the file {path} is removed",
             )
@@ -447,7 +476,11 @@ class TableStream:
         time = None if own else history.commit_times(list_log(store, max(version - 1, 0)))[version]
         names = physical_names(self.snapshot.schema, self.snapshot.metadata.partition_columns)
         _, derived, recorded = _core.read_changes(store, [(version, path, time)], names)
-        plain = not commit.removes.num_rows and not recorded.num_rows and not derived["selection"].is_valid().to_numpy().any()
+        plain = (
+            not commit.removes.num_rows
+            and not recorded.num_rows
+            and not derived["selection"].is_valid().to_numpy().any()
+        )
         added = commit.adds.filter(commit.adds["dataChange"]).select(_COLUMNS)
         return _CommitFiles(added if plain else added.slice(0, 0), derived, recorded)
 
@@ -472,7 +505,9 @@ class TableStream:
         if self.options.exclude_regex is None:
             return files
         pattern = re.compile(self.options.exclude_regex)
-        return files.filter(pa.array([pattern.search(path) is None for path in files["path"].to_pylist()], pa.bool_()))
+        return files.filter(
+            pa.array([pattern.search(path) is None for path in files["path"].to_pylist()], pa.bool_())
+        )
 
     # --- definitions
 
@@ -496,7 +531,9 @@ class TableStream:
         if metadata is not None and self._schema_log is None:
             self._check_metadata(Metadata.from_json(metadata), version)
         if protocol is not None:
-            features.check_readable(Protocol.from_json(protocol), catalog=partial(catalog.has_coordinator, self.snapshot.store))
+            features.check_readable(
+                Protocol.from_json(protocol), catalog=partial(catalog.has_coordinator, self.snapshot.store)
+            )
 
     def _note_first(self, log: SchemaLog, at: StreamOffset) -> None:
         """Adds the definition at the start of the stream as the first entry of an empty schema log. If its
@@ -505,7 +542,11 @@ class TableStream:
         if log.current is not None:
             return
         version = min(at.version, self.snapshot.version)
-        snapshot = self.snapshot if version == self.snapshot.version else Snapshot.load(self.snapshot.store, version=version)
+        snapshot = (
+            self.snapshot
+            if version == self.snapshot.version
+            else Snapshot.load(self.snapshot.store, version=version)
+        )
         first = TrackedSchema.of(version, self.table_id, snapshot.metadata, snapshot.protocol)
         log.append(first)
         if first.differs_in_columns(self.snapshot.metadata):
@@ -514,9 +555,14 @@ class TableStream:
     def _definition_at(self, version: int) -> tuple[Metadata | None, Protocol | None]:
         """Returns the metadata and the protocol in a commit; None for each that it does not have."""
         if version not in self._definitions:
-            commit = _core.read_commit(self.snapshot.store, version, catalog.commit_file(self.snapshot.store, version))
+            commit = _core.read_commit(
+                self.snapshot.store, version, catalog.commit_file(self.snapshot.store, version)
+            )
             metadata = None if commit.metadata is None else Metadata.from_json(commit.metadata)
-            self._definitions[version] = metadata, None if commit.protocol is None else Protocol.from_json(commit.protocol)
+            self._definitions[version] = (
+                metadata,
+                None if commit.protocol is None else Protocol.from_json(commit.protocol),
+            )
         return self._definitions[version]
 
     def _changes_definition(self, version: int) -> bool:
@@ -530,8 +576,8 @@ class TableStream:
 
     def _evolved(self, version: int) -> SchemaMismatchError:
         return SchemaMismatchError(
-            f"[DELTA_STREAMING_METADATA_EVOLUTION] the definition of the table changed at version {version}; the log of schemas "
-            "has the new one: start the query again to continue with it",
+            f"[DELTA_STREAMING_METADATA_EVOLUTION] the definition of the table changed at version {version};"
+            " the log of schemas has the new one: start the query again to continue with it",
             where=self.snapshot.location,
         )
 
@@ -540,7 +586,8 @@ class TableStream:
         own = self.snapshot.metadata
         if self.options.changes and not change_feed.is_enabled(metadata.configuration):
             raise InvalidArgumentError(
-                f"[DELTA_MISSING_CHANGE_DATA] the change data feed was not on at version {version}, so its changes are not recorded",
+                f"[DELTA_MISSING_CHANGE_DATA] the change data feed was not on at version {version}, so its"
+                " changes are not recorded",
                 where=self.snapshot.location,
             )
         if metadata.partition_columns != own.partition_columns:
@@ -557,8 +604,8 @@ class TableStream:
         if self.options.start not in ("earliest", "latest"):
             condition = "DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS"
         return SchemaMismatchError(
-            f"[{condition}] the schema of the table changed at version {version}; a stream that is started again continues with "
-            "the new schema if it can hold the remaining rows",
+            f"[{condition}] the schema of the table changed at version {version}; a stream that is started"
+            " again continues with the new schema if it can hold the remaining rows",
             where=f"{self.snapshot.location}, {what}",
             found=found,
             expected=expected,
@@ -566,4 +613,6 @@ class TableStream:
 
 
 def _together(tables: list[pa.Table]) -> pa.Table:
-    return pa.concat_tables(tables, promote_options="default") if tables else _core.empty_adds().select(_COLUMNS)
+    return (
+        pa.concat_tables(tables, promote_options="default") if tables else _core.empty_adds().select(_COLUMNS)
+    )

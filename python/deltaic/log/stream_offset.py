@@ -65,18 +65,22 @@ class StreamOffset:
                 expected=f"{_NEWEST_FORMAT} or less",
             )
         if format < 1 or format == _RESERVED_FORMAT:
-            raise InvalidArgumentError("[DELTA_INVALID_SOURCE_VERSION] the offset's sourceVersion", found=format, expected="1 or 3")
+            raise InvalidArgumentError(
+                "[DELTA_INVALID_SOURCE_VERSION] the offset's sourceVersion", found=format, expected="1 or 3"
+            )
         found, initial = values.get("reservoirId"), values.get("isStartingVersion")
         if not isinstance(found, str) or not isinstance(initial, bool):
             raise _malformed(text)
         if found != table_id:
             raise InvalidArgumentError(
-                "[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] the offset is of another table; a new reader needs a checkpoint of "
-                "its own",
+                "[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] the offset is of another table; a new"
+                " reader needs a checkpoint of its own",
                 found=f"table id {found}",
                 expected=f"table id {table_id}",
             )
-        return StreamOffset(found, _whole(values, "reservoirVersion", text), _BEFORE_FILES.get(index, index), initial)
+        return StreamOffset(
+            found, _whole(values, "reservoirVersion", text), _BEFORE_FILES.get(index, index), initial
+        )
 
 
 def _whole(values: dict[str, Any], name: str, text: str) -> int:

@@ -20,7 +20,10 @@ _SECOND = 1_000_000
 _DAY = 86_400 * _SECOND
 _STEPS = [
     *(10**power * part for power in range(6) for part in (1, 2, 5)),
-    *(_SECOND * part for part in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)),
+    *(
+        _SECOND * part
+        for part in (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200)
+    ),
     *(_DAY * part for part in (1, 2, 7, 14)),
 ]
 """Distances of ticks in microseconds, up to two weeks; longer ones are whole months."""
@@ -37,7 +40,9 @@ class Axis:
 
     def place(self, numbers: Numbers) -> Numbers:
         """Places between 0 and 1; infinities lie on the ends, NaN (no bound) stays NaN."""
-        return np.asarray((np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low), dtype=np.float64)
+        return np.asarray(
+            (np.clip(numbers, self.low, self.high) - self.low) / (self.high - self.low), dtype=np.float64
+        )
 
 
 def axis_of(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]]:
@@ -56,7 +61,12 @@ def axis_of(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]
         if pa.types.is_date(kind):
             numbers = [_floats(array.cast(pa.int32()).cast(pa.float64())) * _DAY for array in bounds]
         else:
-            numbers = [_floats(array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).cast(pa.float64(), safe=False)) for array in bounds]
+            numbers = [
+                _floats(
+                    array.cast(pa.timestamp("us", kind.tz)).cast(pa.int64()).cast(pa.float64(), safe=False)
+                )
+                for array in bounds
+            ]
         low, high = _ends(numbers, float(_DAY if pa.types.is_date(kind) else _SECOND))
         zone = ", UTC" if pa.types.is_timestamp(kind) and kind.tz is not None else ""
         ticks, more = _time_ticks(low, high, days=pa.types.is_date(kind), zone=zone)
@@ -87,7 +97,10 @@ def _ranked(title: str, bounds: Sequence[pa.Array]) -> tuple[Axis, list[Numbers]
     plain = [array.cast(pa.string()) if pa.types.is_boolean(array.type) else array for array in bounds]
     known = sorted({value for array in plain for value in pc.unique(array).to_pylist() if value is not None})
     ranks = {value: float(rank) for rank, value in enumerate(known)}
-    numbers = [np.array([ranks.get(value, math.nan) for value in array.to_pylist()], dtype=np.float64) for array in plain]
+    numbers = [
+        np.array([ranks.get(value, math.nan) for value in array.to_pylist()], dtype=np.float64)
+        for array in plain
+    ]
     last = max(len(known) - 1, 1)
     shown = sorted({round(step * (len(known) - 1) / (TICKS - 1)) for step in range(TICKS)}) if known else []
     left_out = _common_beginning(known)
@@ -104,7 +117,10 @@ def _common_beginning(values: Sequence[object]) -> int:
     if len(texts) < 2 or all(len(text) <= _LABEL for text in texts):
         return 0
     first, last = texts[0], texts[-1]  # what these begin with, all do, as they are in order
-    return next((at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), min(len(first), len(last)))
+    return next(
+        (at for at, (one, other) in enumerate(zip(first, last, strict=False)) if one != other),
+        min(len(first), len(last)),
+    )
 
 
 def _short(value: object, left_out: int) -> str:
@@ -120,7 +136,11 @@ def _number_ticks(low: float, high: float, *, whole: bool) -> list[tuple[float, 
     step = max(step, 1.0) if whole else step
     values = [math.ceil(low / step) * step + number * step for number in range(TICKS + 1)]
     decimals = max(0, -math.floor(math.log10(step) + 1e-9))
-    return [((value - low) / span, number_text(value, decimals)) for value in values if low <= value <= high + step * 1e-9]
+    return [
+        ((value - low) / span, number_text(value, decimals))
+        for value in values
+        if low <= value <= high + step * 1e-9
+    ]
 
 
 def number_text(value: float, decimals: int = 0) -> str:
@@ -141,22 +161,30 @@ def _time_ticks(low: float, high: float, *, days: bool, zone: str) -> tuple[list
     at = [(first + number) * step for number in range(TICKS + 1) if (first + number) * step <= high]
     texts = [str(np.datetime64(int(value), "us")) for value in at]
     if step >= _DAY:
-        return [((value - low) / span, text[: text.index("T")]) for value, text in zip(at, texts, strict=True)], ""
+        return [
+            ((value - low) / span, text[: text.index("T")]) for value, text in zip(at, texts, strict=True)
+        ], ""
     ending = 5 if step >= 60 * _SECOND else 8 if step >= _SECOND else 15
     dates = {text.partition("T")[0] for text in texts}
     clock = [text.partition("T")[2][:ending] for text in texts]
     while ending == 15 and all(text.endswith("0") for text in clock):  # 12:00:01.5 instead of 12:00:01.500000
         clock = [text[:-1] for text in clock]
     if len(dates) == 1:
-        return [((value - low) / span, text) for value, text in zip(at, clock, strict=True)], f" ({dates.pop()}{zone})"
+        return [
+            ((value - low) / span, text) for value, text in zip(at, clock, strict=True)
+        ], f" ({dates.pop()}{zone})"
     days_of = [text.partition("T")[0][-5:] for text in texts]
     year = texts[0].partition("T")[0][:-6]
-    return [((value - low) / span, f"{day} {text}") for value, day, text in zip(at, days_of, clock, strict=True)], f" ({year}{zone})"
+    return [
+        ((value - low) / span, f"{day} {text}") for value, day, text in zip(at, days_of, clock, strict=True)
+    ], f" ({year}{zone})"
 
 
 def _month_ticks(low: float, high: float) -> list[tuple[float, str]]:
     span = high - low
-    first, last = (int(np.datetime64(int(value), "us").astype("datetime64[M]").astype(np.int64)) for value in (low, high))
+    first, last = (
+        int(np.datetime64(int(value), "us").astype("datetime64[M]").astype(np.int64)) for value in (low, high)
+    )
     steps = (1, 2, 3, 6, *(12 * part * 10**power for power in range(6) for part in (1, 2, 5)))
     step = next((step for step in steps if (last - first) / step <= TICKS), steps[-1])
     found = []

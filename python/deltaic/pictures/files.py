@@ -35,10 +35,15 @@ class Files:
     """The live files of one version. `read`: True for those that may hold a row of `where`; all of them
     without it."""
 
-    def __init__(self, snapshot: Snapshot, engine: Engine, where: str | None, columns: Sequence[str] = ()) -> None:
+    def __init__(
+        self, snapshot: Snapshot, engine: Engine, where: str | None, columns: Sequence[str] = ()
+    ) -> None:
         self.version = snapshot.version
         self._partitioned = set(snapshot.metadata.partition_columns)
-        wanted = [path_text([name]) for name in sorted({split_path(name)[0] for name in columns} - self._partitioned)]
+        wanted = [
+            path_text([name])
+            for name in sorted({split_path(name)[0] for name in columns} - self._partitioned)
+        ]
         listing = snapshot.core.listing(snapshot.table_schema, None, statistics_columns=wanted).to_table()
         self._listing = listing.combine_chunks()
         self.paths = listing["path"].to_pylist()
@@ -50,7 +55,9 @@ class Files:
         self.read = np.ones(len(self.paths), dtype=np.bool_)
         if where is not None:
             planned = plan(snapshot, engine, where)
-            chosen = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[]).to_table()["path"]
+            chosen = snapshot.core.listing(
+                snapshot.table_schema, planned.pushed, statistics_columns=[]
+            ).to_table()["path"]
             self.read = np.asarray(pc.is_in(listing["path"], chosen).to_numpy(), dtype=np.bool_)
 
     def __len__(self) -> int:
@@ -66,7 +73,10 @@ class Files:
         if _missing(self._listing.schema.field("min_values").type, path):
             nothing = pa.nulls(len(self), pa.null())
             return Bounds(nothing, nothing, np.zeros(len(self), dtype=np.bool_))
-        low, high, nulls = (_chunk(pc.struct_field(self._listing[part], path)) for part in ("min_values", "max_values", "null_count"))
+        low, high, nulls = (
+            _chunk(pc.struct_field(self._listing[part], path))
+            for part in ("min_values", "max_values", "null_count")
+        )
         all_null = pc.fill_null(pc.equal(nulls, _chunk(self._listing["num_records"])), False)
         return Bounds(low, high, np.asarray(pc.and_(all_null, low.is_null()).to_numpy(zero_copy_only=False)))
 
@@ -94,7 +104,11 @@ def axes_columns(snapshot: Snapshot, columns: str | Sequence[str] | None) -> lis
             raise InvalidArgumentError("a column of the picture comes twice", found=path_text(path))
         paths.append(path)
     if not 1 <= len(paths) <= 2:
-        raise InvalidArgumentError("a picture of the layout takes one or two columns", found=f"{len(paths)} columns", expected="one or two")
+        raise InvalidArgumentError(
+            "a picture of the layout takes one or two columns",
+            found=f"{len(paths)} columns",
+            expected="one or two",
+        )
     return [path_text(path) for path in paths]
 
 
@@ -102,7 +116,11 @@ def _with_statistics(snapshot: Snapshot) -> list[str]:
     listing = snapshot.core.listing(snapshot.table_schema).to_table()
     found = []
     for path, item in walk(snapshot.schema):
-        if isinstance(item.type, str) and item.type not in ("binary", "variant", "boolean", "void") and not is_shape(item.type):
+        if (
+            isinstance(item.type, str)
+            and item.type not in ("binary", "variant", "boolean", "void")
+            and not is_shape(item.type)
+        ):
             known = not _missing(listing.schema.field("min_values").type, path)
             known = known and pc.struct_field(listing["min_values"], list(path)).null_count < listing.num_rows
             found += [path_text(path)] if known else []

@@ -28,7 +28,9 @@ _STRIP = 16
 class Layout:
     """One or two panels (before and after) with the same axes."""
 
-    def __init__(self, title: str, columns: Sequence[str], panels: Sequence[Files], where: str | None) -> None:
+    def __init__(
+        self, title: str, columns: Sequence[str], panels: Sequence[Files], where: str | None
+    ) -> None:
         self.title, self.columns, self.panels, self.where = title, columns, panels, where
         self.notes: list[str] = []
         bounds = [[files.bounds(name) for name in columns] for files in panels]
@@ -48,7 +50,12 @@ class Layout:
         title = cut(self._y.axis.title if self._y is not None else "files, by their minimum", 48)
         turned = label(20, middle, title, anchor="middle", class_="panel")
         body.append(element("g", turned, transform=f"rotate(-90 20 {middle})"))
-        width = margin + len(self.panels) * _WIDTH + (len(self.panels) - 1) * between + max(32.0, self._x.label_width / 2 + 8)
+        width = (
+            margin
+            + len(self.panels) * _WIDTH
+            + (len(self.panels) - 1) * between
+            + max(32.0, self._x.label_width / 2 + 8)
+        )
         bottom = top + _HEIGHT + 62
         if self.where is not None:
             body += legend(margin, bottom, [("read", "read"), ("skipped", "skipped")])
@@ -64,7 +71,9 @@ class Layout:
         drawn = x.known & y.known
         body = [element("rect", x=left, y=top, width=_WIDTH, height=_HEIGHT, class_="frame")]
         body += _x_ticks(self._x, left, top) + ([] if self._y is None else _y_ticks(self._y, left, top))
-        body.append(label(left + _WIDTH / 2, base + 38, cut(self._x.axis.title, 56), anchor="middle", class_="panel"))
+        body.append(
+            label(left + _WIDTH / 2, base + 38, cut(self._x.axis.title, 56), anchor="middle", class_="panel")
+        )
         body.append(label(left, top - 8, _heading(files, self.where), class_="panel", width=_WIDTH + 40))
         order = np.flatnonzero(drawn)
         if self.where is None:
@@ -80,13 +89,26 @@ class Layout:
 
     def _rectangle(self, files: Files, index: int, x: _Spans, y: _Spans) -> str:
         class_ = "file" if self.where is None else "read" if files.read[index] else "skipped"
-        (left, right), (low, high) = sorted((x.low[index], x.high[index])), sorted((y.low[index], y.high[index]))
-        about = f"{files.paths[index]}\n{readable_size(int(files.sizes[index]))}, {files.rows[index]:,.0f} rows"
+        (left, right), (low, high) = (
+            sorted((x.low[index], x.high[index])),
+            sorted((y.low[index], y.high[index])),
+        )
+        about = (
+            f"{files.paths[index]}\n{readable_size(int(files.sizes[index]))}, {files.rows[index]:,.0f} rows"
+        )
         about += f", {files.deleted[index]:,.0f} deleted" if files.deleted[index] else ""
         inside = element("title", text_of(about))
         width, height = max(right - left, _LEAST), max(high - low, _LEAST)
         left, low = min(left, (left + right - width) / 2), min(low, (low + high - height) / 2)
-        return element("rect", inside, x=float(left), y=float(low), width=float(width), height=float(height), class_=class_)
+        return element(
+            "rect",
+            inside,
+            x=float(left),
+            y=float(low),
+            width=float(width),
+            height=float(height),
+            class_=class_,
+        )
 
     def _say(self, files: Files, drawn: Any, count: int) -> None:
         bare = len(files) - int(drawn.sum())
@@ -94,7 +116,10 @@ class Layout:
             self.notes.append(f"Version {files.version} has no files.")
         if bare:
             names = " or ".join(self.columns)
-            self.notes.append(f"Version {files.version}: {bare:,} of {len(files):,} files have no statistics of {names} and are not drawn.")
+            self.notes.append(
+                f"Version {files.version}: {bare:,} of {len(files):,} files have no statistics of {names} and"
+                " are not drawn."
+            )
         if count < drawn.sum():
             self.notes.append(f"Version {files.version}: {count:,} of {int(drawn.sum()):,} files are drawn.")
 
@@ -116,7 +141,9 @@ class _Scale:
             kinds = {max(kinds, key=lambda kind: (pa.types.is_floating(kind), kind.bit_width))}
         kind = next(iter(kinds), pa.int64())
         arrays = [array.cast(kind, safe=False) for each in bounds for array in (each.low, each.high)]
-        if not any(len(array) - array.null_count for array in arrays) and any(len(each.low) and not each.all_null.any() for each in bounds):
+        if not any(len(array) - array.null_count for array in arrays) and any(
+            len(each.low) and not each.all_null.any() for each in bounds
+        ):
             raise InvalidArgumentError(
                 "no file has statistics of the column",
                 where=f"column {name}",
@@ -132,9 +159,13 @@ class _Scale:
     def spans(self, panel: int, start: float, end: float) -> _Spans:
         """`start` and `end`: pixels of the axis. Files with nulls alone lie in the strip before it."""
         begin, step = self._begin(start, end), 1 if end > start else -1
-        low, high = (begin + self.axis.place(numbers) * (end - 4 * step - begin) for numbers in self._numbers[panel])
+        low, high = (
+            begin + self.axis.place(numbers) * (end - 4 * step - begin) for numbers in self._numbers[panel]
+        )
         alone = self._all_null[panel]
-        return _Spans(np.where(alone, start + 4 * step, low), np.where(alone, start + (_STRIP - 4) * step, high))
+        return _Spans(
+            np.where(alone, start + 4 * step, low), np.where(alone, start + (_STRIP - 4) * step, high)
+        )
 
     def ticks(self, start: float, end: float) -> list[tuple[float, str]]:
         begin, step = self._begin(start, end), 1 if end > start else -1
@@ -157,7 +188,10 @@ def _lanes(x: _Spans, start: float, end: float) -> _Spans:
     order[np.argsort(np.where(x.known, x.low, np.inf), kind="stable")] = np.arange(len(x.low))
     lane = (end - start) / max(int(x.known.sum()), 1)
     gap = min(1.0, abs(lane) * 0.1) * (1 if lane > 0 else -1)
-    return _Spans(np.where(x.known, start + order * lane + gap, np.nan), np.where(x.known, start + (order + 1) * lane - gap, np.nan))
+    return _Spans(
+        np.where(x.known, start + order * lane + gap, np.nan),
+        np.where(x.known, start + (order + 1) * lane - gap, np.nan),
+    )
 
 
 def _x_ticks(scale: _Scale, left: float, top: float) -> list[str]:
@@ -188,6 +222,12 @@ def _every(indices: Any, most: int) -> Any:
 
 def _heading(files: Files, where: str | None) -> str:
     if where is None:
-        return f"version {files.version}: {len(files):,} {'file' if len(files) == 1 else 'files'}, {readable_size(int(files.sizes.sum()))}"
+        return (
+            f"version {files.version}: {len(files):,} {'file' if len(files) == 1 else 'files'},"
+            f" {readable_size(int(files.sizes.sum()))}"
+        )
     count, size = int(files.read.sum()), readable_size(int(files.sizes[files.read].sum()))
-    return f"version {files.version}: {number_text(count)} of {len(files):,} {'file' if len(files) == 1 else 'files'} read, {size}"
+    return (
+        f"version {files.version}: {number_text(count)} of {len(files):,}"
+        f" {'file' if len(files) == 1 else 'files'} read, {size}"
+    )

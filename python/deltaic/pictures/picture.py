@@ -65,7 +65,9 @@ def picture(
     """Draws one version, or two with `before`. InvalidArgumentError for arguments that the kind has no use
     for."""
     if kind not in get_args(Kind):
-        raise InvalidArgumentError("unknown kind of picture", found=repr(kind), expected=", ".join(map(repr, get_args(Kind))))
+        raise InvalidArgumentError(
+            "unknown kind of picture", found=repr(kind), expected=", ".join(map(repr, get_args(Kind)))
+        )
     unused = {"columns": columns if kind != "layout" else None, "where": where if kind == "history" else None}
     unused["before"] = None if before is None or kind != "history" else str(before)
     for name, value in unused.items():

@@ -34,7 +34,11 @@ class Sizes:
             body += self._panel(_LEFT + number * (_WIDTH + _BETWEEN), top, files, max(above, 1.0) * 1.06)
         width = _LEFT + len(self.panels) * _WIDTH + (len(self.panels) - 1) * _BETWEEN + 32
         bottom = top + _HEIGHT + 30
-        meanings = [("live", "live rows")] if self.where is None else [("live read", "read"), ("live skipped", "skipped")]
+        meanings = (
+            [("live", "live rows")]
+            if self.where is None
+            else [("live read", "read"), ("live skipped", "skipped")]
+        )
         body += legend(_LEFT, bottom, [*meanings, ("deleted", "deleted rows")])
         for line, note in enumerate(self.notes):
             body.append(label(16, bottom + 22 + 16 * line, cut(note, 75 * len(self.panels)), class_="note"))
@@ -55,17 +59,23 @@ class Sizes:
         width = max(step * 0.86, 0.4) if step > 3 else step
         width = min(width, 60.0)
         for place, index in enumerate(order):
-            body += self._bar(files, int(index), left + place * step + (min(step, 70) - width) / 2, width, base, most)
+            body += self._bar(
+                files, int(index), left + place * step + (min(step, 70) - width) / 2, width, base, most
+            )
         if self.target <= most:
             place = base - _HEIGHT * self.target / most
             body.append(element("line", x1=left, x2=left + _WIDTH, y1=place, y2=place, class_="target"))
-            body.append(label(left + _WIDTH - 4, place - 4, f"target {readable_size(self.target)}", anchor="end"))
+            body.append(
+                label(left + _WIDTH - 4, place - 4, f"target {readable_size(self.target)}", anchor="end")
+            )
         reading = "" if self.where is None else f"{int(files.read.sum()):,} of "
         noun = "file" if len(files) == 1 else "files"
         heading = f"version {files.version}: {reading}{len(files):,} {noun}{' read' if reading else ''}"
         body.append(label(left, top - 22, heading, class_="panel"))
         marked = int((files.deleted > 0).sum())
-        deleted = f"{files.deleted.sum():,.0f} rows deleted in {marked:,} of them" if marked else "no deleted rows"
+        deleted = (
+            f"{files.deleted.sum():,.0f} rows deleted in {marked:,} of them" if marked else "no deleted rows"
+        )
         target = "" if self.target <= most else f"; target {readable_size(self.target)}"
         about = f"{readable_size(int(files.sizes.sum()))}, {deleted}{target}"
         body.append(label(left, top - 7, about, width=_WIDTH + 60))
@@ -75,18 +85,26 @@ class Sizes:
         height = _HEIGHT * float(files.sizes[index]) / most
         part = min(files.deleted[index] / files.rows[index], 1.0) if files.rows[index] else 0.0
         gone = height * float(part)
-        about = f"{files.paths[index]}\n{readable_size(int(files.sizes[index]))}, {files.rows[index]:,.0f} rows"
+        about = (
+            f"{files.paths[index]}\n{readable_size(int(files.sizes[index]))}, {files.rows[index]:,.0f} rows"
+        )
         about += f", {files.deleted[index]:,.0f} deleted" if files.deleted[index] else ""
         class_ = "live" if self.where is None else "live read" if files.read[index] else "live skipped"
         inside = element("title", text_of(about))
-        bars = [element("rect", inside, x=x, y=base - height, width=width, height=height - gone, class_=class_)]
+        bars = [
+            element("rect", inside, x=x, y=base - height, width=width, height=height - gone, class_=class_)
+        ]
         if gone:
-            bars.append(element("rect", inside, x=x, y=base - gone, width=width, height=gone, class_="deleted"))
+            bars.append(
+                element("rect", inside, x=x, y=base - gone, width=width, height=gone, class_="deleted")
+            )
         return bars
 
 
 def _round_sizes(most: float) -> list[int]:
     """At most six round sizes from 0 on, such as 0, 200 KiB, 400 KiB."""
     unit = next((1024**power for power in (3, 2, 1) if most >= 2 * 1024**power), 1)
-    step = next(step for power in range(15) for part in (1, 2, 5) if most / (step := part * 10**power * unit) <= 5)
+    step = next(
+        step for power in range(15) for part in (1, 2, 5) if most / (step := part * 10**power * unit) <= 5
+    )
     return [step * number for number in range(int(most // step) + 1)]

@@ -35,17 +35,29 @@ STYLE = "".join(f".{_CLASS} {selector}{{{rule}}}" for selector, rule in _RULES.i
 def text_of(value: object) -> str:
     """A value as text that may stand in XML: a forbidden character becomes `\\x1b` and the like, `<` a
     reference."""
-    return escape(_FORBIDDEN.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), str(value)))
+    return escape(
+        _FORBIDDEN.sub(lambda match: match[0].encode("unicode_escape", "surrogatepass").decode(), str(value))
+    )
 
 
 def element(name: str, content: str = "", **attributes: object) -> str:
     """An element; `content` is SVG already. `font_size=11` becomes `font-size="11"`, `class_` is `class`;
     numbers have two decimals."""
-    said = "".join(f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items())
+    said = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"' for key, value in attributes.items()
+    )
     return f"<{name}{said}>{content}</{name}>" if content else f"<{name}{said}/>"
 
 
-def label(x: float, y: float, text: object, *, anchor: str = "start", class_: str = "label", width: float | None = None) -> str:
+def label(
+    x: float,
+    y: float,
+    text: object,
+    *,
+    anchor: str = "start",
+    class_: str = "label",
+    width: float | None = None,
+) -> str:
     """A line of text. `width`: pixels that it may take at 11 pixels a line; longer text is cut."""
     shown = str(text)
     if width is not None:
@@ -78,7 +90,14 @@ def document(width: int, height: int, title: str, body: list[str]) -> str:
     ]
     view = f"0 0 {width} {height}"
     return element(
-        "svg", "\n".join(inside), xmlns="http://www.w3.org/2000/svg", width=width, height=height, viewBox=view, role="img", class_=_CLASS
+        "svg",
+        "\n".join(inside),
+        xmlns="http://www.w3.org/2000/svg",
+        width=width,
+        height=height,
+        viewBox=view,
+        role="img",
+        class_=_CLASS,
     )
 
 

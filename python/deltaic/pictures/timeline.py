@@ -47,7 +47,16 @@ class Timeline:
         for entry, x in zip(self.entries, places, strict=True):
             name = _operation(entry)
             y = _TOP + _LANE * (lanes.index(name) + 0.6)
-            body.append(element("circle", element("title", text_of(_about(entry))), cx=float(x), cy=y, r=5, class_="commit"))
+            body.append(
+                element(
+                    "circle",
+                    element("title", text_of(_about(entry))),
+                    cx=float(x),
+                    cy=y,
+                    r=5,
+                    class_="commit",
+                )
+            )
             text = f"{entry['version']}"
             if x - 3.3 * len(text) > free[name]:
                 body.append(label(float(x), y - 8, text, anchor="middle", class_="note"))
@@ -65,8 +74,14 @@ def _operation(entry: Mapping[str, Any]) -> str:
 
 def _about(entry: Mapping[str, Any]) -> str:
     named = {**_mapping(entry, "operationParameters"), **_mapping(entry, "operationMetrics")}
-    said = [f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0)]
-    lines = [f"version {entry['version']}: {_operation(entry)}", entry["timestamp"].isoformat(" ", "milliseconds"), *said]
+    said = [
+        f"{name}: {value}" for name, value in named.items() if value not in (None, "", "[]", "{}", "0", 0)
+    ]
+    lines = [
+        f"version {entry['version']}: {_operation(entry)}",
+        entry["timestamp"].isoformat(" ", "milliseconds"),
+        *said,
+    ]
     return "\n".join(cut(line, 200) for line in lines)
 
 

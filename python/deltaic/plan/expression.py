@@ -95,12 +95,16 @@ COUNT = GroupAggregate("count")
 def column(alias: str, item: Field) -> Expression:
     """Returns the column `item` of the plan with the alias `alias`."""
     path = (alias, (item.name,))
-    return Expression(f"{col(alias)}.{col(item.name)}", item.type, item.nullable, frozenset([path]), path=path)
+    return Expression(
+        f"{col(alias)}.{col(item.name)}", item.type, item.nullable, frozenset([path]), path=path
+    )
 
 
 def column_at(alias: str, path: tuple[str, ...], data_type: DataType) -> Expression:
     """Returns a column, or a field of structs below it: `column_at("t", ("address", "city"), "string")`."""
-    return Expression(".".join(map(col, (alias, *path))), data_type, columns=frozenset([(alias, path)]), path=(alias, path))
+    return Expression(
+        ".".join(map(col, (alias, *path))), data_type, columns=frozenset([(alias, path)]), path=(alias, path)
+    )
 
 
 def columns_of(alias: str, fields: Iterable[Field]) -> tuple[tuple[str, Expression], ...]:

@@ -20,28 +20,42 @@ _LONGEST = 1000
 """Maximum characters of a value in an error; the rest of a longer one is cut off."""
 
 
-def failing(kind: type[errors.DeltaError], message: str, *, expected: str | None = None, where: str | None = None) -> str:
+def failing(
+    kind: type[errors.DeltaError], message: str, *, expected: str | None = None, where: str | None = None
+) -> str:
     """Returns SQL that fails the query with this error."""
     return f"raise_error({lit(_marked(kind, message, expected, where))})"
 
 
-def failing_with(shown: Sequence[tuple[str, Pieces]], kind: type[errors.DeltaError], message: str, *, expected: str) -> Pieces:
+def failing_with(
+    shown: Sequence[tuple[str, Pieces]], kind: type[errors.DeltaError], message: str, *, expected: str
+) -> Pieces:
     """Like `failing`, with values of the row. `shown`: name and SQL text of each value; the error has them as
     `found="price = -1, id = 7"`."""
     if not shown:
         return (failing(kind, message, expected=expected),)
     values: list[str | Expression] = []
     for number, (name, text) in enumerate(shown):
-        values += [", " if number else "", lit(f"{', ' if number else ''}{name} = "), ", coalesce(", *text, ", 'null')"]
+        values += [
+            ", " if number else "",
+            lit(f"{', ' if number else ''}{name} = "),
+            ", coalesce(",
+            *text,
+            ", 'null')",
+        ]
     return _raised(values, kind, message, expected)
 
 
 def failing_on(text: Pieces, kind: type[errors.DeltaError], message: str, *, expected: str) -> Pieces:
     """Like `failing`, with `text`, SQL of a string that is not null: the error has it as `found="'abc'"`."""
-    return _raised([lit("'"), ", substring(", *text, f", 1, {_LONGEST}), ", lit("'")], kind, message, expected)
+    return _raised(
+        [lit("'"), ", substring(", *text, f", 1, {_LONGEST}), ", lit("'")], kind, message, expected
+    )
 
 
-def _raised(values: Sequence[str | Expression], kind: type[errors.DeltaError], message: str, expected: str) -> Pieces:
+def _raised(
+    values: Sequence[str | Expression], kind: type[errors.DeltaError], message: str, expected: str
+) -> Pieces:
     """`values`: SQL of the arguments of a `concat`, which makes the error's `found`."""
     mark = lit(f"{_marked(kind, message, expected, None)}:values:")
     return (f"raise_error(concat({mark}, hex(concat(", *values, ")), ':'))")

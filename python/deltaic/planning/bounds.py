@@ -37,7 +37,14 @@ def function_of(node: exp.Expr) -> tuple[str, exp.Expr] | None:
 
 
 def bounds(
-    op: str, function: str, path: tuple[str, ...], data_type: DataType, number: Callable[[], int], day: Callable[[], date], *, utc: bool
+    op: str,
+    function: str,
+    path: tuple[str, ...],
+    data_type: DataType,
+    number: Callable[[], int],
+    day: Callable[[], date],
+    *,
+    utc: bool,
 ) -> Json | None:
     """Translates `function(column) op value` to bounds of the column.
 
@@ -55,9 +62,21 @@ def bounds(
             return None
         args = []
         if op in ("=", ">", ">="):
-            args.append({"op": ">=", "column": list(path), "literal": _literal(after if op == ">" else first, data_type, -1, utc)})
+            args.append(
+                {
+                    "op": ">=",
+                    "column": list(path),
+                    "literal": _literal(after if op == ">" else first, data_type, -1, utc),
+                }
+            )
         if op in ("=", "<", "<="):
-            args.append({"op": "<", "column": list(path), "literal": _literal(first if op == "<" else after, data_type, 1, utc)})
+            args.append(
+                {
+                    "op": "<",
+                    "column": list(path),
+                    "literal": _literal(first if op == "<" else after, data_type, 1, utc),
+                }
+            )
     except (ValueError, OverflowError):  # Python's dates end with the year 9999
         return None
     return args[0] if len(args) == 1 else {"op": "and", "args": args}

@@ -23,15 +23,23 @@ def column_limits(snapshot: Snapshot, names: Iterable[str]) -> dict[str, Limits]
     statistics of a file lack it."""
     lowered = {name.lower() for name in names}
     partitioned = set(snapshot.metadata.partition_columns)
-    fields = [field for field in snapshot.schema if field.name.lower() in lowered and _is_exact(field) and field.name not in partitioned]
+    fields = [
+        field
+        for field in snapshot.schema
+        if field.name.lower() in lowered and _is_exact(field) and field.name not in partitioned
+    ]
     if not fields or not 0 < snapshot.core.file_count <= MAX_FILES:
         return {}
     import pyarrow.compute as pc
 
-    listing = snapshot.core.listing(snapshot.table_schema, None, statistics_columns=[field.name for field in fields]).to_table()
+    listing = snapshot.core.listing(
+        snapshot.table_schema, None, statistics_columns=[field.name for field in fields]
+    ).to_table()
     limits = {}
     for field in fields:
-        least, greatest, nulls = (_statistic(listing, kind, field.name) for kind in ("min_values", "max_values", "null_count"))
+        least, greatest, nulls = (
+            _statistic(listing, kind, field.name) for kind in ("min_values", "max_values", "null_count")
+        )
         if least is None or greatest is None:
             continue
         unknown = pc.or_(pc.is_null(least), pc.is_null(greatest))

@@ -11,10 +11,16 @@ from deltaic.protocol.schema import Field, Schema, Struct, path_text
 def check_has_columns(schema: Schema, location: str) -> None:
     """SchemaMismatchError for a query over a table that was made without columns and has none yet."""
     if not schema.names:
-        raise SchemaMismatchError("the table has no columns yet", where=location, expected="a write that merges schemas, or ADD COLUMN")
+        raise SchemaMismatchError(
+            "the table has no columns yet",
+            where=location,
+            expected="a write that merges schemas, or ADD COLUMN",
+        )
 
 
-def resolve_columns(schema: Schema, columns: Sequence[str] | None, *, branches: bool = False) -> tuple[str, ...]:
+def resolve_columns(
+    schema: Schema, columns: Sequence[str] | None, *, branches: bool = False
+) -> tuple[str, ...]:
     """Returns the names as the schema spells them; all columns if `columns` is None.
 
     Unknown and repeated names are an InvalidArgumentError, and so are several fields of one struct unless
@@ -29,7 +35,9 @@ def resolve_columns(schema: Schema, columns: Sequence[str] | None, *, branches: 
     for name in names:
         root = narrowed(schema, name).name.lower()
         if root in roots and not (branches and not _overlap(schema, name, names)):
-            raise InvalidArgumentError("two of the columns would have one name", found=f"{roots[root]!r} and {name!r}")
+            raise InvalidArgumentError(
+                "two of the columns would have one name", found=f"{roots[root]!r} and {name!r}"
+            )
         roots[root] = name
     return tuple(names)
 

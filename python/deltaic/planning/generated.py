@@ -106,7 +106,9 @@ class GenerationRules:
             if interval:
                 rules = [rule for rule in self.rules if rule.base == base]
                 derived += [predicate for rule in rules for predicate in rule.of(interval)]
-                derived += _calendar({rule.part: rule.column for rule in rules if rule.part}, interval, base_type)
+                derived += _calendar(
+                    {rule.part: rule.column for rule in rules if rule.part}, interval, base_type
+                )
         return derived[0] if len(derived) == 1 else {"op": "and", "args": derived} if derived else None
 
     def _special(self, node: Json) -> Json | None:
@@ -115,9 +117,18 @@ class GenerationRules:
             sides = [self.derive([side]) for side in node["args"]]
             return None if None in sides else {"op": "or", "args": sides}
         if node["op"] == "in" and len(node["literals"]) <= _MOST_VALUES:
-            return self._special({"op": "or", "args": [{"op": "=", "column": node["column"], "literal": it} for it in node["literals"]]})
+            return self._special(
+                {
+                    "op": "or",
+                    "args": [{"op": "=", "column": node["column"], "literal": it} for it in node["literals"]],
+                }
+            )
         if node["op"] == "is_null":
-            nulls = [{"op": "is_null", "column": [rule.column]} for rule in self.rules if [rule.base] == node["column"]]
+            nulls = [
+                {"op": "is_null", "column": [rule.column]}
+                for rule in self.rules
+                if [rule.base] == node["column"]
+            ]
             return {"op": "and", "args": nulls} if nulls else None
         return None
 
@@ -177,7 +188,8 @@ def _rule(field: Field, schema: Schema) -> Rule | None:
         return None
     span = _text_span(tree, field) if base.type == "string" else _time_span(tree, field, base.type)
     unit = found[0] if (found := function_of(tree)) is not None else None
-    part = "day" if unit == "dayofmonth" else unit if unit != "day" else None  # the unit "day" is a whole date
+    # the unit "day" is a whole date
+    part = "day" if unit == "dayofmonth" else unit if unit != "day" else None
     return None if span is None else Rule(field.name, base.name, base.type, span, part)
 
 
@@ -198,15 +210,24 @@ def _calendar(columns: Mapping[str, str], interval: Interval, base_type: DataTyp
 
 def _ordered(op: str, chain: Sequence[tuple[str, str]], moment: datetime) -> Json:
     (part, column), *rest = chain
-    compared: Json = {"op": op if rest else f"{op}=", "column": [column], "literal": str(getattr(moment, part))}
+    compared: Json = {
+        "op": op if rest else f"{op}=",
+        "column": [column],
+        "literal": str(getattr(moment, part)),
+    }
     if not rest:
         return compared
-    return {"op": "or", "args": [compared, {"op": "and", "args": [{**compared, "op": "="}, _ordered(op, rest, moment)]}]}
+    return {
+        "op": "or",
+        "args": [compared, {"op": "and", "args": [{**compared, "op": "="}, _ordered(op, rest, moment)]}],
+    }
 
 
 def _between(column: str, low: str | None, high: str | None) -> list[Json]:
     sides = ((">=", low), ("<=", high))
-    return [{"op": op, "column": [column], "literal": literal} for op, literal in sides if literal is not None]
+    return [
+        {"op": op, "column": [column], "literal": literal} for op, literal in sides if literal is not None
+    ]
 
 
 def _text_span(tree: exp.Expr, field: Field) -> Callable[[Interval], list[Json]] | None:
@@ -215,7 +236,12 @@ def _text_span(tree: exp.Expr, field: Field) -> Callable[[Interval], list[Json]]
     length: int | None = None
     if type(tree) is exp.Substring and isinstance(tree.this, exp.Column):
         start, count = tree.args.get("start"), tree.args.get("length")
-        if not (isinstance(start, exp.Literal) and start.this in ("0", "1") and isinstance(count, exp.Literal) and not count.is_string):
+        if not (
+            isinstance(start, exp.Literal)
+            and start.this in ("0", "1")
+            and isinstance(count, exp.Literal)
+            and not count.is_string
+        ):
             return None
         length = int(count.this)
     elif not isinstance(tree, exp.Column):
@@ -223,13 +249,18 @@ def _text_span(tree: exp.Expr, field: Field) -> Callable[[Interval], list[Json]]
     if field.type != "string":
         return None
     cut = slice(None, length)
-    return lambda at: _between(field.name, at.low if at.low is None else at.low[cut], at.high if at.high is None else at.high[cut])
+    return lambda at: _between(
+        field.name, at.low if at.low is None else at.low[cut], at.high if at.high is None else at.high[cut]
+    )
 
 
 def _clock(at: Interval, base_type: DataType) -> tuple[datetime | None, datetime | None]:
     """Returns the earliest and the latest local time that the writer's session may have computed with."""
     blur = FURTHEST_ZONE if base_type == "timestamp" else timedelta()
-    return (None if at.low is None else _moment(at.low) - blur, None if at.high is None else _moment(at.high) + blur)
+    return (
+        None if at.low is None else _moment(at.low) - blur,
+        None if at.high is None else _moment(at.high) + blur,
+    )
 
 
 def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[Interval], list[Json]] | None:
@@ -237,7 +268,9 @@ def _time_span(tree: exp.Expr, field: Field, base_type: DataType) -> Callable[[I
         return None
 
     def texts(write: Callable[[datetime], str]) -> Callable[[Interval], list[Json]]:
-        return lambda at: _between(field.name, *(None if moment is None else write(moment) for moment in _clock(at, base_type)))
+        return lambda at: _between(
+            field.name, *(None if moment is None else write(moment) for moment in _clock(at, base_type))
+        )
 
     if isinstance(tree, exp.Column):
         return (lambda at: _between(field.name, at.low, at.high)) if field.type == base_type else None
@@ -259,20 +292,29 @@ def _part(column: str, unit: str, low: datetime | None, high: datetime | None) -
     """Returns bounds of a month, day or hour, if all larger units of both ends are equal: from 2024-03-05 to
     2024-05-01 the month is between 3 and 5, and the day has no bounds."""
     index = _PARTS.index("day" if unit == "dayofmonth" else unit)
-    if low is None or high is None or any(getattr(low, part) != getattr(high, part) for part in _PARTS[:index]):
+    if (
+        low is None
+        or high is None
+        or any(getattr(low, part) != getattr(high, part) for part in _PARTS[:index])
+    ):
         return []
     return _between(column, str(getattr(low, _PARTS[index])), str(getattr(high, _PARTS[index])))
 
 
 def _two_arguments(
-    tree: exp.Anonymous, field: Field, base_type: DataType, texts: Callable[[Callable[[datetime], str]], Callable[[Interval], list[Json]]]
+    tree: exp.Anonymous,
+    field: Field,
+    base_type: DataType,
+    texts: Callable[[Callable[[datetime], str]], Callable[[Interval], list[Json]]],
 ) -> Callable[[Interval], list[Json]] | None:
     name, (first, second) = tree.name.lower(), tree.expressions
     column, literal = (second, first) if name == "date_trunc" else (first, second)
     if not isinstance(column, exp.Column) or not isinstance(literal, exp.Literal) or not literal.is_string:
         return None
     if name == "date_format" and field.type == "string" and _PATTERN.fullmatch(literal.this):
-        plain = texts(lambda moment: re.sub("yyyy|MM|dd|HH", lambda unit: _UNITS[unit[0]](moment), literal.this))
+        plain = texts(
+            lambda moment: re.sub("yyyy|MM|dd|HH", lambda unit: _UNITS[unit[0]](moment), literal.this)
+        )
         # Years after 9999 are written with a sign (+12024), which sorts before the digits.
         signed: Json = {"op": "starts_with", "column": [field.name], "literal": "+"}
         return lambda at: [{"op": "or", "args": [predicate, signed]} for predicate in plain(at)]
@@ -280,16 +322,24 @@ def _two_arguments(
     if length is None:
         return None
     if name == "trunc" and field.type == "date":
-        return lambda at: _truncated(field.name, texts(lambda moment: moment.date().isoformat())(at), length, _shift_day)
+        return lambda at: _truncated(
+            field.name, texts(lambda moment: moment.date().isoformat())(at), length, _shift_day
+        )
     if name == "date_trunc" and field.type == base_type and base_type != "date":
         # The writer truncated in local time, in which a change to daylight saving time may lie: one day more.
-        return lambda at: _truncated(field.name, _between(field.name, at.low, at.high), length + timedelta(days=1), _shift_time)
+        return lambda at: _truncated(
+            field.name, _between(field.name, at.low, at.high), length + timedelta(days=1), _shift_time
+        )
     return None
 
 
-def _truncated(column: str, nodes: list[Json], length: timedelta, shift: Callable[[str, timedelta], str]) -> list[Json]:
+def _truncated(
+    column: str, nodes: list[Json], length: timedelta, shift: Callable[[str, timedelta], str]
+) -> list[Json]:
     """Moves lower bounds back by `length`, as a truncated value lies less than `length` before the value."""
-    return [{**node, "literal": shift(node["literal"], length)} if node["op"] == ">=" else node for node in nodes]
+    return [
+        {**node, "literal": shift(node["literal"], length)} if node["op"] == ">=" else node for node in nodes
+    ]
 
 
 def _shift_day(literal: str, length: timedelta) -> str:

@@ -25,7 +25,9 @@ _MOST_DIGITS = 100
 _EXACT = Context(prec=3 * _MOST_DIGITS)  # Python's default precision is 28 digits
 _FLOAT_MAX = 3.4028234663852886e38
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TIMESTAMP = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(Z|[+-]\d{2}:\d{2})?)?")
+_TIMESTAMP = re.compile(
+    r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(Z|[+-]\d{2}:\d{2})?)?"
+)
 
 
 class NotExpressible(Exception):
@@ -70,7 +72,8 @@ Literal: TypeAlias = Number | Text | bool | None
 def find_column(schema: Schema, alias: str, parts: Sequence[str]) -> tuple[tuple[str, ...], DataType]:
     """Returns the path as the schema spells it, and the type, of the column or struct field that is written
     `a.b.c`. A part of an array or a map is NotExpressible."""
-    column = _find(schema, parts[1:]) if parts[0].lower() == alias.lower() else None  # Spark tries the alias first
+    # Spark tries the alias first
+    column = _find(schema, parts[1:]) if parts[0].lower() == alias.lower() else None
     column = column or _find(schema, parts)
     if column is None:
         raise NotExpressible
@@ -108,7 +111,10 @@ def compared(op: str, path: Path, data_type: DataType, literal: Literal, *, utc:
 
 
 def between(path: Path, data_type: DataType, low: Literal, high: Literal, *, utc: bool) -> Json:
-    return {"op": "and", "args": [compared(op, path, data_type, side, utc=utc) for op, side in ((">=", low), ("<=", high))]}
+    return {
+        "op": "and",
+        "args": [compared(op, path, data_type, side, utc=utc) for op, side in ((">=", low), ("<=", high))],
+    }
 
 
 def contained(path: Path, data_type: DataType, literals: Sequence[Literal], *, utc: bool) -> Json:
@@ -116,7 +122,11 @@ def contained(path: Path, data_type: DataType, literals: Sequence[Literal], *, u
     values = [literal for literal in literals if literal is not None]
     if data_type == "string" and not all(isinstance(value, Text) and value.cast is None for value in values):
         raise NotExpressible  # with one number in the list, Spark compares all values as numbers
-    test: Json = {"op": "in", "column": list(path), "literals": [said(value, data_type, utc=utc) for value in values]}
+    test: Json = {
+        "op": "in",
+        "column": list(path),
+        "literals": [said(value, data_type, utc=utc) for value in values],
+    }
     return test if len(values) == len(literals) else {"op": "or", "args": [test, {"op": "null"}]}
 
 
@@ -157,7 +167,11 @@ def _number(number: Number, data_type: str) -> str:
 
 def integer(number: Number, bits: int) -> int:
     value, limit = number.value, 1 << (bits - 1)
-    if value != value.to_integral_value() or not -limit <= value < limit or (number.double and value.copy_abs() > 1 << 53):
+    if (
+        value != value.to_integral_value()
+        or not -limit <= value < limit
+        or (number.double and value.copy_abs() > 1 << 53)
+    ):
         raise NotExpressible
     if number.double and bits == 64:
         raise NotExpressible  # Spark compares as doubles, and several longs are equal to one double
@@ -168,7 +182,9 @@ def _floating(number: Number, data_type: str) -> str:
     value = float(number.value)
     if not math.isfinite(value):
         raise NotExpressible
-    if data_type == "float" and (abs(value) > _FLOAT_MAX or struct.unpack("f", struct.pack("f", value))[0] != value):
+    if data_type == "float" and (
+        abs(value) > _FLOAT_MAX or struct.unpack("f", struct.pack("f", value))[0] != value
+    ):
         raise NotExpressible  # Spark compares as doubles, and no float has this value
     return repr(value)
 
@@ -184,7 +200,11 @@ def _decimal(number: Number, precision: int, scale: int) -> str:
 
 def day(literal: Literal) -> date:
     """Parses a date: `date'2024-03-05'`, or a string, which Spark casts to the column's type."""
-    if not isinstance(literal, Text) or literal.cast not in (None, "date") or not _DATE.fullmatch(literal.value):
+    if (
+        not isinstance(literal, Text)
+        or literal.cast not in (None, "date")
+        or not _DATE.fullmatch(literal.value)
+    ):
         raise NotExpressible
     try:
         return date.fromisoformat(literal.value)

@@ -37,7 +37,9 @@ def with_predicate(scan: Scan, predicate: _core.Predicate | None) -> Scan:
     whole = numbered(scan.files) if scan.row_ids else scan.files
     left = _core.files_that_may_match(whole, predicate)
     files = scan.files if left.num_rows == scan.files.num_rows else left
-    return replace(scan, files=files, predicate=predicate if scan.predicate is None else scan.predicate & predicate)
+    return replace(
+        scan, files=files, predicate=predicate if scan.predicate is None else scan.predicate & predicate
+    )
 
 
 def bytes_of_files(scan: Scan) -> int:
@@ -51,7 +53,9 @@ def numbered(files: pa.Table) -> pa.Table:
     import numpy as np
 
     ordinals = pa.py_buffer(np.arange(files.num_rows, dtype=np.int32))  # `pa.array` would import pandas
-    return files.append_column(_hidden()[0], pa.Array.from_buffers(pa.int32(), files.num_rows, [None, ordinals]))
+    return files.append_column(
+        _hidden()[0], pa.Array.from_buffers(pa.int32(), files.num_rows, [None, ordinals])
+    )
 
 
 def _hidden() -> tuple[pa.Field, pa.Field]:
@@ -124,7 +128,9 @@ def scan_schema(scan: Scan) -> Schema:
 
 def scan_arrow_schema(scan: Scan, *, encoding: Encoding = PLAIN) -> pa.Schema:
     """Returns the Arrow columns of a scan, hidden columns last. `encoding`: as for `open_scan`."""
-    schema = scan.table_schema.to_arrow(list(scan.columns), encoded=list(encoding.encoded), views=list(encoding.views))
+    schema = scan.table_schema.to_arrow(
+        list(scan.columns), encoded=list(encoding.encoded), views=list(encoding.views)
+    )
     for name in scan.row_tracking or ():
         schema = schema.append(pa.field(name, pa.int64()))
     for item in scan.constants:

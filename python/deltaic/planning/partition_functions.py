@@ -33,14 +33,19 @@ partitions, the condition is residual."""
 _TYPES = ("byte", "short", "integer", "long", "boolean", "string", "date", "timestamp", "timestamp_ntz")
 
 
-def decided(snapshot: Snapshot, engine: Engine, condition: Expression, among: _core.Predicate | None, alias: str) -> Any:
+def decided(
+    snapshot: Snapshot, engine: Engine, condition: Expression, among: _core.Predicate | None, alias: str
+) -> Any:
     """Returns a predicate that is equivalent to `condition` on the files that match `among`. None if the
     condition reads other than partition columns, is not deterministic, fails on a partition, or has too many
     partitions."""
     names = sorted({path[0] for _, path in condition.columns})
     if not names or not condition.deterministic or not set(names) <= set(snapshot.metadata.partition_columns):
         return None
-    if not all(isinstance(kind := snapshot.schema.field(name).type, str) and (kind in _TYPES or decimal_parts(kind)) for name in names):
+    if not all(
+        isinstance(kind := snapshot.schema.field(name).type, str) and (kind in _TYPES or decimal_parts(kind))
+        for name in names
+    ):
         return None
     partitions = _values(snapshot, names, among)
     if partitions.num_rows > MOST_ASKED:
@@ -52,7 +57,9 @@ def decided(snapshot: Snapshot, engine: Engine, condition: Expression, among: _c
     if matching.num_rows > MOST_NAMED:
         return None
     tests = [_is(row) for row in matching.select(names).to_pylist()]
-    return _core.Predicate.from_json(json.dumps({"op": "or", "args": tests} if tests else {"op": "false"}), snapshot.table_schema)
+    return _core.Predicate.from_json(
+        json.dumps({"op": "or", "args": tests} if tests else {"op": "false"}), snapshot.table_schema
+    )
 
 
 def _values(snapshot: Snapshot, names: list[str], among: _core.Predicate | None) -> pa.Table:
@@ -71,7 +78,9 @@ def _values(snapshot: Snapshot, names: list[str], among: _core.Predicate | None)
 
 def _is(row: dict[str, Any]) -> dict[str, Any]:
     tests = [
-        {"op": "is_null", "column": [name]} if value is None else {"op": "=", "column": [name], "literal": _literal(value)}
+        {"op": "is_null", "column": [name]}
+        if value is None
+        else {"op": "=", "column": [name], "literal": _literal(value)}
         for name, value in row.items()
     ]
     return {"op": "and", "args": tests}
@@ -81,7 +90,9 @@ def _literal(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, datetime):
-        return instant(value) if value.tzinfo is not None else value.isoformat(sep=" ", timespec="microseconds")
+        return (
+            instant(value) if value.tzinfo is not None else value.isoformat(sep=" ", timespec="microseconds")
+        )
     if isinstance(value, date):
         return value.isoformat()
     return format(value, "f") if isinstance(value, Decimal) else str(value)

@@ -155,7 +155,13 @@ class PlannedFiles:
     @property
     def key(self) -> str:
         snapshot, pushed = self._planned.snapshot, self._planned.pushed
-        of_version = snapshot.location, snapshot.metadata.id, snapshot.version, snapshot.core.file_count, snapshot.core.size_in_bytes
+        of_version = (
+            snapshot.location,
+            snapshot.metadata.id,
+            snapshot.version,
+            snapshot.core.file_count,
+            snapshot.core.size_in_bytes,
+        )
         return " ".join(map(str, (*of_version, "" if pushed is None else pushed.json)))
 
     def files(self, predicate: _core.Predicate | None) -> pa.Table:
@@ -190,7 +196,10 @@ def plan(
     alias = own_alias(snapshot.schema) if alias is None else alias
     if where is None:
         return ScanPlan(snapshot, skipping=skipping, alias=alias, changes=changes)
-    if engine.plain_sql and (conjuncts := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None:
+    if (
+        engine.plain_sql
+        and (conjuncts := simple.read(where, snapshot.schema, alias, engine.time_zone)) is not None
+    ):
         predicate = simple.together(conjuncts, snapshot.schema, snapshot.table_schema)
         return ScanPlan(snapshot, predicate, skipping=skipping, alias=alias, changes=changes, condition=where)
     from deltaic.planning.partition_functions import decided
@@ -217,13 +226,19 @@ def plan(
         else:
             left.append(conjunct)
     columns = column_names(left, snapshot.schema, alias)
-    return ScanPlan(snapshot, pushed.predicate, among, tuple(left), columns, skipping, alias, changes, resolved)
+    return ScanPlan(
+        snapshot, pushed.predicate, among, tuple(left), columns, skipping, alias, changes, resolved
+    )
 
 
 def own_alias(schema: Schema) -> str:
     """Returns the alias of a table that a caller did not name: `t`, unless a struct has this name, because
     `t.v` would be the column v then, and not the field v of the column t."""
-    return STORED_ALIAS if any(item.name.lower() == "t" and isinstance(item.type, Struct) for item in schema) else "t"
+    return (
+        STORED_ALIAS
+        if any(item.name.lower() == "t" and isinstance(item.type, Struct) for item in schema)
+        else "t"
+    )
 
 
 def _reads_char(resolved: Expression, schema: Schema, pads: bool) -> bool:
@@ -235,7 +250,10 @@ def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
     """True if a subquery of the expressions reads the table, or tables that are not known. Then any
     concurrent change of it is a conflict."""
     leaves = [leaf for each in expressions for leaf in each.sources.values()]
-    reads = any(leaf is UNKNOWN or (isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location) for leaf in leaves)
+    reads = any(
+        leaf is UNKNOWN or (isinstance(leaf, Scan) and leaf.store.location == snapshot.store.location)
+        for leaf in leaves
+    )
     if reads and snapshot.is_staged:
         raise UnsupportedFeatureError(
             "a subquery over the table that is changed does not see what the transaction staged before",
@@ -245,9 +263,15 @@ def reads_table(expressions: Iterable[Expression], snapshot: Snapshot) -> bool:
     return reads
 
 
-def resolve_condition(engine: Engine, text: str, schema: Schema, alias: str = "t", *, queries: bool = False) -> Expression:
+def resolve_condition(
+    engine: Engine, text: str, schema: Schema, alias: str = "t", *, queries: bool = False
+) -> Expression:
     if not isinstance(text, str):
-        raise InvalidTypeError("a condition must be a string in Spark's SQL dialect", found=shown(text), expected='text, like "id = 1"')
+        raise InvalidTypeError(
+            "a condition must be a string in Spark's SQL dialect",
+            found=shown(text),
+            expected='text, like "id = 1"',
+        )
     try:
         resolved = engine.resolve(text, {alias: schema}, queries=queries)
     except DeltaError as error:
@@ -262,7 +286,10 @@ def check_deterministic(resolved: Expression, what: str) -> None:
     """Raises InvalidArgumentError for an expression such as `rand() < 0.5`, whose value differs between
     evaluations. `what`: names the expression in the message."""
     if not resolved.deterministic:
-        raise InvalidArgumentError(f"[INVALID_NON_DETERMINISTIC_EXPRESSIONS] {what} must be deterministic", found=repr(resolved.text[:200]))
+        raise InvalidArgumentError(
+            f"[INVALID_NON_DETERMINISTIC_EXPRESSIONS] {what} must be deterministic",
+            found=repr(resolved.text[:200]),
+        )
 
 
 def column_names(resolved: Iterable[Expression], schema: Schema, alias: str = "t") -> tuple[str, ...]:

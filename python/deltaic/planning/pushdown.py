@@ -93,7 +93,9 @@ def push(
 class _Reader:
     """Translates one conjunct. A method that cannot translate its node exactly raises NotExpressible."""
 
-    def __init__(self, schema: Schema, alias: str, others: Sequence[str], time_zone: str, pads_char: bool) -> None:
+    def __init__(
+        self, schema: Schema, alias: str, others: Sequence[str], time_zone: str, pads_char: bool
+    ) -> None:
         self.schema, self.alias, self.others = schema, alias, {name.lower() for name in others}
         self.padded = {field.name for field in schema if has_char(field)} if pads_char else set()
         self.utc = literals.is_utc(time_zone)
@@ -123,13 +125,19 @@ class _Reader:
         except NotExpressible:
             if (stored := self.as_stored(node)) is not None:
                 return stored
-            return self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
+            return (
+                self.prefixed(node) if isinstance(node, exp.Like) and not _extra(node) else self.bounded(node)
+            )
 
     def as_stored(self, node: exp.Expr) -> Json | None:
         """Translates `c = 'ab'` and `c IN ('ab', …)` for the stored values of a CHAR(n) column, which may end
         in any number of spaces."""
         if isinstance(node, exp.EQ):
-            column, values = (node.this, [node.expression]) if isinstance(node.this, exp.Column) else (node.expression, [node.this])
+            column, values = (
+                (node.this, [node.expression])
+                if isinstance(node.this, exp.Column)
+                else (node.expression, [node.this])
+            )
         elif isinstance(node, exp.In) and node.expressions and not set(node.args) - {"this", "expressions"}:
             column, values = node.this, node.expressions
         else:
@@ -158,18 +166,27 @@ class _Reader:
         except NotExpressible:
             return None
         prefix = re.split("[%_]", str(node.expression.this))[0]
-        return {"op": "starts_with", "column": list(path), "literal": prefix} if prefix and data_type == "string" else None
+        return (
+            {"op": "starts_with", "column": list(path), "literal": prefix}
+            if prefix and data_type == "string"
+            else None
+        )
 
     def bounded(self, node: exp.Expr) -> Json | None:
         """Translates a comparison of a function that keeps the order of its argument into one of the
         argument: `year(d) = 2024` bounds `d`."""
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
-            sides = [exp.GTE(this=node.this, expression=node.args["low"]), exp.LTE(this=node.this, expression=node.args["high"])]
+            sides = [
+                exp.GTE(this=node.this, expression=node.args["low"]),
+                exp.LTE(this=node.this, expression=node.args["high"]),
+            ]
             parts = [part for side in sides if (part := self.bounded(side)) is not None]
             return {"op": "and", "args": parts} if parts else None
         if type(node) not in _COMPARISONS:
             return None
-        for op, call, literal in zip(_COMPARISONS[type(node)], (node.this, node.expression), (node.expression, node.this), strict=True):
+        for op, call, literal in zip(
+            _COMPARISONS[type(node)], (node.this, node.expression), (node.expression, node.this), strict=True
+        ):
             try:
                 if type(call) is exp.Cast and call.to.this in _WIDER and isinstance(call.this, exp.Column):
                     path, data_type = self.column(call.this)
@@ -177,7 +194,15 @@ class _Reader:
                         return self.compared(op, path, data_type, literal)
                 elif (found := function_of(call)) is not None:
                     path, data_type = self.column(found[1])
-                    return bounds(op, found[0], path, data_type, partial(_year, literal), partial(_day, literal), utc=self.utc)
+                    return bounds(
+                        op,
+                        found[0],
+                        path,
+                        data_type,
+                        partial(_year, literal),
+                        partial(_day, literal),
+                        utc=self.utc,
+                    )
             except NotExpressible:
                 continue
         return None
@@ -186,7 +211,10 @@ class _Reader:
         if isinstance(node, exp.Paren):
             return self.node(node.this)
         if isinstance(node, (exp.And, exp.Or)):
-            return {"op": "and" if isinstance(node, exp.And) else "or", "args": [self.node(side) for side in operands(node)]}
+            return {
+                "op": "and" if isinstance(node, exp.And) else "or",
+                "args": [self.node(side) for side in operands(node)],
+            }
         if isinstance(node, exp.Not):
             return {"op": "not", "arg": self.node(node.this)}
         if isinstance(node, exp.Boolean):
@@ -209,12 +237,18 @@ class _Reader:
             return {"op": "is_null", "column": list(self.found(node.this)[0])}
         if isinstance(node, exp.Between) and not node.args.get("symmetric"):
             path, data_type = self.column(node.this)
-            return literals.between(path, data_type, _plain(node.args["low"]), _plain(node.args["high"]), utc=self.utc)
+            return literals.between(
+                path, data_type, _plain(node.args["low"]), _plain(node.args["high"]), utc=self.utc
+            )
         if isinstance(node, exp.In) and node.expressions and not set(node.args) - {"this", "expressions"}:
             return self.membership(node)
         if isinstance(node, exp.Like) and not _extra(node):
             return self.like(node)
-        if isinstance(node, exp.Anonymous) and node.name.lower() == "startswith" and len(node.expressions) == 2:
+        if (
+            isinstance(node, exp.Anonymous)
+            and node.name.lower() == "startswith"
+            and len(node.expressions) == 2
+        ):
             path, data_type = self.column(node.expressions[0])
             if data_type != "string" or not _is_text(node.expressions[1]):
                 raise NotExpressible
@@ -231,12 +265,19 @@ class _Reader:
         return literals.compared(op, path, data_type, _plain(literal), utc=self.utc)
 
     def null_safe(self, node: exp.Expr) -> Json:
-        column, literal = (node.this, node.expression) if isinstance(node.this, exp.Column) else (node.expression, node.this)
+        column, literal = (
+            (node.this, node.expression)
+            if isinstance(node.this, exp.Column)
+            else (node.expression, node.this)
+        )
         path, data_type = self.column(column)
         null = {"op": "is_null", "column": list(path)}
         if isinstance(literal, exp.Null):
             return null
-        return {"op": "and", "args": [{"op": "not", "arg": null}, self.compared("=", path, data_type, literal)]}
+        return {
+            "op": "and",
+            "args": [{"op": "not", "arg": null}, self.compared("=", path, data_type, literal)],
+        }
 
     def membership(self, node: exp.In) -> Json:
         path, data_type = self.column(node.this)

@@ -24,11 +24,12 @@ _SYMBOLS = frozenset((*_OPERATORS, *"(),.-"))
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 # Words that the full parser does not read as a column's name.
 _WORDS = """
-alter and array as between call case create cross current_catalog current_date current_time current_timestamp current_user distinct drop
-else end except execute explain false fetch for from glob grant having ilike in inner insert intersect into is join lateral like list
-localtime localtimestamp map match_recognize minus not notnull null nullable object on optimize or outer over partitioned_by prepare
-qualify range regexp rename returning revoke rlike rollback select serdeproperties session_user show struct tablesample then true
-uncache union using vacuum values when where with xor
+alter and array as between call case create cross current_catalog current_date current_time current_timestamp
+current_user distinct drop else end except execute explain false fetch for from glob grant having ilike in
+inner insert intersect into is join lateral like list localtime localtimestamp map match_recognize minus not
+notnull null nullable object on optimize or outer over partitioned_by prepare qualify range regexp rename
+returning revoke rlike rollback select serdeproperties session_user show struct tablesample then true uncache
+union using vacuum values when where with xor
 """
 _RESERVED = frozenset(_WORDS.split())
 
@@ -44,14 +45,19 @@ def read(text: str, schema: Schema, alias: str, time_zone: str) -> list[Json] | 
         return None
 
 
-def together(nodes: Sequence[Json], schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
+def together(
+    nodes: Sequence[Json], schema: Schema, table_schema: _core.TableSchema
+) -> _core.Predicate | None:
     """Joins conjuncts to one predicate, with the conditions on generated partition columns that follow from
     them. None without conjuncts."""
     conjuncts = list(nodes)
-    if any("delta.generationExpression" in schema.field(name).metadata for name in table_schema.partition_columns):
+    if any(
+        "delta.generationExpression" in schema.field(name).metadata for name in table_schema.partition_columns
+    ):
         from deltaic.planning.generated import GenerationRules
 
-        if (derived := GenerationRules.of(schema, table_schema.partition_columns).derive(conjuncts)) is not None:
+        rules = GenerationRules.of(schema, table_schema.partition_columns)
+        if (derived := rules.derive(conjuncts)) is not None:
             conjuncts.append(derived)
     if not conjuncts:
         return None

@@ -83,7 +83,10 @@ class Protocol:
 
     def to_json(self) -> str:
         """Returns the action as a line of the log, `{"protocol": {...}}`."""
-        action: dict[str, Any] = {"minReaderVersion": self.min_reader_version, "minWriterVersion": self.min_writer_version}
+        action: dict[str, Any] = {
+            "minReaderVersion": self.min_reader_version,
+            "minWriterVersion": self.min_writer_version,
+        }
         if self.reader_features is not None:
             action["readerFeatures"] = list(self.reader_features)
         if self.writer_features is not None:
@@ -164,20 +167,29 @@ def line(action: Mapping[str, Any]) -> str:
 
 
 def _bad(action: str, key: str, found: object, expected: str) -> NoReturn:
-    raise ProtocolError(f"{action} action: {key} is not valid", where=f"{action}.{key}", found=repr(found)[:200], expected=expected)
+    raise ProtocolError(
+        f"{action} action: {key} is not valid",
+        where=f"{action}.{key}",
+        found=repr(found)[:200],
+        expected=expected,
+    )
 
 
 def _action(text: str, name: str) -> dict[str, Any]:
     try:
         value = parse_json(text, object_pairs_hook=_once)
     except (ValueError, RecursionError) as error:
-        raise ProtocolError(f"the {name} action is not JSON: {error}", where=name, found=repr(text[:80]), expected="JSON") from None
+        raise ProtocolError(
+            f"the {name} action is not JSON: {error}", where=name, found=repr(text[:80]), expected="JSON"
+        ) from None
     except DeltaError as error:
         raise error.within(name) from None
     if isinstance(value, dict) and isinstance(value.get(name), dict):
         value = value[name]
     if not isinstance(value, dict):
-        raise ProtocolError(f"the {name} action is not a JSON object", where=name, found=repr(text[:80]), expected="an object")
+        raise ProtocolError(
+            f"the {name} action is not a JSON object", where=name, found=repr(text[:80]), expected="an object"
+        )
     return value
 
 
@@ -187,7 +199,9 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
         twice = next(key for key in document if sum(key == other for other, _ in pairs) > 1)
-        raise ProtocolError("a field is there twice", where=twice[:200], found=f"two of {twice[:200]!r}", expected="each once")
+        raise ProtocolError(
+            "a field is there twice", where=twice[:200], found=f"two of {twice[:200]!r}", expected="each once"
+        )
     return document
 
 
@@ -202,7 +216,8 @@ def _features(action: Mapping[str, Any], key: str, version: int, needed: int) ->
     value = action.get(key)
     if version >= needed:
         if value is None:
-            if version > needed:  # a later protocol; `check_readable` and `check_writable` refuse it by its version
+            # a later protocol; `check_readable` and `check_writable` refuse it by its version
+            if version > needed:
                 return None
             _bad("protocol", key, value, f"a list of names at version {version}")
         return _texts(value, "protocol", key)
@@ -221,7 +236,11 @@ def _text(action: Mapping[str, Any], key: str, *, required: bool = False) -> str
 
 
 def _texts(value: object, action: str, key: str) -> tuple[str, ...]:
-    if not isinstance(value, Iterable) or isinstance(value, (str, dict)) or not all(isinstance(item, str) for item in value):
+    if (
+        not isinstance(value, Iterable)
+        or isinstance(value, (str, dict))
+        or not all(isinstance(item, str) for item in value)
+    ):
         _bad(action, key, value, "a list of text")
     return tuple(value)
 

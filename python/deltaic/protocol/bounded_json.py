@@ -14,12 +14,19 @@ from deltaic.errors import ProtocolError
 MAX_VALUES = 1_500_000
 
 
-def parse_json(text: str | bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
+def parse_json(
+    text: str | bytes, object_pairs_hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
     """Like `json.loads`, but raises ProtocolError for a text of more than MAX_VALUES values."""
     if isinstance(text, bytes):
         text = text.decode()
     # An upper bound: commas and brackets within strings are counted, too.
     values = sum(map(text.count, ",[{"))
     if values > MAX_VALUES:
-        raise ProtocolError("the JSON is too large", where="JSON", found=f"about {values} values", expected=f"at most {MAX_VALUES}")
+        raise ProtocolError(
+            "the JSON is too large",
+            where="JSON",
+            found=f"about {values} values",
+            expected=f"at most {MAX_VALUES}",
+        )
     return json.loads(text, object_pairs_hook=object_pairs_hook)

@@ -88,6 +88,8 @@ def _difference(before: DataType, after: DataType, place: str) -> tuple[str, str
     if isinstance(before, Array) and isinstance(after, Array):
         return _difference(before.element, after.element, f"{place}.element")
     if isinstance(before, Map) and isinstance(after, Map):
-        return _difference(before.key, after.key, f"{place}.key") or _difference(before.value, after.value, f"{place}.value")
+        return _difference(before.key, after.key, f"{place}.key") or _difference(
+            before.value, after.value, f"{place}.value"
+        )
     wider = isinstance(before, str) and isinstance(after, str) and is_widening(before, after)
     return None if before == after or wider else (f"column {place}", type_name(after), type_name(before))

@@ -21,7 +21,9 @@ FEATURE = "clustering"
 DOMAIN = "delta.clustering"
 MAX_COLUMNS = 4
 # Types whose minimum and maximum are in the statistics of a file.
-_ORDERED = frozenset({"byte", "short", "integer", "long", "float", "double", "date", "timestamp", "timestamp_ntz", "string"})
+_ORDERED = frozenset(
+    {"byte", "short", "integer", "long", "float", "double", "date", "timestamp", "timestamp_ntz", "string"}
+)
 
 
 def configuration_of(definition: Definition, names: Iterable[str]) -> str:
@@ -36,20 +38,26 @@ def configuration_of(definition: Definition, names: Iterable[str]) -> str:
         try:
             path, item = definition.schema.find(name)
         except InvalidArgumentError as error:
-            unknown = InvalidArgumentError("no such clustering column", found=error.found, expected=error.expected)
+            unknown = InvalidArgumentError(
+                "no such clustering column", found=error.found, expected=error.expected
+            )
             raise unknown.with_values(**error.values, schema=definition.schema) from None
         if path in paths:
             raise InvalidArgumentError("a clustering column comes twice", found=path_text(path))
         if not isinstance(item.type, str) or (item.type not in _ORDERED and decimal_parts(item.type) is None):
             where = f"column {path_text(path)}"
             unordered = InvalidArgumentError(
-                "no statistics to cluster by", where=where, found=type_name(item.type), expected="numbers, times, text"
+                "no statistics to cluster by",
+                where=where,
+                found=type_name(item.type),
+                expected="numbers, times, text",
             )
             raise unordered.with_values(columns=f"{path_text(path)} : {type_name(item.type).upper()}")
         paths.append(path)
     if paths and definition.metadata.partition_columns:
         raise InvalidArgumentError(
-            "a table is partitioned or clustered, not both", found=f"partitioned by {', '.join(definition.metadata.partition_columns)}"
+            "a table is partitioned or clustered, not both",
+            found=f"partitioned by {', '.join(definition.metadata.partition_columns)}",
         )
     if len(paths) > MAX_COLUMNS:
         raise InvalidArgumentError(f"a table is clustered by at most {MAX_COLUMNS} columns", found=len(paths))
@@ -67,7 +75,9 @@ def configuration_of(definition: Definition, names: Iterable[str]) -> str:
 def logical_columns(schema: Schema, configuration: str | None) -> list[tuple[str, ...]]:
     """Returns the logical paths of the clustering columns. `configuration`: None if the table has no such
     domain. A column that is not in the schema is a ProtocolError."""
-    return [logical_path(schema, path) for path in (clustering_columns(configuration) if configuration else ())]
+    return [
+        logical_path(schema, path) for path in (clustering_columns(configuration) if configuration else ())
+    ]
 
 
 def logical_path(schema: Schema, physical: Sequence[str]) -> tuple[str, ...]:
@@ -76,7 +86,9 @@ def logical_path(schema: Schema, physical: Sequence[str]) -> tuple[str, ...]:
     for part in physical:
         field = next((item for item in fields if physical_name(item) == part), None)
         if field is None:
-            raise ProtocolError("the schema has no such clustering column", where=DOMAIN, found=path_text(list(physical)))
+            raise ProtocolError(
+                "the schema has no such clustering column", where=DOMAIN, found=path_text(list(physical))
+            )
         path.append(field.name)
         fields = field.type.fields if isinstance(field.type, Struct) else ()
     return tuple(path)
@@ -89,9 +101,13 @@ def clustering_columns(configuration: str) -> list[tuple[str, ...]]:
         columns = json.loads(configuration)["clusteringColumns"]
         paths = [(column,) if isinstance(column, str) else tuple(column) for column in columns]
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ProtocolError("the metadata domain is not valid", where="delta.clustering", found=repr(configuration)[:200]) from None
+        raise ProtocolError(
+            "the metadata domain is not valid", where="delta.clustering", found=repr(configuration)[:200]
+        ) from None
     if not all(path and all(isinstance(part, str) for part in path) for path in paths):
-        raise ProtocolError("the metadata domain is not valid", where="delta.clustering", found=repr(configuration)[:200])
+        raise ProtocolError(
+            "the metadata domain is not valid", where="delta.clustering", found=repr(configuration)[:200]
+        )
     return paths
 
 
@@ -109,12 +125,20 @@ def columns_without_statistics(definition: Definition, configuration: str) -> li
     names = definition.properties.data_skipping_stats_columns
     if names is not None:
         prefixes = [_resolved(definition.schema, name) for name in names]
-        indexed = {physical[path] for path in leaves if any(path[: len(prefix)] == prefix for prefix in prefixes if prefix)}
+        indexed = {
+            physical[path]
+            for path in leaves
+            if any(path[: len(prefix)] == prefix for prefix in prefixes if prefix)
+        }
     else:
         count = definition.properties.data_skipping_num_indexed_cols
         indexed = {physical[path] for path in (leaves if count < 0 else leaves[:count])}
     logical = {name: path for path, name in physical.items()}
-    return [path_text(logical.get(path, path)) for path in clustering_columns(configuration) if path not in indexed]
+    return [
+        path_text(logical.get(path, path))
+        for path in clustering_columns(configuration)
+        if path not in indexed
+    ]
 
 
 def check_kept(before: Definition | None, old: str | None, after: Definition, new: str | None) -> None:
@@ -122,13 +146,17 @@ def check_kept(before: Definition | None, old: str | None, after: Definition, ne
     column without statistics. `old`, `new`: the domain's configuration before and after; None: not
     clustered."""
     missing = columns_without_statistics(after, new) if new is not None else []
-    known = columns_without_statistics(before, old) if before is not None and old is not None and missing else []
+    known = (
+        columns_without_statistics(before, old) if before is not None and old is not None and missing else []
+    )
     if gone := [name for name in missing if name not in known]:
         raise InvalidArgumentError(
             "the table is clustered by a column that would have no statistics",
             where=DOMAIN,
             found=", ".join(gone),
-            expected="clustering columns within delta.dataSkippingNumIndexedCols or delta.dataSkippingStatsColumns",
+            expected=(
+                "clustering columns within delta.dataSkippingNumIndexedCols or delta.dataSkippingStatsColumns"
+            ),
         )
 
 
@@ -140,4 +168,7 @@ def _resolved(schema: Schema, name: str) -> tuple[str, ...]:
 
 
 def _physical(schema: Schema, path: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(str(schema.find(path[: end + 1])[1].metadata.get(PHYSICAL_NAME, path[end])) for end in range(len(path)))
+    return tuple(
+        str(schema.find(path[: end + 1])[1].metadata.get(PHYSICAL_NAME, path[end]))
+        for end in range(len(path))
+    )

@@ -52,7 +52,11 @@ def map_fields(data_type: DataType, change: Callable[[Field], Field]) -> DataTyp
     if isinstance(data_type, Array):
         return Array(map_fields(data_type.element, change), data_type.contains_null)
     if isinstance(data_type, Map):
-        return Map(map_fields(data_type.key, change), map_fields(data_type.value, change), data_type.value_contains_null)
+        return Map(
+            map_fields(data_type.key, change),
+            map_fields(data_type.value, change),
+            data_type.value_contains_null,
+        )
     return data_type
 
 
@@ -76,7 +80,9 @@ def unmapped(schema: Schema) -> Schema:
 
 def without_keys(schema: Schema, keys: Collection[str]) -> Schema:
     """Removes these keys from the metadata of all fields, at any depth."""
-    return _map_schema(schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in keys}))
+    return _map_schema(
+        schema, lambda item: item.with_(metadata={k: v for k, v in item.metadata.items() if k not in keys})
+    )
 
 
 def assign(schema: Schema, max_id: int = 0, *, new_name: NewName = new_physical_name) -> tuple[Schema, int]:
@@ -155,7 +161,11 @@ def check_unique(schema: Schema) -> None:
     seen: dict[object, str] = {}
     for path, item in walk(schema):
         name = path_text(path)
-        keys = [(path[:-1], physical_name(item).lower())] + ([item.metadata[ID]] if ID in item.metadata else [])
+        keys = [(path[:-1], physical_name(item).lower())] + (
+            [item.metadata[ID]] if ID in item.metadata else []
+        )
         for key in keys:
             if (other := seen.setdefault(key, name)) != name:
-                raise InvalidArgumentError("two columns share an id or a physical name", found=f"{other} and {name}")
+                raise InvalidArgumentError(
+                    "two columns share an id or a physical name", found=f"{other} and {name}"
+                )

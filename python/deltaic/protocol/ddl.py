@@ -11,19 +11,34 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
-from deltaic.protocol.schema import CHAR_TYPES, MAX_DEPTH, Array, DataType, Field, Map, Schema, Struct, check_type
+from deltaic.protocol.schema import (
+    CHAR_TYPES,
+    MAX_DEPTH,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    check_type,
+)
 from deltaic.sql_text import Token, quote_name, spark_text, string_value, tokens
 
 _ALIASES = {
-    "boolean": "boolean", "tinyint": "byte", "byte": "byte", "smallint": "short", "short": "short", "int": "integer", "integer": "integer",
-    "bigint": "long", "long": "long", "float": "float", "real": "float", "double": "double", "date": "date", "timestamp": "timestamp",
-    "timestamp_ltz": "timestamp", "timestamp_ntz": "timestamp_ntz", "string": "string", "binary": "binary", "variant": "variant",
-    "void": "void",
+    "boolean": "boolean", "tinyint": "byte", "byte": "byte", "smallint": "short", "short": "short",
+    "int": "integer", "integer": "integer", "bigint": "long", "long": "long", "float": "float",
+    "real": "float", "double": "double", "date": "date", "timestamp": "timestamp",
+    "timestamp_ltz": "timestamp", "timestamp_ntz": "timestamp_ntz", "string": "string", "binary": "binary",
+    "variant": "variant", "void": "void",
 }  # fmt: skip
 _TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _UNSUPPORTED = frozenset({"interval", "time"})
-_SRIDS = {"geometry(0)": "geometry(SRID:0)", "geometry(3857)": "geometry(EPSG:3857)", "geometry(4326)": "geometry(OGC:CRS84)",
-    "geography(4326)": "geography(OGC:CRS84, spherical)"}  # fmt: skip
+_SRIDS = {
+    "geometry(0)": "geometry(SRID:0)",
+    "geometry(3857)": "geometry(EPSG:3857)",
+    "geometry(4326)": "geometry(OGC:CRS84)",
+    "geography(4326)": "geography(OGC:CRS84, spherical)",
+}
 """Geospatial types in Spark's SQL -> Delta's name of the type."""
 _BOUNDED = {"char": "char", "character": "char", "varchar": "varchar"}
 _TABLE_CONSTRAINTS = frozenset({("primary", "key"), ("foreign", "key"), ("unique", "("), ("check", "(")})
@@ -43,7 +58,9 @@ def parse_type(text: str) -> DataType:
     UnsupportedFeatureError: their length is in the metadata of a column, which a type does not have."""
     data_type, metadata = parse_column_type(text)
     if metadata:
-        raise UnsupportedFeatureError("only a whole column has the type CHAR or VARCHAR", found=repr(text[:80]), expected="STRING")
+        raise UnsupportedFeatureError(
+            "only a whole column has the type CHAR or VARCHAR", found=repr(text[:80]), expected="STRING"
+        )
     return data_type
 
 
@@ -107,7 +124,9 @@ class _Parser:
     def fail(self, expected: str) -> NoReturn:
         token = self.peek()
         found = repr(token.text[:40]) if token.text else "the end"
-        raise InvalidArgumentError("the DDL text does not parse", where=self.where(token), found=found, expected=expected)
+        raise InvalidArgumentError(
+            "the DDL text does not parse", where=self.where(token), found=found, expected=expected
+        )
 
     def name(self) -> str:
         token = self.peek()
@@ -129,7 +148,10 @@ class _Parser:
             elif self.peek().kind == "end" if closing is None else self.is_mark(closing):
                 return result
             else:
-                self.fail("a comma, NOT NULL, COMMENT, DEFAULT, GENERATED, " + (f"or {closing!r}" if closing else "or the end"))
+                self.fail(
+                    "a comma, NOT NULL, COMMENT, DEFAULT, GENERATED, "
+                    + (f"or {closing!r}" if closing else "or the end")
+                )
 
     def field(self, *, nested: bool, depth: int) -> Field:
         name = self.name()
@@ -163,7 +185,9 @@ class _Parser:
 
     def fail_on_constraint(self) -> NoReturn:
         expected = "ALTER TABLE ... ADD CONSTRAINT name CHECK (condition)"
-        raise UnsupportedFeatureError("a table constraint among the columns", where=self.where(self.peek()), expected=expected)
+        raise UnsupportedFeatureError(
+            "a table constraint among the columns", where=self.where(self.peek()), expected=expected
+        )
 
     def lengths(self, data_type: DataType) -> dict[str, Any]:
         """Returns the metadata of a column whose type was just parsed: its type with CHAR(n) and VARCHAR(n),
@@ -178,7 +202,11 @@ class _Parser:
             self.fail("AS")
         if self.words("identity"):
             start, step = self.identity_range()
-            metadata |= {"delta.identity.start": start, "delta.identity.step": step, "delta.identity.allowExplicitInsert": not always}
+            metadata |= {
+                "delta.identity.start": start,
+                "delta.identity.step": step,
+                "delta.identity.allowExplicitInsert": not always,
+            }
         elif not always:
             self.fail("IDENTITY")
         else:
@@ -213,7 +241,12 @@ class _Parser:
         if self.is_mark("-") or self.is_mark("+"):
             sign = -1 if self.next().text == "-" else 1
         token = self.peek()
-        if token.kind != "word" or not token.text.isascii() or not token.text.isdigit() or len(token.text) > 19:
+        if (
+            token.kind != "word"
+            or not token.text.isascii()
+            or not token.text.isdigit()
+            or len(token.text) > 19
+        ):
             self.fail("a whole number")
         self.next()
         return sign * int(token.text)
@@ -247,7 +280,9 @@ class _Parser:
 
     def data_type(self, depth: int) -> DataType:
         if depth > MAX_DEPTH:
-            raise InvalidArgumentError(f"the DDL text nests deeper than {MAX_DEPTH} types", where=self.where(self.peek()))
+            raise InvalidArgumentError(
+                f"the DDL text nests deeper than {MAX_DEPTH} types", where=self.where(self.peek())
+            )
         token = self.peek()
         if token.kind != "word":
             self.fail("a type")
@@ -268,7 +303,10 @@ class _Parser:
             raise UnsupportedFeatureError("collations are not supported", where=self.where(token))
         if word not in _ALIASES:
             raise InvalidArgumentError(
-                "no such type", where=self.where(token), found=repr(token.text[:40]), expected="a type of Spark's SQL"
+                "no such type",
+                where=self.where(token),
+                found=repr(token.text[:40]),
+                expected="a type of Spark's SQL",
             )
         return _ALIASES[word]
 
@@ -301,7 +339,9 @@ class _Parser:
             return check_type(_SRIDS.get("".join(text.split()), text))
         except InvalidArgumentError:
             expected = "geometry(OGC:CRS84) or geography(OGC:CRS84, spherical)"
-            raise InvalidArgumentError("not a type of shapes", where=self.where(first), found=text[:80], expected=expected) from None
+            raise InvalidArgumentError(
+                "not a type of shapes", where=self.where(first), found=text[:80], expected=expected
+            ) from None
 
     def bounded(self, name: str) -> DataType:
         """Parses the length of CHAR(n) or VARCHAR(n). The type in the log is string."""
@@ -313,7 +353,9 @@ class _Parser:
     def length(self) -> int:
         token = self.peek()
         if (length := self.whole_number()) < 1:
-            raise InvalidArgumentError("a CHAR or VARCHAR has at least one character", where=self.where(token), found=str(length))
+            raise InvalidArgumentError(
+                "a CHAR or VARCHAR has at least one character", where=self.where(token), found=str(length)
+            )
         return length
 
     def nested(self, word: str, depth: int) -> DataType:
@@ -351,7 +393,8 @@ def _with_lengths(data_type: DataType, leaves: Iterator[str | None]) -> str:
     """Writes a type as Spark's `catalogString`, which Spark stores in a column's metadata:
     `struct<x:char(3),y:int>`. `leaves`: as `_Parser.leaves`."""
     if isinstance(data_type, Struct):
-        return f"struct<{','.join(f'{quote_name(item.name)}:{_with_lengths(item.type, leaves)}' for item in data_type.fields)}>"
+        fields = (f"{quote_name(item.name)}:{_with_lengths(item.type, leaves)}" for item in data_type.fields)
+        return f"struct<{','.join(fields)}>"
     if isinstance(data_type, Array):
         return f"array<{_with_lengths(data_type.element, leaves)}>"
     if isinstance(data_type, Map):
@@ -377,7 +420,10 @@ def _format_generation(item: Field) -> list[str]:
     if "delta.identity.start" in metadata:
         kind = "by default" if metadata.get("delta.identity.allowExplicitInsert") else "always"
         step = metadata.get("delta.identity.step", 1)
-        return [f"generated {kind} as identity (start with {metadata['delta.identity.start']} increment by {step})"]
+        return [
+            f"generated {kind} as identity (start with {metadata['delta.identity.start']} increment by"
+            f" {step})"
+        ]
     if "CURRENT_DEFAULT" in metadata:
         return [f"default {metadata['CURRENT_DEFAULT']}"]
     return []

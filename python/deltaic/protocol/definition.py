@@ -20,7 +20,14 @@ from deltaic.protocol import change_feed, column_mapping, edits, iceberg, partit
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
-from deltaic.protocol.properties import CONSTRAINT_PREFIX, REGISTRY, RequestedProperties, TableProperties, canonical_name, request
+from deltaic.protocol.properties import (
+    CONSTRAINT_PREFIX,
+    REGISTRY,
+    RequestedProperties,
+    TableProperties,
+    canonical_name,
+    request,
+)
 from deltaic.protocol.schema import Schema, path_text, primitive_types, type_name, walk
 from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
 
@@ -77,7 +84,9 @@ def new_table(
     needed = in_use(definition) | {*asked.features, *features}
     _check_clustering(metadata, needed)
     check_honoured(sorted(needed))
-    protocol = new_protocol(needed, min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version)
+    protocol = new_protocol(
+        needed, min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version
+    )
     iceberg.check(protocol, definition)
     return protocol, metadata
 
@@ -86,14 +95,22 @@ def _stored_constraints(constraints: Mapping[str, str]) -> dict[str, str]:
     return {CONSTRAINT_PREFIX + name: condition for name, condition in constraints.items()}
 
 
-def with_defaults(properties: Mapping[str, object] | None, defaults: Mapping[str, object] | None) -> dict[str, object]:
+def with_defaults(
+    properties: Mapping[str, object] | None, defaults: Mapping[str, object] | None
+) -> dict[str, object]:
     """Adds the defaults to the user's properties, which win. A default of deletion vectors is left out if the
     table's Iceberg compatibility excludes them."""
     explicit = {canonical_name(name) for name in properties or ()}
-    remaining = {name: value for name, value in (defaults or {}).items() if canonical_name(name) not in explicit}
+    remaining = {
+        name: value for name, value in (defaults or {}).items() if canonical_name(name) not in explicit
+    }
     merged = {**remaining, **(properties or {})}
     if any(version < 3 for version in TableProperties(request(merged, defines=True).stored).iceberg_compat):
-        merged = {name: value for name, value in merged.items() if name in (properties or ()) or canonical_name(name) != iceberg.VECTORS}
+        merged = {
+            name: value
+            for name, value in merged.items()
+            if name in (properties or ()) or canonical_name(name) != iceberg.VECTORS
+        }
     return merged
 
 
@@ -127,14 +144,20 @@ def evolve(
     asked = request(properties, defines=replace_schema)
     before = Definition(metadata)
     gone = set(unset)
-    configuration = {key: value for key, value in {**metadata.configuration, **asked.stored}.items() if key not in gone}
+    configuration = {
+        key: value for key, value in {**metadata.configuration, **asked.stored}.items() if key not in gone
+    }
     configuration |= _stored_constraints({**asked.constraints, **(constraints or {})})
     configuration = iceberg.completed(configuration, None if replace_schema else metadata.configuration)
     configuration = row_tracking.with_columns(configuration)
-    table = _evolved_schema(before, schema, replace_schema, column_mapping_mode(protocol, before), configuration, new_name)
+    table = _evolved_schema(
+        before, schema, replace_schema, column_mapping_mode(protocol, before), configuration, new_name
+    )
     partitions = metadata.partition_columns
     if partition_columns is not None or table != before.schema:
-        partitions = partitioning.partition_columns(table, partitions if partition_columns is None else partition_columns)
+        partitions = partitioning.partition_columns(
+            table, partitions if partition_columns is None else partition_columns
+        )
     changed = replace(
         metadata,
         name=metadata.name if name is None else name,
@@ -205,7 +228,10 @@ def _with_type_changes(before: Definition, table: Schema, configuration: Mapping
     widened = widening.recorded(before.schema, table)
     if widened != table and not TableProperties(configuration).type_widening:
         changed = next(path for path, item in walk(widened) if item.metadata != table.find(path)[1].metadata)
-        before_type, after_type = type_name(before.schema.find(changed)[1].type), type_name(table.find(changed)[1].type)
+        before_type, after_type = (
+            type_name(before.schema.find(changed)[1].type),
+            type_name(table.find(changed)[1].type),
+        )
         error = InvalidArgumentError(
             "a column's type can only change where type widening is on",
             where=path_text(changed),
@@ -217,7 +243,9 @@ def _with_type_changes(before: Definition, table: Schema, configuration: Mapping
         if item.metadata != table.find(path)[1].metadata:
             edits.check_unused(before.schema, before.metadata, path)
             if "delta.generationExpression" in item.metadata or "delta.identity.start" in item.metadata:
-                raise InvalidArgumentError("the type of a generated or an identity column cannot change", where=path_text(path))
+                raise InvalidArgumentError(
+                    "the type of a generated or an identity column cannot change", where=path_text(path)
+                )
     return widened
 
 
@@ -225,11 +253,15 @@ def _carry_ids(mapped: Schema, schema: Schema) -> Schema:
     """Adds the ids of `mapped` to the fields of `schema` with equal paths. Used if the schema changes
     together with the mode of column mapping."""
     if {path for path, _ in walk(mapped)} - {path for path, _ in walk(schema)}:
-        raise InvalidArgumentError("columns cannot be dropped or renamed in the change that turns column mapping on")
+        raise InvalidArgumentError(
+            "columns cannot be dropped or renamed in the change that turns column mapping on"
+        )
     return merge_schemas(mapped, schema)
 
 
-def _newly_used(protocol: Protocol, before: Definition, after: Definition, asked: RequestedProperties) -> set[str]:
+def _newly_used(
+    protocol: Protocol, before: Definition, after: Definition, asked: RequestedProperties
+) -> set[str]:
     """Returns the features that the change brings into use: those that the protocol lacks, and those that
     this release cannot honour. A feature that the table used before without listing it counts only if one of
     its properties is set now."""
@@ -246,11 +278,17 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
     the table needs another column, too. `known`: the schema of an existing table."""
     current = {path for path, _ in walk(known or ())}
     if known is None and len(schema) and all(item.type == "void" for item in schema):
-        raise InvalidArgumentError("every column holds nothing but nulls, so no type is known", found=", ".join(schema.names))
+        raise InvalidArgumentError(
+            "every column holds nothing but nulls, so no type is known", found=", ".join(schema.names)
+        )
     for path, item in walk(schema):
-        untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1 or known is not None)
+        untyped = "void" in primitive_types(item.type) and (
+            item.type != "void" or len(path) > 1 or known is not None
+        )
         if path not in current and untyped:
-            raise InvalidArgumentError("the column has no type, because the data has only nulls", where=path_text(path))
+            raise InvalidArgumentError(
+                "the column has no type, because the data has only nulls", where=path_text(path)
+            )
 
 
 def _check_combination(definition: Definition) -> None:
@@ -264,7 +302,8 @@ def _check_combination(definition: Definition) -> None:
         return
     if properties.symlink_manifests:
         raise InvalidArgumentError(
-            "deletion vectors and symlink manifests exclude each other: readers of a manifest would see deleted rows",
+            "deletion vectors and symlink manifests exclude each other: readers of a manifest would see"
+            " deleted rows",
             where="delta.enableDeletionVectors",
             found="delta.compatibility.symlinkFormatManifest.enabled = true",
         )
@@ -279,7 +318,8 @@ def _check_combination(definition: Definition) -> None:
 def _check_clustering(metadata: Metadata, needed: Collection[str]) -> None:
     if "clustering" in needed and metadata.partition_columns:
         raise InvalidArgumentError(
-            "a table is partitioned or clustered, not both", found=f"partitioned by {', '.join(metadata.partition_columns)}"
+            "a table is partitioned or clustered, not both",
+            found=f"partitioned by {', '.join(metadata.partition_columns)}",
         )
 
 

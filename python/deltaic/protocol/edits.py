@@ -15,7 +15,18 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.column_mapping import physical_name, strip
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, split_path, type_name, walk
+from deltaic.protocol.schema import (
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    path_text,
+    split_path,
+    type_name,
+    walk,
+)
 from deltaic.sql_text import tokens
 
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
@@ -37,7 +48,9 @@ def add_columns(schema: Schema, new: Schema) -> Schema:
         raise
 
 
-def new_fields(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+def new_fields(
+    fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Field]]:
     """Yields what `add_columns` adds: the path and the field of each new column, and of each new field of an
     existing struct."""
     known = {item.name.lower(): item.type for item in fields}
@@ -72,14 +85,20 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
                     where=path_text(here),
                     expected="add_columns, then change_column(default=)",
                 )
-            if computed := sorted({"delta.generationExpression", "delta.identity.start"} & item.metadata.keys()):
+            if computed := sorted(
+                {"delta.generationExpression", "delta.identity.start"} & item.metadata.keys()
+            ):
                 raise InvalidArgumentError(
-                    "a generated or identity column can only be created with the table, because older rows would not have its value",
+                    "a generated or identity column can only be created with the table, because older rows"
+                    " would not have its value",
                     where=path_text(here),
                     found=computed[0],
                 )
             if not item.nullable:
-                raise InvalidArgumentError("a new column must take null, because older rows have no value for it", where=path_text(here))
+                raise InvalidArgumentError(
+                    "a new column must take null, because older rows have no value for it",
+                    where=path_text(here),
+                )
             result.extend(strip(Schema([item])))
         else:
             result[index] = result[index].with_(type=_add_to(result[index].type, item.type, here))
@@ -93,9 +112,15 @@ def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
         return Array(_add_to(old.element, new.element, (*path, "element")), old.contains_null)
     if isinstance(old, Map) and isinstance(new, Map):
         key = old.key if old.key == new.key else _add_to(old.key, new.key, (*path, "key"))
-        value = old.value if old.value == new.value and old.key != new.key else _add_to(old.value, new.value, (*path, "value"))
+        value = (
+            old.value
+            if old.value == new.value and old.key != new.key
+            else _add_to(old.value, new.value, (*path, "value"))
+        )
         return Map(key, value, old.value_contains_null)
-    raise InvalidArgumentError("the column exists already", where=path_text(path)).with_values(op="add", path=path)
+    raise InvalidArgumentError("the column exists already", where=path_text(path)).with_values(
+        op="add", path=path
+    )
 
 
 def replace_columns(schema: Schema, new: Schema) -> Schema:
@@ -118,14 +143,26 @@ def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ..
             result += _add((), [item], path)
             continue
         if old.nullable and not item.nullable:
-            raise InvalidArgumentError("NOT NULL cannot be set on a column that takes null", where=path_text(here))
-        if changed := {key for key, value in item.metadata.items() if key != "comment" and old.metadata.get(key) != value}:
             raise InvalidArgumentError(
-                "replacing columns changes only their order and comments", where=path_text(here), found=sorted(changed)
+                "NOT NULL cannot be set on a column that takes null", where=path_text(here)
+            )
+        if changed := {
+            key for key, value in item.metadata.items() if key != "comment" and old.metadata.get(key) != value
+        }:
+            raise InvalidArgumentError(
+                "replacing columns changes only their order and comments",
+                where=path_text(here),
+                found=sorted(changed),
             )
         metadata = {key: value for key, value in old.metadata.items() if key != "comment"}
         comment = {"comment": item.metadata["comment"]} if "comment" in item.metadata else {}
-        result.append(old.with_(type=_replaced_type(old.type, item.type, here), nullable=item.nullable, metadata={**metadata, **comment}))
+        result.append(
+            old.with_(
+                type=_replaced_type(old.type, item.type, here),
+                nullable=item.nullable,
+                metadata={**metadata, **comment},
+            )
+        )
     if known:
         raise InvalidArgumentError(
             "replacing columns drops none of the table's columns",
@@ -144,7 +181,10 @@ def _replaced_type(old: DataType, new: DataType, path: tuple[str, ...]) -> DataT
         return Map(key, _replaced_type(old.value, new.value, (*path, "value")), old.value_contains_null)
     if old != new:
         raise InvalidArgumentError(
-            "replacing columns changes no type", where=path_text(path), found=type_name(new), expected=type_name(old)
+            "replacing columns changes no type",
+            where=path_text(path),
+            found=type_name(new),
+            expected=type_name(old),
         )
     return old
 
@@ -155,12 +195,18 @@ def move_field(schema: Schema, path: Sequence[str], after: str | None) -> Schema
     if not above:
         return Schema(_moved(tuple(schema), path, after))
     if not _is_field(schema, path):
-        raise InvalidArgumentError("an array's element and a map's key and value cannot be moved", where=path_text(path))
+        raise InvalidArgumentError(
+            "an array's element and a map's key and value cannot be moved", where=path_text(path)
+        )
     end = next(end for end in range(len(above), 0, -1) if _is_field(schema, above[:end]))
-    return edit_field(schema, above[:end], lambda item: item.with_(type=_moved_in(item.type, above[end:], path, after)))
+    return edit_field(
+        schema, above[:end], lambda item: item.with_(type=_moved_in(item.type, above[end:], path, after))
+    )
 
 
-def _moved_in(data_type: DataType, steps: tuple[str, ...], path: Sequence[str], after: str | None) -> DataType:
+def _moved_in(
+    data_type: DataType, steps: tuple[str, ...], path: Sequence[str], after: str | None
+) -> DataType:
     """Moves a field inside a type. `steps`: the path of elements, keys and values from the type to the
     struct."""
     if isinstance(data_type, Array):
@@ -178,7 +224,11 @@ def _moved_in(data_type: DataType, steps: tuple[str, ...], path: Sequence[str], 
 def _moved(fields: Sequence[Field], path: Sequence[str], after: str | None) -> list[Field]:
     moved = next(item for item in fields if item.name == path[-1])
     result = [item for item in fields if item is not moved]
-    places = [index for index, item in enumerate(result, 1) if after is not None and item.name.lower() == after.lower()]
+    places = [
+        index
+        for index, item in enumerate(result, 1)
+        if after is not None and item.name.lower() == after.lower()
+    ]
     if after is not None and not places:
         error = InvalidArgumentError(
             "no such field to place the column after",
@@ -200,7 +250,12 @@ def edit_field(schema: Schema, path: Sequence[str], change: Callable[[Field], Fi
     return Schema(_edit(tuple(schema), tuple(path), change, ()))
 
 
-def _edit(fields: Sequence[Field], path: tuple[str, ...], change: Callable[[Field], Field | None], above: tuple[str, ...]) -> list[Field]:
+def _edit(
+    fields: Sequence[Field],
+    path: tuple[str, ...],
+    change: Callable[[Field], Field | None],
+    above: tuple[str, ...],
+) -> list[Field]:
     result = []
     for item in fields:
         if item.name != path[0]:
@@ -214,27 +269,39 @@ def _edit(fields: Sequence[Field], path: tuple[str, ...], change: Callable[[Fiel
     return result
 
 
-def _edit_type(data_type: DataType, path: tuple[str, ...], change: Callable[[Field], Field | None], above: tuple[str, ...]) -> DataType:
+def _edit_type(
+    data_type: DataType,
+    path: tuple[str, ...],
+    change: Callable[[Field], Field | None],
+    above: tuple[str, ...],
+) -> DataType:
     if isinstance(data_type, Struct):
         return Struct(_edit(data_type.fields, path, change, above))
     if len(path) == 1:
         raise InvalidArgumentError(
-            "an array's element and a map's key and value cannot be renamed or dropped", where=path_text((*above, *path))
+            "an array's element and a map's key and value cannot be renamed or dropped",
+            where=path_text((*above, *path)),
         )
     here = (*above, path[0])
     if isinstance(data_type, Array):
         return Array(_edit_type(data_type.element, path[1:], change, here), data_type.contains_null)
     assert isinstance(data_type, Map)  # Schema.find followed the path
     if path[0] == "key":
-        return Map(_edit_type(data_type.key, path[1:], change, here), data_type.value, data_type.value_contains_null)
-    return Map(data_type.key, _edit_type(data_type.value, path[1:], change, here), data_type.value_contains_null)
+        return Map(
+            _edit_type(data_type.key, path[1:], change, here), data_type.value, data_type.value_contains_null
+        )
+    return Map(
+        data_type.key, _edit_type(data_type.value, path[1:], change, here), data_type.value_contains_null
+    )
 
 
 def change_type(schema: Schema, path: Sequence[str], new: DataType) -> Schema:
     """Changes the type at a path, which may end in an array's element or a map's key or value. Nullability
     and metadata of the old type stay."""
     end = next(end for end in range(len(path), 0, -1) if _is_field(schema, path[:end]))
-    return edit_field(schema, path[:end], lambda item: item.with_(type=_with_type(item.type, tuple(path[end:]), new)))
+    return edit_field(
+        schema, path[:end], lambda item: item.with_(type=_with_type(item.type, tuple(path[end:]), new))
+    )
 
 
 def _is_field(schema: Schema, path: Sequence[str]) -> bool:
@@ -246,20 +313,26 @@ def _with_type(old: DataType, path: tuple[str, ...], new: DataType) -> DataType:
         return Array(_with_type(old.element, path[1:], new), old.contains_null)
     if isinstance(old, Map) and path:
         key, value = (
-            _with_type(side, path[1:], new) if path[0] == name else side for name, side in (("key", old.key), ("value", old.value))
+            _with_type(side, path[1:], new) if path[0] == name else side
+            for name, side in (("key", old.key), ("value", old.value))
         )
         return Map(key, value, old.value_contains_null)
     if isinstance(old, Array) and isinstance(new, Array):
         return Array(_with_type(old.element, (), new.element), old.contains_null)
     if isinstance(old, Map) and isinstance(new, Map):
-        return Map(_with_type(old.key, (), new.key), _with_type(old.value, (), new.value), old.value_contains_null)
+        return Map(
+            _with_type(old.key, (), new.key), _with_type(old.value, (), new.value), old.value_contains_null
+        )
     if isinstance(old, Struct) and isinstance(new, Struct):
         types = {item.name.lower(): item.type for item in new.fields}
         if sorted(types) != sorted(item.name.lower() for item in old.fields):
             raise InvalidArgumentError(
-                "the type of a struct cannot be changed as a whole: add and drop its fields by their names", found=str(sorted(types))
+                "the type of a struct cannot be changed as a whole: add and drop its fields by their names",
+                found=str(sorted(types)),
             )
-        return Struct(item.with_(type=_with_type(item.type, (), types[item.name.lower()])) for item in old.fields)
+        return Struct(
+            item.with_(type=_with_type(item.type, (), types[item.name.lower()])) for item in old.fields
+        )
     return new
 
 
@@ -293,12 +366,20 @@ def set_metadata(schema: Schema, path: Sequence[str], metadata: Mapping[str, Any
     """Sets keys of a field's metadata; None removes a key. Values must be JSON. Keys that belong to a
     feature, such as those that begin with `delta.`, are an InvalidArgumentError."""
     for key, value in metadata.items():
-        if not isinstance(key, str) or key.startswith(("delta.", "parquet.field.", "__")) or key in ("CURRENT_DEFAULT", "EXISTS_DEFAULT"):
-            raise InvalidArgumentError("this key of a column's metadata belongs to a feature", found=repr(key))
+        if (
+            not isinstance(key, str)
+            or key.startswith(("delta.", "parquet.field.", "__"))
+            or key in ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
+        ):
+            raise InvalidArgumentError(
+                "this key of a column's metadata belongs to a feature", found=repr(key)
+            )
         try:
             json.dumps(value, allow_nan=False)
         except (TypeError, ValueError):
-            raise InvalidArgumentError("a value of a column's metadata is not JSON", where=key, found=repr(value)[:80]) from None
+            raise InvalidArgumentError(
+                "a value of a column's metadata is not JSON", where=key, found=repr(value)[:80]
+            ) from None
 
     def change(item: Field) -> Field:
         merged = {**item.metadata, **metadata}
@@ -307,14 +388,18 @@ def set_metadata(schema: Schema, path: Sequence[str], metadata: Mapping[str, Any
     return edit_field(schema, path, change)
 
 
-def check_unused(schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Sequence[str]] = ()) -> None:
+def check_unused(
+    schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Sequence[str]] = ()
+) -> None:
     """Raises InvalidArgumentError if a field cannot be renamed or dropped: a constraint, an invariant or a
     generated column contains its name, even as the name of another column's field, or the table is clustered
     by it.
 
     `clustering`: physical paths of the clustering columns."""
     name = path[-1].lower()
-    expressions = {key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)}
+    expressions = {
+        key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)
+    }
     generated: dict[str, str] = {}
     for where, item in walk(schema):
         for key in ("delta.generationExpression", "delta.invariants"):
@@ -324,7 +409,9 @@ def check_unused(schema: Schema, metadata: Metadata, path: Sequence[str], *, clu
                     generated[f"{key} of {path_text(where)}"] = f"{path_text(where)} -> {item.metadata[key]}"
     for key, text in expressions.items():
         if name in _words(text):
-            error = InvalidArgumentError("an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}")
+            error = InvalidArgumentError(
+                "an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}"
+            )
             raise error.with_values(generated=generated.get(key))
     physical = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
     if any(tuple(column[: len(physical)]) == physical for column in clustering):
@@ -354,7 +441,9 @@ def _words(text: str) -> set[str]:
     return found
 
 
-def stats_columns(metadata: Metadata, renamed: Mapping[tuple[str, ...], tuple[str, ...] | None]) -> dict[str, object]:
+def stats_columns(
+    metadata: Metadata, renamed: Mapping[tuple[str, ...], tuple[str, ...] | None]
+) -> dict[str, object]:
     """Returns the property `delta.dataSkippingStatsColumns` after renames and drops; empty if it does not
     change.
 

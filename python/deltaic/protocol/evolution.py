@@ -11,7 +11,18 @@ from collections.abc import Iterable
 
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import strip
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, is_shape, path_text, type_name
+from deltaic.protocol.schema import (
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    decimal_parts,
+    is_shape,
+    path_text,
+    type_name,
+)
 from deltaic.protocol.widening import widens_by_itself
 
 _DEFAULT = "CURRENT_DEFAULT"
@@ -44,15 +55,23 @@ def can_store(source: DataType, target: DataType) -> bool:
             return source in _AS_TEXT or decimal_parts(source) is not None
         return source in _TIMES and target in _TIMES
     if target == "variant":  # in Arrow, a variant is a struct of its two parts
-        return isinstance(source, Struct) and {item.name.lower(): item.type for item in source.fields} == _VARIANT
+        return (
+            isinstance(source, Struct)
+            and {item.name.lower(): item.type for item in source.fields} == _VARIANT
+        )
     if isinstance(source, Array) and isinstance(target, Array):
-        return can_store(source.element, target.element) and (target.contains_null or not source.contains_null)
+        return can_store(source.element, target.element) and (
+            target.contains_null or not source.contains_null
+        )
     if isinstance(source, Map) and isinstance(target, Map):
         sides = can_store(source.key, target.key) and can_store(source.value, target.value)
         return sides and (target.value_contains_null or not source.value_contains_null)
     if isinstance(source, Struct) and isinstance(target, Struct):
         known = {item.name.lower(): item for item in target.fields}
-        return all(item.name.lower() in known and can_store(item.type, known[item.name.lower()].type) for item in source.fields)
+        return all(
+            item.name.lower() in known and can_store(item.type, known[item.name.lower()].type)
+            for item in source.fields
+        )
     return False
 
 
@@ -97,7 +116,9 @@ def replaced_schema(data: Schema) -> Schema:
 def nullable_everywhere(data_type: DataType) -> DataType:
     """Makes a type nullable at every level, as required for a field that older files do not have."""
     if isinstance(data_type, Struct):
-        return Struct(item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in data_type.fields)
+        return Struct(
+            item.with_(nullable=True, type=nullable_everywhere(item.type)) for item in data_type.fields
+        )
     if isinstance(data_type, Array):
         return Array(nullable_everywhere(data_type.element), True)
     if isinstance(data_type, Map):
@@ -109,24 +130,34 @@ def new_field(item: Field, path: tuple[str, ...]) -> Field:
     """Prepares a field for a table that has files: it becomes nullable and loses another table's column
     mapping. A field of type void is a SchemaMismatchError."""
     if item.type == "void":
-        raise SchemaMismatchError("a new column has no type, because the data has only nulls", where=path_text(path))
+        raise SchemaMismatchError(
+            "a new column has no type, because the data has only nulls", where=path_text(path)
+        )
     (clean,) = strip(Schema([item]))
     metadata = {
-        key: value for key, value in clean.metadata.items() if key not in (_DEFAULT, *_COMPUTED) and not key.startswith("delta.identity.")
+        key: value
+        for key, value in clean.metadata.items()
+        if key not in (_DEFAULT, *_COMPUTED) and not key.startswith("delta.identity.")
     }  # older rows would not have it
     return clean.with_(nullable=True, type=nullable_everywhere(clean.type), metadata=metadata)
 
 
-def _merge_fields(table: Iterable[Field], data: Iterable[Field], path: tuple[str, ...], widen: bool) -> list[Field]:
+def _merge_fields(
+    table: Iterable[Field], data: Iterable[Field], path: tuple[str, ...], widen: bool
+) -> list[Field]:
     incoming = {item.name.lower(): item for item in data}
     result = []
     for item in table:
         other = incoming.pop(item.name.lower(), None)
         here = (*path, item.name)
         if item.type == "void" and other is not None and other.type != "void":
-            result.append(new_field(other, here).with_(name=item.name, metadata={**other.metadata, **item.metadata}))
+            result.append(
+                new_field(other, here).with_(name=item.name, metadata={**other.metadata, **item.metadata})
+            )
             continue
-        result.append(item if other is None else item.with_(type=_merge_types(item.type, other.type, here, widen)))
+        result.append(
+            item if other is None else item.with_(type=_merge_types(item.type, other.type, here, widen))
+        )
     return result + [new_field(item, (*path, item.name)) for item in incoming.values()]
 
 
@@ -134,20 +165,29 @@ def _merge_types(table: DataType, data: DataType, path: tuple[str, ...], widen: 
     if isinstance(table, Struct) and isinstance(data, Struct):
         return Struct(_merge_fields(table.fields, data.fields, path, widen))
     if isinstance(table, Array) and isinstance(data, Array):
-        return Array(_merge_types(table.element, data.element, (*path, "element"), widen), table.contains_null)
+        return Array(
+            _merge_types(table.element, data.element, (*path, "element"), widen), table.contains_null
+        )
     if isinstance(table, Map) and isinstance(data, Map):
         key = _merge_types(table.key, data.key, (*path, "key"), widen)
-        return Map(key, _merge_types(table.value, data.value, (*path, "value"), widen), table.value_contains_null)
+        return Map(
+            key, _merge_types(table.value, data.value, (*path, "value"), widen), table.value_contains_null
+        )
     if widen and widens_by_itself(table, data):
         return data
     if not can_store(data, table):
         raise SchemaMismatchError(
-            "the data's type does not fit the column's", where=path_text(path), found=type_name(data), expected=type_name(table)
+            "the data's type does not fit the column's",
+            where=path_text(path),
+            found=type_name(data),
+            expected=type_name(table),
         )
     return table
 
 
-def _first_new(table: Iterable[Field], merged: Iterable[Field], path: tuple[str, ...]) -> tuple[str, ...] | None:
+def _first_new(
+    table: Iterable[Field], merged: Iterable[Field], path: tuple[str, ...]
+) -> tuple[str, ...] | None:
     known = {item.name: item for item in table}
     for item in merged:
         here = (*path, item.name)
@@ -173,14 +213,20 @@ def check_nullability(table: Schema, data: Schema) -> None:
     """Raises SchemaMismatchError if the data lacks a NOT NULL column that has no default and is not computed.
     Null values are checked when they are written."""
     if (missing := left_out(table, data.names)) is not None:
-        raise SchemaMismatchError("the data has no such column, and the table does not take null", where=missing)
+        raise SchemaMismatchError(
+            "the data has no such column, and the table does not take null", where=missing
+        )
 
 
 def left_out(table: Schema, given: Iterable[str]) -> str | None:
     """Returns the first NOT NULL column of the table that has no default, is not computed, and is not among
     the columns `given`; None if there is none."""
     names = {name.lower() for name in given}
-    needed = (item for item in table if not item.nullable and not any(key in item.metadata for key in (_DEFAULT, *_COMPUTED)))
+    needed = (
+        item
+        for item in table
+        if not item.nullable and not any(key in item.metadata for key in (_DEFAULT, *_COMPUTED))
+    )
     return next((item.name for item in needed if item.name.lower() not in names), None)
 
 
@@ -188,5 +234,9 @@ def check_partitions(table: Schema, partition_columns: Iterable[str], data: Sche
     """SchemaMismatchError where the data lacks a partition column for which the table has no value. Nulls
     would be a partition that nobody meant."""
     for name in partition_columns:
-        if data.get(name) is None and not any(key in table.field(name).metadata for key in (_DEFAULT, *_COMPUTED)):
-            raise SchemaMismatchError("the data lacks a partition column", found=", ".join(data.names), expected=name)
+        if data.get(name) is None and not any(
+            key in table.field(name).metadata for key in (_DEFAULT, *_COMPUTED)
+        ):
+            raise SchemaMismatchError(
+                "the data lacks a partition column", found=", ".join(data.names), expected=name
+            )

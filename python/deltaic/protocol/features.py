@@ -176,7 +176,12 @@ FEATURES: Mapping[str, Feature] = {
     for item in (
         Feature("appendOnly", False, _flag("delta.appendOnly"), (1, 2)),
         Feature("invariants", False, _key("delta.invariants"), (1, 2)),
-        Feature("checkConstraints", False, lambda item: bool(constraint_names(item.metadata.configuration)), (1, 3)),
+        Feature(
+            "checkConstraints",
+            False,
+            lambda item: bool(constraint_names(item.metadata.configuration)),
+            (1, 3),
+        ),
         Feature("changeDataFeed", False, _flag("delta.enableChangeDataFeed"), (1, 4)),
         Feature("generatedColumns", False, _key("delta.generationExpression"), (1, 4)),
         Feature("columnMapping", True, lambda item: item.properties.column_mapping_mode != "none", (2, 5)),
@@ -185,15 +190,36 @@ FEATURES: Mapping[str, Feature] = {
         Feature("timestampNtz", True, _type("timestamp_ntz")),
         Feature("v2Checkpoint", True, lambda item: item.properties.checkpoint_policy == "v2"),
         Feature("vacuumProtocolCheck", True, _always),
-        *(Feature(f"typeWidening{end}", True, _key("delta.typeChanges"), asked=_widens) for end in ("", _PREVIEW)),
+        *(
+            Feature(f"typeWidening{end}", True, _key("delta.typeChanges"), asked=_widens)
+            for end in ("", _PREVIEW)
+        ),
         *(Feature(f"variantType{end}", True, _type("variant")) for end in ("", _PREVIEW)),
         # deltaic writes variants without shredding, which the feature allows.
-        *(Feature(f"variantShredding{end}", True, _type("variant"), asked=_flag("delta.enableVariantShredding")) for end in ("", _PREVIEW)),
+        *(
+            Feature(
+                f"variantShredding{end}", True, _type("variant"), asked=_flag("delta.enableVariantShredding")
+            )
+            for end in ("", _PREVIEW)
+        ),
         *(Feature(name, True, _has_shapes) for name in ("geospatial", "geospatial-dev")),
-        Feature(MANAGED, True, _always, read=Read.CATALOG, refused=frozenset({Change.REARRANGE}), requires=("inCommitTimestamp",)),
+        Feature(
+            MANAGED,
+            True,
+            _always,
+            read=Read.CATALOG,
+            refused=frozenset({Change.REARRANGE}),
+            requires=("inCommitTimestamp",),
+        ),
         Feature("catalogOwned-preview", True, _always, read=Read.NEVER, refused=ALL),
         Feature("adaptiveMetadata-preview", True, _always, read=Read.NEVER, refused=ALL),
-        Feature("redirectReaderWriter-preview", True, _set("delta.redirectReaderWriter-preview"), read=Read.UNUSED, refused=ALL),
+        Feature(
+            "redirectReaderWriter-preview",
+            True,
+            _set("delta.redirectReaderWriter-preview"),
+            read=Read.UNUSED,
+            refused=ALL,
+        ),
         Feature("redirectWriterOnly-preview", False, _set("delta.redirectWriterOnly-preview"), refused=ALL),
         # Every file must get row ids as soon as the feature is listed, even if row tracking is not enabled.
         Feature(
@@ -207,19 +233,44 @@ FEATURES: Mapping[str, Feature] = {
         Feature("clustering", False, _always, requires=("domainMetadata",)),
         Feature("allowColumnDefaults", False, _key("CURRENT_DEFAULT")),
         Feature("inCommitTimestamp", False, _flag("delta.enableInCommitTimestamps")),
-        *(Feature(f"icebergCompatV{n}", False, _flag(f"delta.enableIcebergCompatV{n}"), requires=("columnMapping",)) for n in (1, 2)),
-        Feature(
-            "icebergCompatV3", False, _flag("delta.enableIcebergCompatV3"), requires=("columnMapping", "rowTracking", "domainMetadata")
+        *(
+            Feature(
+                f"icebergCompatV{n}",
+                False,
+                _flag(f"delta.enableIcebergCompatV{n}"),
+                requires=("columnMapping",),
+            )
+            for n in (1, 2)
         ),
-        *(Feature(f"icebergWriterCompatV{n}", False, _flag(f"delta.enableIcebergWriterCompatV{n}"), refused=ALL) for n in (1, 3)),
-        Feature("checkpointProtection", False, lambda item: item.properties.checkpoint_protection_before_version > 0),
+        Feature(
+            "icebergCompatV3",
+            False,
+            _flag("delta.enableIcebergCompatV3"),
+            requires=("columnMapping", "rowTracking", "domainMetadata"),
+        ),
+        *(
+            Feature(
+                f"icebergWriterCompatV{n}", False, _flag(f"delta.enableIcebergWriterCompatV{n}"), refused=ALL
+            )
+            for n in (1, 3)
+        ),
+        Feature(
+            "checkpointProtection",
+            False,
+            lambda item: item.properties.checkpoint_protection_before_version > 0,
+        ),
         Feature(
             "materializePartitionColumns",
             False,
             lambda item: bool(item.metadata.partition_columns),
             asked=_flag("delta.enableMaterializePartitionColumnsFeature"),
         ),
-        Feature("coordinatedCommits-preview", False, _set("delta.coordinatedCommits.commitCoordinator-preview"), refused=ALL),
+        Feature(
+            "coordinatedCommits-preview",
+            False,
+            _set("delta.coordinatedCommits.commitCoordinator-preview"),
+            refused=ALL,
+        ),
         *(Feature(f"collations{end}", False, _key("__COLLATIONS"), refused=FILES) for end in ("", _PREVIEW)),
     )
 }
@@ -230,7 +281,10 @@ def implied(reader: int, writer: int) -> frozenset[str]:
     return frozenset(
         item.name
         for item in FEATURES.values()
-        if item.legacy and writer >= item.legacy[1] and writer < WRITER_FEATURES_VERSION and (reader >= item.legacy[0] or not item.reader)
+        if item.legacy
+        and writer >= item.legacy[1]
+        and writer < WRITER_FEATURES_VERSION
+        and (reader >= item.legacy[0] or not item.reader)
     )
 
 
@@ -279,11 +333,15 @@ def check_maintained(protocol: Protocol, operation: str) -> None:
     (PROTOCOL.md)."""
     if is_managed(protocol):
         raise UnsupportedFeatureError(
-            f"{operation} is refused on a table that a catalog manages", where="protocol.writerFeatures", found=MANAGED
+            f"{operation} is refused on a table that a catalog manages",
+            where="protocol.writerFeatures",
+            found=MANAGED,
         )
 
 
-def check_readable(protocol: Protocol, metadata: Metadata | None = None, *, catalog: Callable[[], bool] | None = None) -> None:
+def check_readable(
+    protocol: Protocol, metadata: Metadata | None = None, *, catalog: Callable[[], bool] | None = None
+) -> None:
     """Raises UnsupportedFeatureError for a table that this release cannot read, and ProtocolError for a
     protocol that PROTOCOL.md does not allow.
 
@@ -293,14 +351,25 @@ def check_readable(protocol: Protocol, metadata: Metadata | None = None, *, cata
     """
     if protocol.min_reader_version > SUPPORTED_READER_VERSION:
         raise UnsupportedFeatureError(
-            "the table needs a newer reader", where="protocol.minReaderVersion", found=protocol.min_reader_version, expected="1 to 3"
+            "the table needs a newer reader",
+            where="protocol.minReaderVersion",
+            found=protocol.min_reader_version,
+            expected="1 to 3",
         )
-    if protocol.min_reader_version == READER_FEATURES_VERSION and protocol.min_writer_version < WRITER_FEATURES_VERSION:
+    if (
+        protocol.min_reader_version == READER_FEATURES_VERSION
+        and protocol.min_writer_version < WRITER_FEATURES_VERSION
+    ):
         raise ProtocolError(
-            "reader version 3 goes with writer version 7", where="protocol.minWriterVersion", found=protocol.min_writer_version, expected=7
+            "reader version 3 goes with writer version 7",
+            where="protocol.minWriterVersion",
+            found=protocol.min_writer_version,
+            expected=7,
         )
     definition = Definition(metadata) if metadata is not None else None
-    refused = [name for name in sorted(reader_features(protocol)) if not _is_readable(name, definition, catalog)]
+    refused = [
+        name for name in sorted(reader_features(protocol)) if not _is_readable(name, definition, catalog)
+    ]
     if refused == [MANAGED]:
         raise UnsupportedFeatureError(
             "the table is managed by a catalog, which alone knows its newest commits",
@@ -338,10 +407,17 @@ def check_writable(
     check_readable(protocol, metadata, catalog=catalog)
     if protocol.min_writer_version > SUPPORTED_WRITER_VERSION:
         raise UnsupportedFeatureError(
-            "the table needs a newer writer", where="protocol.minWriterVersion", found=protocol.min_writer_version, expected="1 to 7"
+            "the table needs a newer writer",
+            where="protocol.minWriterVersion",
+            found=protocol.min_writer_version,
+            expected="1 to 7",
         )
     listed = supported(protocol)
-    if hidden := reader_features(protocol) - listed - ({"columnMapping"} if protocol.min_reader_version == 2 else set()):
+    if (
+        hidden := reader_features(protocol)
+        - listed
+        - ({"columnMapping"} if protocol.min_reader_version == 2 else set())
+    ):
         raise ProtocolError(
             "readerFeatures lists what writerFeatures does not",
             where="protocol",
@@ -356,22 +432,34 @@ def check_writable(
             expected="features that this release writes",
         )
     definition = Definition(metadata)
-    if MANAGED in listed and not ("inCommitTimestamp" in listed and definition.properties.in_commit_timestamps):
+    if MANAGED in listed and not (
+        "inCommitTimestamp" in listed and definition.properties.in_commit_timestamps
+    ):
         raise ProtocolError(
             "a table that a catalog manages needs in-commit timestamps",
             where="table property delta.enableInCommitTimestamps",
             found=definition.properties.in_commit_timestamps,
             expected=True,
         )
-    refused = [name for name in sorted(listed) if change in FEATURES[name].refused and FEATURES[name].used(definition)]
+    refused = [
+        name
+        for name in sorted(listed)
+        if change in FEATURES[name].refused and FEATURES[name].used(definition)
+    ]
     if refused:
         raise UnsupportedFeatureError(
-            f"the table uses {_plural(refused)} that this release cannot keep up in a commit that {change.value}",
+            f"the table uses {_plural(refused)} that this release cannot keep up in a commit that"
+            f" {change.value}",
             where="protocol.writerFeatures",
             found=_shown(refused),
             expected="features that this release writes",
         )
-    if change in NEW_ROWS | {Change.REARRANGE} and domains and "clustering" in listed and "delta.clustering" in domains:
+    if (
+        change in NEW_ROWS | {Change.REARRANGE}
+        and domains
+        and "clustering" in listed
+        and "delta.clustering" in domains
+    ):
         _check_clustering(definition, domains["delta.clustering"])
 
 
@@ -390,7 +478,9 @@ def _check_type_changes(schema: Schema) -> None:
     for path, item in walk(schema):
         if problem := unsupported_type_change(item.metadata.get("delta.typeChanges", [])):
             raise UnsupportedFeatureError(
-                "a column's type was changed in a way that this release cannot read", where=path_text(path), found=problem
+                "a column's type was changed in a way that this release cannot read",
+                where=path_text(path),
+                found=problem,
             )
 
 

@@ -29,12 +29,31 @@ HIDDEN_IDS = (2147483540, 2147483539)
 versions, readers fail on files in which only some columns have ids."""
 
 _PLAIN_TYPES = frozenset(
-    {"byte", "short", "integer", "long", "float", "double", "string", "binary", "boolean", "timestamp", "timestamp_ntz", "date"}
+    {
+        "byte",
+        "short",
+        "integer",
+        "long",
+        "float",
+        "double",
+        "string",
+        "binary",
+        "boolean",
+        "timestamp",
+        "timestamp_ntz",
+        "date",
+    }
 )
-_WIDER = {"byte": ("short", "integer", "long"), "short": ("integer", "long"), "integer": ("long",), "float": ("double",)}
+_WIDER = {
+    "byte": ("short", "integer", "long"),
+    "short": ("integer", "long"),
+    "integer": ("long",),
+    "float": ("double",),
+}
 _LITERAL = re.compile(
     r"(?i)\s*(?:null|true|false|[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?(?:[lsydf]|bd)?"
-    r"|(?:(?:date|timestamp|timestamp_ntz|timestamp_ltz|x)\s*)?(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"))\s*"
+    r"|(?:(?:date|timestamp|timestamp_ntz|timestamp_ltz|x)\s*)?"
+    r"(?:'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"))\s*"
 )
 _REORG = "REORG TABLE ... APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = {}))"
 
@@ -49,7 +68,9 @@ def active_version(protocol: Protocol, metadata: Metadata | Definition) -> int |
     feature. None if there is none."""
     definition = metadata if isinstance(metadata, Definition) else Definition(metadata)
     names = supported(protocol)
-    return next((each for each in definition.properties.iceberg_compat if f"icebergCompatV{each}" in names), None)
+    return next(
+        (each for each in definition.properties.iceberg_compat if f"icebergCompatV{each}" in names), None
+    )
 
 
 def is_described(protocol: Protocol, metadata: Metadata | None) -> bool:
@@ -99,19 +120,28 @@ def check(protocol: Protocol, definition: Definition, before: Definition | None 
     where = f"{enabling(version)} = true"
     if (mode := column_mapping_mode(protocol, definition)) == "none":
         raise InvalidArgumentError(
-            "Iceberg compatibility needs column mapping", where=where, found=f"{MODE} = {mode}", expected="'name' or 'id'"
+            "Iceberg compatibility needs column mapping",
+            where=where,
+            found=f"{MODE} = {mode}",
+            expected="'name' or 'id'",
         )
     if version == 3 and not row_tracking.is_enabled(protocol, definition.metadata):
         raise InvalidArgumentError(
-            "Iceberg compatibility version 3 needs row tracking", where=where, expected=f"{row_tracking.ENABLED} = true"
+            "Iceberg compatibility version 3 needs row tracking",
+            where=where,
+            expected=f"{row_tracking.ENABLED} = true",
         )
     if version < 3 and definition.properties.deletion_vectors and "deletionVectors" in supported(protocol):
         raise InvalidArgumentError(
-            "deletion vectors and Iceberg compatibility below version 3 exclude each other", where=VECTORS, found=where
+            "deletion vectors and Iceberg compatibility below version 3 exclude each other",
+            where=VECTORS,
+            found=where,
         )
     if version == 3 and definition.properties.inline_deletion_vectors:
         raise InvalidArgumentError(
-            "Iceberg metadata cannot refer to deletion vectors in the log", where="deltaic.inlineDeletionVectors", found=where
+            "Iceberg metadata cannot refer to deletion vectors in the log",
+            where="deltaic.inlineDeletionVectors",
+            found=where,
         )
     _check_schema(definition, version)
     if before is not None:
@@ -123,7 +153,9 @@ def _check_schema(definition: Definition, version: int) -> None:
         place = f"column {path_text(path)}"
         if (unfit := _unfit(item.type, version)) is not None:
             raise UnsupportedFeatureError(
-                f"Iceberg compatibility version {version} does not allow the column's type", where=place, found=unfit
+                f"Iceberg compatibility version {version} does not allow the column's type",
+                where=place,
+                found=unfit,
             )
         for change in item.metadata.get("delta.typeChanges", []):
             if not _is_promotion(change.get("fromType"), change.get("toType")):
@@ -136,13 +168,18 @@ def _check_schema(definition: Definition, version: int) -> None:
         default = item.metadata.get("CURRENT_DEFAULT")
         if version == 3 and isinstance(default, str) and not _LITERAL.fullmatch(default):
             raise UnsupportedFeatureError(
-                "Iceberg compatibility version 3 allows defaults that are literals alone", where=place, found=default, expected="a literal"
+                "Iceberg compatibility version 3 allows defaults that are literals alone",
+                where=place,
+                found=default,
+                expected="a literal",
             )
     for name in definition.metadata.partition_columns:
         data_type = definition.schema.field(name).type
         if not isinstance(data_type, str) or not _is_plain(data_type):
             raise UnsupportedFeatureError(
-                "Iceberg cannot partition by the column's type", where=f"column {name}", found=type_name(data_type)
+                "Iceberg cannot partition by the column's type",
+                where=f"column {name}",
+                found=type_name(data_type),
             )
 
 
@@ -207,7 +244,9 @@ def assign_nested(schema: Schema, max_id: int) -> tuple[Schema, int]:
                 known[path] = last
         return item.with_(metadata={**item.metadata, NESTED_IDS: known}) if known else item
 
-    last = max([last, *(each for _, item in walk(schema) for each in item.metadata.get(NESTED_IDS, {}).values())])
+    last = max(
+        [last, *(each for _, item in walk(schema) for each in item.metadata.get(NESTED_IDS, {}).values())]
+    )
     mapped = map_fields(Struct(schema), change)
     assert isinstance(mapped, Struct)
     return Schema(mapped.fields), last
@@ -231,7 +270,13 @@ def has_nested(schema: Schema) -> bool:
 
 
 def check_files(
-    protocol: Protocol, definition: Definition, before: tuple[Protocol, Definition], *, files: int, with_vectors: int, counted: bool
+    protocol: Protocol,
+    definition: Definition,
+    before: tuple[Protocol, Definition],
+    *,
+    files: int,
+    with_vectors: int,
+    counted: bool,
 ) -> None:
     """Raises UnsupportedFeatureError if a change turns Iceberg compatibility on and existing files would have
     to be written again.
@@ -247,7 +292,8 @@ def check_files(
         reason = f"files written for version {former}"
     elif former == 3:
         raise UnsupportedFeatureError(
-            "Iceberg compatibility version 3 is not replaced by an earlier one", found=f"{enabling(version)} = true"
+            "Iceberg compatibility version 3 is not replaced by an earlier one",
+            found=f"{enabling(version)} = true",
         )
     elif version < 3 and with_vectors:
         reason = f"{with_vectors} files with a deletion vector"

@@ -42,7 +42,9 @@ class Numbering:
 
     def of(self, path: str) -> int:
         if path not in self.ids:
-            raise ProtocolError("an element, key or value has no id", where=path, expected=f"one in {NESTED_IDS}")
+            raise ProtocolError(
+                "an element, key or value has no id", where=path, expected=f"one in {NESTED_IDS}"
+            )
         return self.ids[path]
 
 
@@ -114,7 +116,8 @@ def _below(data_type: DataType, path: str, numbers: Numbering) -> dict[str, Any]
     elif isinstance(data_type, Map):
         parts = (("key", data_type.key), ("value", data_type.value))
     fields = [
-        {"field-id": numbers.of(f"{path}.{name}"), "names": [name], **_below(part, f"{path}.{name}", numbers)} for name, part in parts
+        {"field-id": numbers.of(f"{path}.{name}"), "names": [name], **_below(part, f"{path}.{name}", numbers)}
+        for name, part in parts
     ]
     return {"fields": fields} if fields else {}
 
@@ -122,7 +125,12 @@ def _below(data_type: DataType, path: str, numbers: Numbering) -> dict[str, Any]
 def partition_fields(schema: Schema, columns: Sequence[str]) -> list[dict[str, Any]]:
     """Returns the fields of the partition spec, one identity transform for each partition column."""
     return [
-        {"name": name, "transform": "identity", "source-id": _id(schema.field(name)), "field-id": FIRST_PARTITION_ID + at}
+        {
+            "name": name,
+            "transform": "identity",
+            "source-id": _id(schema.field(name)),
+            "field-id": FIRST_PARTITION_ID + at,
+        }
         for at, name in enumerate(columns)
     ]
 
@@ -130,5 +138,7 @@ def partition_fields(schema: Schema, columns: Sequence[str]) -> list[dict[str, A
 def avro_name(name: str) -> str:
     """Converts a name to one that Avro allows, as Iceberg does: `a b` becomes `a_x20b`, `1a` becomes
     `_1a`."""
-    shown = "".join(each if each.isascii() and (each.isalnum() or each == "_") else f"_x{ord(each):X}" for each in name)
+    shown = "".join(
+        each if each.isascii() and (each.isalnum() or each == "_") else f"_x{ord(each):X}" for each in name
+    )
     return f"_{shown}" if shown[:1].isdigit() else shown

@@ -25,17 +25,23 @@ def partition_columns(schema: Schema, names: str | Iterable[str] | None) -> tupl
         try:
             field = schema.field(name)
         except InvalidArgumentError as error:
-            raise InvalidArgumentError("no such partition column", found=error.found, expected=error.expected) from None
+            raise InvalidArgumentError(
+                "no such partition column", found=error.found, expected=error.expected
+            ) from None
         if not isinstance(field.type, str) or field.type in _NOT_PARTITIONS or is_shape(field.type):
             raise InvalidArgumentError(
-                "a table cannot be partitioned by this column", where=field.name, found=f"its type is {type_name(field.type)}"
+                "a table cannot be partitioned by this column",
+                where=field.name,
+                found=f"its type is {type_name(field.type)}",
             )
         if field.name in columns:
             raise InvalidArgumentError("a partition column is named twice", found=repr(field.name))
         columns.append(field.name)
     if columns and len(columns) == len(schema):
         raise InvalidArgumentError(
-            "not every column can be a partition column", found=", ".join(columns), expected="one column at least in the files"
+            "not every column can be a partition column",
+            found=", ".join(columns),
+            expected="one column at least in the files",
         )
     return tuple(columns)
 
@@ -48,4 +54,7 @@ def from_directory(path: str) -> dict[str, str | None]:
     files.
     """
     pairs = (part.partition("=") for part in path.split("/")[:-1] if "=" in part)
-    return {unescaped_in_folder(name): None if value == NULL_FOLDER else unescaped_in_folder(value) for name, _, value in pairs}
+    return {
+        unescaped_in_folder(name): None if value == NULL_FOLDER else unescaped_in_folder(value)
+        for name, _, value in pairs
+    }

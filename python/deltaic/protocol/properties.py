@@ -14,8 +14,22 @@ from datetime import timedelta
 from enum import Enum
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance
-from deltaic.protocol.values import INT64_MAX, format_duration, parse_boolean, parse_columns, parse_duration, parse_integer, parse_size
+from deltaic.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    ProtocolError,
+    UnsupportedFeatureError,
+    check_instance,
+)
+from deltaic.protocol.values import (
+    INT64_MAX,
+    format_duration,
+    parse_boolean,
+    parse_columns,
+    parse_duration,
+    parse_integer,
+    parse_size,
+)
 
 
 class Status(Enum):
@@ -52,7 +66,9 @@ def _choice(*values: str) -> Callable[[str], str]:
         for value in values:
             if value.lower() == text.strip().lower():
                 return value
-        raise InvalidArgumentError("not a valid value", found=repr(text), expected=f"one of {', '.join(values)}")
+        raise InvalidArgumentError(
+            "not a valid value", found=repr(text), expected=f"one of {', '.join(values)}"
+        )
 
     return parse
 
@@ -67,7 +83,9 @@ def _format_version(text: str) -> str:
     allowed, as all have the same pages and encodings."""
     if re.fullmatch(r"1\.0\.0|2\.[0-9]{1,3}\.[0-9]{1,3}", text.strip()):
         return text.strip()
-    raise InvalidArgumentError("not a version of the Parquet format", found=repr(text), expected="1.0.0 or 2.12.0")
+    raise InvalidArgumentError(
+        "not a version of the Parquet format", found=repr(text), expected="1.0.0 or 2.12.0"
+    )
 
 
 def _auto_compact(text: str) -> bool:
@@ -77,7 +95,9 @@ def _auto_compact(text: str) -> bool:
 def _formats(text: str) -> str:
     names = [each.strip().lower() for each in text.split(",") if each.strip()]
     if any(each != "iceberg" for each in names):
-        raise InvalidArgumentError("not a format that metadata is written in", found=repr(text), expected="iceberg")
+        raise InvalidArgumentError(
+            "not a format that metadata is written in", found=repr(text), expected="iceberg"
+        )
     return ",".join(names)
 
 
@@ -107,7 +127,11 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.dataSkippingNumIndexedCols", _integer(-1), 32),
         Property("delta.dataSkippingStatsColumns", parse_columns, None),
         Property("delta.dataSkippingStringPrefixLength", _integer(1), 32),
-        Property("delta.isolationLevel", _choice("Serializable", "WriteSerializable", "SnapshotIsolation"), "Serializable"),
+        Property(
+            "delta.isolationLevel",
+            _choice("Serializable", "WriteSerializable", "SnapshotIsolation"),
+            "Serializable",
+        ),
         Property("delta.targetFileSize", parse_size, 256 * 1024**2),
         Property("delta.autoOptimize.autoCompact", _auto_compact, False),
         Property("delta.autoOptimize.optimizeWrite", parse_boolean, False),
@@ -123,8 +147,16 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.rowTracking.materializedRowCommitVersionColumnName", _text, None, _I, "rowTracking"),
         Property("delta.enableTypeWidening", parse_boolean, False, feature="typeWidening"),
         Property("delta.enableInCommitTimestamps", parse_boolean, False, feature="inCommitTimestamp"),
-        Property("delta.inCommitTimestampEnablementVersion", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
-        Property("delta.inCommitTimestampEnablementTimestamp", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"),
+        Property(
+            "delta.inCommitTimestampEnablementVersion", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"
+        ),
+        Property(
+            "delta.inCommitTimestampEnablementTimestamp",
+            _integer(0, INT64_MAX),
+            None,
+            _I,
+            "inCommitTimestamp",
+        ),
         Property("delta.checkpointPolicy", _choice("classic", "v2"), "classic", feature="v2Checkpoint"),
         Property("delta.compatibility.symlinkFormatManifest.enabled", parse_boolean, False),
         Property("delta.universalFormat.enabledFormats", _formats, ""),
@@ -137,13 +169,32 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.castIcebergTimeType", parse_boolean, False, _R),
         Property("delta.ignoreIcebergBucketPartition", parse_boolean, False, _R),
         Property("delta.enableVariantShredding", parse_boolean, False, feature="variantShredding"),
-        Property("delta.enableMaterializePartitionColumnsFeature", parse_boolean, False, feature="materializePartitionColumns"),
+        Property(
+            "delta.enableMaterializePartitionColumnsFeature",
+            parse_boolean,
+            False,
+            feature="materializePartitionColumns",
+        ),
         Property("delta.writePartitionColumnsToParquet", parse_boolean, False),
-        Property("delta.requireCheckpointProtectionBeforeVersion", _integer(0, INT64_MAX), 0, _I, "checkpointProtection"),
+        Property(
+            "delta.requireCheckpointProtectionBeforeVersion",
+            _integer(0, INT64_MAX),
+            0,
+            _I,
+            "checkpointProtection",
+        ),
         Property("delta.dropFeatureTruncateHistory.retentionDuration", parse_duration, _DAY),
         Property("delta.sampleRetentionDuration", parse_duration, 7 * _DAY, _R),
-        Property("delta.coordinatedCommits.commitCoordinator-preview", _text, "", _R, "coordinatedCommits-preview"),
-        Property("delta.coordinatedCommits.commitCoordinatorConf-preview", _text, "", _R, "coordinatedCommits-preview"),
+        Property(
+            "delta.coordinatedCommits.commitCoordinator-preview", _text, "", _R, "coordinatedCommits-preview"
+        ),
+        Property(
+            "delta.coordinatedCommits.commitCoordinatorConf-preview",
+            _text,
+            "",
+            _R,
+            "coordinatedCommits-preview",
+        ),
         Property("delta.coordinatedCommits.tableConf-preview", _text, "", _R, "coordinatedCommits-preview"),
         Property("delta.redirectReaderWriter-preview", _text, "", _R, "redirectReaderWriter-preview"),
         Property("delta.redirectWriterOnly-preview", _text, "", _R, "redirectWriterOnly-preview"),
@@ -195,7 +246,10 @@ def text_of(name: str, value: object) -> str:
     if isinstance(value, timedelta):
         return format_duration(value)
     raise InvalidTypeError(
-        "a property's value has the wrong type", where=name, found=type(value).__name__, expected="str, bool, int or timedelta"
+        "a property's value has the wrong type",
+        where=name,
+        found=type(value).__name__,
+        expected="str, bool, int or timedelta",
     )
 
 
@@ -241,17 +295,26 @@ def request(properties: Mapping[str, object] | None, *, defines: bool = False) -
         if name in (MIN_READER_VERSION, MIN_WRITER_VERSION):
             versions[name] = _located(name, _integer(1), text)
         elif name == IGNORE_PROTOCOL_DEFAULTS:
-            _located(name, parse_boolean, text)  # no effect: deltaic has no defaults of the protocol to ignore
+            # no effect: deltaic has no defaults of the protocol to ignore
+            _located(name, parse_boolean, text)
         elif name.startswith(FEATURE_PREFIX):
             _located(name, _choice("supported", "enabled"), text)
             features.append(name[len(FEATURE_PREFIX) :])
         elif name.startswith(CONSTRAINT_PREFIX) and defines:
             constraints[name[len(CONSTRAINT_PREFIX) :].lower()] = text
         elif name.startswith(CONSTRAINT_PREFIX):
-            raise InvalidArgumentError("a constraint is not set as a property", found=repr(given), expected="alter.add_constraints")
+            raise InvalidArgumentError(
+                "a constraint is not set as a property", found=repr(given), expected="alter.add_constraints"
+            )
         else:
             stored[name] = _checked(name, text)
-    return RequestedProperties(stored, versions.get(MIN_READER_VERSION), versions.get(MIN_WRITER_VERSION), tuple(features), constraints)
+    return RequestedProperties(
+        stored,
+        versions.get(MIN_READER_VERSION),
+        versions.get(MIN_WRITER_VERSION),
+        tuple(features),
+        constraints,
+    )
 
 
 def _checked(name: str, text: str) -> str:
@@ -264,7 +327,9 @@ def _checked(name: str, text: str) -> str:
     value = _located(name, known.parse, text)
     if known.status is Status.REFUSED and value != known.default:
         raise UnsupportedFeatureError(
-            f"{name} = {text!r} is not supported by this release", where=name, expected=f"{known.default!r} or unset"
+            f"{name} = {text!r} is not supported by this release",
+            where=name,
+            expected=f"{known.default!r} or unset",
         )
     return value if isinstance(value, str) else text.strip()
 
@@ -273,14 +338,20 @@ def _located(name: str, parse: Callable[[str], Any], text: str) -> Any:
     try:
         return parse(text)
     except InvalidArgumentError as error:
-        raise InvalidArgumentError(error.message, where=f"property {name}", found=error.found, expected=error.expected) from None
+        raise InvalidArgumentError(
+            error.message, where=f"property {name}", found=error.found, expected=error.expected
+        ) from None
 
 
 def _nearest(lowered: str) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(lowered, _BY_LOWER, n=3)
-    return " or ".join(_BY_LOWER[item].name for item in near) if near else "a known property, or a name without the prefix delta."
+    return (
+        " or ".join(_BY_LOWER[item].name for item in near)
+        if near
+        else "a known property, or a name without the prefix delta."
+    )
 
 
 class TableProperties:
@@ -300,7 +371,9 @@ class TableProperties:
             try:
                 self._values[name] = known.default if text is None else known.parse(text)
             except InvalidArgumentError as error:
-                raise ProtocolError(error.message, where=f"table property {name}", found=error.found, expected=error.expected) from None
+                raise ProtocolError(
+                    error.message, where=f"table property {name}", found=error.found, expected=error.expected
+                ) from None
         return self._values[name]
 
     def is_set(self, name: str) -> bool:
@@ -478,4 +551,6 @@ def _duration(value: object) -> timedelta:
 
 def constraint_names(configuration: Iterable[str]) -> list[str]:
     """Returns the names of the CHECK constraints in a configuration, sorted."""
-    return sorted(name[len(CONSTRAINT_PREFIX) :] for name in configuration if name.startswith(CONSTRAINT_PREFIX))
+    return sorted(
+        name[len(CONSTRAINT_PREFIX) :] for name in configuration if name.startswith(CONSTRAINT_PREFIX)
+    )

@@ -47,7 +47,11 @@ def kept_in(protocol: Protocol, metadata: Metadata) -> tuple[str, str] | None:
         return None
     if (names := hidden_columns(metadata)) is not None:
         return names
-    raise ProtocolError("row tracking is on, but the table has no name for the column of row ids", where=ROW_ID_COLUMN, expected="a name")
+    raise ProtocolError(
+        "row tracking is on, but the table has no name for the column of row ids",
+        where=ROW_ID_COLUMN,
+        expected="a name",
+    )
 
 
 def hidden_columns(metadata: Metadata) -> tuple[str, str] | None:
@@ -57,14 +61,18 @@ def hidden_columns(metadata: Metadata) -> tuple[str, str] | None:
     return (names[0], names[1]) if names[0] and names[1] else None
 
 
-def with_columns(configuration: Mapping[str, str], new_id: Callable[[], str] = lambda: str(uuid.uuid4())) -> dict[str, str]:
+def with_columns(
+    configuration: Mapping[str, str], new_id: Callable[[], str] = lambda: str(uuid.uuid4())
+) -> dict[str, str]:
     """Adds names of hidden columns to a configuration that enables row tracking. Existing names never
     change."""
     properties = TableProperties(configuration)
     if not properties.row_tracking:
         return dict(configuration)
     if properties.value(SUSPENDED):
-        raise InvalidArgumentError("row tracking cannot be on while it is suspended", where=ENABLED, found=f"{SUSPENDED} = true")
+        raise InvalidArgumentError(
+            "row tracking cannot be on while it is suspended", where=ENABLED, found=f"{SUSPENDED} = true"
+        )
     new = {ROW_ID_COLUMN: f"_row-id-col-{new_id()}", VERSION_COLUMN: f"_row-commit-version-col-{new_id()}"}
     return {**new, **configuration}
 
@@ -83,7 +91,10 @@ def high_water_mark(configuration: str | None) -> int:
         mark = None
     if not isinstance(mark, int) or isinstance(mark, bool):
         raise ProtocolError(
-            "the metadata domain is not valid", where=DOMAIN, found=repr(configuration)[:200], expected="rowIdHighWaterMark"
+            "the metadata domain is not valid",
+            where=DOMAIN,
+            found=repr(configuration)[:200],
+            expected="rowIdHighWaterMark",
         )
     return mark
 

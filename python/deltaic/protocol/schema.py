@@ -14,7 +14,14 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias, Union, overload
 
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError, check_instance, nearest_names
+from deltaic.errors import (
+    InvalidArgumentError,
+    InvalidTypeError,
+    ProtocolError,
+    UnsupportedFeatureError,
+    check_instance,
+    nearest_names,
+)
 from deltaic.protocol.actions import ReadOnlyDict
 from deltaic.protocol.bounded_json import parse_json
 from deltaic.sql_text import name_of, quote_name
@@ -26,7 +33,9 @@ PRIMITIVES = frozenset(
     )
 )
 # Types that other writers may have written to a log, and that this release does not support.
-_LATER_TYPES = re.compile(r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE)
+_LATER_TYPES = re.compile(
+    r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE
+)
 _SHAPE = re.compile(  # Spark writes the algorithm of edges in capitals: SPHERICAL
     r"(geometry)\(\s*([^\s(),:]+:[^\s(),]+)\s*\)"
     r"|(geography)\(\s*([^\s(),:]+:[^\s(),]+)\s*,\s*((?i:spherical|vincenty|thomas|andoyer|karney))\s*\)"
@@ -73,7 +82,9 @@ class Field:
         if not isinstance(self.name, str):
             raise InvalidTypeError("a field name must be a string", found=repr(self.name))
         if not isinstance(self.nullable, bool):
-            raise InvalidTypeError(f"nullable of field {self.name!r} must be True or False", found=repr(self.nullable))
+            raise InvalidTypeError(
+                f"nullable of field {self.name!r} must be True or False", found=repr(self.nullable)
+            )
         object.__setattr__(self, "type", check_type(self.type))
         if not isinstance(self.metadata, ReadOnlyDict):
             object.__setattr__(self, "metadata", ReadOnlyDict(self.metadata))
@@ -133,7 +144,9 @@ def check_type(data_type: DataType) -> DataType:
     if isinstance(data_type, (Struct, Array, Map)):
         return data_type
     if not isinstance(data_type, str):
-        raise InvalidTypeError("a type must be Delta's name as a string, Struct, Array or Map", found=repr(data_type))
+        raise InvalidTypeError(
+            "a type must be Delta's name as a string, Struct, Array or Map", found=repr(data_type)
+        )
     if data_type in PRIMITIVES or isinstance(data_type, ResultType):
         return data_type
     if data_type == "decimal":
@@ -141,11 +154,15 @@ def check_type(data_type: DataType) -> DataType:
     if match := _DECIMAL.fullmatch(data_type):
         precision, scale = int(match[1]), int(match[2])
         if not 1 <= precision <= 38 or not 0 <= scale <= precision:
-            raise InvalidArgumentError("a decimal's precision is 1 to 38 and its scale 0 to its precision", found=repr(data_type))
+            raise InvalidArgumentError(
+                "a decimal's precision is 1 to 38 and its scale 0 to its precision", found=repr(data_type)
+            )
         return f"decimal({precision},{scale})"
     if match := _SHAPE.fullmatch(data_type):
         return f"geometry({match[2]})" if match[1] else f"geography({match[4]}, {match[5].lower()})"
-    raise InvalidArgumentError("no such type", found=repr(data_type), expected="Delta's name of a type, such as 'long'")
+    raise InvalidArgumentError(
+        "no such type", found=repr(data_type), expected="Delta's name of a type, such as 'long'"
+    )
 
 
 def decimal_parts(data_type: DataType) -> tuple[int, int] | None:
@@ -220,9 +237,16 @@ class Schema(Sequence[Field]):
         try:
             value = parse_json(text)
         except (ValueError, RecursionError) as error:
-            raise ProtocolError(f"the schema is not JSON: {error}", where="schemaString", found=repr(text[:80]), expected="JSON") from None
+            raise ProtocolError(
+                f"the schema is not JSON: {error}",
+                where="schemaString",
+                found=repr(text[:80]),
+                expected="JSON",
+            ) from None
         if not isinstance(value, dict) or value.get("type") != "struct":
-            raise ProtocolError("the schema is not a struct", where="schemaString", found=text[:80], expected="a struct")
+            raise ProtocolError(
+                "the schema is not a struct", where="schemaString", found=text[:80], expected="a struct"
+            )
         parsed = _type_from_json(value, "schemaString", 0, [0])
         assert isinstance(parsed, Struct)  # as its type is "struct"
         return Schema(parsed.fields)
@@ -271,7 +295,9 @@ class Schema(Sequence[Field]):
         from deltaic._core import schema_from_arrow
 
         if not hasattr(obj, "__arrow_c_schema__"):
-            raise InvalidTypeError("not a schema", found=type(obj).__name__, expected="an object with __arrow_c_schema__")
+            raise InvalidTypeError(
+                "not a schema", found=type(obj).__name__, expected="an object with __arrow_c_schema__"
+            )
         return Schema.from_json(schema_from_arrow(obj))
 
     @staticmethod
@@ -290,7 +316,9 @@ class Schema(Sequence[Field]):
             return Schema.from_arrow(_stream_schema(obj))
         if isinstance(obj, Iterable) and not isinstance(obj, (bytes, Mapping)):
             return Schema(list(obj))
-        raise InvalidTypeError("not a schema", found=type(obj).__name__, expected="an object with __arrow_c_schema__ or DDL text")
+        raise InvalidTypeError(
+            "not a schema", found=type(obj).__name__, expected="an object with __arrow_c_schema__ or DDL text"
+        )
 
     def __arrow_c_schema__(self) -> object:
         from deltaic._core import TableSchema
@@ -396,7 +424,10 @@ class Schema(Sequence[Field]):
     def _repr_html_(self) -> str:
         from deltaic.html_tables import html_table
 
-        rows = [(item.name, type_name(item.type), item.nullable, item.metadata.get("comment", "")) for item in self._fields]
+        rows = [
+            (item.name, type_name(item.type), item.nullable, item.metadata.get("comment", ""))
+            for item in self._fields
+        ]
         return html_table(("column", "type", "nullable", "comment"), rows)
 
 
@@ -420,13 +451,17 @@ def split_path(text: str) -> tuple[str, ...]:
     while True:
         match = re.compile(r"(`(?:[^`]|``)+`)|([^.`]+)").match(text, position)
         if match is None:
-            raise InvalidArgumentError("not a column name", found=repr(text), expected="names divided by dots")
+            raise InvalidArgumentError(
+                "not a column name", found=repr(text), expected="names divided by dots"
+            )
         parts.append(name_of(match[1]) if match[1] is not None else match[2].strip())
         position = match.end()
         if position == len(text):
             return tuple(parts)
         if text[position] != ".":
-            raise InvalidArgumentError("not a column name", found=repr(text), expected=f"a dot at character {position + 1}")
+            raise InvalidArgumentError(
+                "not a column name", found=repr(text), expected=f"a dot at character {position + 1}"
+            )
         position += 1
 
 
@@ -445,7 +480,9 @@ def collation_of(field: Field) -> str | None:
     collations = field.metadata.get(COLLATIONS)
     if collations is None:
         return None
-    names = [str(name) for name in collations.values()] if isinstance(collations, Mapping) else [str(collations)]
+    names = (
+        [str(name) for name in collations.values()] if isinstance(collations, Mapping) else [str(collations)]
+    )
     return next((name for name in names if name.upper() not in _BY_BYTES), None)
 
 
@@ -478,7 +515,11 @@ def type_to_json(data_type: DataType) -> Any:
     if isinstance(data_type, Struct):
         return _fields_to_json(data_type.fields)
     if isinstance(data_type, Array):
-        return {"type": "array", "elementType": type_to_json(data_type.element), "containsNull": data_type.contains_null}
+        return {
+            "type": "array",
+            "elementType": type_to_json(data_type.element),
+            "containsNull": data_type.contains_null,
+        }
     if isinstance(data_type, Map):
         sides = {"keyType": type_to_json(data_type.key), "valueType": type_to_json(data_type.value)}
         return {"type": "map", **sides, "valueContainsNull": data_type.value_contains_null}
@@ -486,7 +527,15 @@ def type_to_json(data_type: DataType) -> Any:
 
 
 def _fields_to_json(fields: Iterable[Field]) -> dict[str, Any]:
-    parts = [{"name": item.name, "type": type_to_json(item.type), "nullable": item.nullable, "metadata": item.metadata} for item in fields]
+    parts = [
+        {
+            "name": item.name,
+            "type": type_to_json(item.type),
+            "nullable": item.nullable,
+            "metadata": item.metadata,
+        }
+        for item in fields
+    ]
     return {"type": "struct", "fields": parts}
 
 
@@ -499,7 +548,10 @@ def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> Dat
     """Parses a type. `count`: a list with the number of fields parsed so far in the whole schema."""
     if depth > MAX_DEPTH:
         raise ProtocolError(
-            "the schema nests deeper than it may", where=where[:200], found=f"{depth} types", expected=f"at most {MAX_DEPTH}"
+            "the schema nests deeper than it may",
+            where=where[:200],
+            found=f"{depth} types",
+            expected=f"at most {MAX_DEPTH}",
         )
     if isinstance(value, dict) and value.get("type") in PRIMITIVES and "fields" not in value:
         value = value["type"]  # PROTOCOL.md's variant section writes {"type": "variant"} for a nested one
@@ -510,12 +562,19 @@ def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> Dat
         fields = _member(value, "fields", list, where)
         count[0] += len(fields)
         if count[0] > MAX_FIELDS:
-            raise ProtocolError("the schema has too many fields", where=where, found=count[0], expected=f"at most {MAX_FIELDS}")
+            raise ProtocolError(
+                "the schema has too many fields",
+                where=where,
+                found=count[0],
+                expected=f"at most {MAX_FIELDS}",
+            )
         parsed = [_field_from_json(item, where, depth, count) for item in fields]
         try:
             return Struct(parsed)
         except InvalidArgumentError as error:
-            raise ProtocolError(error.message, where=where, found=error.found, expected=error.expected) from None
+            raise ProtocolError(
+                error.message, where=where, found=error.found, expected=error.expected
+            ) from None
     if kind == "array":
         element = _type_from_json(value.get("elementType"), f"{where}.element", depth + 1, count)
         return Array(element, _member(value, "containsNull", bool, where))
@@ -525,9 +584,17 @@ def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> Dat
         return Map(key, item, _member(value, "valueContainsNull", bool, where))
     if kind == "udt":
         raise UnsupportedFeatureError(
-            "user-defined types are not supported", where=where, found="the type udt", expected="a type of PROTOCOL.md"
+            "user-defined types are not supported",
+            where=where,
+            found="the type udt",
+            expected="a type of PROTOCOL.md",
         )
-    raise ProtocolError("not a type", where=where, found=repr(value)[:80], expected="a type's name, a struct, an array or a map")
+    raise ProtocolError(
+        "not a type",
+        where=where,
+        found=repr(value)[:80],
+        expected="a type's name, a struct, an array or a map",
+    )
 
 
 def _name_from_json(name: str, where: str) -> DataType:
@@ -538,8 +605,12 @@ def _name_from_json(name: str, where: str) -> DataType:
     except InvalidArgumentError as error:
         shown = repr(name[:80])
         if _LATER_TYPES.match(name):
-            raise UnsupportedFeatureError(f"the type {shown} is not supported", where=where, found=shown, expected="another type") from None
-        raise ProtocolError(error.message, where=where, found=shown, expected="a type of PROTOCOL.md") from None
+            raise UnsupportedFeatureError(
+                f"the type {shown} is not supported", where=where, found=shown, expected="another type"
+            ) from None
+        raise ProtocolError(
+            error.message, where=where, found=shown, expected="a type of PROTOCOL.md"
+        ) from None
 
 
 @lru_cache(maxsize=128)
@@ -549,12 +620,16 @@ def _read_once(text: str | bytes) -> Schema:
 
 def _field_from_json(value: Any, where: str, depth: int, count: list[int]) -> Field:
     if not isinstance(value, dict):
-        raise ProtocolError("a field is not an object", where=where, found=repr(value)[:80], expected="an object")
+        raise ProtocolError(
+            "a field is not an object", where=where, found=repr(value)[:80], expected="an object"
+        )
     name = _member(value, "name", str, where)
     where = f"{where}.{quote_name(name)}"
     metadata = value.get("metadata")
     if metadata is not None and not isinstance(metadata, dict):
-        raise ProtocolError("metadata is not an object", where=where, found=repr(metadata)[:80], expected="an object")
+        raise ProtocolError(
+            "metadata is not an object", where=where, found=repr(metadata)[:80], expected="an object"
+        )
     data_type = _type_from_json(value.get("type"), where, depth + 1, count)
     return Field(name, data_type, _member(value, "nullable", bool, where), metadata or {})
 
@@ -562,7 +637,9 @@ def _field_from_json(value: Any, where: str, depth: int, count: list[int]) -> Fi
 def _member(value: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
     found = value.get(key)
     if not isinstance(found, kind):
-        raise ProtocolError(f"{key} is missing or not valid", where=where, found=repr(found)[:80], expected=kind.__name__)
+        raise ProtocolError(
+            f"{key} is missing or not valid", where=where, found=repr(found)[:80], expected=kind.__name__
+        )
     return found
 
 
@@ -585,7 +662,9 @@ def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
         for item in parent.type.fields:
             if item.name.lower() == name:
                 return item
-        unknown = _unknown(path_text([*path, part]), [path_text([*path, item.name]) for item in parent.type.fields])
+        unknown = _unknown(
+            path_text([*path, part]), [path_text([*path, item.name]) for item in parent.type.fields]
+        )
         raise unknown.with_values(field=part, fields=tuple(item.name for item in parent.type.fields))
     if isinstance(parent.type, Array) and name == "element":
         return Field("element", parent.type.element, parent.type.contains_null)
@@ -600,14 +679,17 @@ def _child(parent: Field, part: str, path: Sequence[str]) -> Field:
 
 
 def _unknown(name: str, names: Sequence[str]) -> InvalidArgumentError:
-    error = InvalidArgumentError("no such column", found=repr(name), expected=nearest_names(name, names) or "a table with columns")
+    error = InvalidArgumentError(
+        "no such column", found=repr(name), expected=nearest_names(name, names) or "a table with columns"
+    )
     return error.with_values(columns=tuple(names))
 
 
 def type_name(data_type: DataType) -> str:
     """Returns a type as text for messages, with Delta's names: `array<struct<a: long>>`."""
     if isinstance(data_type, Struct):
-        return f"struct<{', '.join(f'{quote_name(item.name)}: {type_name(item.type)}' for item in data_type.fields)}>"
+        fields = (f"{quote_name(item.name)}: {type_name(item.type)}" for item in data_type.fields)
+        return f"struct<{', '.join(fields)}>"
     if isinstance(data_type, Array):
         return f"array<{type_name(data_type.element)}>"
     if isinstance(data_type, Map):

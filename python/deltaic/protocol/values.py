@@ -34,7 +34,9 @@ def parse_boolean(text: str) -> bool:
 def parse_integer(text: str, minimum: int, maximum: int = INT32_MAX) -> int:
     """Parses a whole number from `minimum` to `maximum`, both inclusive."""
     if not re.fullmatch(r"[+-]?[0-9]{1,19}", text.strip()) or not minimum <= int(text) <= maximum:
-        raise InvalidArgumentError("not a valid whole number", found=repr(text), expected=f"{minimum} to {maximum}")
+        raise InvalidArgumentError(
+            "not a valid whole number", found=repr(text), expected=f"{minimum} to {maximum}"
+        )
     return int(text)
 
 
@@ -44,7 +46,9 @@ def parse_size(text: str) -> int:
     match = _SIZE.fullmatch(text.strip())
     value = int(match[1]) * 1024 ** _POWERS[(match[2] or "b")[0].lower()] if match else 0
     if not 0 < value <= INT64_MAX:
-        raise InvalidArgumentError("not a size", found=repr(text), expected="bytes, or a number with kb, mb, gb, tb")
+        raise InvalidArgumentError(
+            "not a size", found=repr(text), expected="bytes, or a number with kb, mb, gb, tb"
+        )
     return value
 
 
@@ -64,7 +68,9 @@ def parse_duration(text: str) -> timedelta:
             break
         position = match.end()
     if position == 0 or rest[position:].strip():
-        raise InvalidArgumentError("not a duration", found=repr(text), expected="weeks to seconds, as in 'interval 7 days'")
+        raise InvalidArgumentError(
+            "not a duration", found=repr(text), expected="weeks to seconds, as in 'interval 7 days'"
+        )
     return total
 
 
@@ -90,5 +96,7 @@ def parse_columns(text: str) -> tuple[str, ...]:
     """Parses column paths divided by commas. A name in backticks may contain commas and dots."""
     parts = re.findall(r"\s*((?:`(?:[^`]|``)+`|[^`,])+)\s*(?:,|$)", text)
     if not parts or ",".join(parts).replace(" ", "") != text.replace(" ", ""):
-        raise InvalidArgumentError("not a list of columns", found=repr(text), expected="names divided by commas")
+        raise InvalidArgumentError(
+            "not a list of columns", found=repr(text), expected="names divided by commas"
+        )
     return tuple(part.strip() for part in parts)

@@ -11,13 +11,22 @@ from collections.abc import Iterable
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
-from deltaic.protocol.features import FEATURES, SUPPORTED_READER_VERSION, SUPPORTED_WRITER_VERSION, implied, reader_features, supported
+from deltaic.protocol.features import (
+    FEATURES,
+    SUPPORTED_READER_VERSION,
+    SUPPORTED_WRITER_VERSION,
+    implied,
+    reader_features,
+    supported,
+)
 
 BASE = Protocol(1, 2)
 _LEGACY = ((1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (2, 6))
 
 
-def new_protocol(needed: Iterable[str], *, min_reader_version: int | None = None, min_writer_version: int | None = None) -> Protocol:
+def new_protocol(
+    needed: Iterable[str], *, min_reader_version: int | None = None, min_writer_version: int | None = None
+) -> Protocol:
     """Returns the protocol of a new table: reader 1 and writer 2 if that is enough, else exactly the features
     `needed` and those that they require. They are listed unless a legacy version implies exactly the same
     set.
@@ -26,14 +35,26 @@ def new_protocol(needed: Iterable[str], *, min_reader_version: int | None = None
     implies."""
     names = with_required(needed)
     reader, writer = _checked_versions(min_reader_version or 1, min_writer_version or BASE.min_writer_version)
-    if reader < READER_FEATURES_VERSION and writer < WRITER_FEATURES_VERSION and names <= implied(reader, writer):
+    if (
+        reader < READER_FEATURES_VERSION
+        and writer < WRITER_FEATURES_VERSION
+        and names <= implied(reader, writer)
+    ):
         return Protocol(reader, writer)
-    asked = implied(reader, writer) if (min_reader_version, min_writer_version) != (None, None) else frozenset[str]()
+    asked = (
+        implied(reader, writer)
+        if (min_reader_version, min_writer_version) != (None, None)
+        else frozenset[str]()
+    )
     return _least(names | asked, reader, writer)
 
 
 def upgrade(
-    protocol: Protocol, needed: Iterable[str] = (), *, min_reader_version: int | None = None, min_writer_version: int | None = None
+    protocol: Protocol,
+    needed: Iterable[str] = (),
+    *,
+    min_reader_version: int | None = None,
+    min_writer_version: int | None = None,
 ) -> Protocol:
     """Adds the features `needed`, and those that they require, to a table's protocol, with at least these
     versions.
@@ -42,10 +63,21 @@ def upgrade(
     3 and 7. Returns `protocol` itself if nothing is missing."""
     reader, writer = _checked_versions(min_reader_version or 1, min_writer_version or 1)
     reader, writer = max(reader, protocol.min_reader_version), max(writer, protocol.min_writer_version)
-    names = supported(protocol) | with_required(needed) | implied(min_reader_version or 1, min_writer_version or 1)
-    if names == supported(protocol) and (reader, writer) == (protocol.min_reader_version, protocol.min_writer_version):
+    names = (
+        supported(protocol)
+        | with_required(needed)
+        | implied(min_reader_version or 1, min_writer_version or 1)
+    )
+    if names == supported(protocol) and (reader, writer) == (
+        protocol.min_reader_version,
+        protocol.min_writer_version,
+    ):
         return protocol
-    if reader < READER_FEATURES_VERSION and writer < WRITER_FEATURES_VERSION and names <= implied(reader, writer):
+    if (
+        reader < READER_FEATURES_VERSION
+        and writer < WRITER_FEATURES_VERSION
+        and names <= implied(reader, writer)
+    ):
         return Protocol(reader, writer)
     return _least(names, reader, writer, frozenset(protocol.reader_features or ()))
 
@@ -74,9 +106,13 @@ def check_honoured(names: Iterable[str]) -> None:
     for name in names:
         known = FEATURES.get(name)
         if known is None:
-            raise UnsupportedFeatureError("no feature of this name is known", found=repr(name), expected="a name of PROTOCOL.md")
+            raise UnsupportedFeatureError(
+                "no feature of this name is known", found=repr(name), expected="a name of PROTOCOL.md"
+            )
         if not known.honoured:
-            raise UnsupportedFeatureError(f"the feature {name} cannot be turned on by this release", found=repr(name))
+            raise UnsupportedFeatureError(
+                f"the feature {name} cannot be turned on by this release", found=repr(name)
+            )
 
 
 def _least(names: frozenset[str], reader: int, writer: int, listed: frozenset[str] = frozenset()) -> Protocol:
@@ -94,5 +130,9 @@ def _least(names: frozenset[str], reader: int, writer: int, listed: frozenset[st
 
 def _checked_versions(reader: int, writer: int) -> tuple[int, int]:
     if not 1 <= reader <= SUPPORTED_READER_VERSION or not 1 <= writer <= SUPPORTED_WRITER_VERSION:
-        raise InvalidArgumentError("no such protocol version", found=f"{reader} / {writer}", expected="readers 1 to 3, writers 1 to 7")
+        raise InvalidArgumentError(
+            "no such protocol version",
+            found=f"{reader} / {writer}",
+            expected="readers 1 to 3, writers 1 to 7",
+        )
     return reader, WRITER_FEATURES_VERSION if reader == READER_FEATURES_VERSION else writer

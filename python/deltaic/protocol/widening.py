@@ -8,7 +8,17 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.column_mapping import without_keys
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, decimal_parts, path_text, type_name
+from deltaic.protocol.schema import (
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    decimal_parts,
+    path_text,
+    type_name,
+)
 
 FEATURES = ("typeWidening", "typeWidening-preview")
 ENABLED = "delta.enableTypeWidening"
@@ -70,13 +80,21 @@ def _recorded_fields(before: Iterable[Field], after: Iterable[Field], path: tupl
             continue
         changes: list[dict[str, str]] = []
         data_type = _recorded_type(old.type, item.type, (*path, item.name), (), changes)
-        metadata = {**item.metadata, CHANGES: [*item.metadata.get(CHANGES, []), *changes]} if changes else item.metadata
+        metadata = (
+            {**item.metadata, CHANGES: [*item.metadata.get(CHANGES, []), *changes]}
+            if changes
+            else item.metadata
+        )
         result.append(item.with_(type=data_type, metadata=metadata))
     return result
 
 
 def _recorded_type(
-    before: DataType, after: DataType, path: tuple[str, ...], inside: tuple[str, ...], changes: list[dict[str, str]]
+    before: DataType,
+    after: DataType,
+    path: tuple[str, ...],
+    inside: tuple[str, ...],
+    changes: list[dict[str, str]],
 ) -> DataType:
     """Returns the type `after`, with changes recorded in its struct fields. A change of an element, key or
     value is added to `changes` for the field that contains it: `{"fromType": "integer", "toType": "long",
@@ -84,10 +102,17 @@ def _recorded_type(
     if isinstance(before, Struct) and isinstance(after, Struct):
         return Struct(_recorded_fields(before.fields, after.fields, (*path, *inside)))
     if isinstance(before, Array) and isinstance(after, Array):
-        return Array(_recorded_type(before.element, after.element, path, (*inside, "element"), changes), after.contains_null)
+        return Array(
+            _recorded_type(before.element, after.element, path, (*inside, "element"), changes),
+            after.contains_null,
+        )
     if isinstance(before, Map) and isinstance(after, Map):
         key = _recorded_type(before.key, after.key, path, (*inside, "key"), changes)
-        return Map(key, _recorded_type(before.value, after.value, path, (*inside, "value"), changes), after.value_contains_null)
+        return Map(
+            key,
+            _recorded_type(before.value, after.value, path, (*inside, "value"), changes),
+            after.value_contains_null,
+        )
     if before == after:
         return after
     if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
@@ -108,7 +133,9 @@ def unsupported_type_change(changes: Any) -> str | None:
     if not isinstance(changes, list):
         return repr(changes)[:200]
     for change in changes:
-        before, after = (change.get("fromType"), change.get("toType")) if isinstance(change, dict) else (None, None)
+        before, after = (
+            (change.get("fromType"), change.get("toType")) if isinstance(change, dict) else (None, None)
+        )
         if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
             return f"{before} to {after}"
     return None

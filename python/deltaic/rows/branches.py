@@ -37,8 +37,16 @@ class BranchRows(Rows):
     def _first(self, count: int) -> pa.Table:
         arrow_schema = _core.TableSchema(self.schema.to_json()).to_arrow()
         whole = self._all._first(count).combine_chunks()
-        columns = [_chosen(pa.concat_arrays(whole[item.name].chunks), item.type) for item in arrow_schema] if whole.num_rows else None
-        return arrow_schema.empty_table() if columns is None else pa.Table.from_arrays(columns, schema=arrow_schema)
+        columns = (
+            [_chosen(pa.concat_arrays(whole[item.name].chunks), item.type) for item in arrow_schema]
+            if whole.num_rows
+            else None
+        )
+        return (
+            arrow_schema.empty_table()
+            if columns is None
+            else pa.Table.from_arrays(columns, schema=arrow_schema)
+        )
 
     def count(self) -> int:
         return self._all.count()
@@ -50,7 +58,12 @@ class BranchRows(Rows):
         from pyspark.sql import functions as F
 
         frame = self._all.to_spark()
-        return frame.select(*(_chosen_on_spark(F, frame[spark_name(item.name)], item).alias(item.name) for item in self.schema))
+        return frame.select(
+            *(
+                _chosen_on_spark(F, frame[spark_name(item.name)], item).alias(item.name)
+                for item in self.schema
+            )
+        )
 
 
 def _chosen(array: pa.Array, data_type: pa.DataType) -> pa.Array:
@@ -65,5 +78,8 @@ def _chosen(array: pa.Array, data_type: pa.DataType) -> pa.Array:
 def _chosen_on_spark(functions: Any, column: Any, field: Field) -> Any:
     if not isinstance(field.type, Struct):
         return column
-    fields = [_chosen_on_spark(functions, column.getField(item.name), item).alias(item.name) for item in field.type.fields]
+    fields = [
+        _chosen_on_spark(functions, column.getField(item.name), item).alias(item.name)
+        for item in field.type.fields
+    ]
     return functions.when(column.isNotNull(), functions.struct(*fields))

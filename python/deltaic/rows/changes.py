@@ -47,7 +47,9 @@ def changes(
     return FileRows(change_scans(feed.snapshot, names, feed.derived, feed.recorded), engine, condition)
 
 
-def change_scans(snapshot: Snapshot, names: tuple[str, ...] | None, derived: pa.Table | None, recorded: pa.Table | None) -> list[Scan]:
+def change_scans(
+    snapshot: Snapshot, names: tuple[str, ...] | None, derived: pa.Table | None, recorded: pa.Table | None
+) -> list[Scan]:
     """Returns the scans of the two tables of files of `_core.read_changes`. `derived`: data files, in which
     the change type is a partition value. `recorded`: change files, in which it is a column. `names`: None for
     all columns."""

@@ -50,7 +50,14 @@ class FileRows(Rows):
 
         engine = self._engine
         conjuncts = self._where.conjuncts
-        pushed = push(conjuncts, scan.schema, scan.table_schema, scan.alias, time_zone=engine.time_zone, pads_char=engine.pads_char)
+        pushed = push(
+            conjuncts,
+            scan.schema,
+            scan.table_schema,
+            scan.alias,
+            time_zone=engine.time_zone,
+            pads_char=engine.pads_char,
+        )
         return replace(with_predicate(scan, pushed.predicate), where=pushed.residual)
 
     def _open(self) -> pa.RecordBatchReader:
@@ -86,13 +93,30 @@ class FileRows(Rows):
         and in no file."""
         in_log = change_feed.COMMIT_VERSION
         columns = [in_log if in_log in scan.schema.names else scan.columns[0] for scan in self._scans]
-        counted = [replace(scan, columns=(column,), constants=()) for scan, column in zip(self._scans, columns, strict=True)]
-        return self._cancellation.started_by(lambda: sum(self._engine.count(self._engine.run(scan)) for scan in counted))()
+        counted = [
+            replace(scan, columns=(column,), constants=())
+            for scan, column in zip(self._scans, columns, strict=True)
+        ]
+        return self._cancellation.started_by(
+            lambda: sum(self._engine.count(self._engine.run(scan)) for scan in counted)
+        )()
 
     def explain(self) -> ScanReport:
         import pyarrow.compute as pc
 
-        totals = dict.fromkeys(("files", "files_read", "row_groups", "row_groups_read", "bytes", "bytes_of_files", "bytes_read", "rows"), 0)
+        totals = dict.fromkeys(
+            (
+                "files",
+                "files_read",
+                "row_groups",
+                "row_groups_read",
+                "bytes",
+                "bytes_of_files",
+                "bytes_read",
+                "rows",
+            ),
+            0,
+        )
         for whole in self._whole_scans:
             totals["files"] += whole.files.num_rows
             totals["bytes"] += pc.sum(whole.files["size"]).as_py() or 0
@@ -105,7 +129,9 @@ class FileRows(Rows):
                 totals[name] += stream.metrics[name]
         first = self._scans[0]
         pushed = None if first.predicate is None else first.predicate.json
-        return ScanReport(columns=first.columns, pushed=pushed, evaluated=tuple(each.text for each in first.where), **totals)
+        return ScanReport(
+            columns=first.columns, pushed=pushed, evaluated=tuple(each.text for each in first.where), **totals
+        )
 
 
 def _without_repeats(scan: Scan) -> list[Scan]:
@@ -117,4 +143,7 @@ def _without_repeats(scan: Scan) -> list[Scan]:
         seen[path] += 1
     if max(turns, default=0) == 0:
         return [scan]
-    return [replace(scan, files=scan.files.filter(pa.array([turn == each for turn in turns]))) for each in range(max(turns) + 1)]
+    return [
+        replace(scan, files=scan.files.filter(pa.array([turn == each for turn in turns])))
+        for each in range(max(turns) + 1)
+    ]

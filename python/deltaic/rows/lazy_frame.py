@@ -37,7 +37,9 @@ def lazy_frame(schema: Schema, arrow_schema: pa.Schema, opened: Open) -> polars.
         columns = list(frame_schema) if names is None else names
         read = list(dict.fromkeys([*columns, *([] if condition is None else condition.meta.root_names())]))
         left = limit
-        with opened(read or list(frame_schema)[:1], [] if condition is None else decidable(condition, schema)) as reader:
+        with opened(
+            read or list(frame_schema)[:1], [] if condition is None else decidable(condition, schema)
+        ) as reader:
             for batch in reader:
                 frame = polars.DataFrame(batch)
                 if condition is not None:
@@ -110,7 +112,10 @@ class _PolarsExpression:
             low, high = (_literal(each, column[1]) for each in inputs[1:])
             if low is not None and high is not None:
                 bounds = ((">=", low), ("<=", high))
-                return {"op": "and", "args": [{"op": op, "column": column[0], "literal": text} for op, text in bounds]}
+                return {
+                    "op": "and",
+                    "args": [{"op": op, "column": column[0], "literal": text} for op, text in bounds],
+                }
         if isinstance(function, dict) and function.get("IsIn") == {"nulls_equal": False} and len(inputs) == 2:
             members = _members(inputs[1], column[1])
             return None if members is None else {"op": "in", "column": column[0], "literals": members}
@@ -172,21 +177,33 @@ def _iso(value: pa.Scalar) -> str | None:
         moment = value.as_py()
     except (ValueError, OverflowError):  # Python's dates end with the year 9999
         return None
-    return moment.isoformat(sep=" ", timespec="microseconds") if pa.types.is_timestamp(value.type) else str(moment.isoformat())
+    return (
+        moment.isoformat(sep=" ", timespec="microseconds")
+        if pa.types.is_timestamp(value.type)
+        else str(moment.isoformat())
+    )
 
 
 def _members(tree: Any, data_type: DataType) -> list[str] | None:
     """Returns the values of a list of integers or strings, which Polars serializes as an Arrow stream. None
     for a list with a null: with it, the test of a value that is not in the list is null instead of false."""
     value = tree.get("Literal") if isinstance(tree, dict) else None
-    content = value["Scalar"].get("List") if isinstance(value, dict) and isinstance(value.get("Scalar"), dict) else None
+    content = (
+        value["Scalar"].get("List")
+        if isinstance(value, dict) and isinstance(value.get("Scalar"), dict)
+        else None
+    )
     if not isinstance(content, list):
         return None
     try:
         values = pa.ipc.open_stream(bytes(content)).read_all().column(0)
     except (pa.ArrowException, ValueError):
         return None
-    text = pa.types.is_large_string(values.type) or pa.types.is_string(values.type) or pa.types.is_string_view(values.type)
+    text = (
+        pa.types.is_large_string(values.type)
+        or pa.types.is_string(values.type)
+        or pa.types.is_string_view(values.type)
+    )
     fits = text if data_type == "string" else data_type in _INTEGERS and pa.types.is_integer(values.type)
     if values.null_count or not fits:
         return None

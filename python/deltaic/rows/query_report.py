@@ -14,9 +14,21 @@ from deltaic.rows.shown_predicates import shown_predicate
 
 SHOWN = 160
 """Maximum characters of a condition in the steps of a plan; a longer one is cut."""
-_HEADINGS = ("table", "files", "by partition", "by statistics", "files read", "bytes", "bytes read", "rows", "pushed")
+_HEADINGS = (
+    "table",
+    "files",
+    "by partition",
+    "by statistics",
+    "files read",
+    "bytes",
+    "bytes read",
+    "rows",
+    "pushed",
+)
 _DETAILS = ("Join Type", "Conditions", "Groups", "Aggregates", "Expression", "Filters", "Order By", "Top")
-_SUMMED = tuple(item.name for item in fields(ScanReport) if item.name not in ("columns", "pushed", "evaluated"))
+_SUMMED = tuple(
+    item.name for item in fields(ScanReport) if item.name not in ("columns", "pushed", "evaluated")
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,7 +44,9 @@ class QueryReport(ScanReport):
 
     @staticmethod
     def of(columns: Sequence[str], plan: str, scans: Mapping[str, ScanReport]) -> QueryReport:
-        totals: dict[str, Any] = {name: sum(getattr(scan, name) for scan in scans.values()) for name in _SUMMED}
+        totals: dict[str, Any] = {
+            name: sum(getattr(scan, name) for scan in scans.values()) for name in _SUMMED
+        }
         return QueryReport(columns=tuple(columns), plan=plan, scans=scans, **totals)
 
     def __str__(self) -> str:
@@ -54,9 +68,16 @@ class QueryReport(ScanReport):
     def _cells(self) -> list[tuple[str, ...]]:
         cells = []
         for name, scan in self.scans.items():
-            counts = (scan.files, scan.files_skipped_by_partition, scan.files_skipped_by_statistics, scan.files_read)
+            counts = (
+                scan.files,
+                scan.files_skipped_by_partition,
+                scan.files_skipped_by_statistics,
+                scan.files_read,
+            )
             sizes = (scan.bytes, scan.bytes_read, scan.rows)
-            cells.append((name, *map(str, counts), *(f"{size:,}" for size in sizes), shown_predicate(scan.pushed)))
+            cells.append(
+                (name, *map(str, counts), *(f"{size:,}" for size in sizes), shown_predicate(scan.pushed))
+            )
         return cells
 
     def _repr_html_(self) -> str:

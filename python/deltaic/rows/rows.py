@@ -55,10 +55,15 @@ class ScanReport:
             f"columns     {', '.join(self.columns) or '(none)'}",
             f"pushed      {shown_predicate(self.pushed) or '(nothing)'}",
             f"evaluated   {' and '.join(self.evaluated) or '(nothing)'}",
-            f"files       {self.files} in the table, {self.files_skipped_by_partition} skipped by partition, "
-            f"{self.files_skipped_by_statistics} by statistics, {self.files_read} read",
+            (
+                f"files       {self.files} in the table, {self.files_skipped_by_partition} skipped by"
+                f" partition, {self.files_skipped_by_statistics} by statistics, {self.files_read} read"
+            ),
             f"row groups  {self.row_groups} in the files read, {self.row_groups_read} read",
-            f"bytes       {self.bytes:,} in the table, {self.bytes_of_files:,} in the files read, {self.bytes_read:,} read",
+            (
+                f"bytes       {self.bytes:,} in the table, {self.bytes_of_files:,} in the files read,"
+                f" {self.bytes_read:,} read"
+            ),
             f"rows        {self.rows:,} from the files",
         ]
         return "\n".join(lines)
@@ -80,7 +85,12 @@ class Rows(Replayable):
     [1, 2, 3, 4]
     """
 
-    def __init__(self, schema: Schema, open: Callable[[], pa.RecordBatchReader], collect: Callable[[], pa.Table] | None = None) -> None:
+    def __init__(
+        self,
+        schema: Schema,
+        open: Callable[[], pa.RecordBatchReader],
+        collect: Callable[[], pa.Table] | None = None,
+    ) -> None:
         """`open`: opens a reader of the rows. `collect`: returns all rows at once, if that is cheaper than
         batch by batch."""
         self._schema = schema
@@ -172,7 +182,9 @@ class Rows(Replayable):
         assert isinstance(frame, polars.DataFrame)
         return frame
 
-    def _open_narrow(self, columns: Sequence[str], nodes: Sequence[Mapping[str, Any]]) -> pa.RecordBatchReader:
+    def _open_narrow(
+        self, columns: Sequence[str], nodes: Sequence[Mapping[str, Any]]
+    ) -> pa.RecordBatchReader:
         """Opens a reader of the rows with at least these columns. `nodes`: conditions; rows for which one is
         not true may be missing."""
         return self.to_reader()

@@ -38,11 +38,17 @@ def scan(
     """Reads rows of a table; see `DeltaTable.scan`. `skipping`: False to read every file, for tests."""
     names = resolve_columns(snapshot.schema, columns, branches=True)
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-        raise InvalidArgumentError("invalid limit", found=repr(limit), expected="a number of rows >= 0, or None")
+        raise InvalidArgumentError(
+            "invalid limit", found=repr(limit), expected="a number of rows >= 0, or None"
+        )
     engine = engine.pinned()
     planned = plan(snapshot, engine, where, skipping=skipping)
     roots = [narrowed(snapshot.schema, name).name for name in names]
-    read = tuple(dict.fromkeys(root if roots.count(root) > 1 else name for root, name in zip(roots, names, strict=True)))
+    read = tuple(
+        dict.fromkeys(
+            root if roots.count(root) > 1 else name for root, name in zip(roots, names, strict=True)
+        )
+    )
     rows = _ScanRows(Schema([narrowed(snapshot.schema, name) for name in read]), planned, engine, read, limit)
     if len(read) == len(names):
         return rows
@@ -54,7 +60,9 @@ def scan(
 class _ScanRows(Rows):
     """Rows of a planned scan. The files are selected on the first access."""
 
-    def __init__(self, schema: Schema, planned: ScanPlan, engine: Engine, names: tuple[str, ...], limit: int | None) -> None:
+    def __init__(
+        self, schema: Schema, planned: ScanPlan, engine: Engine, names: tuple[str, ...], limit: int | None
+    ) -> None:
         super().__init__(schema, self._open, self._whole)
         self._planned, self._engine, self._names, self._limit = planned, engine, names, limit
 
@@ -85,12 +93,16 @@ class _ScanRows(Rows):
 
         return ScanDataset(self._scan, read=self._read)
 
-    def _open_narrow(self, columns: Sequence[str], nodes: Sequence[Mapping[str, Any]]) -> pa.RecordBatchReader:
+    def _open_narrow(
+        self, columns: Sequence[str], nodes: Sequence[Mapping[str, Any]]
+    ) -> pa.RecordBatchReader:
         if self._limit is not None:
             return super()._open_narrow(columns, nodes)
         from deltaic.engine.dataset import ScanDataset
 
-        dataset = ScanDataset(with_predicate(self._scan, _together(nodes, self._scan.table_schema)), read=self._read)
+        dataset = ScanDataset(
+            with_predicate(self._scan, _together(nodes, self._scan.table_schema)), read=self._read
+        )
         return dataset.scanner(columns).to_reader()
 
     def _first(self, count: int) -> pa.Table:
@@ -114,7 +126,8 @@ class _ScanRows(Rows):
         return counted if self._limit is None else min(counted, self._limit)
 
     def explain(self) -> ScanReport:
-        import pyarrow.compute as pc  # imported in functions, as the import is slow and planning does not need it
+        # imported in functions, as the import is slow and planning does not need it
+        import pyarrow.compute as pc
 
         selection = self._planned.selection
         stream = open_scan(self._scan)
@@ -149,12 +162,16 @@ def _together(nodes: Sequence[Mapping[str, Any]], table_schema: _core.TableSchem
     return predicate
 
 
-def files(snapshot: Snapshot, engine: Engine, where: str | None = None, *, deleted_rows: bool = False) -> Rows:
+def files(
+    snapshot: Snapshot, engine: Engine, where: str | None = None, *, deleted_rows: bool = False
+) -> Rows:
     """Returns a row for each live file that may contain a matching row; see `DeltaTable.files`."""
     planned = plan(snapshot, engine, where)
 
     def listing() -> _core.Batches:
-        return snapshot.core.listing(snapshot.table_schema, planned.pushed, store=snapshot.store, deleted_rows=deleted_rows)
+        return snapshot.core.listing(
+            snapshot.table_schema, planned.pushed, store=snapshot.store, deleted_rows=deleted_rows
+        )
 
     return Rows.computed(listing)
 
@@ -168,12 +185,18 @@ def partitions(snapshot: Snapshot, engine: Engine, where: str | None = None) -> 
     def grouped() -> pa.Table:
         import pyarrow.compute as pc
 
-        listing = snapshot.core.listing(snapshot.table_schema, planned.pushed, statistics_columns=[]).to_table()
+        listing = snapshot.core.listing(
+            snapshot.table_schema, planned.pushed, statistics_columns=[]
+        ).to_table()
         values = listing["partition_values"].combine_chunks() if names else None
         columns = {name: pc.struct_field(values, [index]) for index, name in enumerate(names)}
         table = pa.table({**columns, "__deltaic_size": listing["size"]})
-        counted = table.group_by(names, use_threads=False).aggregate([("__deltaic_size", "count"), ("__deltaic_size", "sum")])
-        counted = counted.select([*names, "__deltaic_size_count", "__deltaic_size_sum"]).rename_columns([*names, "num_files", "size"])
+        counted = table.group_by(names, use_threads=False).aggregate(
+            [("__deltaic_size", "count"), ("__deltaic_size", "sum")]
+        )
+        counted = counted.select([*names, "__deltaic_size_count", "__deltaic_size_sum"]).rename_columns(
+            [*names, "num_files", "size"]
+        )
         return counted.sort_by([(name, "ascending") for name in names]) if names else counted
 
     return Rows.computed(grouped)

@@ -51,8 +51,15 @@ class Tail(Iterator[TailBatch]):
     ) -> None:
         is_number = isinstance(poll, (int, float)) and not isinstance(poll, bool)
         if poll is not None and not (is_number and math.isfinite(poll) and poll >= 0):
-            raise InvalidArgumentError("invalid poll", found=repr(poll), expected="seconds, or None: end where there is nothing new")
-        self._stream, self._engine, self._poll, self._sleep = TableStream(snapshot, options), engine, poll, sleep
+            raise InvalidArgumentError(
+                "invalid poll", found=repr(poll), expected="seconds, or None: end where there is nothing new"
+            )
+        self._stream, self._engine, self._poll, self._sleep = (
+            TableStream(snapshot, options),
+            engine,
+            poll,
+            sleep,
+        )
         self._at = self._stream.start() if offset is None else self._stream.parse(offset)
 
     @property
@@ -74,7 +81,9 @@ class Tail(Iterator[TailBatch]):
 
 
 def _is_empty(files: StreamFiles) -> bool:
-    return not any(table is not None and table.num_rows for table in (files.added, files.derived, files.recorded))
+    return not any(
+        table is not None and table.num_rows for table in (files.added, files.derived, files.recorded)
+    )
 
 
 def stream_rows(files: StreamFiles, engine: Engine) -> FileRows:

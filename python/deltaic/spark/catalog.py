@@ -89,7 +89,10 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "refreshTable": _refresh,
 }
 # Methods that work for a name of the session catalog, and not only by the path of its table.
-_BY_NAME: dict[str, Callable[[Any, NamedTable], Any]] = {"tableExists": lambda spark, entry: True, "getTable": _table_named}
+_BY_NAME: dict[str, Callable[[Any, NamedTable], Any]] = {
+    "tableExists": lambda spark, entry: True,
+    "getTable": _table_named,
+}
 _REFUSED = {"getTable": "DESCRIBE DETAIL delta.`path`"}
 """Method that raises UnsupportedFeatureError for a table by path -> the statement to use instead."""
 
@@ -110,7 +113,9 @@ def _create(
     others = {key.lower(): value for key, value in (options or {}).items()}
     location = others.pop("path", path)
     if others:
-        raise UnsupportedFeatureError("options of a Delta table in the catalog", found=", ".join(others), expected="path alone")
+        raise UnsupportedFeatureError(
+            "options of a Delta table in the catalog", found=", ".join(others), expected="path alone"
+        )
     if schema is None:
         texts = [f"LOCATION {lit(location)}"] if location is not None else []
         texts += [f"COMMENT {lit(description)}"] if description is not None else []
@@ -182,9 +187,16 @@ def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
             if entry is not None and name in _BY_NAME:
                 return _BY_NAME[name](self._sparkSession, entry)
             path = None if entry is None else entry.path
-            args, named = (args[1:] if args and isinstance(args[0], str) else args), {k: v for k, v in named.items() if k != "dbName"}
+            args, named = (
+                (args[1:] if args and isinstance(args[0], str) else args),
+                {k: v for k, v in named.items() if k != "dbName"},
+            )
         if path is None:
-            return original(self, tableName, *args, **named) if database is None else original(self, tableName, database)
+            return (
+                original(self, tableName, *args, **named)
+                if database is None
+                else original(self, tableName, database)
+            )
         return call(self._sparkSession, path, *args, **named)
 
     wrapped.__dict__[_WRAPPED] = True

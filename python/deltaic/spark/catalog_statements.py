@@ -53,7 +53,9 @@ def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
                 name = read_name(reader)
             except InvalidArgumentError:
                 return False
-            return name.path is None and named_table(spark, name.parts) is not None and call(spark, name, reader)
+            return (
+                name.path is None and named_table(spark, name.parts) is not None and call(spark, name, reader)
+            )
     return False
 
 
@@ -83,13 +85,16 @@ def _check_location(spark: Any, path: str, location: str) -> None:
     """Raises InvalidArgumentError if there is no table at `location`, or if its schema or partition columns
     differ from those of the table at `path`."""
     if not DeltaTable.exists(location):
-        raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=location, expected="the location of a table")
+        raise InvalidArgumentError(
+            "[DELTA_MISSING_DELTA_TABLE] no Delta table", found=location, expected="the location of a table"
+        )
     old, new = DeltaTable(path, spark=spark), DeltaTable(location, spark=spark)
     if settings.is_on(spark, settings.BYPASS_LOCATION_CHECK):
         return
     if (old.schema, old.metadata.partition_columns) != (new.schema, new.metadata.partition_columns):
         raise InvalidArgumentError(
-            "[DELTA_SET_LOCATION_SCHEMA_MISMATCH] the table at the new location has another schema or other partition columns",
+            "[DELTA_SET_LOCATION_SCHEMA_MISMATCH] the table at the new location has another schema or other"
+            " partition columns",
             where=location,
             found=f"({new.schema.to_ddl()}), partitioned by {list(new.metadata.partition_columns)}",
             expected=f"({old.schema.to_ddl()}), partitioned by {list(old.metadata.partition_columns)}",
@@ -150,15 +155,23 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
         if if_missing:
             return True
         if not replaces:
-            raise TableAlreadyExistsError("the name is that of another table or view", where=str(name), expected="CREATE OR REPLACE VIEW")
+            raise TableAlreadyExistsError(
+                "the name is that of another table or view",
+                where=str(name),
+                expected="CREATE OR REPLACE VIEW",
+            )
     _enter(spark, name, text, clauses, query, replaces=replaces)
     return True
 
 
-def _enter(spark: Any, name: Name, text: str, clauses: ViewClauses, query: Callable[[str], Any], *, replaces: bool) -> None:
+def _enter(
+    spark: Any, name: Name, text: str, clauses: ViewClauses, query: Callable[[str], Any], *, replaces: bool
+) -> None:
     occurrences = references(Reader(text), spark)
     if any(each.by_path for each in occurrences):
-        raise UnsupportedFeatureError("a persistent view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW")
+        raise UnsupportedFeatureError(
+            "a persistent view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW"
+        )
     frame = query(text)
     tables = [(each.parts, each.path) for each in occurrences if each.view is None and each.parts]
     enter_view(spark, name, text, frame.columns, clauses.of(frame).schema, clauses, tables, replaces=replaces)
@@ -177,7 +190,9 @@ def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bo
         _enter(spark, name, text, ViewClauses(), query, replaces=True)
         return True
     if not is_temporary_view(spark, name.parts):
-        raise InvalidArgumentError("[TABLE_OR_VIEW_NOT_FOUND] no such view", found=str(name), expected="a view")
+        raise InvalidArgumentError(
+            "[TABLE_OR_VIEW_NOT_FOUND] no such view", found=str(name), expected="a view"
+        )
     query(f"CREATE OR REPLACE TEMPORARY VIEW {quote_name(name.parts[0])} AS {text}")
     return True
 

@@ -9,12 +9,27 @@ from typing import Any
 
 from deltaic import errors as e
 from deltaic.protocol.ddl import format_type
-from deltaic.spark import conditions_of_rows, conditions_of_schemas, conditions_of_statements, conditions_of_tables
+from deltaic.spark import (
+    conditions_of_rows,
+    conditions_of_schemas,
+    conditions_of_statements,
+    conditions_of_tables,
+)
 from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
 from deltaic.spark.schema_trees import tree_text
 from deltaic.sql_text import spark_name
 
-__all__ = ["CONDITIONS", "REST", "RUNTIME", "Condition", "condition_named", "fitting", "kind_of", "parameters_of", "tag_of"]
+__all__ = [
+    "CONDITIONS",
+    "REST",
+    "RUNTIME",
+    "Condition",
+    "condition_named",
+    "fitting",
+    "kind_of",
+    "parameters_of",
+    "tag_of",
+]
 
 CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_rows.CONDITIONS,
@@ -26,7 +41,14 @@ CONDITIONS: tuple[Condition, ...] = (
 
 # Conditions for errors that fit none of CONDITIONS and are not caused by an error of Spark with a condition.
 REST: tuple[Condition, ...] = (
-    Condition("DELTA_OPERATION_NOT_ALLOWED", "0AKDC", ANALYSIS, e.UnsupportedFeatureError, "", {"operation": "message"}),
+    Condition(
+        "DELTA_OPERATION_NOT_ALLOWED",
+        "0AKDC",
+        ANALYSIS,
+        e.UnsupportedFeatureError,
+        "",
+        {"operation": "message"},
+    ),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, e.SchemaMismatchError, ""),
 )
 KINDS: tuple[tuple[type[e.DeltaError], str], ...] = (
@@ -39,7 +61,10 @@ counts."""
 
 PLAIN: tuple[tuple[str, str], ...] = (
     (r"^property delta\.columnMapping\.mode: not a valid value", OPERATION),
-    (r"^property delta\.\w+: not a|^no such protocol version|^a Delta table is one path; found [Nn]one", ARGUMENT),
+    (
+        r"^property delta\.\w+: not a|^no such protocol version|^a Delta table is one path; found [Nn]one",
+        ARGUMENT,
+    ),
 )
 """Pattern of the text of errors that have a class and no condition in delta-spark -> name of their class of
 `pyspark.errors`."""
@@ -77,7 +102,9 @@ def fitting(error: e.DeltaError, conditions: tuple[Condition, ...]) -> Condition
 def _fits(error: e.DeltaError, condition: Condition) -> bool:
     if condition.pattern is None or not isinstance(error, condition.error):
         return False
-    return bool(re.search(condition.pattern, error.message) and re.search(condition.details, str(error.args[0])))
+    return bool(
+        re.search(condition.pattern, error.message) and re.search(condition.details, str(error.args[0]))
+    )
 
 
 def _sql_type(name: object) -> str:
@@ -87,7 +114,10 @@ def _sql_type(name: object) -> str:
 
 def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[str, str]]:
     """Yields name and value of the condition's message parameters whose values the error has."""
-    matches = re.search(condition.pattern or "", error.message), re.search(condition.details, str(error.args[0]))
+    matches = (
+        re.search(condition.pattern or "", error.message),
+        re.search(condition.details, str(error.args[0])),
+    )
     named = {name: text for match in matches if match is not None for name, text in match.groupdict().items()}
     for name, source in condition.parameters.items():
         if source.startswith("="):
@@ -97,7 +127,12 @@ def parameters_of(error: e.DeltaError, condition: Condition) -> Iterator[tuple[s
         values = (named.get(each, error.values.get(each, getattr(error, each, None))) for each in attributes)
         value = next((each for each in values if each is not None), None)
         if value is not None:
-            yield name, _WRITTEN.get(source[0], _plain)(_QUOTED.sub(r"\1", value) if isinstance(value, str) else value)
+            yield (
+                name,
+                _WRITTEN.get(source[0], _plain)(
+                    _QUOTED.sub(r"\1", value) if isinstance(value, str) else value
+                ),
+            )
 
 
 def _plain(value: object) -> str:

@@ -11,15 +11,33 @@ _ROW = e.ConstraintViolationError
 
 CONDITIONS: tuple[Condition, ...] = (
     # Conflicts of commits
-    Condition("DELTA_CONCURRENT_APPEND", "2D521", BASE, e.ConcurrentAppendException, "", {"partition": "where"}),
-    Condition("DELTA_CONCURRENT_DELETE_READ", "2D521", BASE, e.ConcurrentDeleteReadException, "", {"file": "where"}),
-    Condition("DELTA_CONCURRENT_DELETE_DELETE", "2D521", BASE, e.ConcurrentDeleteDeleteException, "", {"file": "where"}),
+    Condition(
+        "DELTA_CONCURRENT_APPEND", "2D521", BASE, e.ConcurrentAppendException, "", {"partition": "where"}
+    ),
+    Condition(
+        "DELTA_CONCURRENT_DELETE_READ", "2D521", BASE, e.ConcurrentDeleteReadException, "", {"file": "where"}
+    ),
+    Condition(
+        "DELTA_CONCURRENT_DELETE_DELETE",
+        "2D521",
+        BASE,
+        e.ConcurrentDeleteDeleteException,
+        "",
+        {"file": "where"},
+    ),
     Condition("DELTA_CONCURRENT_TRANSACTION", "2D521", BASE, e.ConcurrentTransactionException, ""),
     Condition("DELTA_CONCURRENT_WRITE", "2D521", BASE, e.ConcurrentWriteException, ""),
     Condition("DELTA_METADATA_CHANGED", "2D521", BASE, e.MetadataChangedException, ""),
     Condition("DELTA_PROTOCOL_CHANGED", "2D521", BASE, e.ProtocolChangedException, ""),
     # Rows
-    Condition("DELTA_CANNOT_MODIFY_APPEND_ONLY", "42809", OPERATION, e.AppendOnlyError, "", {"config": "=delta.appendOnly"}),
+    Condition(
+        "DELTA_CANNOT_MODIFY_APPEND_ONLY",
+        "42809",
+        OPERATION,
+        e.AppendOnlyError,
+        "",
+        {"config": "=delta.appendOnly"},
+    ),
     Condition(
         "DELTA_MULTIPLE_SOURCE_ROW_MATCHING_TARGET_ROW_IN_MERGE",
         "21506",
@@ -45,7 +63,13 @@ CONDITIONS: tuple[Condition, ...] = (
         r"breaks the CHECK constraint (?P<name>.+)",
         {"constraintName": "name", "expression": "expected", "values": "found"},
     ),
-    Condition("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "23502", RUNTIME, _ROW, "NOT NULL|does not take null|takes no null"),
+    Condition(
+        "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
+        "23502",
+        RUNTIME,
+        _ROW,
+        "NOT NULL|does not take null|takes no null",
+    ),
     Condition(
         "DELTA_EXCEED_CHAR_VARCHAR_LIMIT",
         "22001",
@@ -55,7 +79,12 @@ CONDITIONS: tuple[Condition, ...] = (
         {"value": "found", "expr": "expected"},
     ),
     Condition(
-        "DELTA_REPLACE_WHERE_MISMATCH", "44000", ANALYSIS, _ROW, "where=|overwrite", {"replaceWhere": "expected", "message": "found"}
+        "DELTA_REPLACE_WHERE_MISMATCH",
+        "44000",
+        ANALYSIS,
+        _ROW,
+        "where=|overwrite",
+        {"replaceWhere": "expected", "message": "found"},
     ),
     Condition("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME, _ROW, "", {"values": "found"}),
     # Default values of columns
@@ -71,7 +100,11 @@ CONDITIONS: tuple[Condition, ...] = (
         )
         for kind, error, pattern in (
             ("SUBQUERY_EXPRESSION", e.UnsupportedFeatureError, "^a subquery"),
-            ("NOT_CONSTANT", e.InvalidArgumentError, r"^no such column|^\[UNRESOLVED_COLUMN\] |^A column, .* cannot be resolved"),
+            (
+                "NOT_CONSTANT",
+                e.InvalidArgumentError,
+                r"^no such column|^\[UNRESOLVED_COLUMN\] |^A column, .* cannot be resolved",
+            ),
             ("DATA_TYPE", _SCHEMA, ""),
         )
     ),
@@ -120,7 +153,13 @@ CONDITIONS: tuple[Condition, ...] = (
             details=details,
         )
         for hint, details in (
-            ("WITH_FUNC_SUGGESTION", "found (byte|short|integer|long); expected date|found date; expected (byte|short|integer|long)"),
+            (
+                "WITH_FUNC_SUGGESTION",
+                (
+                    "found (byte|short|integer|long); expected date|found date; expected"
+                    " (byte|short|integer|long)"
+                ),
+            ),
             ("WITHOUT_SUGGESTION", ""),
         )
     ),

@@ -12,8 +12,10 @@ _UNSUPPORTED = e.UnsupportedFeatureError
 
 _TYPE_CHANGE = "type can only (change where type widening|become a wider)"
 _UP_CAST = (
-    r"found (byte|byte to short|(byte|short) to integer|(byte|short|integer) to long|\w+ to decimal.*|decimal.* to decimal.*"
-    r"|(byte|short|integer|long|decimal.*) to float|(byte|short|integer|long|decimal.*|float) to double|date to timestamp\w*"
+    r"found (byte|byte to short|(byte|short) to integer|(byte|short|integer) to long|\w+ to"
+    r" decimal.*|decimal.* to decimal.*"
+    r"|(byte|short|integer|long|decimal.*) to float|(byte|short|integer|long|decimal.*|float) to double|date"
+    r" to timestamp\w*"
     r"|timestamp\w* to timestamp\w*|[^<]+ to string)(;|$)"
 )
 """Matches a change of a column's type that Spark considers lossless (`Cast.canUpCast`), so that the table's
@@ -32,7 +34,14 @@ Column mapping requires at least protocol (2, 5)
 
 CONDITIONS: tuple[Condition, ...] = (
     # Schemas
-    Condition("DELTA_READ_TABLE_WITHOUT_COLUMNS", "428GU", ANALYSIS, _SCHEMA, "^the table has no columns yet", {"tableName": "where"}),
+    Condition(
+        "DELTA_READ_TABLE_WITHOUT_COLUMNS",
+        "428GU",
+        ANALYSIS,
+        _SCHEMA,
+        "^the table has no columns yet",
+        {"tableName": "where"},
+    ),
     Condition("DELTA_SCHEMA_NOT_PROVIDED", "42908", ANALYSIS, _ARGUMENT, "^a table needs columns"),
     Condition(
         "DELTA_NON_PARTITION_COLUMN_SPECIFIED",
@@ -68,11 +77,29 @@ CONDITIONS: tuple[Condition, ...] = (
         {"currentField": "where", "updateField": "where"},
     ),
     Condition(
-        "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION", "42846", ANALYSIS, _SCHEMA, "^an assigned struct (has fields that|lacks fields of)"
+        "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
+        "42846",
+        ANALYSIS,
+        _SCHEMA,
+        "^an assigned struct (has fields that|lacks fields of)",
     ),
-    Condition("DELTA_INSERT_COLUMN_ARITY_MISMATCH", "42802", ANALYSIS, _SCHEMA, "^a struct lacks fields of", {"columnName": "where"}),
+    Condition(
+        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "^a struct lacks fields of",
+        {"columnName": "where"},
+    ),
     Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
-    Condition("DELTA_INSERT_COLUMN_MISMATCH", "42802", ANALYSIS, _SCHEMA, "^INSERT leaves out a column", {"columnName": "where"}),
+    Condition(
+        "DELTA_INSERT_COLUMN_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "^INSERT leaves out a column",
+        {"columnName": "where"},
+    ),
     Condition(
         "DELTA_MISSING_COLUMN",
         "42703",
@@ -88,7 +115,14 @@ CONDITIONS: tuple[Condition, ...] = (
         parameters={"sqlExpr": "column|found", "clause": "clause", "cols": "columns"},
     ),
     *(
-        Condition(f"INSERT_COLUMN_ARITY_MISMATCH.{kind}", "21S01", ANALYSIS, _SCHEMA, pattern, {"tableName": "where"})
+        Condition(
+            f"INSERT_COLUMN_ARITY_MISMATCH.{kind}",
+            "21S01",
+            ANALYSIS,
+            _SCHEMA,
+            pattern,
+            {"tableName": "where"},
+        )
         for kind, pattern in (
             ("NOT_ENOUGH_DATA_COLUMNS", "^INSERT needs one value for each column of its list"),
             ("TOO_MANY_DATA_COLUMNS", "^INSERT has more values than columns of its list"),
@@ -100,7 +134,12 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _SCHEMA,
         "needs one value for each column",
-        {"tableName": "table|where", "columnName": "=not enough data columns", "insertColumns": "values", "numColumns": "columns"},
+        {
+            "tableName": "table|where",
+            "columnName": "=not enough data columns",
+            "insertColumns": "values",
+            "numColumns": "columns",
+        },
         details=r"found (?P<values>\d+) .*expected (?P<columns>\d+) ",
     ),
     Condition(
@@ -119,9 +158,20 @@ CONDITIONS: tuple[Condition, ...] = (
         "^INSERT needs one value",
         {"actualCount": "found", "expectedCount": "expected"},
     ),
-    Condition("INVALID_FIELD_NAME", "42000", ANALYSIS, _ARGUMENT, "^only a struct gets new fields", {"path": "`where`"}),
     Condition(
-        "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP", "0AKDC", ANALYSIS, _ARGUMENT, "^replacing columns (drops none|changes no type)"
+        "INVALID_FIELD_NAME",
+        "42000",
+        ANALYSIS,
+        _ARGUMENT,
+        "^only a struct gets new fields",
+        {"path": "`where`"},
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^replacing columns (drops none|changes no type)",
     ),
     Condition(
         "FIELD_ALREADY_EXISTS",
@@ -178,7 +228,9 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^a new column has no default yet",
     ),
-    Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"),
+    Condition(
+        "DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"
+    ),
     Condition(
         "DELTA_DUPLICATE_COLUMNS_FOUND.DATA",
         "42711",
@@ -198,7 +250,11 @@ CONDITIONS: tuple[Condition, ...] = (
         details="found '?(?P<column>[^']+)",
     ),
     Condition(
-        "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", ANALYSIS, _ARGUMENT, "^every column holds nothing but nulls"
+        "DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS",
+        "428GU",
+        ANALYSIS,
+        _ARGUMENT,
+        "^every column holds nothing but nulls",
     ),
     Condition(
         "DELTA_INVALID_CHARACTERS_IN_COLUMN_NAMES",
@@ -218,7 +274,10 @@ CONDITIONS: tuple[Condition, ...] = (
         details="(expected (one of )?(?P<columns>.+))?$",
     ),
     Condition(  # Spark's own, for CREATE TABLE
-        "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED", "0A000", ANALYSIS, parameters={"cols": ".path|found"}
+        "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED",
+        "0A000",
+        ANALYSIS,
+        parameters={"cols": ".path|found"},
     ),
     Condition(
         "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA",
@@ -229,16 +288,35 @@ CONDITIONS: tuple[Condition, ...] = (
         {"columnName": "found", "tableSchema": "%schema"},
     ),
     *(
-        Condition(f"DELTA_DUPLICATE_COLUMNS_FOUND.{place}", "42711", ANALYSIS, _ARGUMENT, pattern, {"duplicateCols": "`found`"})
+        Condition(
+            f"DELTA_DUPLICATE_COLUMNS_FOUND.{place}",
+            "42711",
+            ANALYSIS,
+            _ARGUMENT,
+            pattern,
+            {"duplicateCols": "`found`"},
+        )
         for place, pattern in (
             ("PARTITION_COLUMNS", "^a partition column is named twice"),
             ("CLUSTER_BY", "^a clustering column comes twice"),
         )
     ),
-    Condition("DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION", "428FT", ANALYSIS, _ARGUMENT, "not every column can be a partition"),
+    Condition(
+        "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION",
+        "428FT",
+        ANALYSIS,
+        _ARGUMENT,
+        "not every column can be a partition",
+    ),
     Condition("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", ANALYSIS),
     Condition("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", ANALYSIS),
-    Condition("DELTA_INVALID_PARTITION_COLUMN_TYPE", "42996", ANALYSIS, _ARGUMENT, "cannot be partitioned by this column"),
+    Condition(
+        "DELTA_INVALID_PARTITION_COLUMN_TYPE",
+        "42996",
+        ANALYSIS,
+        _ARGUMENT,
+        "cannot be partitioned by this column",
+    ),
     Condition(
         "DELTA_ALTER_TABLE_CLUSTER_BY_ON_PARTITIONED_TABLE_NOT_ALLOWED",
         "42000",
@@ -246,7 +324,13 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^a partitioned table cannot be clustered",
     ),
-    Condition("DELTA_CLUSTER_BY_WITH_PARTITIONED_BY", "42613", ANALYSIS, _ARGUMENT, "partitioned or clustered, not both"),
+    Condition(
+        "DELTA_CLUSTER_BY_WITH_PARTITIONED_BY",
+        "42613",
+        ANALYSIS,
+        _ARGUMENT,
+        "partitioned or clustered, not both",
+    ),
     Condition(
         "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
         "54000",
@@ -263,15 +347,55 @@ CONDITIONS: tuple[Condition, ...] = (
         "no statistics to cluster by",
         {"columnsWithDataTypes": "columns"},
     ),
-    Condition("DELTA_CLUSTERING_COLUMN_MISSING_STATS", "22000", ANALYSIS, _ARGUMENT, "by a column without statistics"),
-    *(
-        Condition(name, "0AKDC", ANALYSIS, _ARGUMENT, f"only be {word} where columns are mapped", {"advice": f"={_MAPPING_ADVICE}"})
-        for name, word in (("DELTA_UNSUPPORTED_DROP_COLUMN", "dropped"), ("DELTA_UNSUPPORTED_RENAME_COLUMN", "renamed"))
+    Condition(
+        "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
+        "22000",
+        ANALYSIS,
+        _ARGUMENT,
+        "by a column without statistics",
     ),
-    Condition("DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "partition column cannot be dropped"),
-    Condition("DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN", "0AKDC", ANALYSIS, _ARGUMENT, "the table is clustered by the column"),
-    Condition("DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA", "0AKDC", ANALYSIS, _ARGUMENT, "the last column cannot be dropped"),
-    Condition("DELTA_ALTER_TABLE_CHANGE_COL_NOT_SUPPORTED", "42837", ANALYSIS, _ARGUMENT, "NOT NULL cannot be set on a column"),
+    *(
+        Condition(
+            name,
+            "0AKDC",
+            ANALYSIS,
+            _ARGUMENT,
+            f"only be {word} where columns are mapped",
+            {"advice": f"={_MAPPING_ADVICE}"},
+        )
+        for name, word in (
+            ("DELTA_UNSUPPORTED_DROP_COLUMN", "dropped"),
+            ("DELTA_UNSUPPORTED_RENAME_COLUMN", "renamed"),
+        )
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_DROP_PARTITION_COLUMN",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "partition column cannot be dropped",
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "the table is clustered by the column",
+    ),
+    Condition(
+        "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "the last column cannot be dropped",
+    ),
+    Condition(
+        "DELTA_ALTER_TABLE_CHANGE_COL_NOT_SUPPORTED",
+        "42837",
+        ANALYSIS,
+        _ARGUMENT,
+        "NOT NULL cannot be set on a column",
+    ),
     Condition(
         "DELTA_UNSUPPORTED_ALTER_TABLE_CHANGE_COL_OP",
         "0AKDC",
@@ -304,7 +428,13 @@ CONDITIONS: tuple[Condition, ...] = (
         {"columnName": "where", "generatedColumns": "generated"},
         details="found delta.generationExpression of",
     ),
-    Condition("DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE", "42K09", ANALYSIS, _ARGUMENT, "an expression of the table uses"),
+    Condition(
+        "DELTA_CONSTRAINT_DEPENDENT_COLUMN_CHANGE",
+        "42K09",
+        ANALYSIS,
+        _ARGUMENT,
+        "an expression of the table uses",
+    ),
     Condition(
         "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
         "42808",
@@ -349,7 +479,13 @@ CONDITIONS: tuple[Condition, ...] = (
         {"colName": "column"},
         details=r"^identity column (?P<column>[^:]+):.*found CURRENT_DEFAULT",
     ),
-    Condition("DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN", "429BQ", ANALYSIS, _ARGUMENT, "^not an identity column"),
+    Condition(
+        "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN",
+        "429BQ",
+        ANALYSIS,
+        _ARGUMENT,
+        "^not an identity column",
+    ),
     Condition(
         "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
         "42K09",
@@ -374,5 +510,11 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a generated column cannot be computed from",
         {"fieldName": "column", "expressionStr": "text", "reason": "reason"},
     ),
-    Condition("GENERATED_COLUMN_WITH_DEFAULT_VALUE", "42623", ANALYSIS, _ARGUMENT, "^a generated column has no default"),
+    Condition(
+        "GENERATED_COLUMN_WITH_DEFAULT_VALUE",
+        "42623",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a generated column has no default",
+    ),
 )

@@ -13,8 +13,22 @@ _VERSION = e.VersionNotFoundError
 
 CONDITIONS: tuple[Condition, ...] = (
     # Statements and options
-    Condition("DELTA_CONFLICT_SET_COLUMN", "42701", ANALYSIS, _ARGUMENT, "^a column is (assigned|set) twice", {"columnList": "[columns]"}),
-    Condition("COLUMN_ALREADY_EXISTS", "42711", ANALYSIS, _SCHEMA, "^a column is listed twice", {"columnName": "`found`"}),
+    Condition(
+        "DELTA_CONFLICT_SET_COLUMN",
+        "42701",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a column is (assigned|set) twice",
+        {"columnList": "[columns]"},
+    ),
+    Condition(
+        "COLUMN_ALREADY_EXISTS",
+        "42711",
+        ANALYSIS,
+        _SCHEMA,
+        "^a column is listed twice",
+        {"columnName": "`found`"},
+    ),
     Condition("DELTA_DUPLICATE_COLUMNS_ON_INSERT", "42701", ANALYSIS, _ARGUMENT, "^a column is listed twice"),
     Condition(
         "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
@@ -40,10 +54,30 @@ CONDITIONS: tuple[Condition, ...] = (
         "^(an aggregate|a window function) cannot stand in an expression on rows",
         {"invalidExprSqls": "(found)"},
     ),
-    Condition("UNSUPPORTED_GENERATOR.OUTSIDE_SELECT", "42K0E", ANALYSIS, _ARGUMENT, "^a generator cannot stand", {"plan": "found"}),
-    Condition("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", ARGUMENT, _ARGUMENT, "^exclude_regex", {"regExpOption": "found"}),
+    Condition(
+        "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT",
+        "42K0E",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a generator cannot stand",
+        {"plan": "found"},
+    ),
+    Condition(
+        "DELTA_REGEX_OPT_SYNTAX_ERROR",
+        "2201B",
+        ARGUMENT,
+        _ARGUMENT,
+        "^exclude_regex",
+        {"regExpOption": "found"},
+    ),
     Condition("DELTA_MERGE_MISSING_WHEN", "42601", ANALYSIS, _ARGUMENT, "a merge needs at least one clause"),
-    Condition("DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION", "42601", ANALYSIS, _ARGUMENT, "only the last matched clause"),
+    Condition(
+        "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION",
+        "42601",
+        ANALYSIS,
+        _ARGUMENT,
+        "only the last matched clause",
+    ),
     Condition(
         "DELTA_NON_LAST_NOT_MATCHED_BY_SOURCE_CLAUSE_OMIT_CONDITION",
         "42601",
@@ -81,10 +115,28 @@ CONDITIONS: tuple[Condition, ...] = (
         {"columnName": "column", "columnList": "columns"},
     ),
     Condition(
-        "DELTA_ZORDERING_ON_PARTITION_COLUMN", "42P10", ARGUMENT, _ARGUMENT, "the files of a partition have one value", {"colName": "found"}
+        "DELTA_ZORDERING_ON_PARTITION_COLUMN",
+        "42P10",
+        ARGUMENT,
+        _ARGUMENT,
+        "the files of a partition have one value",
+        {"colName": "found"},
     ),
-    Condition("DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST", "42703", ARGUMENT, _ARGUMENT, "^no such column to order", {"columnName": "found"}),
-    Condition("DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS", "KD00D", ANALYSIS, _ARGUMENT, "column without statistics skips no"),
+    Condition(
+        "DELTA_ZORDERING_COLUMN_DOES_NOT_EXIST",
+        "42703",
+        ARGUMENT,
+        _ARGUMENT,
+        "^no such column to order",
+        {"columnName": "found"},
+    ),
+    Condition(
+        "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",
+        "KD00D",
+        ANALYSIS,
+        _ARGUMENT,
+        "column without statistics skips no",
+    ),
     Condition(
         "DELTA_CLUSTERING_WITH_PARTITION_PREDICATE",
         "0A000",
@@ -101,7 +153,13 @@ CONDITIONS: tuple[Condition, ...] = (
         "clustered table is clustered by its own",
         {"zOrderBy": "columns"},
     ),
-    Condition("DELTA_OPTIMIZE_FULL_NOT_SUPPORTED", "42601", OPERATION, _UNSUPPORTED, "the table has no clustering columns"),
+    Condition(
+        "DELTA_OPTIMIZE_FULL_NOT_SUPPORTED",
+        "42601",
+        OPERATION,
+        _UNSUPPORTED,
+        "the table has no clustering columns",
+    ),
     Condition(
         "DELTA_SHOW_PARTITION_IN_NON_PARTITIONED_TABLE",
         "42809",
@@ -110,10 +168,22 @@ CONDITIONS: tuple[Condition, ...] = (
         "the table is not partitioned",
         {"tableName": "table|where"},
     ),
-    Condition("DELTA_UNSUPPORTED_SCHEMA_DURING_READ", "0AKDC", ANALYSIS, _ARGUMENT, "a Delta table has its own schema"),
+    Condition(
+        "DELTA_UNSUPPORTED_SCHEMA_DURING_READ",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "a Delta table has its own schema",
+    ),
     Condition("DELTA_UNSUPPORTED_SUBQUERY", "0AKDC", ANALYSIS, _UNSUPPORTED, "a subquery"),
     Condition("DELTA_OPERATION_ON_VIEW_NOT_ALLOWED", "0AKDC", ANALYSIS, _UNSUPPORTED, "^\\w+ of a view"),
-    Condition("DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, _ARGUMENT, "schema_mode='overwrite' goes"),
+    Condition(
+        "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE",
+        "42613",
+        ARGUMENT,
+        _ARGUMENT,
+        "schema_mode='overwrite' goes",
+    ),
     Condition("SORT_BY_WITHOUT_BUCKETING", "42601", ANALYSIS),
     Condition(
         "DELTA_OPERATION_NOT_ALLOWED_DETAIL",
@@ -149,7 +219,13 @@ CONDITIONS: tuple[Condition, ...] = (
         {"catalogPartitionSchema": "%known", "userPartitionSchema": "%given"},
     ),
     Condition("DELTA_CONVERSION_NO_PARTITION_FOUND", "42KD6", ANALYSIS, parameters={"tableName": "table"}),
-    Condition("DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE", "42613", ARGUMENT, _ARGUMENT, "^replaceWhere and partitionOver"),
+    Condition(
+        "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",
+        "42613",
+        ARGUMENT,
+        _ARGUMENT,
+        "^replaceWhere and partitionOver",
+    ),
     Condition(
         "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS",
         "42616",
@@ -159,7 +235,13 @@ CONDITIONS: tuple[Condition, ...] = (
         {"reason": "=Both txnVersion and txnAppId must be specified for idempotent data frame writes"},
     ),
     Condition(
-        "DELTA_VERSION_NOT_FOUND", "22003", ANALYSIS, _ARGUMENT, "^the option versionAsOf", {"userVersion": "found"}, details="found '-"
+        "DELTA_VERSION_NOT_FOUND",
+        "22003",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the option versionAsOf",
+        {"userVersion": "found"},
+        details="found '-",
     ),
     Condition(
         "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
@@ -234,10 +316,23 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         r"the change data feed was not on( at version (?P<version>\d+))?",
-        {"version": "version", "startVersion": "first", "endVersion": "last", "key": "=delta.enableChangeDataFeed"},
+        {
+            "version": "version",
+            "startVersion": "first",
+            "endVersion": "last",
+            "key": "=delta.enableChangeDataFeed",
+        },
     ),
-    Condition("DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE", "0AKDC", OPERATION, _SCHEMA, "so their changes cannot be read"),
-    Condition("RESERVED_CDC_COLUMNS_ON_WRITE", "42939", ANALYSIS, _ARGUMENT, "no column of the feed's own names"),
+    Condition(
+        "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE",
+        "0AKDC",
+        OPERATION,
+        _SCHEMA,
+        "so their changes cannot be read",
+    ),
+    Condition(
+        "RESERVED_CDC_COLUMNS_ON_WRITE", "42939", ANALYSIS, _ARGUMENT, "no column of the feed's own names"
+    ),
     Condition(
         "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",
         "42711",
@@ -247,9 +342,24 @@ CONDITIONS: tuple[Condition, ...] = (
         {"columnList": "[column]"},
         details=r"^column (?P<column>[^:]+):",
     ),
-    Condition("DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}),
-    Condition("DELTA_UNSUPPORTED_CLONE_REPLACE_SAME_TABLE", "0AKDC", ANALYSIS, _ARGUMENT, "cannot be cloned onto itself"),
-    Condition("DELTA_EMPTY_DIRECTORY", "42K03", RUNTIME, _ARGUMENT, "there are no Parquet files", {"directory": "where"}),
+    Condition(
+        "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_CLONE_REPLACE_SAME_TABLE",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "cannot be cloned onto itself",
+    ),
+    Condition(
+        "DELTA_EMPTY_DIRECTORY",
+        "42K03",
+        RUNTIME,
+        _ARGUMENT,
+        "there are no Parquet files",
+        {"directory": "where"},
+    ),
     # Streams
     Condition("DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", ANALYSIS),
     Condition("DELTA_SCHEMA_CHANGED_WITH_VERSION", "KD007", RUNTIME),
@@ -291,13 +401,28 @@ CONDITIONS: tuple[Condition, ...] = (
         "of single partitions",
         {"name": "quoted_table"},
     ),
-    Condition("UNSUPPORTED_FEATURE.TABLE_OPERATION", "0A000", ANALYSIS, _UNSUPPORTED, "^a table constraint", {"operation": "message"}),
+    Condition(
+        "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+        "0A000",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "^a table constraint",
+        {"operation": "message"},
+    ),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _ARGUMENT, "^partition_by differs"),
     Condition("DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10", ANALYSIS, _ARGUMENT, "^cluster_by differs"),
     # Spark's own conditions, for statements that deltaic parses
     Condition("UNSUPPORTED_DATATYPE", "0A000", PARSE, _ARGUMENT, "^no such type", {"typeName": '"found"'}),
     *(
-        Condition("PARSE_SYNTAX_ERROR", "42601", PARSE, _ARGUMENT, "does not parse", {"error": error, "hint": "="}, details=details)
+        Condition(
+            "PARSE_SYNTAX_ERROR",
+            "42601",
+            PARSE,
+            _ARGUMENT,
+            "does not parse",
+            {"error": error, "hint": "="},
+            details=details,
+        )
         for error, details in (("'unknown|=end of input", "^end of the statement"), ("'unknown|found'", ""))
     ),
     Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "schema|found"}),

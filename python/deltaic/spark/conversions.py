@@ -43,7 +43,9 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
         return True
     table = None if path is not None else other_table(spark, name.parts)
     if table is None:
-        raise no_such_table(name, "parquet.`path`, iceberg.`path`, or the name of a table").with_values(**naming(spark, name.parts))
+        raise no_such_table(name, "parquet.`path`, iceberg.`path`, or the name of a table").with_values(
+            **naming(spark, name.parts)
+        )
     _check_is_parquet(spark, table)
     location = path_at(str(table.location))
     if not DeltaTable.exists(location):
@@ -55,15 +57,24 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
 def _check_is_parquet(spark: Any, table: OtherTable) -> None:
     relation = _quoted(table)
     if table.kind == "VIEW":
-        raise InvalidArgumentError("a view cannot be converted to a Delta table", found=relation, expected="a Parquet table")
+        raise InvalidArgumentError(
+            "a view cannot be converted to a Delta table", found=relation, expected="a Parquet table"
+        )
     provider = (table.provider or "").lower()
     if provider != "parquet" and not (provider == "hive" and table.serde == _HIVE_PARQUET):
         raise UnsupportedFeatureError(
-            "CONVERT TO DELTA of a table of another format", where=relation, found=provider, expected="parquet"
+            "CONVERT TO DELTA of a table of another format",
+            where=relation,
+            found=provider,
+            expected="parquet",
         ).with_values(relation=relation)
     if table.kind == "MANAGED" and not has_jvm(spark):
-        expected = f"an external table, or CONVERT TO DELTA parquet.{spark_name(path_at(str(table.location)))}"
-        raise UnsupportedFeatureError("CONVERT TO DELTA of a managed table on Spark Connect", found=relation, expected=expected)
+        expected = (
+            f"an external table, or CONVERT TO DELTA parquet.{spark_name(path_at(str(table.location)))}"
+        )
+        raise UnsupportedFeatureError(
+            "CONVERT TO DELTA of a managed table on Spark Connect", found=relation, expected=expected
+        )
 
 
 def _write_log(spark: Any, table: OtherTable, location: str, partition_schema: Any, statistics: bool) -> None:
@@ -71,7 +82,11 @@ def _write_log(spark: Any, table: OtherTable, location: str, partition_schema: A
     spark.catalog.refreshTable(name)
     frame = spark.table(name)
     schema, columns = described(frame), spark.catalog.listColumns(name)
-    if defaults := [field["name"] for field in frame.schema.jsonValue()["fields"] if "CURRENT_DEFAULT" in field["metadata"]]:
+    if defaults := [
+        field["name"]
+        for field in frame.schema.jsonValue()["fields"]
+        if "CURRENT_DEFAULT" in field["metadata"]
+    ]:
         raise UnsupportedFeatureError(
             "CONVERT TO DELTA of columns with defaults",
             where=name,
@@ -91,7 +106,9 @@ def _write_log(spark: Any, table: OtherTable, location: str, partition_schema: A
         open_store(location, None),
         partition_schema=partition_schema,
         statistics=statistics,
-        wanted=TableOptions.of(None, None, None, spark.catalog.getTable(name).description, table_properties(spark, properties)),
+        wanted=TableOptions.of(
+            None, None, None, spark.catalog.getTable(name).description, table_properties(spark, properties)
+        ),
         commit=commit_options(spark, None),
         known=command.CatalogTable(f"{spark_name(SESSION_CATALOG)}.{name}", schema, partition_columns, files),
     )
@@ -103,7 +120,12 @@ def _below(table: OtherTable, file: str) -> str:
     root = _LOCAL.sub("/", decoded_path(str(table.location))).rstrip("/") + "/"
     path = _LOCAL.sub("/", file)
     if not path.startswith(root):
-        raise PathOutsideTableError("a partition of the table has its own place", where=".".join(table.parts), found=path, expected=root)
+        raise PathOutsideTableError(
+            "a partition of the table has its own place",
+            where=".".join(table.parts),
+            found=path,
+            expected=root,
+        )
     return path.removeprefix(root)
 
 

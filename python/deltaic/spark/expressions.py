@@ -18,7 +18,9 @@ from deltaic.spark.portable.connect_columns import connect_text, is_of_connect
 from deltaic.sql.tokens import Reader
 
 # Operators that Spark writes as functions: those between two operands, before one, and behind one.
-_BETWEEN = frozenset(["=", ">", ">=", "<", "<=", "<=>", "+", "-", "*", "/", "%", "&", "|", "^", "and", "or", "like", "rlike"])
+_BETWEEN = frozenset(
+    ["=", ">", ">=", "<", "<=", "<=>", "+", "-", "*", "/", "%", "&", "|", "^", "and", "or", "like", "rlike"]
+)
 _BEFORE = {"!": "NOT", "negative": "-", "~": "~"}
 _AFTER = {"isNull": "IS NULL", "isNotNull": "IS NOT NULL"}
 
@@ -34,7 +36,9 @@ def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
             return connect_text(value, what)
         description = f"{type(value).__name__} {value!r}"[:80]
         raise InvalidTypeError(
-            f"{what} is of the wrong type", found=description, expected="a Spark SQL Column or a string: an expression in SQL syntax"
+            f"{what} is of the wrong type",
+            found=description,
+            expected="a Spark SQL Column or a string: an expression in SQL syntax",
         )
     return infix(text_of(value, what, origins or Origins()))
 
@@ -49,12 +53,18 @@ def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[
     (a ValueError) for None, and InvalidTypeError (a TypeError) if `values` is not a dict from string to
     string or Column."""
     if values is None:
-        raise InvalidArgumentError(f"{what} cannot be None", expected="a dictionary of columns to expressions")
+        raise InvalidArgumentError(
+            f"{what} cannot be None", expected="a dictionary of columns to expressions"
+        )
     if not isinstance(values, Mapping):
         raise InvalidTypeError(f"{what} must be a dict", found=type(values).__name__)
     for name in values:
         if not isinstance(name, str):
-            raise InvalidTypeError(f"keys of {what} are names of columns", found=f"{type(name).__name__} {name!r}"[:80], expected="str")
+            raise InvalidTypeError(
+                f"keys of {what} are names of columns",
+                found=f"{type(name).__name__} {name!r}"[:80],
+                expected="str",
+            )
     return {name: sql_text(value, f"{what}[{name!r}]", origins) for name, value in values.items()}
 
 
@@ -99,7 +109,11 @@ def _function_name(reader: Reader) -> str | None:
     if not behind or behind[0].text != "(" or before == ".":
         return None
     name = token.name
-    return name if token.kind == "quoted" or name in _BETWEEN or name in _BEFORE or name in _AFTER or name == "in" else None
+    return (
+        name
+        if token.kind == "quoted" or name in _BETWEEN or name in _BEFORE or name in _AFTER or name == "in"
+        else None
+    )
 
 
 def _operands(reader: Reader) -> list[str]:

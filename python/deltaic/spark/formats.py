@@ -101,13 +101,19 @@ def _wrap_reader(readers: Any) -> None:
 
     @raises_as_spark()
     @functools.wraps(load)
-    def loaded(self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
+    def loaded(
+        self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
+    ) -> Any:
         if not _is_delta(self, format):
             return load(self, path, format, schema, **options)
         state = _state_of(self)
         state.put({**options, **({} if path is None else {"path": _path(path)})})
         if schema is not None or state.schema is not None:
-            raise InvalidArgumentError("a Delta table has its own schema", found="schema()", expected="select() or the option columns")
+            raise InvalidArgumentError(
+                "a Delta table has its own schema",
+                found="schema()",
+                expected="select() or the option columns",
+            )
         with opening(session_of(self)):
             read_options = ReadOptions.of(state.options)
         return _read(session_of(self), read_options)
@@ -140,11 +146,14 @@ def _read(spark: Any, read_options: ReadOptions) -> Any:
         return newest(spark, read_options.path, read_options.columns, options)
     if read_options.version is not None and read_options.timestamp is not None:
         raise InvalidArgumentError(
-            "versionAsOf and timestampAsOf: one of them", found=f"{read_options.version} and {read_options.timestamp}"
+            "versionAsOf and timestampAsOf: one of them",
+            found=f"{read_options.version} and {read_options.timestamp}",
         )
     version = read_options.version
     if read_options.timestamp is not None:
-        version = version_at(spark, read_options.path, timestamp_of(spark, lit(read_options.timestamp)), options)
+        version = version_at(
+            spark, read_options.path, timestamp_of(spark, lit(read_options.timestamp)), options
+        )
     table = DeltaTable(read_options.path, version=version, storage_options=options, spark=spark)
     return table.scan(read_options.columns).to_spark()
 
@@ -154,7 +163,8 @@ def _read_changes(spark: Any, read_options: ReadOptions, changes: ChangeOptions)
     with the newest version."""
     table = DeltaTable(read_options.path, storage_options=dict(read_options.storage_options), spark=spark)
     start, end = (
-        None if text is None else timestamp_of(spark, lit(text)) for text in (changes.starting_timestamp, changes.ending_timestamp)
+        None if text is None else timestamp_of(spark, lit(text))
+        for text in (changes.starting_timestamp, changes.ending_timestamp)
     )
     last = None if changes.ending_version is None else min(changes.ending_version, table.version)
     allowed = str(spark.conf.get(_OUT_OF_RANGE, "false")).lower() == "true"
@@ -223,7 +233,12 @@ def _wrap_writer(frames: Any, writers: Any) -> None:
     @raises_as_spark({TableAlreadyExistsError: "DELTA_PATH_EXISTS"}, of_predicates=UNPARSED)
     @functools.wraps(save)
     def saved(
-        self: Any, path: str | None = None, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any
+        self: Any,
+        path: str | None = None,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,
+        **options: Any,
     ) -> None:
         if not _is_delta(self, format):
             save(self, path, format, mode, partitionBy, **options)
@@ -252,9 +267,20 @@ def _wrap_named_writes(frames: Any, writers: Any) -> None:
 
     @raises_as_spark()
     @functools.wraps(save_as_table)
-    def saved_as(self: Any, name: str, format: str | None = None, mode: str | None = None, partitionBy: Any = None, **options: Any) -> None:
+    def saved_as(
+        self: Any,
+        name: str,
+        format: str | None = None,
+        mode: str | None = None,
+        partitionBy: Any = None,
+        **options: Any,
+    ) -> None:
         format_name, spark = format or _state_of(self).format or "delta", session_of(self)
-        if enabled_as(spark) is not None and format_name.lower() in FORMATS and (target := parsed(name)) is not None:
+        if (
+            enabled_as(spark) is not None
+            and format_name.lower() in FORMATS
+            and (target := parsed(name)) is not None
+        ):
             if target.path is not None:
                 self.save(target.path, format_name, mode, partitionBy, **options)
                 return
@@ -301,7 +327,11 @@ def _wrap_write_to(frames: Any) -> None:
         name = parsed(table) if enabled_as(self.sparkSession) is not None else None
         if name is None:
             return write_to(self, table)
-        return NamedWriter(self, write_to(self, table), name) if name.path is None else PathWriter(self, name.path)
+        return (
+            NamedWriter(self, write_to(self, table), name)
+            if name.path is None
+            else PathWriter(self, name.path)
+        )
 
     written_to.__dict__[_STATE] = True
     patches.replace(frames, "writeTo", written_to)

@@ -82,7 +82,11 @@ def write_frame(
     if state.refused is not None:
         expected = "partitionBy, clusterBy, or OPTIMIZE ZORDER"
         if state.refused == "sortBy":
-            raise InvalidArgumentError("[SORT_BY_WITHOUT_BUCKETING] sortBy goes with bucketBy", found="sortBy alone", expected=expected)
+            raise InvalidArgumentError(
+                "[SORT_BY_WITHOUT_BUCKETING] sortBy goes with bucketBy",
+                found="sortBy alone",
+                expected=expected,
+            )
         raise UnsupportedFeatureError("buckets of a Delta table", found=state.refused, expected=expected)
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
@@ -107,7 +111,9 @@ def write_frame(
         fills_partitions=by_name,
     )
     if state.properties:
-        job = replace(job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **state.properties}))
+        job = replace(
+            job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **state.properties})
+        )
     try:
         run_write(write_options.path, df, job, dict(write_options.storage_options) or None)
     except DeltaError as error:
@@ -119,7 +125,11 @@ def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
     """Returns the writer's options, with the session's settings in place of options that are not set."""
     complete_state = BuilderState()
     complete_state.put(state.options)
-    if mode == "overwrite" and not complete_state.has("replaceWhere") and not complete_state.has("partitionOverwriteMode"):
+    if (
+        mode == "overwrite"
+        and not complete_state.has("replaceWhere")
+        and not complete_state.has("partitionOverwriteMode")
+    ):
         is_dynamic = settings.overwrites_partitions(spark) and not _is_true(complete_state, "overwriteSchema")
         complete_state.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
     if merges_schema(spark, complete_state):
@@ -140,7 +150,9 @@ def merges_schema(spark: Any, state: BuilderState) -> bool:
 
 
 def _is_true(state: BuilderState, name: str) -> bool:
-    return any(each.lower() == name.lower() and str(value).lower() == "true" for each, value in state.options.items())
+    return any(
+        each.lower() == name.lower() and str(value).lower() == "true" for each, value in state.options.items()
+    )
 
 
 def _metadata(spark: Any, write_options: WriteOptions) -> Any:

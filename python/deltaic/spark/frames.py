@@ -58,13 +58,20 @@ def read(
     1
     """
     path, version, timestamp = _pinned(spark, path, version, timestamp, storage_options or {})
-    delta_table = table.DeltaTable(path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark)
+    delta_table = table.DeltaTable(
+        path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark
+    )
     frame = delta_table.scan(columns, where).to_spark()
     whole = version is None and timestamp is None and columns is None and where is None
     return with_view_names(spark, frame, delta_table.location) if whole else frame
 
 
-def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage_options: Mapping[str, str] | None = None) -> Any:
+def newest(
+    spark: Any,
+    path: Path,
+    columns: Sequence[str] | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> Any:
     """Returns a DataFrame that follows the table, as in delta-spark: each query reads the version that is
     the newest when the query is planned. The columns are those of the version at which the DataFrame was
     made; a query fails if the table no longer has them. On the public path, or if `path` names a version
@@ -79,14 +86,20 @@ def newest(spark: Any, path: Path, columns: Sequence[str] | None = None, storage
         return engine.recent_snapshots.open(spark, path, options, known=last)
 
     # The location appears in query plans, so it has a hash of the store's options instead of their secrets.
-    options_hash = hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""
+    options_hash = (
+        hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""
+    )
     place = f"{snapshot.location} {options_hash}".rstrip()
     frame = engine.following(snapshot, resolve_columns(snapshot.schema, columns), newer, place)
     return with_view_names(spark, frame, snapshot.location) if columns is None else frame
 
 
 def _pinned(
-    spark: Any, path: Path, version: int | None, timestamp: datetime | str | None, storage_options: Mapping[str, str]
+    spark: Any,
+    path: Path,
+    version: int | None,
+    timestamp: datetime | str | None,
+    storage_options: Mapping[str, str],
 ) -> tuple[Path, int | None, datetime | str | None]:
     """Splits a path that names a version or time (`path@v3`): returns path, version and time. A time in the
     path becomes a version."""
@@ -97,13 +110,17 @@ def _pinned(
     if its_version is None and its_time is None:
         return path, version, timestamp
     if version is not None or timestamp is not None:
-        raise InvalidArgumentError("time travel is given both in the path and as an argument", found=text, expected="one of them")
+        raise InvalidArgumentError(
+            "time travel is given both in the path and as an argument", found=text, expected="one of them"
+        )
     if its_time is None:
         return inner, its_version, None
     return inner, version_at(spark, inner, timestamp_of(spark, lit(its_time)), storage_options), None
 
 
-def version_at(spark: Any, path: Path, time: datetime, storage_options: Mapping[str, str] | None = None) -> int:
+def version_at(
+    spark: Any, path: Path, time: datetime, storage_options: Mapping[str, str] | None = None
+) -> int:
     """Returns the version for `timestampAsOf`, TIMESTAMP AS OF and `path@yyyyMMddHHmmssSSS`. Raises
     VersionNotFoundError for a time after the last version, as delta-spark does: a commit before that time
     would change the answer."""
@@ -117,8 +134,11 @@ def check_restorable(spark: Any, path: Path, time: datetime) -> None:
     try:
         version_at(spark, path, time)
     except VersionNotFoundError as error:
-        condition = f"DELTA_CANNOT_RESTORE_TIMESTAMP_{'GREATER' if error.message.startswith(history.AFTER_LAST) else 'EARLIER'}"
-        of_restore = VersionNotFoundError(f"[{condition}] {error.message}", where=error.where, found=error.found, expected=error.expected)
+        side = "GREATER" if error.message.startswith(history.AFTER_LAST) else "EARLIER"
+        condition = f"DELTA_CANNOT_RESTORE_TIMESTAMP_{side}"
+        of_restore = VersionNotFoundError(
+            f"[{condition}] {error.message}", where=error.where, found=error.found, expected=error.expected
+        )
         raise of_restore.with_values(**error.values) from None
 
 

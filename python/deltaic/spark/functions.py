@@ -175,7 +175,9 @@ def _range_ids(values: pa.Array, limits: Sequence[Any]) -> pa.Array:
 
 
 def _index_in_rows(bits: pa.Array, *values: pa.Array) -> pa.Array:
-    return _core.hilbert_index([value.cast(pa.int32()) for value in values], _constant(bits, "hilbert_index: the bits") or 0)
+    return _core.hilbert_index(
+        [value.cast(pa.int32()) for value in values], _constant(bits, "hilbert_index: the bits") or 0
+    )
 
 
 def _constant(values: pa.Array, what: str) -> Any:

@@ -20,7 +20,11 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("TRUNCATE", "TABLE"),
     ("ALTER", "TABLE"),
     ("CREATE", "OR", "REPLACE", "TABLE"),
-    *(("CREATE", *external, "TABLE", *exists) for external in ((), ("EXTERNAL",)) for exists in (("IF", "NOT", "EXISTS"), ())),
+    *(
+        ("CREATE", *external, "TABLE", *exists)
+        for external in ((), ("EXTERNAL",))
+        for exists in (("IF", "NOT", "EXISTS"), ())
+    ),
     ("REPLACE", "TABLE"),
     ("DROP", "TABLE", "IF", "EXISTS"),
     ("DROP", "TABLE"),
@@ -31,7 +35,11 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("RESTORE",),
     ("FSCK", "REPAIR", "TABLE"),
     *((word, "TABLE", what) for word in ("DESCRIBE", "DESC") for what in ("EXTENDED", "FORMATTED")),
-    *((word, what) for word in ("DESCRIBE", "DESC") for what in ("HISTORY", "DETAIL", "TABLE", "EXTENDED", "FORMATTED")),
+    *(
+        (word, what)
+        for word in ("DESCRIBE", "DESC")
+        for what in ("HISTORY", "DETAIL", "TABLE", "EXTENDED", "FORMATTED")
+    ),
     ("DESCRIBE",),
     ("DESC",),
     ("SHOW", "COLUMNS", "IN"),
@@ -61,7 +69,11 @@ def target_of(reader: Reader) -> Name | None:
     start = reader.position
     try:
         if passes_head(reader):
-            if reader.tokens[0].keyword in BY_PATH and not reader.done and reader.tokens[reader.position].kind == "string":
+            if (
+                reader.tokens[0].keyword in BY_PATH
+                and not reader.done
+                and reader.tokens[reader.position].kind == "string"
+            ):
                 return Name(("delta", reader.string()))
             return read_name(reader)
     except InvalidArgumentError:

@@ -36,7 +36,8 @@ def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
     are still to be filled in. Any other IDENTIFIER(…) stays in the text for Spark."""
     if IDENTIFIER.search(text) is None:
         return text, args
-    if args is not None and not isinstance(args, Mapping):  # without an IDENTIFIER, the markers behind it would get other values of a list
+    # without an IDENTIFIER, the markers behind it would get other values of a list
+    if args is not None and not isinstance(args, Mapping):
         text, args = with_arguments(text, args), None
     reader = Reader(text)
     edits: list[tuple[int, int, str]] = []
@@ -70,7 +71,9 @@ class ExecuteImmediate:
     args: Any
 
 
-def immediate(spark: Any, text: str, args: Any, names_table: Callable[[str], bool]) -> ExecuteImmediate | None:
+def immediate(
+    spark: Any, text: str, args: Any, names_table: Callable[[str], bool]
+) -> ExecuteImmediate | None:
     """Parses EXECUTE IMMEDIATE text [INTO variable, …] [USING value [AS name], …]. Returns None for other
     statements, and if the text is about no Delta table. `INTO v` with `SELECT …` becomes `SET VAR (v) =
     (SELECT …)`. `names_table`: as for `is_script`."""
@@ -79,13 +82,17 @@ def immediate(spark: Any, text: str, args: Any, names_table: Callable[[str], boo
     reader = Reader(with_arguments(text, args))
     reader.expect("EXECUTE", "IMMEDIATE")
     statement = _constant(spark, reader.slice("INTO", "USING", expected="a statement as text"), None)
-    if statement is None or not (_BY_PATH.search(statement) or IDENTIFIER.search(statement) or names_table(statement)):
+    if statement is None or not (
+        _BY_PATH.search(statement) or IDENTIFIER.search(statement) or names_table(statement)
+    ):
         return None
     if reader.accept("INTO"):
         variables = reader.slice("USING", expected="variables")
         if Reader(statement).tokens[0].keyword not in QUERY_STARTS | {"("}:
             raise UnsupportedFeatureError(
-                "[INVALID_STATEMENT_FOR_EXECUTE_INTO] INTO takes a query", found=statement[:80], expected="SELECT"
+                "[INVALID_STATEMENT_FOR_EXECUTE_INTO] INTO takes a query",
+                found=statement[:80],
+                expected="SELECT",
             )
         statement = f"SET VAR ({variables}) = (\n{statement}\n)"
     return ExecuteImmediate(statement, _using(reader))
@@ -113,5 +120,6 @@ def _using(reader: Reader) -> Any:
     if not named:
         return [value for _, value in values]
     if len(named) != len(values):
-        reader.fail("a name for each value, or for none")  # Spark then parses the statement and reports this error
+        # Spark then parses the statement and reports this error
+        reader.fail("a name for each value, or for none")
     return named

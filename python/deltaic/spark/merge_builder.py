@@ -56,7 +56,10 @@ class DeltaMergeBuilder:
 
         >>> metrics = merge.whenMatchedUpdate("s.delay > t.delay", {"delay": "s.delay"}).execute()
         """
-        values, where = assignments(set, "'set' in whenMatchedUpdate", self._start.origins), self._condition(condition)
+        values, where = (
+            assignments(set, "'set' in whenMatchedUpdate", self._start.origins),
+            self._condition(condition),
+        )
         return self._with(lambda merge: merge.when_matched_update(values, where))
 
     def whenMatchedUpdateAll(self, condition: Any = None) -> DeltaMergeBuilder:
@@ -82,7 +85,10 @@ class DeltaMergeBuilder:
 
         >>> metrics = merge.whenNotMatchedInsert(values={"id": "s.id", "origin": "'JFK'"}).execute()
         """
-        columns, where = assignments(values, "'values' in whenNotMatchedInsert", self._start.origins), self._condition(condition)
+        columns, where = (
+            assignments(values, "'values' in whenNotMatchedInsert", self._start.origins),
+            self._condition(condition),
+        )
         return self._with(lambda merge: merge.when_not_matched_insert(columns, where))
 
     def whenNotMatchedInsertAll(self, condition: Any = None) -> DeltaMergeBuilder:
@@ -100,7 +106,10 @@ class DeltaMergeBuilder:
 
         >>> metrics = merge.whenNotMatchedBySourceUpdate(set={"delay": "0"}).execute()
         """
-        values, where = assignments(set, "'set' in whenNotMatchedBySourceUpdate", self._start.origins), self._condition(condition)
+        values, where = (
+            assignments(set, "'set' in whenNotMatchedBySourceUpdate", self._start.origins),
+            self._condition(condition),
+        )
         return self._with(lambda merge: merge.when_not_matched_by_source_update(values, where))
 
     def whenNotMatchedBySourceDelete(self, condition: Any = None) -> DeltaMergeBuilder:

@@ -69,7 +69,9 @@ class PathMerge:
         if not isinstance(columns, Mapping) or not columns:
             raise InvalidArgumentError(f"{what} needs columns and their values", found=repr(columns)[:80])
         texts = assignments(columns, what, self._origins)
-        return {requalified(name, self._names): requalified(text, self._names) for name, text in texts.items()}
+        return {
+            requalified(name, self._names): requalified(text, self._names) for name, text in texts.items()
+        }
 
     def add(self, clause: str, *arguments: Any) -> PathMerge:
         """Adds a clause. `clause`: name of the method of `DeltaMergeBuilder` that is called with
@@ -117,7 +119,9 @@ class WhenMatched(_Actions):
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
         """Sets columns of the row. `assignments`: a dict from column to value."""
-        return self._merge.add("whenMatchedUpdate", self._condition, self._merge.values(assignments, "update"))
+        return self._merge.add(
+            "whenMatchedUpdate", self._condition, self._merge.values(assignments, "update")
+        )
 
     def delete(self) -> PathMerge:
         """Deletes the row."""
@@ -134,7 +138,9 @@ class WhenNotMatched(_Actions):
 
     def insert(self, assignments: Mapping[str, Any]) -> PathMerge:
         """Inserts a row. `assignments`: a dict from column to value."""
-        return self._merge.add("whenNotMatchedInsert", self._condition, self._merge.values(assignments, "insert"))
+        return self._merge.add(
+            "whenNotMatchedInsert", self._condition, self._merge.values(assignments, "insert")
+        )
 
 
 @methods_raise_as_spark
@@ -147,7 +153,9 @@ class WhenNotMatchedBySource(_Actions):
 
     def update(self, assignments: Mapping[str, Any]) -> PathMerge:
         """Sets columns of the row. `assignments`: a dict from column to value."""
-        return self._merge.add("whenNotMatchedBySourceUpdate", self._condition, self._merge.values(assignments, "update"))
+        return self._merge.add(
+            "whenNotMatchedBySourceUpdate", self._condition, self._merge.values(assignments, "update")
+        )
 
     def delete(self) -> PathMerge:
         """Deletes the row."""

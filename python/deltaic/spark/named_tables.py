@@ -104,7 +104,9 @@ def other_table(spark: Any, parts: Sequence[str]) -> OtherTable | None:
     place, entry = located
     if isinstance(entry, names.Entry):
         return OtherTable(place, entry.kind, entry.provider, entry.serde, entry.location)
-    provider, serde, uri = (_text(each) for each in (entry.provider(), entry.storage().serde(), entry.storage().locationUri()))
+    provider, serde, uri = (
+        _text(each) for each in (entry.provider(), entry.storage().serde(), entry.storage().locationUri())
+    )
     return OtherTable(place, str(entry.tableType().name()), provider, serde, uri)
 
 
@@ -141,7 +143,12 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     schema = within[-1] if len(within) > 1 else place[0]
     columns = tuple(str(name) for name in entry.schema().fieldNames())
     count = entry.viewQueryColumnNames().length()
-    return ViewQuery(str(text.get()), schema, columns, tuple(str(entry.viewQueryColumnNames().apply(at)) for at in range(count)) or columns)
+    return ViewQuery(
+        str(text.get()),
+        schema,
+        columns,
+        tuple(str(entry.viewQueryColumnNames().apply(at)) for at in range(count)) or columns,
+    )
 
 
 def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
@@ -181,24 +188,34 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
     "error" and the table is not at `location`; InvalidArgumentError for another location with "use"."""
     local_parts = _in_session_catalog(name.parts)
     if local_parts is None:
-        raise UnsupportedFeatureError("tables by name outside of the session catalog", found=str(name), expected="delta.`path`")
+        raise UnsupportedFeatureError(
+            "tables by name outside of the session catalog", found=str(name), expected="delta.`path`"
+        )
     if (existing_table := named_table(spark, local_parts)) is not None:
         if location is not None and path_at(location).rstrip("/") != existing_table.path.rstrip("/"):
             if existing == "error":
-                error = TableAlreadyExistsError("the name is that of a table at another place", where=str(name), found=existing_table.path)
+                error = TableAlreadyExistsError(
+                    "the name is that of a table at another place", where=str(name), found=existing_table.path
+                )
                 raise error.with_values(**naming(spark, existing_table.parts))
             if existing == "ignore" and DeltaTable.exists(existing_table.path):
                 return NewTable(existing_table.parts, existing_table.path, False, existing_table.managed)
             mismatch = InvalidArgumentError(
-                "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place", found=location, expected=existing_table.path
+                "[DELTA_TABLE_LOCATION_MISMATCH] the name is that of a table at another place",
+                found=location,
+                expected=existing_table.path,
             )
             raise mismatch.with_values(**naming(spark, existing_table.parts))
         return NewTable(existing_table.parts, existing_table.path, False, existing_table.managed)
     place = _qualified(spark, local_parts)
     if not spark.catalog.databaseExists(place[0]):
-        raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0]).with_values(**naming(spark, place))
+        raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0]).with_values(
+            **naming(spark, place)
+        )
     if _is_taken(spark, place):
-        error = TableAlreadyExistsError("the name is that of a view, or of a table of another format", where=str(name))
+        error = TableAlreadyExistsError(
+            "the name is that of a view, or of a table of another format", where=str(name)
+        )
         raise error.with_values(**naming(spark, place))
     if location is not None:
         return NewTable(place, location, True, False)
@@ -221,7 +238,10 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
     local_parts = tuple(parts) if is_path else _in_session_catalog(parts)
     place = tuple(parts[-2:]) if local_parts is None else _qualified(spark, local_parts)
     catalog_name = SESSION_CATALOG if local_parts is not None else parts[0]
-    relation, schema = ".".join(map(spark_name, place)), ".".join(map(spark_name, (catalog_name, *place[:-1])))
+    relation, schema = (
+        ".".join(map(spark_name, place)),
+        ".".join(map(spark_name, (catalog_name, *place[:-1]))),
+    )
     return {
         "table": f"delta.{spark_name(place[1])}" if is_path else ".".join((catalog_name, *place)),
         "quoted_table": f"{spark_name(catalog_name)}.{relation}",
@@ -281,7 +301,9 @@ def enter_view(
     if not has_jvm(spark):
         for table in tables:
             names.set_columns(spark, *table)
-        names.enter_view(spark, local_parts, text, schema, clauses.comment, clauses.properties, replaces=replaces)
+        names.enter_view(
+            spark, local_parts, text, schema, clauses.comment, clauses.properties, replaces=replaces
+        )
         return
     properties = {
         **clauses.properties,
@@ -291,7 +313,15 @@ def enter_view(
         "view.query.out.numCols": str(len(query_columns)),
         **{f"view.query.out.col.{at}": column for at, column in enumerate(query_columns)},
     }
-    catalog.enter_view(spark, _qualified(spark, local_parts), text, schema.json(), clauses.comment, properties, replaces=replaces)
+    catalog.enter_view(
+        spark,
+        _qualified(spark, local_parts),
+        text,
+        schema.json(),
+        clauses.comment,
+        properties,
+        replaces=replaces,
+    )
 
 
 def drop(spark: Any, name: Name, *, purges: bool) -> None:
@@ -303,7 +333,8 @@ def drop(spark: Any, name: Name, *, purges: bool) -> None:
         names.drop(spark, existing_table.parts, purges=purges)
         return
     catalog.remove(spark, existing_table.parts, purges=purges)
-    if existing_table.managed:  # an in-memory catalog does not delete the files of a format that it does not know
+    # an in-memory catalog does not delete the files of a format that it does not know
+    if existing_table.managed:
         delete_folder(spark, existing_table.path)
 
 
@@ -333,7 +364,9 @@ def relocate(spark: Any, name: Name, path: str) -> None:
     if has_jvm(spark):
         catalog.relocate(spark, existing_table.parts, path)
     elif existing_table.managed:
-        raise UnsupportedFeatureError("SET LOCATION of a managed table on Spark Connect", found=str(name), expected="an external table")
+        raise UnsupportedFeatureError(
+            "SET LOCATION of a managed table on Spark Connect", found=str(name), expected="an external table"
+        )
     else:
         names.drop(spark, existing_table.parts, purges=False)
         names.enter(spark, existing_table.parts, path)

@@ -28,7 +28,10 @@ from deltaic.sql_text import name_of
 from deltaic.table import DeltaTable
 
 # Matches the names of options that go to the table's store.
-_STORE_OPTION = re.compile(r"(aws|azure|google|gcs|s3)_\w+|allow_http|allow_invalid_certificates|(connect_)?timeout|proxy_\w+|user_agent")
+_STORE_OPTION = re.compile(
+    r"(aws|azure|google|gcs|s3)_\w+|allow_http|allow_invalid_certificates"
+    r"|(connect_)?timeout|proxy_\w+|user_agent"
+)
 _STREAM_OPTIONS = (
     "checkpointlocation",
     "excluderegex",
@@ -62,7 +65,11 @@ _UNSUPPORTED_FLAGS = {
 }
 _SCHEMA_LOCATIONS = ("schemaTrackingLocation", "schemaLocation")
 # Argument of `StreamOptions` -> option of delta-spark.
-_STREAM_FLAGS = {"ignore_deletes": "ignoreDeletes", "ignore_changes": "ignoreChanges", "skip_change_commits": "skipChangeCommits"}
+_STREAM_FLAGS = {
+    "ignore_deletes": "ignoreDeletes",
+    "ignore_changes": "ignoreChanges",
+    "skip_change_commits": "skipChangeCommits",
+}
 _IGNORED_STREAM_OPTIONS = ("withEventTimeOrder",)
 """Options of streams that are accepted and have no effect, as in the open-source delta-spark."""
 _SIZE = re.compile(r"\s*(\d+)\s*([kmgtp]?)i?b?\s*", re.IGNORECASE)
@@ -123,12 +130,16 @@ class ReadOptions:
         path = reader.path()
         version, timestamp = reader.whole("versionAsOf"), reader.text("timestampAsOf")
         if version is not None and timestamp is not None:
-            raise InvalidArgumentError("versionAsOf and timestampAsOf: one of them", found=f"{version} and {timestamp}")
+            raise InvalidArgumentError(
+                "versionAsOf and timestampAsOf: one of them", found=f"{version} and {timestamp}"
+            )
         columns, partitions = reader.names("columns"), reader.whole("partitions", least=1)
         changes = ChangeOptions.of(reader)
         if changes is not None and (version is not None or timestamp is not None):
             raise InvalidArgumentError(
-                "the change data feed of a version in the past", found="versionAsOf or timestampAsOf", expected="endingVersion"
+                "the change data feed of a version in the past",
+                found="versionAsOf or timestampAsOf",
+                expected="endingVersion",
             )
         for name in _WRITER_OPTIONS:
             reader.flag(name)
@@ -136,7 +147,9 @@ class ReadOptions:
         if version is None and timestamp is None:
             path, version, timestamp = travelled(path, storage_options)
         elif travelled(path, storage_options)[1:] != (None, None):
-            raise InvalidArgumentError("time travel is given both in the path and as an option", found=path, expected="one of them")
+            raise InvalidArgumentError(
+                "time travel is given both in the path and as an option", found=path, expected="one of them"
+            )
         return ReadOptions(
             path=path,
             version=version,
@@ -176,7 +189,9 @@ class StreamReadOptions:
         path = reader.path()
         for name in ("versionAsOf", "timestampAsOf"):
             if reader.text(name) is not None:
-                message = "[DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS] a stream follows a table, not a version of it"
+                message = (
+                    "[DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS] a stream follows a table, not a version of it"
+                )
                 raise InvalidArgumentError(message, found=name, expected="startingVersion")
         locations = [reader.text(name) for name in _SCHEMA_LOCATIONS]
         tracking_id = reader.text("streamingSourceTrackingId")
@@ -184,11 +199,15 @@ class StreamReadOptions:
         start, timestamp = _start(reader), reader.text("startingTimestamp")
         if start is not None and timestamp is not None:
             raise InvalidArgumentError(
-                "[DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET] startingVersion and startingTimestamp: one of them",
+                "[DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET] startingVersion and startingTimestamp: one"
+                " of them",
                 found=f"{start} and {timestamp}",
             )
         flags = {ours: reader.flag(theirs) or False for ours, theirs in _STREAM_FLAGS.items()}
-        deletes_files, loses = reader.flag("ignoreFileDeletion") or False, reader.flag("failOnDataLoss") is False
+        deletes_files, loses = (
+            reader.flag("ignoreFileDeletion") or False,
+            reader.flag("failOnDataLoss") is False,
+        )
         changes = [reader.flag(name) for name in ("readChangeFeed", "readChangeData")]
         for name in _IGNORED_STREAM_OPTIONS:
             reader.text(name)
@@ -217,9 +236,14 @@ def schema_log(options: StreamReadOptions, table_id: str) -> SchemaLog | None:
     if options.schema_location is None:
         return None
     folder = f"_schema_log_{table_id}" + ("" if options.tracking_id is None else f"_{options.tracking_id}")
-    log = SchemaLog(open_store(f"{options.schema_location.rstrip('/')}/{folder}", dict(options.storage_options) or None), table_id)
+    log = SchemaLog(
+        open_store(f"{options.schema_location.rstrip('/')}/{folder}", dict(options.storage_options) or None),
+        table_id,
+    )
     version = None if log.current is None else str(log.current.version)
-    log.allowed = frozenset(name for name, text in options.allowed_changes.items() if text in ("always", version))
+    log.allowed = frozenset(
+        name for name, text in options.allowed_changes.items() if text in ("always", version)
+    )
     return log
 
 
@@ -238,7 +262,9 @@ def _start(reader: _OptionReader) -> Literal["latest"] | int | None:
     if text.strip().lower() == "latest":
         return "latest"
     if not text.strip().isdecimal():
-        raise InvalidArgumentError("the option startingVersion", found=repr(text), expected="a whole number, at least 0, or latest")
+        raise InvalidArgumentError(
+            "the option startingVersion", found=repr(text), expected="a whole number, at least 0, or latest"
+        )
     return int(text)
 
 
@@ -262,39 +288,51 @@ class WriteOptions:
         dynamic = reader.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
         where = reader.text("replaceWhere")
         if dynamic and where is not None:
-            raise InvalidArgumentError("replaceWhere and partitionOverwriteMode=dynamic: one of them", found=where)
+            raise InvalidArgumentError(
+                "replaceWhere and partitionOverwriteMode=dynamic: one of them", found=where
+            )
         merges, overwrites = reader.flag("mergeSchema"), reader.flag("overwriteSchema")
         if mode != "overwrite":  # as in delta-spark
             for name, is_given in (("replaceWhere", where is not None), ("overwriteSchema", overwrites)):
                 if is_given:
-                    log.warning("the option %s has no effect on a Delta table: it goes with mode overwrite", name)
+                    log.warning(
+                        "the option %s has no effect on a Delta table: it goes with mode overwrite", name
+                    )
             where, overwrites = None, False
         elif overwrites and where is not None:
-            log.warning("the option overwriteSchema has no effect beside replaceWhere, which keeps the other rows")
+            log.warning(
+                "the option overwriteSchema has no effect beside replaceWhere, which keeps the other rows"
+            )
             overwrites = False
         schema_mode: SchemaMode | None = "overwrite" if overwrites else "merge" if merges else None
         partition_by, cluster_by = reader.top_level("partitionBy"), reader.names("clusterBy")
         if schema_mode == "overwrite" and cluster_by is None:
-            partition_by = partition_by or ()  # the new definition has only the partitions that the writer names, as in delta-spark
+            # the new definition has only the partitions that the writer names, as in delta-spark
+            partition_by = partition_by or ()
         if reader.flag("dataChange") is False:
             raise UnsupportedFeatureError("dataChange=false of a write", expected="optimize")
         if reader.flag("optimizeWrite"):
             raise UnsupportedFeatureError(
-                "optimizeWrite through the data source, which cannot ask for a shuffle", expected="deltaic.spark.enable, or repartition"
+                "optimizeWrite through the data source, which cannot ask for a shuffle",
+                expected="deltaic.spark.enable, or repartition",
             )
         compression, size = reader.text("compression"), reader.most("maxRecordsPerFile")
         job = Write(
             mode=mode,
             where=where,
             schema_mode=schema_mode,
-            wanted=TableOptions.of(partition_by, cluster_by, None, reader.text("description"), reader.properties()),
+            wanted=TableOptions.of(
+                partition_by, cluster_by, None, reader.text("description"), reader.properties()
+            ),
             target_file_size=reader.whole("targetFileSize", least=1),
             parquet=None if compression is None else ParquetOptions(compression=_codec(compression)),
             commit=reader.commit(),
         )
         more = {} if size is None else {"max_records_per_file": size}
         by_partition = dynamic and mode == "overwrite"
-        return WriteOptions(path=path, job=job, by_partition=by_partition, more=more, storage_options=reader.rest())
+        return WriteOptions(
+            path=path, job=job, by_partition=by_partition, more=more, storage_options=reader.rest()
+        )
 
     def into(self, metadata: Metadata | None) -> WriteOptions:
         """Returns the options for an existing table with this metadata (None: no table). A dynamic overwrite
@@ -313,7 +351,10 @@ def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int |
     if match["version"] is not None:
         return match["path"], int(match["version"]), None
     digits = match["time"]
-    day, time = f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}", f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:]}"
+    day, time = (
+        f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}",
+        f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:]}",
+    )
     return match["path"], None, f"{day}T{time}"
 
 
@@ -335,7 +376,9 @@ class _OptionReader:
     def path(self) -> str:
         path = self.text("path")
         if self.text("paths") is not None or not path:
-            raise InvalidArgumentError("a Delta table is one path", found=repr(path), expected="load(path), or save(path)")
+            raise InvalidArgumentError(
+                "a Delta table is one path", found=repr(path), expected="load(path), or save(path)"
+            )
         return path
 
     def flag(self, name: str) -> bool | None:
@@ -345,7 +388,9 @@ class _OptionReader:
     def one_of(self, name: str, allowed: tuple[str, ...]) -> str | None:
         value = self.text(name)
         if value is not None and value.lower() not in allowed:
-            error = InvalidArgumentError(f"the option {name}", found=repr(value), expected=" or ".join(allowed))
+            error = InvalidArgumentError(
+                f"the option {name}", found=repr(value), expected=" or ".join(allowed)
+            )
             shown = allowed if "true" in allowed else tuple(each.upper() for each in allowed)
             raise error.with_values(explain=f"must be {' or '.join(map(repr, shown))}")
         return None if value is None else value.lower()
@@ -353,7 +398,9 @@ class _OptionReader:
     def whole(self, name: str, *, least: int = 0) -> int | None:
         value = self.text(name)
         if value is not None and (not value.strip().isdecimal() or int(value) < least):
-            raise InvalidArgumentError(f"the option {name}", found=repr(value), expected=f"a whole number, at least {least}")
+            raise InvalidArgumentError(
+                f"the option {name}", found=repr(value), expected=f"a whole number, at least {least}"
+            )
         return None if value is None else int(value)
 
     def size(self, name: str) -> int | None:
@@ -361,7 +408,9 @@ class _OptionReader:
         value = self.text(name)
         match = None if value is None else _SIZE.fullmatch(value)
         if value is not None and (match is None or int(match[1]) < 1):
-            raise InvalidArgumentError(f"the option {name}", found=repr(value), expected="a number of bytes, at least 1, such as 10m")
+            raise InvalidArgumentError(
+                f"the option {name}", found=repr(value), expected="a number of bytes, at least 1, such as 10m"
+            )
         return None if match is None else int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
 
     def most(self, name: str) -> int | None:
@@ -370,7 +419,9 @@ class _OptionReader:
         try:
             return None if value is None or int(value) < 1 else int(value)
         except ValueError:
-            raise InvalidArgumentError(f"the option {name}", found=repr(value), expected="a whole number") from None
+            raise InvalidArgumentError(
+                f"the option {name}", found=repr(value), expected="a whole number"
+            ) from None
 
     def names(self, name: str) -> tuple[str, ...] | None:
         """Reads column names, separated by commas. A nested column has dots in its name, and backticks quote
@@ -381,7 +432,9 @@ class _OptionReader:
         reader = Reader(value)
         paths = reader.listed(reader.dotted)
         reader.end()
-        return tuple(path[0] if len(path) == 1 and path[0].isidentifier() else path_text(path) for path in paths)
+        return tuple(
+            path[0] if len(path) == 1 and path[0].isidentifier() else path_text(path) for path in paths
+        )
 
     def top_level(self, name: str) -> tuple[str, ...] | None:
         """Reads names of top-level columns, separated by commas. A name with a comma needs backticks."""
@@ -401,7 +454,9 @@ class _OptionReader:
     def commit(self) -> CommitOptions:
         app_id, version = self.text("txnAppId"), self.whole("txnVersion")
         if (app_id is None) != (version is None):
-            raise InvalidArgumentError("txnAppId and txnVersion go together", found=f"{app_id!r} and {version}")
+            raise InvalidArgumentError(
+                "txnAppId and txnVersion go together", found=f"{app_id!r} and {version}"
+            )
         transactions = {} if app_id is None or version is None else {app_id: version}
         return CommitOptions(user_metadata=self.text("userMetadata"), transactions=transactions)
 
@@ -416,7 +471,9 @@ class _OptionReader:
             if name in _UNSUPPORTED:
                 raise UnsupportedFeatureError(_UNSUPPORTED[name], found=f"the option {name}")
             if name.startswith(("fs.", "dfs.")):
-                raise UnsupportedFeatureError("Hadoop's settings of one table", found=name, expected="settings of the Spark session")
+                raise UnsupportedFeatureError(
+                    "Hadoop's settings of one table", found=name, expected="settings of the Spark session"
+                )
         unknown = sorted(name for name in self._unread if not _STORE_OPTION.fullmatch(name))
         for name in unknown:
             reason = "it is one of streams" if name in _STREAM_OPTIONS else "no such option is known"

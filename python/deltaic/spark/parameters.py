@@ -56,7 +56,13 @@ class _Formatter(string.Formatter):
             name = known[0] if known else f"__deltaic_frame_{next(_numbers)}__"
             self._frames[name] = value
             return name
-        return sql_text(value, "a column in a statement") if is_of_connect(value) else lit(value) if isinstance(value, str) else value
+        return (
+            sql_text(value, "a column in a statement")
+            if is_of_connect(value)
+            else lit(value)
+            if isinstance(value, str)
+            else value
+        )
 
 
 def over_frames(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> Any:
@@ -88,7 +94,9 @@ def with_arguments(text: str, args: Any) -> str:
 
 def _named(args: Mapping[str, Any], name: str) -> Any:
     if name not in args:
-        raise InvalidArgumentError("a marker without a value", found=f":{name}", expected=f"one of {sorted(args)}")
+        raise InvalidArgumentError(
+            "a marker without a value", found=f":{name}", expected=f"one of {sorted(args)}"
+        )
     return args[name]
 
 
@@ -103,7 +111,13 @@ def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[
     edits: list[tuple[int, int, str]] = []
     for index, token in enumerate(reader.tokens):
         behind = reader.tokens[index + 1] if index + 1 < len(reader.tokens) else None
-        if named is not None and token.text == ":" and behind is not None and behind.kind == "word" and behind.start == token.end:
+        if (
+            named is not None
+            and token.text == ":"
+            and behind is not None
+            and behind.kind == "word"
+            and behind.start == token.end
+        ):
             value, end = named(behind.text), behind.end
         elif positional is not None and token.text == "?":
             value, end = positional(), token.end

@@ -15,7 +15,9 @@ from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 
-def partition_of(spark: Any, path: str, storage_options: Mapping[str, str] | None = None) -> tuple[str, str | None]:
+def partition_of(
+    spark: Any, path: str, storage_options: Mapping[str, str] | None = None
+) -> tuple[str, str | None]:
     """Splits the path of a partition into the table's path and a condition: `sales/p=1/q=a` becomes `sales`
     and `p = 1 AND q = 'a'`, with the values cast to the columns' types. For any other path it returns the
     path and None.
@@ -31,7 +33,9 @@ def partition_of(spark: Any, path: str, storage_options: Mapping[str, str] | Non
         return path, None
     with opening(spark):
         options = dict(storage_options or {})
-        if DeltaTable.exists(path, storage_options=options) or not DeltaTable.exists(root, storage_options=options):
+        if DeltaTable.exists(path, storage_options=options) or not DeltaTable.exists(
+            root, storage_options=options
+        ):
             return path, None
         table = DeltaTable(root, storage_options=options)
         condition = " AND ".join(_condition(table, *each) for each in values.items())

@@ -24,7 +24,9 @@ def make(spark: Any, name: str, frame: Any) -> bool:
 
     def native() -> bool:
         plan = analyzed_plan(frame.alias(name))
-        table_functions(spark).createOrReplaceTempFunction(name, engine.jvm.callbacks.function(plan), "internal")
+        table_functions(spark).createOrReplaceTempFunction(
+            name, engine.jvm.callbacks.function(plan), "internal"
+        )
         return True
 
     return engine.read_path.planned("a plan as a table function", native, lambda: False)

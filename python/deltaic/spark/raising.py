@@ -13,7 +13,16 @@ from typing import Any, TypeVar, cast
 
 from deltaic.engine.spark.errors import describe_by, without_aliases
 from deltaic.errors import DeltaError
-from deltaic.spark.conditions import CONDITIONS, REST, RUNTIME, condition_named, fitting, kind_of, parameters_of, tag_of
+from deltaic.spark.conditions import (
+    CONDITIONS,
+    REST,
+    RUNTIME,
+    condition_named,
+    fitting,
+    kind_of,
+    parameters_of,
+    tag_of,
+)
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 _C = TypeVar("_C", bound=type)
@@ -51,7 +60,9 @@ def raises_as_spark(
             try:
                 return function(*args, **named)
             except DeltaError as error:
-                name = next((name for kind, name in (preferred or {}).items() if isinstance(error, kind)), None)
+                name = next(
+                    (name for kind, name in (preferred or {}).items() if isinstance(error, kind)), None
+                )
                 make_of_spark(error, name, instead or {}, of_predicates)
                 raise
 
@@ -174,13 +185,23 @@ def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
         return existing
     from pyspark import errors
 
-    body = {"_plain": plain, "__module__": plain.__module__, "__qualname__": plain.__qualname__, "__doc__": plain.__doc__}
-    both = type(plain.__name__, (_PySparkMethods, plain, getattr(errors, kind, errors.PySparkException)), body)
+    body = {
+        "_plain": plain,
+        "__module__": plain.__module__,
+        "__qualname__": plain.__qualname__,
+        "__doc__": plain.__doc__,
+    }
+    both = type(
+        plain.__name__, (_PySparkMethods, plain, getattr(errors, kind, errors.PySparkException)), body
+    )
     return _classes.setdefault((plain, kind), cast("type[DeltaError]", both))
 
 
 def _described(
-    error: DeltaError, preferred: str | None, instead: Mapping[str, str], of_predicates: Mapping[str, str] = MappingProxyType({})
+    error: DeltaError,
+    preferred: str | None,
+    instead: Mapping[str, str],
+    of_predicates: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[_ErrorDescription, str]:
     """Returns the error's description and the name of its class in `pyspark.errors`. The condition is, in
     this order, the one in the error's message, the first of CONDITIONS that fits, the condition of Spark's
@@ -193,9 +214,14 @@ def _described(
         if (of_predicate := condition_named(of_predicates.get(spark_condition or "", ""))) is not None:
             name = (cause.getMessageParameters() or {}).get("objectName")
             error.with_values(column=None if name is None else name.strip("`"))
-            return _ErrorDescription(of_predicate.name, of_predicate.sql_state, dict(parameters_of(error, of_predicate))), of_predicate.kind
+            return _ErrorDescription(
+                of_predicate.name, of_predicate.sql_state, dict(parameters_of(error, of_predicate))
+            ), of_predicate.kind
         if spark_condition is not None and spark_condition != _RAISED_IN_QUERY:
-            parameters = {name: without_aliases(str(text)) for name, text in (cause.getMessageParameters() or {}).items()}
+            parameters = {
+                name: without_aliases(str(text))
+                for name, text in (cause.getMessageParameters() or {}).items()
+            }
             return _ErrorDescription(spark_condition, cause.getSqlState(), parameters), kind
     if condition is None and name is not None:  # a task raised the error for a row
         state = re.search(rf"\[{re.escape(name)}\].*?SQLSTATE: (\w{{5}})", str(cause), re.DOTALL)
@@ -203,7 +229,9 @@ def _described(
     if condition is None and (condition := fitting(error, REST)) is None:
         return _ErrorDescription(), kind_of(error)
     condition = condition_named(instead.get(condition.name, "")) or condition
-    return _ErrorDescription(condition.name, condition.sql_state, dict(parameters_of(error, condition))), condition.kind
+    return _ErrorDescription(
+        condition.name, condition.sql_state, dict(parameters_of(error, condition))
+    ), condition.kind
 
 
 def _condition(error: DeltaError) -> tuple[str | None, str | None]:

@@ -43,16 +43,62 @@ _ENDS_FROM = frozenset(
     ]
 )
 _NO_ALIAS = _ENDS_FROM | {
-    *("ANTI", "ASOF", "CROSS", "FULL", "INNER", "INSERT", "JOIN", "LATERAL", "LEFT", "NATURAL", "ON", "PIVOT", "RIGHT", "SEMI", "UNPIVOT"),
+    *(
+        "ANTI",
+        "ASOF",
+        "CROSS",
+        "FULL",
+        "INNER",
+        "INSERT",
+        "JOIN",
+        "LATERAL",
+        "LEFT",
+        "NATURAL",
+        "ON",
+        "PIVOT",
+        "RIGHT",
+        "SEMI",
+        "UNPIVOT",
+    ),
     *("TABLESAMPLE", "USING", "WHEN"),
 }
 """Words after a table that cannot be its alias."""
-_BEFORE_TABLE_QUERY = _QUERY | {"(", "AS", "UNION", "ALL", "DISTINCT", "EXCEPT", "MINUS", "INTERSECT", "INSERT", ")"}
+_BEFORE_TABLE_QUERY = _QUERY | {
+    "(",
+    "AS",
+    "UNION",
+    "ALL",
+    "DISTINCT",
+    "EXCEPT",
+    "MINUS",
+    "INTERSECT",
+    "INSERT",
+    ")",
+}
 """Words after which `TABLE name` is a query (`INSERT INTO t TABLE s`) and not part of a statement (`DROP
 TABLE s`)."""
 _OPERATORS = ("+", "-", "*", "/", "%", "DIV", "||")
-_UNITS = frozenset(["YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND", "MILLISECOND", "MICROSECOND", "NANOSECOND"])
-_KINDS = {"VERSION": "version", "SYSTEM_VERSION": "version", "TIMESTAMP": "timestamp", "SYSTEM_TIME": "timestamp"}
+_UNITS = frozenset(
+    [
+        "YEAR",
+        "QUARTER",
+        "MONTH",
+        "WEEK",
+        "DAY",
+        "HOUR",
+        "MINUTE",
+        "SECOND",
+        "MILLISECOND",
+        "MICROSECOND",
+        "NANOSECOND",
+    ]
+)
+_KINDS = {
+    "VERSION": "version",
+    "SYSTEM_VERSION": "version",
+    "TIMESTAMP": "timestamp",
+    "SYSTEM_TIME": "timestamp",
+}
 """First word of time travel (`VERSION AS OF 3`) -> what the value is."""
 
 
@@ -105,26 +151,39 @@ def spliced(text: str, names: Mapping[Reference, str], functions: Container[str]
     """Replaces each reference in the text by a name, and each column qualifier that is a path by the same
     name: delta.`path`.x and `path`.x become name.x. `functions`: names of table functions, which are called
     (`name()`)."""
-    edits = {each.start: (each.start, each.end, _replacement(name, each, name in functions)) for each, name in names.items()}
+    edits = {
+        each.start: (each.start, each.end, _replacement(name, each, name in functions))
+        for each, name in names.items()
+    }
     for qualifiers in (_qualifiers(Reader(text), names), _long_qualifiers(Reader(text), names)):
         edits |= {edit[0]: edit for edit in qualifiers}
     return edited(text, edits.values())
 
 
 def _replacement(name: str, reference: Reference, is_function: bool) -> str:
-    text = f"{name}{'()' if is_function else ''}{'' if reference.alias is None else f' AS {col(reference.alias)}'}"
-    return f"({text})" if reference.is_sampled and text != name else text  # TABLESAMPLE takes a name or an expression in brackets
+    alias = "" if reference.alias is None else f" AS {col(reference.alias)}"
+    text = f"{name}{'()' if is_function else ''}{alias}"
+    # TABLESAMPLE takes a name or an expression in brackets
+    return f"({text})" if reference.is_sampled and text != name else text
 
 
 def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
     """Yields start, end and replacement of each qualifier that is a path. If several references have the
     path, the qualifier is ambiguous and stays, so that Spark raises its error."""
     paths = [reference.path for reference in names if reference.by_path]
-    name_by_path = {reference.path: name for reference, name in names.items() if reference.by_path and paths.count(reference.path) == 1}
+    name_by_path = {
+        reference.path: name
+        for reference, name in names.items()
+        if reference.by_path and paths.count(reference.path) == 1
+    }
     inside = [(reference.start, reference.end) for reference in names]
     tokens = reader.tokens
     for index, token in enumerate(tokens[:-2]):
-        if token.kind != "quoted" or tokens[index + 1].text != "." or any(start <= token.start < end for start, end in inside):
+        if (
+            token.kind != "quoted"
+            or tokens[index + 1].text != "."
+            or any(start <= token.start < end for start, end in inside)
+        ):
             continue
         name = name_by_path.get(token.name)
         if name is None:
@@ -136,12 +195,20 @@ def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tupl
 
 def _long_qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
     """Yields start, end and replacement (the alias) of each qualifier `schema.table` of a column."""
-    long = {tuple(part.lower() for part in each.parts): each for each in names if each.alias is not None and len(each.parts) > 1}
+    long = {
+        tuple(part.lower() for part in each.parts): each
+        for each in names
+        if each.alias is not None and len(each.parts) > 1
+    }
     inside = [(reference.start, reference.end) for reference in names]
     while long and not reader.done:
         token = reader.tokens[reader.position]
         is_first = reader.position == 0 or reader.tokens[reader.position - 1].text != "."
-        if not is_first or token.kind not in ("word", "quoted") or any(start <= token.start < end for start, end in inside):
+        if (
+            not is_first
+            or token.kind not in ("word", "quoted")
+            or any(start <= token.start < end for start, end in inside)
+        ):
             reader.position += 1
             continue
         first = reader.position
@@ -204,7 +271,8 @@ def _reference(reader: Reader, spark: Any, with_names: Container[str]) -> Refere
     if token.kind not in ("word", "quoted"):
         return None
     qualifies = first == 0 or reader.tokens[first - 1].keyword != "TABLE"
-    by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _BEFORE_TABLE_QUERY  # False for DROP TABLE name
+    # False for DROP TABLE name
+    by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _BEFORE_TABLE_QUERY
     parts = reader.dotted()
     by_name = by_name and not (len(parts) == 1 and parts[0].lower() in with_names)
     if parts[-1].lower() in _CHANGES and len(parts) == 1 and reader.at("("):
@@ -229,7 +297,16 @@ def _reference(reader: Reader, spark: Any, with_names: Container[str]) -> Refere
     end = reader.tokens[reader.position - 1].end
     is_marked = any(each.text in (":", "?") for each in Reader(text).tokens)
     if kind == "timestamp" or is_marked:
-        return Reference(token.start, end, path, timestamp=text, is_marked=is_marked, by_path=by_path, alias=alias, parts=parts)
+        return Reference(
+            token.start,
+            end,
+            path,
+            timestamp=text,
+            is_marked=is_marked,
+            by_path=by_path,
+            alias=alias,
+            parts=parts,
+        )
     digits = text.strip("'\"")
     if not digits.isdecimal():
         raise InvalidArgumentError("not a version of a table", found=text, expected="a whole number")
@@ -247,16 +324,22 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
         ends.append(inner.slice(",", expected="a version or a time"))
     inner.end()
     if not 1 <= len(ends) <= 2:
-        raise InvalidArgumentError("table_changes takes a table, a start and, if wanted, an end", found=f"{len(ends) + 1} arguments")
+        raise InvalidArgumentError(
+            "table_changes takes a table, a start and, if wanted, an end", found=f"{len(ends) + 1} arguments"
+        )
     name = parsed(text)
     path = text if by_path else None if name is None else path_of(spark, name)
     if path is None:
         error = InvalidArgumentError(
-            "no such table or view", found=text if name is None else str(name), expected="the name of a Delta table"
+            "no such table or view",
+            found=text if name is None else str(name),
+            expected="the name of a Delta table",
         )
         if name is not None:
             names = naming(spark, name.parts)
-            error.with_values(**names, function_path=names["search_path"].replace("[", "[`system`.`builtin`, ", 1))
+            error.with_values(
+                **names, function_path=names["search_path"].replace("[", "[`system`.`builtin`, ", 1)
+            )
         raise error
     alias = None if by_path or name is None or _alias_follows(reader) else name.parts[-1]
     return Reference(start, end, path, by_path=False, alias=alias, changes=tuple(ends))
@@ -299,7 +382,7 @@ def _operand(reader: Reader) -> None:
     if reader.at("INTERVAL"):
         _interval(reader)
         return
-    reader.accept("TIMESTAMP") or reader.accept("TIMESTAMP_LTZ") or reader.accept("TIMESTAMP_NTZ") or reader.accept("DATE")
+    any(reader.accept(word) for word in ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATE"))
     reader.accept(":")  # begins the marker `:name`
     if reader.done:
         reader.fail("a version or a time")
@@ -316,7 +399,9 @@ def _operand(reader: Reader) -> None:
             reader.inside("a value")
     else:
         raise UnsupportedFeatureError(
-            "a version or time of this form", found=token.text, expected="a literal, or an expression in brackets"
+            "a version or time of this form",
+            found=token.text,
+            expected="a literal, or an expression in brackets",
         )
 
 

@@ -28,11 +28,15 @@ def _lines(name: str, data_type: DataType, note: str | None, margin: str) -> Ite
         yield from _fields(data_type.fields, below)
     elif isinstance(data_type, Array):
         yield f"{margin}|-- {name}: array{suffix}"
-        yield from _lines("element", data_type.element, f"containsNull = {_java(data_type.contains_null)}", below)
+        yield from _lines(
+            "element", data_type.element, f"containsNull = {_java(data_type.contains_null)}", below
+        )
     elif isinstance(data_type, Map):
         yield f"{margin}|-- {name}: map{suffix}"
         yield from _lines("key", data_type.key, None, below)
-        yield from _lines("value", data_type.value, f"valueContainsNull = {_java(data_type.value_contains_null)}", below)
+        yield from _lines(
+            "value", data_type.value, f"valueContainsNull = {_java(data_type.value_contains_null)}", below
+        )
     else:
         yield f"{margin}|-- {name}: {data_type}{suffix}"
 

@@ -114,7 +114,9 @@ class _ScriptRun:
                 self._all(body)
                 return
         if choice.otherwise is None:
-            raise InvalidArgumentError("[CASE_NOT_FOUND] no WHEN of CASE is true, and there is no ELSE", expected="ELSE")
+            raise InvalidArgumentError(
+                "[CASE_NOT_FOUND] no WHEN of CASE is true, and there is no ELSE", expected="ELSE"
+            )
         self._all(choice.otherwise)
 
     def _loop(self, loop: Loop) -> None:
@@ -141,9 +143,16 @@ class _ScriptRun:
             for name, kind in kinds.items():
                 self._declare(scope, name, kind)
             for row in frame.collect():
-                values = {**row.asDict(recursive=False), **({} if loop.variable is None else {loop.variable: row})}
+                values = {
+                    **row.asDict(recursive=False),
+                    **({} if loop.variable is None else {loop.variable: row}),
+                }
                 for name, value in values.items():
-                    spark_sql(self._spark, f"SET VAR {quote_name(name)} = CAST(:value AS {kinds[name]})", {"value": _column(value)})
+                    spark_sql(
+                        self._spark,
+                        f"SET VAR {quote_name(name)} = CAST(:value AS {kinds[name]})",
+                        {"value": _column(value)},
+                    )
                 if not self._turn(loop):
                     return
 

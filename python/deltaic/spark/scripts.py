@@ -135,7 +135,11 @@ def _condition(reader: Reader, states: dict[str, str]) -> bool | None:
     """Reads DECLARE name CONDITION [FOR SQLSTATE [VALUE] 'state'], adds it to `states` and returns True.
     Returns None for another statement."""
     start = reader.position
-    if reader.accept("DECLARE") and not reader.done and reader.tokens[reader.position].kind in ("word", "quoted"):
+    if (
+        reader.accept("DECLARE")
+        and not reader.done
+        and reader.tokens[reader.position].kind in ("word", "quoted")
+    ):
         name = reader.name().upper()
         if reader.accept("CONDITION"):
             state = "45000"
@@ -179,7 +183,9 @@ def _label(reader: Reader) -> str | None:
 def _statement(reader: Reader) -> str:
     start = reader.position
     if not reader.done and (word := reader.tokens[start].keyword) in _REFUSED:
-        raise UnsupportedFeatureError(f"{word} in a script over Delta tables", expected="other statements of a script")
+        raise UnsupportedFeatureError(
+            f"{word} in a script over Delta tables", expected="other statements of a script"
+        )
     while not reader.done and not reader.at(";"):
         reader.position += 1
     if reader.position == start:
@@ -281,4 +287,9 @@ def _for(reader: Reader, label: str | None) -> ForLoop:
     return ForLoop(body, label, variable, query)
 
 
-_LABELLED: dict[str, Callable[[Reader, str | None], Node]] = {"WHILE": _while, "REPEAT": _repeat, "LOOP": _loop, "FOR": _for}
+_LABELLED: dict[str, Callable[[Reader, str | None], Node]] = {
+    "WHILE": _while,
+    "REPEAT": _repeat,
+    "LOOP": _loop,
+    "FOR": _for,
+}

@@ -100,7 +100,11 @@ def session(**conf: Any) -> Any:
     from pyspark.sql import SparkSession
 
     builder = SparkSession.builder
-    settings = {"spark.master": "local[*]", "spark.ui.enabled": "false", **{_setting(name): value for name, value in conf.items()}}
+    settings = {
+        "spark.master": "local[*]",
+        "spark.ui.enabled": "false",
+        **{_setting(name): value for name, value in conf.items()},
+    }
     for name, value in settings.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()

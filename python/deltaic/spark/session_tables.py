@@ -17,7 +17,15 @@ from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.schema import Field
-from deltaic.spark.named_tables import SESSION_CATALOG, entering, is_temporary_view, named_table, naming, place_of, query_of_view
+from deltaic.spark.named_tables import (
+    SESSION_CATALOG,
+    entering,
+    is_temporary_view,
+    named_table,
+    naming,
+    place_of,
+    query_of_view,
+)
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import references, spliced
@@ -54,7 +62,13 @@ class SparkTables(Tables):
     `target`: the table that the statement is about, for errors.
     """
 
-    def __init__(self, spark: Any, definitions: str = "", defined: Sequence[str] = (), frames: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        spark: Any,
+        definitions: str = "",
+        defined: Sequence[str] = (),
+        frames: Mapping[str, Any] | None = None,
+    ) -> None:
         super().__init__(None, None)
         self._spark, self.definitions, self.defined, self._frames = spark, definitions, defined, frames or {}
         self._entering = ExitStack()
@@ -98,7 +112,11 @@ class SparkTables(Tables):
 
             if not travels:
                 return newest(self._spark, path)
-            version = name.version if name.timestamp is None else version_at(self._spark, path, self.moment(name.timestamp))
+            version = (
+                name.version
+                if name.timestamp is None
+                else version_at(self._spark, path, self.moment(name.timestamp))
+            )
             return read(self._spark, path, version=version)
         if travels:
             raise InvalidArgumentError("only a Delta table has versions", where=str(name))
@@ -124,8 +142,15 @@ class SparkTables(Tables):
         whole = f"SELECT ({defined(text, self.definitions, self.defined)}\n)"
         views = {}
         for reference in references(Reader(whole), self._spark):
-            is_newest = reference.path and not reference.changes and reference.version is None and reference.timestamp is None
-            views[reference] = self._viewed(read(self._spark, reference.path) if is_newest else referred(self._spark, reference))
+            is_newest = (
+                reference.path
+                and not reference.changes
+                and reference.version is None
+                and reference.timestamp is None
+            )
+            views[reference] = self._viewed(
+                read(self._spark, reference.path) if is_newest else referred(self._spark, reference)
+            )
         whole = spliced(whole, views)
         for name, frame in self._frames.items():
             if name in whole:
@@ -155,7 +180,9 @@ class SparkTables(Tables):
         """Restores a table to the version or timestamp of `moment`. Raises VersionNotFoundError for a time
         after the last version, like other time travel on Spark."""
         if moment.timestamp is None:
-            return raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})(super().restore)(table, moment)
+            return raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})(
+                super().restore
+            )(table, moment)
         from deltaic.spark.frames import check_restorable
 
         time = timestamp_of(self._spark, lit(moment.timestamp))
@@ -178,14 +205,21 @@ class SparkTables(Tables):
     def placed(self, rows: Any, columns: Sequence[Field | None]) -> Any:
         from pyspark.sql import functions as F
 
-        frame = rows.toDF(*(name if column is None else column.name for name, column in zip(rows.columns, columns, strict=True)))
+        frame = rows.toDF(
+            *(
+                name if column is None else column.name
+                for name, column in zip(rows.columns, columns, strict=True)
+            )
+        )
         matches = zip(of_frame(frame), columns, strict=True)
         pairs = [(column, column if target is None else named(column, target)) for column, target in matches]
         return frame.select(
             *(
-                F.col(quote_name(column.name))
-                if column == target
-                else F.col(quote_name(column.name)).cast(format_type(target.type)).alias(target.name)
+                (
+                    F.col(quote_name(column.name))
+                    if column == target
+                    else F.col(quote_name(column.name)).cast(format_type(target.type)).alias(target.name)
+                )
                 for column, target in pairs
             )
         )
@@ -205,15 +239,25 @@ class SparkTables(Tables):
         named = None if name.path is not None else named_table(self._spark, name.parts)
         if named is None:
             return super().created_as(name, table)
-        return ".".join(map(quote_name, (SESSION_CATALOG, *named.parts))), None if named.managed else table.location
+        return ".".join(map(quote_name, (SESSION_CATALOG, *named.parts))), (
+            None if named.managed else table.location
+        )
 
     def _lookup(self, name: Name) -> Any:
         path = path_of(self._spark, name)
         if path is None and not is_known(self._spark, name):
             raise no_such_table(name).with_values(search_path="not available")  # as in Spark's own message
         if path is None:
-            expected = "delta.`path`, parquet.`path`, iceberg.`path`, the name of a Delta table, or a temporary view of one"
-            error = InvalidArgumentError("[DELTA_CLONE_UNSUPPORTED_SOURCE] no source of a clone", found=str(name), expected=expected)
-            is_view = is_temporary_view(self._spark, name.parts) or query_of_view(self._spark, name.parts) is not None
+            expected = (
+                "delta.`path`, parquet.`path`, iceberg.`path`, the name of a Delta table, or a temporary view"
+                " of one"
+            )
+            error = InvalidArgumentError(
+                "[DELTA_CLONE_UNSUPPORTED_SOURCE] no source of a clone", found=str(name), expected=expected
+            )
+            is_view = (
+                is_temporary_view(self._spark, name.parts)
+                or query_of_view(self._spark, name.parts) is not None
+            )
             raise error.with_values(name=".".join(name.parts), format="View" if is_view else None)
         return self.opened(path)

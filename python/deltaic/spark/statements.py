@@ -30,7 +30,14 @@ from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.heads import BY_PATH, by_name, passes_head, provider_of, target_of
 from deltaic.spark.identifiers import identified, immediate, is_script
-from deltaic.spark.named_tables import SESSION_CATALOG, ViewQuery, naming, parsed, path_in_catalog, query_of_view
+from deltaic.spark.named_tables import (
+    SESSION_CATALOG,
+    ViewQuery,
+    naming,
+    parsed,
+    path_in_catalog,
+    query_of_view,
+)
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
@@ -63,11 +70,15 @@ if TYPE_CHECKING:
 __all__ = ["install", "sql", "uninstall"]
 
 _MAY_NAME_DELTA = re.compile(
-    r"\bdelta(ic)?\s*\.\s*`|\bIDENTIFIER\s*\(|\bEXECUTE\s+IMMEDIATE\b|\bUSING\s+`?delta|\bAS\s+OF\b|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT|GENERATE|FSCK)\b",
+    r"\bdelta(ic)?\s*\.\s*`|\bIDENTIFIER\s*\(|\bEXECUTE\s+IMMEDIATE\b|\bUSING\s+`?delta|\bAS\s+OF\b"
+    r"|\b(INSERT|DELETE|UPDATE|MERGE|TRUNCATE|ALTER|OPTIMIZE|REORG|VACUUM|RESTORE|DESC|DESCRIBE|CONVERT"
+    r"|GENERATE|FSCK)\b",
     re.IGNORECASE,
 )
 """A text that matches neither this pattern nor _NAMES_A_TABLE goes to Spark without being parsed."""
-_NAMES_A_TABLE = re.compile(r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE)
+_NAMES_A_TABLE = re.compile(
+    r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE
+)
 
 _CATALOG_WORDS = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
 """First words of the statements that `run_in_catalog` may run."""
@@ -92,20 +103,25 @@ def sql(spark: Any, statement: str, args: Any = None, **parameters: Any) -> Data
     Raises InvalidArgumentError for a statement that does not parse, the errors of the command, and the
     errors of Spark for statements that it runs.
 
-    >>> deltaic.spark.sql(spark, "SELECT count(*) FROM delta.`/data/flights` VERSION AS OF :v", {"v": 0}).first()[0]
+    >>> query = "SELECT count(*) FROM delta.`/data/flights` VERSION AS OF :v"
+    >>> deltaic.spark.sql(spark, query, {"v": 0}).first()[0]
     3
     """
     if not isinstance(statement, str) or not _may_name_delta(statement):
         return spark_sql(spark, statement, args, **parameters)
     if parameters:
-        return with_values(spark, statement, parameters, lambda text, frames: _dispatched(spark, text, args, frames))
+        return with_values(
+            spark, statement, parameters, lambda text, frames: _dispatched(spark, text, args, frames)
+        )
     return _dispatched(spark, statement, args, {})
 
 
 def queried(spark: Any, text: str, frames: Mapping[str, Any]) -> DataFrame:
     """Runs a query that is part of a statement, or a statement of a script. `frames`: DataFrames by their
     names in the text, if the session has no tables of these names."""
-    return _dispatched(spark, text, None, frames) if frames or _may_name_delta(text) else spark_sql(spark, text)
+    return (
+        _dispatched(spark, text, None, frames) if frames or _may_name_delta(text) else spark_sql(spark, text)
+    )
 
 
 def _may_name_delta(text: str) -> bool:
@@ -186,7 +202,11 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
     DataFrames by their names in the text, if the session has no tables of these names."""
     names_table = functools.partial(_names_table, spark)
     if is_script(text, names_table):
-        return run_script(spark, with_arguments(text, args), raises_as_spark()(functools.partial(queried, spark, frames=frames)))
+        return run_script(
+            spark,
+            with_arguments(text, args),
+            raises_as_spark()(functools.partial(queried, spark, frames=frames)),
+        )
     try:
         inner = immediate(spark, text, args, names_table)
         text, args = identified(spark, text, args)
@@ -224,7 +244,11 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
                 else _runs
             )
             result = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
-        if reader.tokens[reader.position].keyword in _CHANGES and original_target is not None and original_target.path is None:
+        if (
+            reader.tokens[reader.position].keyword in _CHANGES
+            and original_target is not None
+            and original_target.path is None
+        ):
             _update_view(spark, original_target)
         return result
     if definitions is not None:
@@ -233,7 +257,9 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         with opening(spark):
             whole = with_arguments(reader.text, args)
             conversion = read_conversion(Reader(whole))
-            if convert_named(spark, Name(conversion.source), conversion.columns, statistics=conversion.statistics):
+            if convert_named(
+                spark, Name(conversion.source), conversion.columns, statistics=conversion.statistics
+            ):
                 return frame_of(spark, nothing())
             return frame_of(spark, run(whole, SparkTables(spark)))
     with _delta_errors(spark, reader, target):
@@ -247,7 +273,8 @@ def _run(text: str, tables: SparkTables) -> Rows:
     except DeltaError as error:
         error.with_values(**{**tables.naming(), **error.values})
         if (first := Reader(text).tokens[0].keyword) in _DELTA_ONLY:
-            error.with_values(unknown=first)  # Spark's parser, to which delta-spark leaves such a text, does not know the word
+            # Spark's parser, to which delta-spark leaves such a text, does not know the word
+            error.with_values(unknown=first)
         raise
 
 
@@ -264,7 +291,10 @@ use `_run`: there Spark looks the path up itself, and raises another condition."
 
 _creates = raises_as_spark(
     _MISSING,
-    {**_SPARK_CONDITIONS, "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED"},
+    {
+        **_SPARK_CONDITIONS,
+        "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED",
+    },
 )(_run)
 """Like `_runs`, for CREATE TABLE and REPLACE TABLE, whose clustering columns Spark looks up itself."""
 
@@ -284,7 +314,8 @@ def _names_table(spark: Any, text: str) -> bool:
 
 
 _NO_TABLE = re.compile(
-    r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+: delta(ic)?\b"
+    r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+:"
+    r" delta(ic)?\b"
 )
 """Matches Spark's messages for a statement that changes a view or a table of a Python data source."""
 
@@ -300,11 +331,17 @@ def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[N
         is_delta_only = first in _DELTA_ONLY or (
             len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in BY_PATH
         )
-        if target is not None and is_delta_only and type(error).__name__ in ("ParseException", "AnalysisException"):
+        if (
+            target is not None
+            and is_delta_only
+            and type(error).__name__ in ("ParseException", "AnalysisException")
+        ):
             raise _no_delta_table(spark, reader, target) from error
         if first in _CHANGES and _NO_TABLE.search(str(error)):
             raise UnsupportedFeatureError(
-                f"{first} of a view", found=str(target), expected="delta.`path`, or a temporary view of a whole Delta table"
+                f"{first} of a view",
+                found=str(target),
+                expected="delta.`path`, or a temporary view of a whole Delta table",
             ) from error
         raise
 
@@ -328,7 +365,11 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
     elif first == "REORG" and not is_view:
         condition = "DELTA_NOT_A_DELTA_TABLE"
     else:
-        condition = "DELTA_ONLY_OPERATION" if words[0] in ("DESCRIBE", "OPTIMIZE", "VACUUM") else "DELTA_MISSING_DELTA_TABLE"
+        condition = (
+            "DELTA_ONLY_OPERATION"
+            if words[0] in ("DESCRIBE", "OPTIMIZE", "VACUUM")
+            else "DELTA_MISSING_DELTA_TABLE"
+        )
     expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
     refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
     if is_persistent_view:
@@ -354,8 +395,14 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
         replaces = reader.at("REPLACE") or reader.at("CREATE", "OR", "REPLACE")
         provider = "delta" if replaces and path_in_catalog(spark, target.parts) is not None else default
     is_delta = provider.lower() in FORMATS
-    in_session_catalog = len(target.parts) < 3 or (len(target.parts) == 3 and target.parts[0].lower() == SESSION_CATALOG)
-    return is_delta and in_session_catalog and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
+    in_session_catalog = len(target.parts) < 3 or (
+        len(target.parts) == 3 and target.parts[0].lower() == SESSION_CATALOG
+    )
+    return (
+        is_delta
+        and in_session_catalog
+        and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
+    )
 
 
 def _like(reader: Reader) -> Name | None:
@@ -420,12 +467,16 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
         return _queried(spark, Reader(with_arguments(reader.text, args)), None, frames)
     if (view := view_statement(reader.text)) is not None:
         columns = None if view.clauses.columns else projection(spark, view.query)
-        view.make(_dispatched(spark, view.query, args, frames) if columns is None else _projected(spark, columns))
+        view.make(
+            _dispatched(spark, view.query, args, frames) if columns is None else _projected(spark, columns)
+        )
         if view.cached is None:
             return frame_of(spark, nothing())
         return spark_sql(spark, f"{view.cached} {spark_name(view.name)}")
     if reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW"):
-        raise UnsupportedFeatureError("a persistent view of a table by path", expected="CREATE TEMPORARY VIEW")
+        raise UnsupportedFeatureError(
+            "a persistent view of a table by path", expected="CREATE TEMPORARY VIEW"
+        )
     if has_jvm(spark):
         return _with_views(spark, reader.text, occurrences, lambda text: spark_sql(spark, text, args))
     names = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in occurrences}
@@ -439,18 +490,26 @@ def _update_view(spark: Any, view: Name) -> None:
     if (path := path_of_view(spark, view)) is not None:
         _projected(spark, Projection(path, None)).createOrReplaceTempView(view.parts[0])
     elif (path := path_of_projection(spark, view)) is not None:
-        _projected(spark, Projection(path, tuple(spark.table(str(view)).columns))).createOrReplaceTempView(view.parts[0])
+        _projected(spark, Projection(path, tuple(spark.table(str(view)).columns))).createOrReplaceTempView(
+            view.parts[0]
+        )
 
 
 def _projected(spark: Any, columns: Projection) -> DataFrame:
     frame = newest(spark, columns.path)
-    return frame if columns.columns is None else projected(spark, frame.select(*map(quote_name, columns.columns)), columns.path)
+    return (
+        frame
+        if columns.columns is None
+        else projected(spark, frame.select(*map(quote_name, columns.columns)), columns.path)
+    )
 
 
 _numbers = itertools.count()
 
 
-def _with_views(spark: Any, text: str, occurrences: list[Reference], function: Callable[[str], DataFrame]) -> DataFrame:
+def _with_views(
+    spark: Any, text: str, occurrences: list[Reference], function: Callable[[str], DataFrame]
+) -> DataFrame:
     """Runs `function` on the text with a temporary view in place of each reference, or a table function if
     the text may read `_metadata`. Views and functions are dropped afterwards: the plan of the result is
     analysed and does not need them any more."""
@@ -499,7 +558,9 @@ def _time_of(spark: Any, text: str) -> datetime:
         return timestamp_of(spark, text)
     except InvalidArgumentError as error:
         condition = "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT"
-        raise InvalidArgumentError(f"[{condition}] {error.message}", found=text, expected=error.expected) from None
+        raise InvalidArgumentError(
+            f"[{condition}] {error.message}", found=text, expected=error.expected
+        ) from None
 
 
 def _change_rows(spark: Any, reference: Reference) -> DataFrame:
@@ -507,7 +568,9 @@ def _change_rows(spark: Any, reference: Reference) -> DataFrame:
     for end, text in zip(("starting", "ending"), reference.changes, strict=False):
         value = spark_sql(spark, f"SELECT {text}").collect()[0][0]
         if value is None:
-            raise InvalidArgumentError("a range of changes begins and ends at a version or a time", found=text)
+            raise InvalidArgumentError(
+                "a range of changes begins and ends at a version or a time", found=text
+            )
         is_version = isinstance(value, int) and not isinstance(value, bool)
         reader = reader.option(f"{end}{'Version' if is_version else 'Timestamp'}", str(value))
     return reader.load(reference.path)
@@ -529,5 +592,9 @@ def _view_rows(spark: Any, view: ViewQuery) -> DataFrame:
 def _columns_of(view: ViewQuery, rows: DataFrame) -> DataFrame:
     """Selects the columns that the view's query had when the view was created: `SELECT *` may return more
     columns now."""
-    columns = rows if list(view.query_columns) == rows.columns else rows.select(*map(quote_name, view.query_columns))
+    columns = (
+        rows
+        if list(view.query_columns) == rows.columns
+        else rows.select(*map(quote_name, view.query_columns))
+    )
     return columns.toDF(*view.columns)

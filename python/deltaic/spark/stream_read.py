@@ -23,7 +23,11 @@ def allowed_by_settings(spark: Any) -> dict[str, str]:
     allow this for all streams."""
     both = setting_text(spark, f"{SETTINGS}allowSourceColumnRenameAndDrop") == "always"
     names = (RENAME, DROP, TYPE)
-    return {name: "always" for name in names if setting_text(spark, SETTINGS + name) == "always" or (both and name != TYPE)}
+    return {
+        name: "always"
+        for name in names
+        if setting_text(spark, SETTINGS + name) == "always" or (both and name != TYPE)
+    }
 
 
 def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
@@ -37,7 +41,9 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     with opening(spark):
         log = schema_log(read_options, snapshot.metadata.id)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
-        snapshot = engine.recent_snapshots.open(spark, read_options.path, dict(read_options.storage_options), log.current.version)
+        snapshot = engine.recent_snapshots.open(
+            spark, read_options.path, dict(read_options.storage_options), log.current.version
+        )
     stream = TableStream(snapshot, options, log)
     schema = change_feed.with_changes(snapshot.schema) if options.changes else snapshot.schema
 

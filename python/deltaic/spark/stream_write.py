@@ -32,7 +32,9 @@ _MODES = {"append": "append", "complete": "overwrite"}
 """Output mode of a query -> save mode of the writes of its batches."""
 
 
-def batch_writer(spark: Any, state: BuilderState, name: str | None) -> tuple[Callable[[Any, int], None], dict[str, str]]:
+def batch_writer(
+    spark: Any, state: BuilderState, name: str | None
+) -> tuple[Callable[[Any, int], None], dict[str, str]]:
     """Returns the function that writes a batch, and the option of the query's checkpoint. `name`: the query's
     name, or None.
 
@@ -40,8 +42,12 @@ def batch_writer(spark: Any, state: BuilderState, name: str | None) -> tuple[Cal
     checkpoint or a path."""
     output = (state.mode or "append").lower()
     if output not in _MODES:
-        raise InvalidArgumentError("the output mode of a stream into a Delta table", found=state.mode, expected="append or complete")
-    checkpoint = {name: str(value) for name, value in state.options.items() if name.lower() == "checkpointlocation"}
+        raise InvalidArgumentError(
+            "the output mode of a stream into a Delta table", found=state.mode, expected="append or complete"
+        )
+    checkpoint = {
+        name: str(value) for name, value in state.options.items() if name.lower() == "checkpointlocation"
+    }
     folder = spark.conf.get(_CHECKPOINTS, None)
     if not checkpoint and folder is None:
         raise InvalidArgumentError(
@@ -99,12 +105,15 @@ def named_place(df: Any, name: Name, location: str | None, partition_by: tuple[s
     with opening(spark), entering(spark, new):
         if not DeltaTable.exists(new.path):
             properties = table_properties(spark, None)
-            DeltaTable.create(new.path, written_schema(df.schema), partition_by=partition_by, properties=properties)
+            DeltaTable.create(
+                new.path, written_schema(df.schema), partition_by=partition_by, properties=properties
+            )
     return new.path
 
 
 def _check_types(schema: Any) -> None:
     if '"void"' in schema.json():
         raise SchemaMismatchError(
-            "[DELTA_NULL_SCHEMA_IN_STREAMING_WRITE] a column of the type void cannot be written by a stream", found=schema.simpleString()
+            "[DELTA_NULL_SCHEMA_IN_STREAMING_WRITE] a column of the type void cannot be written by a stream",
+            found=schema.simpleString(),
         )

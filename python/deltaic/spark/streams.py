@@ -171,7 +171,9 @@ def _is_delta(builder: Any, format: str | None) -> bool:
     return enabled_as(spark) is not None and str(name).lower() in FORMATS
 
 
-def _load(load: Any, self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any) -> Any:
+def _load(
+    load: Any, self: Any, path: Any = None, format: str | None = None, schema: Any = None, **options: Any
+) -> Any:
     if not _is_delta(self, format):
         return load(self, path, format, schema, **options)
     state = _state_of(self)
@@ -252,11 +254,19 @@ def _to_table(
     name = parsed(tableName) if _is_delta(self, "delta") else None
     path = None if name is None else name.path
     spark = session_of(self)
-    is_named = name is not None and path is None and (_is_delta(self, format) or path_in_catalog(spark, name.parts) is not None)
+    is_named = (
+        name is not None
+        and path is None
+        and (_is_delta(self, format) or path_in_catalog(spark, name.parts) is not None)
+    )
     if name is not None and is_named and not is_temporary_view(spark, name.parts):  # Spark refuses a view
         from deltaic.spark.stream_write import named_place
 
-        columns = (partitionBy,) if isinstance(partitionBy, str) else tuple(partitionBy or ()) or _state_of(self).partition_by
+        columns = (
+            (partitionBy,)
+            if isinstance(partitionBy, str)
+            else tuple(partitionBy or ()) or _state_of(self).partition_by
+        )
         path = named_place(self.__dict__[_FRAME], name, options.pop("path", None), columns)
     if path is None:
         return to_table(self, tableName, format, outputMode, partitionBy, queryName, **options)
@@ -269,7 +279,10 @@ def _write(start: Any, writer: Any, state: BuilderState) -> Any:
     from deltaic.spark.stream_write import batch_writer
 
     calls = writer.__dict__.get(_CALLS, ())
-    name = next((args[0] if args else named.get("queryName") for call, args, named in calls if call == "queryName"), None)
+    name = next(
+        (args[0] if args else named.get("queryName") for call, args, named in calls if call == "queryName"),
+        None,
+    )
     write_batch, checkpoint = batch_writer(session_of(writer), state, name)
     new_writer = writer.__dict__[_FRAME].writeStream.options(**checkpoint)
     for call, args, named in calls:

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from deltaic.spark.tables import DeltaTable
 
 CreateMode = Literal["create", "createIfNotExists", "replace", "createOrReplace"]
-_EXISTING: dict[CreateMode, Existing] = {"create": "error", "createIfNotExists": "ignore", "replace": "use", "createOrReplace": "use"}
+_EXISTING: dict[CreateMode, Existing] = {
+    "create": "error",
+    "createIfNotExists": "ignore",
+    "replace": "use",
+    "createOrReplace": "use",
+}
 
 
 @dataclass
@@ -44,7 +49,8 @@ class DeltaTableBuilder:
     """The definition of a new table. Each method changes the builder and returns it; `execute` creates the
     table.
 
-    >>> builder = DeltaTable.create(spark).location("/data/trips").addColumn("km", "DOUBLE").addColumn("day", "DATE").partitionedBy("day")
+    >>> builder = DeltaTable.create(spark).location("/data/trips")
+    >>> builder = builder.addColumn("km", "DOUBLE").addColumn("day", "DATE").partitionedBy("day")
     >>> builder.execute().toDF().count()
     0
     """
@@ -117,7 +123,9 @@ class DeltaTableBuilder:
         """
         _check(colName, str, "Column name must be str.")
         if not isinstance(dataType, str) and not hasattr(dataType, "jsonValue"):
-            raise InvalidTypeError("Column data type must be str or DataType.", found=f"{dataType!r} with type {type(dataType)}")
+            raise InvalidTypeError(
+                "Column data type must be str or DataType.", found=f"{dataType!r} with type {type(dataType)}"
+            )
         _check(nullable, bool, "Column nullable must be bool.")
         metadata = _generated(generatedAlwaysAs, generatedByDefaultAs)
         if comment is not None:
@@ -164,7 +172,9 @@ class DeltaTableBuilder:
         >>> builder = builder.property("delta.appendOnly", "true")
         """
         if not isinstance(key, str) or not isinstance(value, str):
-            raise InvalidTypeError("Key and value of property must be string.", found=f"{key!r} and {value!r}")
+            raise InvalidTypeError(
+                "Key and value of property must be string.", found=f"{key!r} and {value!r}"
+            )
         self._properties[key] = value
         return self
 
@@ -176,10 +186,15 @@ class DeltaTableBuilder:
         (builder of `replace`, and there is no table), InvalidArgumentError (neither name nor location, an
         unknown column or property).
 
-        >>> DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT").execute().toDF().columns
+        >>> builder = DeltaTable.create(spark).location("/data/trips").addColumn("id", "BIGINT")
+        >>> builder.execute().toDF().columns
         ['id']
         """
-        new = None if self._name is None else place_of(self._spark, self._name, self._path, _EXISTING[self._mode])
+        new = (
+            None
+            if self._name is None
+            else place_of(self._spark, self._name, self._path, _EXISTING[self._mode])
+        )
         path = self._path if new is None else new.path
         if path is None:
             raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName(name)")
@@ -210,7 +225,11 @@ class DeltaTableBuilder:
 
     def _at(self, path: str) -> DeltaTableBuilder:
         if self._path is not None and self._path != path:
-            raise InvalidArgumentError("two places for one table", found=f"{self._path} and {path}", expected="location() or tableName()")
+            raise InvalidArgumentError(
+                "two places for one table",
+                found=f"{self._path} and {path}",
+                expected="location() or tableName()",
+            )
         self._path = path
         return self
 
@@ -232,14 +251,21 @@ def _names(cols: tuple[Any, ...], message: str) -> tuple[str, ...]:
 def _type_of(data_type: Any) -> Any:
     if isinstance(data_type, str):
         return Schema.from_ddl(f"c {data_type}").field("c").type
-    text = json.dumps({"type": "struct", "fields": [{"name": "c", "type": data_type.jsonValue(), "nullable": True, "metadata": {}}]})
+    text = json.dumps(
+        {
+            "type": "struct",
+            "fields": [{"name": "c", "type": data_type.jsonValue(), "nullable": True, "metadata": {}}],
+        }
+    )
     return Schema.from_json(text).field("c").type
 
 
 def _generated(always: Any, by_default: Any) -> dict[str, Any]:
     """Returns the field metadata (as in PROTOCOL.md) of a generated or an identity column."""
     if always is not None and by_default is not None:
-        raise InvalidArgumentError("generatedByDefaultAs and generatedAlwaysAs cannot both be set.", found=[by_default, always])
+        raise InvalidArgumentError(
+            "generatedByDefaultAs and generatedAlwaysAs cannot both be set.", found=[by_default, always]
+        )
     if always is None and by_default is None:
         return {}
     if isinstance(always, str):
@@ -247,7 +273,9 @@ def _generated(always: Any, by_default: Any) -> dict[str, Any]:
     identity = always if always is not None else by_default
     if not isinstance(identity, IdentityGenerator):
         allowed = "Generated always as expression must be str or IdentityGenerator."
-        message = allowed if always is not None else "Generated by default expression must be IdentityGenerator."
+        message = (
+            allowed if always is not None else "Generated by default expression must be IdentityGenerator."
+        )
         raise InvalidTypeError(message, found=f"{identity!r} with type {type(identity)}")
     if identity.step == 0:
         raise InvalidArgumentError("Column identity generation requires step to be non-zero.")

@@ -15,7 +15,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import deltaic
 from deltaic.engine.spark.native.column_text import Origins
 from deltaic.engine.spark.native.session import is_classic_frame, logical_plan
-from deltaic.engine.spark.settings import MERGE_SCHEMA, RETENTION_CHECK, commit_options, is_on, table_properties
+from deltaic.engine.spark.settings import (
+    MERGE_SCHEMA,
+    RETENTION_CHECK,
+    commit_options,
+    is_on,
+    table_properties,
+)
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import (
     InvalidArgumentError,
@@ -52,7 +58,13 @@ if TYPE_CHECKING:
 
     from deltaic.commands.merge import Merge
 
-__all__ = ["DeltaMergeBuilder", "DeltaOptimizeBuilder", "DeltaTable", "DeltaTableBuilder", "IdentityGenerator"]
+__all__ = [
+    "DeltaMergeBuilder",
+    "DeltaOptimizeBuilder",
+    "DeltaTable",
+    "DeltaTableBuilder",
+    "IdentityGenerator",
+]
 
 
 MOST_FRAMES = 16
@@ -88,7 +100,12 @@ class DeltaTable:
 
     @classmethod
     @raises_as_spark({TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"})
-    def forPath(cls, sparkSession: SparkSession, path: str, hadoopConf: dict[str, str] = dict()) -> DeltaTable:  # noqa: B006, C408
+    def forPath(
+        cls,
+        sparkSession: SparkSession,
+        path: str,
+        hadoopConf: dict[str, str] = dict(),  # noqa: B006, C408
+    ) -> DeltaTable:
         """Returns the table at a path or URL. `hadoopConf` must be empty: keys of Hadoop's configuration
         are set on the Spark session.
 
@@ -99,7 +116,9 @@ class DeltaTable:
         4
         """
         if hadoopConf:
-            raise UnsupportedFeatureError("hadoopConf of forPath", found=sorted(hadoopConf), expected="settings of the Spark session")
+            raise UnsupportedFeatureError(
+                "hadoopConf of forPath", found=sorted(hadoopConf), expected="settings of the Spark session"
+            )
         deltaic.DeltaTable(path, spark=sparkSession)
         return cls(sparkSession, path)
 
@@ -129,7 +148,9 @@ class DeltaTable:
             return deltaic.DeltaTable.exists(identifier)
 
     @classmethod
-    def convertToDelta(cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None) -> DeltaTable:
+    def convertToDelta(
+        cls, sparkSession: SparkSession, identifier: str, partitionSchema: Any = None
+    ) -> DeltaTable:
         """Writes a Delta log beside Parquet files or an Iceberg table, and returns the table. Data files are
         neither moved nor written again.
 
@@ -167,7 +188,8 @@ class DeltaTable:
     def createIfNotExists(cls, sparkSession: SparkSession | None = None) -> DeltaTableBuilder:
         """Like `create`, but the builder's `execute` returns an existing table unchanged.
 
-        >>> flights = DeltaTable.createIfNotExists(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
+        >>> builder = DeltaTable.createIfNotExists(spark).location("/data/flights")
+        >>> flights = builder.addColumn("id", "BIGINT").execute()
         """
         return cls._builder(sparkSession, "createIfNotExists")
 
@@ -185,7 +207,8 @@ class DeltaTable:
         """Like `create`, but the builder's `execute` replaces the rows and the definition of a table that
         exists.
 
-        >>> flights = DeltaTable.createOrReplace(spark).location("/data/flights").addColumn("id", "BIGINT").execute()
+        >>> builder = DeltaTable.createOrReplace(spark).location("/data/flights")
+        >>> flights = builder.addColumn("id", "BIGINT").execute()
         """
         return cls._builder(sparkSession, "createOrReplace")
 
@@ -290,19 +313,26 @@ class DeltaTable:
         `execute()` raises MergeCardinalityError if two source rows match one row of the table.
 
         >>> source = spark.createDataFrame([(1, 7)], "id BIGINT, delay BIGINT").alias("s")
-        >>> metrics = table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(set={"delay": "s.delay"}).execute()
+        >>> merge = table.alias("t").merge(source, "t.id = s.id")
+        >>> metrics = merge.whenMatchedUpdate(set={"delay": "s.delay"}).execute()
         """
         if source is None or condition is None:
-            raise InvalidArgumentError(f"'{'source' if source is None else 'condition'}' in merge cannot be None")
+            raise InvalidArgumentError(
+                f"'{'source' if source is None else 'condition'}' in merge cannot be None"
+            )
         if not hasattr(source, "toArrow") or not hasattr(source, "createOrReplaceTempView"):
-            raise InvalidTypeError("Type of 'source' in merge must be DataFrame.", found=type(source).__name__)
+            raise InvalidTypeError(
+                "Type of 'source' in merge must be DataFrame.", found=type(source).__name__
+            )
         source_alias, target_alias = alias_of(source) or "__deltaic_s", self._alias or "__deltaic_t"
         origins = self._origins(target_alias, (source, source_alias))
         on = sql_text(condition, "condition", origins)
 
         def begin(evolution: bool) -> Merge:
             mode: Literal["merge"] | None = "merge" if evolution or is_on(self._spark, MERGE_SCHEMA) else None
-            return self._table().merge(source, on, source_alias=source_alias, target_alias=target_alias, schema_mode=mode)
+            return self._table().merge(
+                source, on, source_alias=source_alias, target_alias=target_alias, schema_mode=mode
+            )
 
         return DeltaMergeBuilder(MergeStart(self._spark, begin, origins=origins))
 
@@ -382,7 +412,13 @@ class DeltaTable:
         """
         self._table().generate(mode)
 
-    def clone(self, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None) -> DeltaTable:
+    def clone(
+        self,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: dict[str, str] | None = None,
+    ) -> DeltaTable:
         """Creates another table with the rows and the definition of the newest version, and returns it.
 
         `target`: an absolute path or URL, or the name of the new table. `isShallow`: True refers to this
@@ -398,7 +434,12 @@ class DeltaTable:
         return self._cloned(self._table(), target, isShallow, replace, properties)
 
     def cloneAtVersion(
-        self, version: int, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
+        self,
+        version: int,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: dict[str, str] | None = None,
     ) -> DeltaTable:
         """Like `clone`, but with the rows and the definition of an older version. Raises
         VersionNotFoundError if the version does not exist.
@@ -410,7 +451,12 @@ class DeltaTable:
         return self._cloned(self._table().at(version), target, isShallow, replace, properties)
 
     def cloneAtTimestamp(
-        self, timestamp: str, target: str, isShallow: bool = False, replace: bool = False, properties: dict[str, str] | None = None
+        self,
+        timestamp: str,
+        target: str,
+        isShallow: bool = False,
+        replace: bool = False,
+        properties: dict[str, str] | None = None,
     ) -> DeltaTable:
         """Like `clone`, but with the version that was the newest at a time. `timestamp`: as for
         `restoreToTimestamp`.
@@ -421,7 +467,9 @@ class DeltaTable:
         table = self._table().at(timestamp=timestamp_of(self._spark, lit(timestamp)))
         return self._cloned(table, target, isShallow, replace, properties)
 
-    def _cloned(self, table: deltaic.DeltaTable, target: str, shallow: bool, replace: bool, properties: Any) -> DeltaTable:
+    def _cloned(
+        self, table: deltaic.DeltaTable, target: str, shallow: bool, replace: bool, properties: Any
+    ) -> DeltaTable:
         _check(target, str, "target", "a string")
         _check(shallow, bool, "isShallow", "a boolean")
         _check(replace, bool, "replace", "a boolean")
@@ -436,7 +484,9 @@ class DeltaTable:
             new = place_of(self._spark, name, None)
             if not new.enters and not replace:
                 taken = TableAlreadyExistsError(
-                    "the table of the clone already exists", where=target, expected="replace=True, or another name"
+                    "the table of the clone already exists",
+                    where=target,
+                    expected="replace=True, or another name",
                 )
                 raise taken.with_values(**naming(self._spark, new.parts))
             with entering(self._spark, new):
@@ -453,7 +503,9 @@ class DeltaTable:
         """
         _check(readerVersion, int, "readerVersion", "an integer")
         _check(writerVersion, int, "writerVersion", "an integer")
-        self._table().alter.set_properties({"delta.minReaderVersion": readerVersion, "delta.minWriterVersion": writerVersion})
+        self._table().alter.set_properties(
+            {"delta.minReaderVersion": readerVersion, "delta.minWriterVersion": writerVersion}
+        )
 
     def addFeatureSupport(self, featureName: str) -> None:
         """Adds a table feature to the protocol, and raises the protocol's versions as the feature needs.
@@ -462,7 +514,8 @@ class DeltaTable:
         >>> table.addFeatureSupport("v2Checkpoint")
         """
         _check(featureName, str, "featureName", "a string")
-        self._table().alter.set_properties({FEATURE_PREFIX + featureName: "supported"})  # the operation of delta-spark
+        # the operation of delta-spark
+        self._table().alter.set_properties({FEATURE_PREFIX + featureName: "supported"})
 
     def dropFeatureSupport(self, featureName: str, truncateHistory: bool | None = None) -> None:
         """Removes a table feature: first its use from the newest version, then the feature from the
@@ -510,7 +563,9 @@ class DeltaOptimizeBuilder:
         >>> table.optimize().executeCompaction().first().metrics.numFilesRemoved
         2
         """
-        return frame_of(self._spark, optimized(self._table, lambda: self._table.optimize.compact(self._where)))
+        return frame_of(
+            self._spark, optimized(self._table, lambda: self._table.optimize.compact(self._where))
+        )
 
     @raises_as_spark(of_predicates=OF_PARTITIONS)
     def executeZOrderBy(self, *cols: Any) -> DataFrame:
@@ -525,8 +580,13 @@ class DeltaOptimizeBuilder:
         names = list(cols[0]) if len(cols) == 1 and isinstance(cols[0], (list, tuple)) else list(cols)
         for name in names:
             if not isinstance(name, str):
-                raise InvalidTypeError("Z-order column must be str.", found=f"{name!r} with type {type(name)}")
-        return frame_of(self._spark, optimized(self._table, lambda: self._table.optimize.z_order(names, self._where), "zorder"))
+                raise InvalidTypeError(
+                    "Z-order column must be str.", found=f"{name!r} with type {type(name)}"
+                )
+        return frame_of(
+            self._spark,
+            optimized(self._table, lambda: self._table.optimize.z_order(names, self._where), "zorder"),
+        )
 
     @property
     def _where(self) -> str | None:

@@ -43,10 +43,14 @@ class ViewClauses:
         from pyspark.sql import functions as F
 
         metadata = {
-            column.name: {**column.metadata, "comment": self.comments[column.name]} if column.name in self.comments else column.metadata
+            column.name: {**column.metadata, "comment": self.comments[column.name]}
+            if column.name in self.comments
+            else column.metadata
             for column in named.schema
         }
-        return named.select(*(F.col(quote_name(name)).alias(name, metadata=kept) for name, kept in metadata.items()))
+        return named.select(
+            *(F.col(quote_name(name)).alias(name, metadata=kept) for name, kept in metadata.items())
+        )
 
 
 def _comment(reader: Reader) -> str | None:

@@ -26,7 +26,8 @@ class ViewStatement:
 
     def make(self, frame: Any) -> None:
         """Creates the temporary view. `frame`: the DataFrame of the query."""
-        maker = f"create{'OrReplace' if self.replaces or self.cached else ''}{'Global' if self.is_global else ''}TempView"
+        replacing = "OrReplace" if self.replaces or self.cached else ""
+        maker = f"create{replacing}{'Global' if self.is_global else ''}TempView"
         getattr(self.clauses.of(frame), maker)(self.name)
 
 
@@ -47,7 +48,11 @@ def view_statement(text: str) -> ViewStatement | None:
         return None
     name = reader.name()
     clauses = ViewClauses.read(reader)
-    return ViewStatement(name, reader.rest("a query"), replaces, is_global, clauses) if reader.accept("AS") else None
+    return (
+        ViewStatement(name, reader.rest("a query"), replaces, is_global, clauses)
+        if reader.accept("AS")
+        else None
+    )
 
 
 @dataclass(frozen=True)
@@ -72,5 +77,13 @@ def projection(spark: Any, query: str) -> Projection | None:
     if not reader.accept("FROM") or reader.done:
         return None
     tables = references(Reader(query), spark)
-    is_all = len(tables) == 1 and tables[0].end == reader.tokens[-1].end and tables[0].start == reader.tokens[reader.position].start
-    return Projection(tables[0].path, columns) if is_all and tables[0].version is None and tables[0].timestamp is None else None
+    is_all = (
+        len(tables) == 1
+        and tables[0].end == reader.tokens[-1].end
+        and tables[0].start == reader.tokens[reader.position].start
+    )
+    return (
+        Projection(tables[0].path, columns)
+        if is_all and tables[0].version is None and tables[0].timestamp is None
+        else None
+    )

@@ -24,7 +24,9 @@ def named_path(spark: Any, identifier: str) -> str:
     path = path_of(spark, name)
     if path is None:
         expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
-        raise InvalidArgumentError("[DELTA_MISSING_DELTA_TABLE] no Delta table", found=identifier, expected=expected)
+        raise InvalidArgumentError(
+            "[DELTA_MISSING_DELTA_TABLE] no Delta table", found=identifier, expected=expected
+        )
     return path
 
 
@@ -134,7 +136,10 @@ def _path_in_source(spark: Any, view: str) -> str | None:
         return None
     options = plan.options()
     names = {str(name).lower() for name in options.keySet().toArray()} - {"path"}
-    if names & {"versionasof", "timestampasof", "columns"} or str(plan.table().name()).lower() not in ("delta", "deltaic"):
+    if names & {"versionasof", "timestampasof", "columns"} or str(plan.table().name()).lower() not in (
+        "delta",
+        "deltaic",
+    ):
         return None
     path = options.get("path")
     return None if path is None else str(path)

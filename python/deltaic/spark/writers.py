@@ -48,7 +48,9 @@ def insert_into(df: Any, state: BuilderState, path: str) -> None:
     spark, schema = df.sparkSession, existing_schema(df.sparkSession, path)
     columns = matched(df.columns, list(schema), path, "insertInto", evolves=merges_schema(spark, state))
     if state.partition_by:
-        raise InvalidArgumentError("insertInto and partitionBy: the table is partitioned already", found=state.partition_by)
+        raise InvalidArgumentError(
+            "insertInto and partitionBy: the table is partitioned already", found=state.partition_by
+        )
     state.put({"path": path})
     rows = SparkTables(spark).placed(df, columns)
     write_frame(rows, state, "overwrite" if state.mode == "overwrite" else "append", casts=True)
@@ -80,7 +82,9 @@ class PathWriter:
     def using(self, provider: str) -> PathWriter:
         """Sets the format, "delta" or "deltaic". Raises InvalidArgumentError for another one."""
         if str(provider).lower() not in FORMATS:
-            raise InvalidArgumentError("a table by path of another format", where=self._path, found=provider, expected="delta")
+            raise InvalidArgumentError(
+                "a table by path of another format", where=self._path, found=provider, expected="delta"
+            )
         return self
 
     def option(self, key: str, value: Any) -> PathWriter:
@@ -145,8 +149,14 @@ class PathWriter:
     def _must_exist(self) -> None:
         with opening(self._df.sparkSession):
             if (self._new is not None and self._new.enters) or not DeltaTable.exists(self._path):
-                error = TableNotFoundError("there is no Delta table", where=self._path, expected="create() or createOrReplace()")
-                raise error if self._new is None else error.with_values(**naming(self._df.sparkSession, self._new.parts))
+                error = TableNotFoundError(
+                    "there is no Delta table", where=self._path, expected="create() or createOrReplace()"
+                )
+                raise (
+                    error
+                    if self._new is None
+                    else error.with_values(**naming(self._df.sparkSession, self._new.parts))
+                )
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         with entering(self._df.sparkSession, self._new):
@@ -185,7 +195,9 @@ class NamedWriter:
     def _resolved(self, end: str) -> Any:
         spark = self._df.sparkSession
         known = path_in_catalog(spark, self._name.parts) is not None
-        provider = self._provider or (None if known else spark.conf.get("spark.sql.sources.default", "parquet"))
+        provider = self._provider or (
+            None if known else spark.conf.get("spark.sql.sources.default", "parquet")
+        )
         writer = self._spark_writer
         if provider is None or provider.lower() in FORMATS:
             new = place_of(spark, self._name, None)

@@ -30,26 +30,45 @@ class Zone:
     def local(self, instant: str) -> str:
         """Returns SQL of the local time (DuckDB's TIMESTAMP) in this zone at an instant (TIMESTAMP WITH TIME
         ZONE)."""
-        return f"deltaic_utc_local({instant})" if self.name == "UTC" else f"timezone({v.text(self.name)}, {instant})"
+        return (
+            f"deltaic_utc_local({instant})"
+            if self.name == "UTC"
+            else f"timezone({v.text(self.name)}, {instant})"
+        )
 
     def instant(self, local: str) -> str:
         """Returns SQL of the instant (DuckDB's TIMESTAMP WITH TIME ZONE) of a local time (TIMESTAMP) in this
         zone: the earlier instant where the local time occurs twice, as at the end of summer time."""
-        return f"deltaic_utc({local})" if self.name == "UTC" else f"deltaic_instant({local}, {v.text(self.name)})"
+        return (
+            f"deltaic_utc({local})"
+            if self.name == "UTC"
+            else f"deltaic_instant({local}, {v.text(self.name)})"
+        )
 
 
 def cast(value: Value, target: DataType, zone: Zone, *, safe: bool = False) -> Value:
     """Returns `value` cast to `target` by Spark's ANSI rules. With `safe`, the cast is TRY_CAST: null where
     CAST fails."""
-    if v.same_but_nulls(value.type, target):  # no value changes; the result may be null where either type may be
+    # no value changes; the result may be null where either type may be
+    if v.same_but_nulls(value.type, target):
         common = v.common_type(value.type, target)
         return value if common is None or common == value.type else replace(value, type=common)
-    if value.type == "void" and value.raises:  # raise_error() returns no value, but must still raise its error
-        return value.like(f"(CASE WHEN {value.sql} IS NULL THEN CAST(NULL AS {v.duckdb_type(target)}) END)", target)
+    # raise_error() returns no value, but must still raise its error
+    if value.type == "void" and value.raises:
+        return value.like(
+            f"(CASE WHEN {value.sql} IS NULL THEN CAST(NULL AS {v.duckdb_type(target)}) END)", target
+        )
     if value.type == "void":
-        return Value(f"CAST(NULL AS {v.duckdb_type(target)})", target, True, constant=None, deterministic=value.deterministic)
+        return Value(
+            f"CAST(NULL AS {v.duckdb_type(target)})",
+            target,
+            True,
+            constant=None,
+            deterministic=value.deterministic,
+        )
     if value.is_constant and value.constant is None:
-        cast(replace(value, constant=v.MISSING), target, zone, safe=safe)  # raises if this pair of types is not supported
+        # raises if this pair of types is not supported
+        cast(replace(value, constant=v.MISSING), target, zone, safe=safe)
         return literal(None, target)
     if value.is_constant and (folded := fold(value.constant, value.type, target, zone.name)) is not None:
         return folded
@@ -99,7 +118,11 @@ def or_fail(attempt: str, value: Value, error: str, target: DataType) -> Value:
     """Returns `attempt`, but raises `error` where `attempt` is null although `value` is not. `attempt`: SQL
     of a cast that is null where the cast fails."""
     kind = v.duckdb_type(target)
-    return value.like(f"CAST(coalesce({attempt}, CASE WHEN {value.sql} IS NOT NULL THEN {error} END) AS {kind})", target, raises=True)
+    return value.like(
+        f"CAST(coalesce({attempt}, CASE WHEN {value.sql} IS NOT NULL THEN {error} END) AS {kind})",
+        target,
+        raises=True,
+    )
 
 
 def _primitive(value: Value, target: str, zone: Zone, safe: bool) -> Value | None:
@@ -130,7 +153,12 @@ def _primitive(value: Value, target: str, zone: Zone, safe: bool) -> Value | Non
 def _attempt(value: Value, target: str, sql: str, safe: bool) -> Value:
     """Returns DuckDB's own CAST of `sql`, or its TRY_CAST if `safe`."""
     word = "TRY_CAST" if safe else "CAST"
-    return value.like(f"{word}({sql} AS {v.duckdb_type(target)})", target, nullable=True if safe else None, raises=value.raises or not safe)
+    return value.like(
+        f"{word}({sql} AS {v.duckdb_type(target)})",
+        target,
+        nullable=True if safe else None,
+        raises=value.raises or not safe,
+    )
 
 
 def _number(value: Value, target: str, safe: bool) -> Value:
@@ -142,19 +170,22 @@ def _number(value: Value, target: str, safe: bool) -> Value:
                 return replace(value.like(v.cast_sql(value, target), target), limits=limits)
             return _attempt(value, target, value.sql, safe)
         whole = f"trunc({value.sql})"
-        if target == "long" and decimal is None:  # Spark casts the double 2^63 to the greatest long: 2^63 - 1 has no double of its own
-            whole = f"CASE WHEN {value.sql} = 9223372036854775808 THEN CAST(9223372036854775807 AS HUGEINT) ELSE {_whole(whole, safe)} END"
+        # Spark casts the double 2^63 to the greatest long: 2^63 - 1 has no double of its own
+        if target == "long" and decimal is None:
+            whole = (
+                f"CASE WHEN {value.sql} = 9223372036854775808 THEN CAST(9223372036854775807 AS HUGEINT) ELSE"
+                f" {_whole(whole, safe)} END"
+            )
         return _attempt(value, target, whole, safe)
     if target in v.FRACTIONAL:
-        if decimal and (decimal[0] > 15 or target == "float"):  # DuckDB's own cast is inexact here; a cast of the text is exact
+        # DuckDB's own cast is inexact here; a cast of the text is exact
+        if decimal and (decimal[0] > 15 or target == "float"):
             return value.like(f"CAST(CAST({value.sql} AS VARCHAR) AS {v.duckdb_type(target)})", target)
         if source == "double":  # a double too large for a float becomes infinite
             large = f"CASE WHEN {value.sql} > 0 THEN CAST('inf' AS FLOAT) ELSE CAST('-inf' AS FLOAT) END"
             return value.like(
-                (
-                    f"(CASE WHEN abs({value.sql}) >= 3.4028235677973366e38 AND isfinite({value.sql}) THEN {large} ELSE "
-                    f"CAST({value.sql} AS FLOAT) END)"
-                ),
+                f"(CASE WHEN abs({value.sql}) >= 3.4028235677973366e38 AND isfinite({value.sql}) THEN {large}"
+                f" ELSE CAST({value.sql} AS FLOAT) END)",
                 target,
             )
         return value.like(v.cast_sql(value, target), target)
@@ -165,8 +196,13 @@ def _number(value: Value, target: str, safe: bool) -> Value:
         if to[0] == 38:  # DuckDB casts 1.2e38 to a decimal of 39 digits, Spark refuses it
             far = f"abs({value.sql}) >= 1e{to[0] - to[1]} AND isfinite({value.sql})"
             shown = f"CAST({value.sql} AS VARCHAR) || ' cannot be represented as {target}'"
-            digits = f"CASE WHEN {far} THEN {'NULL' if safe else v.failure('NUMERIC_VALUE_OUT_OF_RANGE', shown)} ELSE {digits} END"
-        return _attempt(value, target, digits, safe).like(_attempt(value, target, digits, safe).sql, target, nullable=True)
+            digits = (
+                f"CASE WHEN {far} THEN {'NULL' if safe else v.failure('NUMERIC_VALUE_OUT_OF_RANGE', shown)}"
+                f" ELSE {digits} END"
+            )
+        return _attempt(value, target, digits, safe).like(
+            _attempt(value, target, digits, safe).sql, target, nullable=True
+        )
     have = v.as_decimal(source)
     fits = to[0] - to[1] >= have[0] - have[1] and to[1] >= have[1]
     if fits:
@@ -223,10 +259,17 @@ def _decimal_from_string(value: Value, target: str, safe: bool) -> Value:
     attempt = f"TRY_CAST({number} AS {kind})"
     if safe:
         return value.like(attempt, target, nullable=True)
-    too_large = v.failure("NUMERIC_VALUE_OUT_OF_RANGE", f"{value.sql} || ' cannot be represented as {target}'")
-    far = v.failure("NUMERIC_OUT_OF_SUPPORTED_RANGE", f"'The value ' || {value.sql} || ' has more than 38 digits'")
+    too_large = v.failure(
+        "NUMERIC_VALUE_OUT_OF_RANGE", f"{value.sql} || ' cannot be represented as {target}'"
+    )
+    far = v.failure(
+        "NUMERIC_OUT_OF_SUPPORTED_RANGE", f"'The value ' || {value.sql} || ' has more than 38 digits'"
+    )
     huge = f"abs(TRY_CAST({number} AS DOUBLE)) >= 1e38"
-    error = f"CASE WHEN {number} IS NULL THEN {invalid_input(value, target)} WHEN {huge} THEN {far} ELSE {too_large} END"
+    error = (
+        f"CASE WHEN {number} IS NULL THEN {invalid_input(value, target)} WHEN {huge} THEN {far} ELSE"
+        f" {too_large} END"
+    )
     return or_fail(attempt, value, error, target)
 
 
@@ -248,7 +291,9 @@ def _seconds_of(value: Value, target: str, safe: bool) -> Value:
     if target in v.FRACTIONAL:
         return value.like(f"CAST(CAST({micros} AS DOUBLE) / 1000000 AS {v.duckdb_type(target)})", target)
     if target in v.INTEGRAL:
-        return _attempt(value, target, f"CAST(floor(CAST({micros} AS DECIMAL(19, 0)) * 0.000001) AS BIGINT)", safe)
+        return _attempt(
+            value, target, f"CAST(floor(CAST({micros} AS DECIMAL(19, 0)) * 0.000001) AS BIGINT)", safe
+        )
     return _attempt(value, target, f"(CAST({micros} AS DECIMAL(19, 0)) * 0.000001)", safe)
 
 
@@ -256,28 +301,47 @@ def _from_seconds(value: Value, safe: bool) -> Value | None:
     if safe:
         return None
     sql = value.sql
-    far = v.failure("UNSUPPORTED_TIMESTAMP", "'a number so large as a timestamp'")  # Spark wraps around, or takes the last timestamp
+    # Spark wraps around, or takes the last timestamp
+    far = v.failure("UNSUPPORTED_TIMESTAMP", "'a number so large as a timestamp'")
     if value.type in v.INTEGRAL:
         seconds = f"CAST({sql} AS BIGINT)"
-        inside = f"CASE WHEN {seconds} BETWEEN -9223372036854 AND 9223372036854 THEN {seconds} WHEN {seconds} IS NOT NULL THEN {far} END"
-        return value.like(f"make_timestamptz(multiply(({inside}), CAST(1000000 AS BIGINT)))", "timestamp", raises=True)
+        inside = (
+            f"CASE WHEN {seconds} BETWEEN -9223372036854 AND 9223372036854 THEN {seconds} WHEN {seconds} IS"
+            f" NOT NULL THEN {far} END"
+        )
+        return value.like(
+            f"make_timestamptz(multiply(({inside}), CAST(1000000 AS BIGINT)))", "timestamp", raises=True
+        )
     if value.type in v.FRACTIONAL:
         bad = v.failure("CAST_INVALID_INPUT", "'a number that is not finite is no timestamp'")
-        whole = f"CASE WHEN abs({sql}) < 9223372036854 THEN CAST(trunc(CAST({sql} AS DOUBLE) * 1000000) AS BIGINT) ELSE {far} END"
-        return value.like(
-            f"make_timestamptz(CASE WHEN NOT isfinite({sql}) THEN {bad} WHEN {sql} IS NOT NULL THEN {whole} END)", "timestamp", raises=True
+        whole = (
+            f"CASE WHEN abs({sql}) < 9223372036854 THEN CAST(trunc(CAST({sql} AS DOUBLE) * 1000000) AS"
+            f" BIGINT) ELSE {far} END"
         )
-    whole = f"CASE WHEN abs({sql}) < 9223372036854 THEN CAST(trunc({sql} * 1000000) AS BIGINT) WHEN {sql} IS NOT NULL THEN {far} END"
+        return value.like(
+            f"make_timestamptz(CASE WHEN NOT isfinite({sql}) THEN {bad} WHEN {sql} IS NOT NULL THEN {whole}"
+            " END)",
+            "timestamp",
+            raises=True,
+        )
+    whole = (
+        f"CASE WHEN abs({sql}) < 9223372036854 THEN CAST(trunc({sql} * 1000000) AS BIGINT) WHEN {sql} IS NOT"
+        f" NULL THEN {far} END"
+    )
     return value.like(f"make_timestamptz({whole})", "timestamp", raises=True)
 
 
 def _nested(value: Value, target: DataType, zone: Zone, safe: bool) -> Value:
     source = value.type
     if isinstance(source, Array) and isinstance(target, Array):
-        item = cast(Value("deltaic_item", source.element, source.contains_null), target.element, zone, safe=safe)
+        item = cast(
+            Value("deltaic_item", source.element, source.contains_null), target.element, zone, safe=safe
+        )
         sql = f"list_transform({value.sql}, lambda deltaic_item: {item.sql})"
         return value.like(
-            f"CAST({sql} AS {v.duckdb_type(target)})", Array(target.element, target.contains_null), raises=value.raises or item.raises
+            f"CAST({sql} AS {v.duckdb_type(target)})",
+            Array(target.element, target.contains_null),
+            raises=value.raises or item.raises,
         )
     if isinstance(source, Struct) and isinstance(target, Struct) and len(source.fields) == len(target.fields):
         return _struct(value, source, target, zone, safe)
@@ -288,7 +352,11 @@ def _nested(value: Value, target: DataType, zone: Zone, safe: bool) -> Value:
         item = cast(Value("deltaic_item.value", source.value), target.value, zone, safe=safe)
         pair = f"{{'key': {key.sql}, 'value': {item.sql}}}"
         sql = f"map_from_entries(list_transform(map_entries({value.sql}), lambda deltaic_item: {pair}))"
-        return value.like(f"CAST({sql} AS {v.duckdb_type(target)})", target, raises=value.raises or key.raises or item.raises)
+        return value.like(
+            f"CAST({sql} AS {v.duckdb_type(target)})",
+            target,
+            raises=value.raises or key.raises or item.raises,
+        )
     if target == "string" and not safe:
         return _nested_text(value, zone)
     raise v.unsupported("try_cast" if safe else "cast", source, target)
@@ -299,20 +367,35 @@ def _nested_text(value: Value, zone: Zone, depth: int = 0) -> Value:
 
     def shown(sql: str, kind: DataType) -> str:
         inner = Value(sql, kind)
-        text = cast(inner, "string", zone) if isinstance(kind, str) and kind != "binary" else _nested_text(inner, zone, depth + 1)
+        text = (
+            cast(inner, "string", zone)
+            if isinstance(kind, str) and kind != "binary"
+            else _nested_text(inner, zone, depth + 1)
+        )
         return f"coalesce({text.sql}, 'null')"
 
     kind, item = value.type, f"deltaic_s{depth}"
     if kind == "binary":  # Spark writes any bytes as text, even if they are not valid UTF-8
         raise v.unsupported("cast", kind, "string")
     if isinstance(kind, Struct):
-        parts = [shown(f"struct_extract({value.sql}, {v.text(field.name)})", field.type) for field in kind.fields]
-        sql = f"(CASE WHEN {value.sql} IS NOT NULL THEN '{{' || {' || {} || '.format(v.text(', ')).join(parts)} || '}}' END)"
+        parts = [
+            shown(f"struct_extract({value.sql}, {v.text(field.name)})", field.type) for field in kind.fields
+        ]
+        sql = (
+            f"(CASE WHEN {value.sql} IS NOT NULL THEN '{{' || {' || {} || '.format(v.text(', ')).join(parts)}"
+            " || '}' END)"
+        )
     elif isinstance(kind, Map):
         pair = f"{shown(f'{item}.key', kind.key)} || ' -> ' || {shown(f'{item}.value', kind.value)}"
-        sql = f"('{{' || array_to_string(list_transform(map_entries({value.sql}), lambda {item}: {pair}), ', ') || '}}')"
+        sql = (
+            f"('{{' || array_to_string(list_transform(map_entries({value.sql}), lambda {item}: {pair}), ', ')"
+            " || '}')"
+        )
     elif isinstance(kind, Array):
-        sql = f"('[' || array_to_string(list_transform({value.sql}, lambda {item}: {shown(item, kind.element)}), ', ') || ']')"
+        sql = (
+            f"('[' || array_to_string(list_transform({value.sql}, lambda {item}:"
+            f" {shown(item, kind.element)}), ', ') || ']')"
+        )
     else:
         raise v.unsupported("cast", kind, "string")
     return value.like(sql, "string")
@@ -324,7 +407,11 @@ def _struct(value: Value, source: Struct, target: Struct, zone: Zone, safe: bool
     parts, raises = [], value.raises
     for source_field, target_field in zip(source.fields, target.fields, strict=True):
         part = cast(
-            Value(f"struct_extract({value.sql}, {v.text(source_field.name)})", source_field.type, source_field.nullable),
+            Value(
+                f"struct_extract({value.sql}, {v.text(source_field.name)})",
+                source_field.type,
+                source_field.nullable,
+            ),
             target_field.type,
             zone,
             safe=safe,

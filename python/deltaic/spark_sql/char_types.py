@@ -53,7 +53,9 @@ def bounded_type(field: Field) -> LengthLimit | NestedLimit | None:
         parser.end()
     except (IndexError, TypeError, ValueError) as error:
         message = "the type of a CHAR or VARCHAR column cannot be read"
-        raise ProtocolError(message, where=f"column {field.name}", found=repr(text)[:80], expected="such as 'varchar(5)'") from error
+        raise ProtocolError(
+            message, where=f"column {field.name}", found=repr(text)[:80], expected="such as 'varchar(5)'"
+        ) from error
     return parsed
 
 
@@ -63,10 +65,20 @@ def check_longer(path: str, old: Field, new: Field) -> None:
     before, after = bounded_type(old), bounded_type(new)
     if after is None or before == after:
         return
-    if isinstance(before, LengthLimit) and isinstance(after, LengthLimit) and after.name == "varchar" and before.length <= after.length:
+    if (
+        isinstance(before, LengthLimit)
+        and isinstance(after, LengthLimit)
+        and after.name == "varchar"
+        and before.length <= after.length
+    ):
         return
     found, expected = new.metadata[CHAR_TYPES], old.metadata.get(CHAR_TYPES, old.type)
-    raise SchemaMismatchError("the type of a column cannot become shorter", where=path, found=found, expected=f"{expected}, or longer")
+    raise SchemaMismatchError(
+        "the type of a column cannot become shorter",
+        where=path,
+        found=found,
+        expected=f"{expected}, or longer",
+    )
 
 
 def shown_type(field: Field) -> str:
@@ -86,7 +98,9 @@ def length_conditions(field: Field) -> Iterator[tuple[str, str, str]]:
         yield from _conditions(col(field.name), kind, field.name, 0)
 
 
-def _conditions(value: str, kind: LengthLimit | NestedLimit, place: str, depth: int) -> Iterator[tuple[str, str, str]]:
+def _conditions(
+    value: str, kind: LengthLimit | NestedLimit, place: str, depth: int
+) -> Iterator[tuple[str, str, str]]:
     if isinstance(kind, LengthLimit):
         yield place, f"{kind.name}({kind.length})", f"coalesce(length({value}) <= {kind.length}, true)"
         return

@@ -41,8 +41,28 @@ _BINARY: dict[type[exp.Expr], str] = {
     exp.And: "AND",
     exp.Or: "OR",
 }
-_CONVERSIONS = {"string", "int", "bigint", "smallint", "tinyint", "double", "float", "boolean", "date", "timestamp", "binary", "decimal"}
-_SUFFIXED = {exp.DType.DECIMAL, exp.DType.TINYINT, exp.DType.SMALLINT, exp.DType.BIGINT, exp.DType.FLOAT, exp.DType.DOUBLE}
+_CONVERSIONS = {
+    "string",
+    "int",
+    "bigint",
+    "smallint",
+    "tinyint",
+    "double",
+    "float",
+    "boolean",
+    "date",
+    "timestamp",
+    "binary",
+    "decimal",
+}
+_SUFFIXED = {
+    exp.DType.DECIMAL,
+    exp.DType.TINYINT,
+    exp.DType.SMALLINT,
+    exp.DType.BIGINT,
+    exp.DType.FLOAT,
+    exp.DType.DOUBLE,
+}
 _FRACTIONAL = {exp.DType.FLOAT, exp.DType.DOUBLE}
 
 
@@ -56,9 +76,14 @@ def column_name(node: exp.Expr) -> str:
         node = node.this
     if isinstance(node, exp.Column) or (isinstance(node, exp.Dot) and isinstance(_base(node), exp.Column)):
         return node.name
-    if isinstance(node, (exp.Cast, exp.TryCast)) and isinstance(node.this, exp.Column) and "." not in node.this.meta.get("shown", ""):
+    if (
+        isinstance(node, (exp.Cast, exp.TryCast))
+        and isinstance(node.this, exp.Column)
+        and "." not in node.this.meta.get("shown", "")
+    ):
         return node.this.name
-    if (key := (node.this if isinstance(node, (exp.Cast, exp.TryCast)) else node).meta.get("key")) is not None:  # v:a.b
+    path = node.this if isinstance(node, (exp.Cast, exp.TryCast)) else node
+    if (key := path.meta.get("key")) is not None:  # v:a.b
         return str(key)
     if isinstance(node, exp.Anonymous) and _called(node) in _CONVERSIONS and len(node.expressions) == 1:
         return column_name(node.expressions[0])
@@ -102,7 +127,11 @@ def _moved(node: Any, operator: str) -> str:
         return f"date_add({pretty(left)}, {f'(- {shown})' if sign else shown})"
     if first == "date" and second in ("byte", "short", "integer"):
         return f"{'date_sub' if sign else 'date_add'}({pretty(left)}, {pretty(right)})"
-    return f"{pretty(left)} {operator} {pretty(right)}" if is_interval(second) or isinstance(right, exp.Interval) else ""
+    return (
+        f"{pretty(left)} {operator} {pretty(right)}"
+        if is_interval(second) or isinstance(right, exp.Interval)
+        else ""
+    )
 
 
 def _called(node: exp.Anonymous) -> str:
@@ -125,13 +154,19 @@ def _negative(node: Any) -> str:
     if not isinstance(node, exp.Literal) and not _is_suffixed(node):
         return f"(- {pretty(node)})"
     shown = pretty(node)
-    is_zero = isinstance(node, exp.Literal) and not node.is_string and "e" not in node.name.lower() and not Decimal(node.name)
+    is_zero = (
+        isinstance(node, exp.Literal)
+        and not node.is_string
+        and "e" not in node.name.lower()
+        and not Decimal(node.name)
+    )
     return shown if is_zero else f"-{shown}"
 
 
 def _double(number: float) -> str:
     """Returns a double as Java writes it: `1.0E10`, `0.001`."""
-    if number == 0 or 1e-3 <= abs(number) < 1e7 or isinf(number):  # an infinite literal (1e400) is refused elsewhere
+    # an infinite literal (1e400) is refused elsewhere
+    if number == 0 or 1e-3 <= abs(number) < 1e7 or isinf(number):
         return f"{number!r}"
     digits, _, exponent = f"{Decimal(repr(number)):e}".partition("e")
     whole, _, fraction = digits.partition(".")
@@ -152,7 +187,11 @@ def _function(node: Any) -> str:
     return call_name(name, [pretty(each) for each in arguments], node.meta.get("types", ()), count)
 
 
-_LITERALS = {exp.DType.DATE: "DATE", exp.DType.TIMESTAMPTZ: "TIMESTAMP", exp.DType.TIMESTAMPNTZ: "TIMESTAMP_NTZ"}
+_LITERALS = {
+    exp.DType.DATE: "DATE",
+    exp.DType.TIMESTAMPTZ: "TIMESTAMP",
+    exp.DType.TIMESTAMPNTZ: "TIMESTAMP_NTZ",
+}
 """Type of a literal such as `DATE '2024-01-01'` -> the word that Spark shows before the text."""
 
 
@@ -160,7 +199,8 @@ def _cast(node: Any) -> str:
     shown = _LITERALS.get(node.args["to"].this) if node.meta.get("literal") else None
     if shown is not None and (match := _MOMENT.fullmatch(node.this.name.strip())) is not None:
         year, month, day, hour, minute, second, fraction = (part or "0" for part in match.groups())
-        clock = f" {hour:>02}:{minute:>02}:{second:>02}{fraction.rstrip('0').rstrip('.') if '.' in fraction else ''}"
+        fraction = fraction.rstrip("0").rstrip(".") if "." in fraction else ""
+        clock = f" {hour:>02}:{minute:>02}:{second:>02}{fraction}"
         return f"{shown} '{year}-{month:>02}-{day:>02}{clock if shown != 'DATE' else ''}'"
     if _is_suffixed(node):
         return _double(float(node.this.name)) if node.args["to"].this in _FRACTIONAL else pretty(node.this)
@@ -182,7 +222,9 @@ def _is_suffixed(node: Any) -> bool:
     literal into a cast."""
     if node.meta.get("written") or not isinstance(node, exp.Cast):
         return False
-    return isinstance(node.this, exp.Literal) and not node.this.is_string and node.args["to"].this in _SUFFIXED
+    return (
+        isinstance(node.this, exp.Literal) and not node.this.is_string and node.args["to"].this in _SUFFIXED
+    )
 
 
 def _is(node: Any) -> str:
@@ -193,7 +235,11 @@ def _is(node: Any) -> str:
 
 def _not(node: Any) -> str:
     inner = node.this.this if isinstance(node.this, exp.Paren) else node.this
-    if isinstance(inner, exp.Is) and isinstance(inner.expression, (exp.Null, exp.Var)) and node.meta.get("is_not"):
+    if (
+        isinstance(inner, exp.Is)
+        and isinstance(inner.expression, (exp.Null, exp.Var))
+        and node.meta.get("is_not")
+    ):
         return f"({pretty(inner.this)} IS NOT NULL)"
     return f"(NOT {pretty(inner)})"
 
@@ -212,12 +258,18 @@ def _like_some(node: Any, shown: str) -> str:
     """Returns `s LIKE ANY (p, q)` as Spark shows it: `likeany(s)`, or `(s LIKE p OR s LIKE q)` if one of the
     patterns is no literal text."""
     listed, word = node.expression.this, "any" if isinstance(node.expression, exp.Any) else "all"
-    trees = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this if isinstance(listed, exp.Paren) else listed]
+    trees = (
+        listed.expressions
+        if isinstance(listed, exp.Tuple)
+        else [listed.this if isinstance(listed, exp.Paren) else listed]
+    )
     negated = node.args.get("negate")
     if all(isinstance(each, exp.Literal) and each.is_string for each in trees):
         value = pretty(node.this) if shown == "LIKE" else f"lower({pretty(node.this)})"
         return f"{'not' if negated else ''}like{word}({value})"
-    parts = [pretty(type(node)(this=node.this.copy(), expression=each.copy(), negate=negated)) for each in trees]
+    parts = [
+        pretty(type(node)(this=node.this.copy(), expression=each.copy(), negate=negated)) for each in trees
+    ]
     operator = " OR " if word == "any" else " AND "
     return functools.reduce(lambda left, right: f"({left}{operator}{right})", parts)
 
@@ -257,8 +309,12 @@ def _query(node: Any, kind: str) -> str:
 
 def _row(node: Any) -> str:
     """Returns `(a, 1)` as Spark shows it: `named_struct(a, a, col2, 1)`."""
-    names = [each.name if isinstance(each, exp.Column) else f"col{place}" for place, each in enumerate(node.expressions, 1)]
-    return f"named_struct({', '.join(f'{name}, {pretty(each)}' for name, each in zip(names, node.expressions, strict=True))})"
+    names = [
+        each.name if isinstance(each, exp.Column) else f"col{place}"
+        for place, each in enumerate(node.expressions, 1)
+    ]
+    fields = (f"{name}, {pretty(each)}" for name, each in zip(names, node.expressions, strict=True))
+    return f"named_struct({', '.join(fields)})"
 
 
 def _lambda(node: Any) -> str:
@@ -272,7 +328,9 @@ def _lambda(node: Any) -> str:
         if not each.table and each.name.lower() in names:
             each.replace(exp.Identifier(this=variable))
         elif each.table.lower() in names:
-            each.replace(exp.Dot(this=exp.Identifier(this=variable), expression=exp.Identifier(this=each.name)))
+            each.replace(
+                exp.Dot(this=exp.Identifier(this=variable), expression=exp.Identifier(this=each.name))
+            )
     for name in list(root.find_all(exp.Identifier)):
         is_field = isinstance(name.parent, (exp.Column, exp.Dot)) and name.parent.this is not name
         if name.name.lower() in names and not is_field and not isinstance(name.parent, exp.Column):
@@ -285,7 +343,10 @@ def _within_group(node: Any) -> str:
     the order of nulls too."""
     name, keys = _called(node.this), node.expression.expressions
     if name in ("listagg", "string_agg"):
-        return f"listagg{pretty(node.this).removeprefix(name)} WITHIN GROUP (ORDER BY {', '.join(_key(item) for item in keys)})"
+        return (
+            f"listagg{pretty(node.this).removeprefix(name)} WITHIN GROUP (ORDER BY"
+            f" {', '.join(_key(item) for item in keys)})"
+        )
     if name == "mode":  # Spark shows the opposite direction
         shown = ", ".join(f"{pretty(item.this)}{'' if item.args.get('desc') else ' DESC'}" for item in keys)
     else:
@@ -293,7 +354,13 @@ def _within_group(node: Any) -> str:
     return f"{pretty(node.this)} WITHIN GROUP (ORDER BY {shown})"
 
 
-_RANKS = {"rank": "RANK", "dense_rank": "DENSE_RANK", "percent_rank": "PERCENT_RANK", "row_number": "row_number", "ntile": "ntile"}
+_RANKS = {
+    "rank": "RANK",
+    "dense_rank": "DENSE_RANK",
+    "percent_rank": "PERCENT_RANK",
+    "row_number": "row_number",
+    "ntile": "ntile",
+}
 
 
 def _window(node: Any) -> str:
@@ -306,11 +373,20 @@ def _window(node: Any) -> str:
             condition = f" FILTER (WHERE {pretty(call.expression.this)})"
         call = call.this
     name = _called(call)
-    arguments = [pretty(each.this if isinstance(each, (exp.IgnoreNulls, exp.RespectNulls)) else each) for each in call.expressions]
+    arguments = [
+        pretty(each.this if isinstance(each, (exp.IgnoreNulls, exp.RespectNulls)) else each)
+        for each in call.expressions
+    ]
     frame = None
     if name in ("lag", "lead"):
         arguments += ["1", "NULL"][max(len(arguments) - 1, 0) :]
-        offset = arguments[1] if name == "lead" else arguments[1].removeprefix("-") if arguments[1].startswith("-") else f"-{arguments[1]}"
+        offset = (
+            arguments[1]
+            if name == "lead"
+            else arguments[1].removeprefix("-")
+            if arguments[1].startswith("-")
+            else f"-{arguments[1]}"
+        )
         frame = f"ROWS BETWEEN {offset} FOLLOWING AND {offset} FOLLOWING"
     elif name in ("first", "last", "first_value", "last_value", "any_value"):
         arguments = arguments[:1]
@@ -342,7 +418,11 @@ def _specification(node: Any, frame: str | None) -> str:
     if frame is None and spec is not None:
         start, end = (_bound(spec, side) for side in ("start", "end"))
         frame = f"{spec.args['kind']} BETWEEN {start} AND {end}"
-    end = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW" if keys else "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+    end = (
+        "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+        if keys
+        else "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+    )
     return " ".join([*parts, frame or end])
 
 
@@ -367,7 +447,9 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Tuple: _row,
     exp.Escape: _escaped,
     exp.Identifier: lambda node: str(node.name),
-    exp.Dot: lambda node: f"NULL[{node.name}]" if isinstance(node.this, exp.Null) else f"{pretty(node.this)}.{node.name}",
+    exp.Dot: lambda node: (
+        f"NULL[{node.name}]" if isinstance(node.this, exp.Null) else f"{pretty(node.this)}.{node.name}"
+    ),
     exp.HexString: lambda node: f"X'{node.name.zfill(len(node.name) + len(node.name) % 2).upper()}'",
     exp.Literal: _literal,
     exp.RawString: lambda node: str(node.name),
@@ -382,7 +464,9 @@ _FORMS: dict[type[exp.Expr], Callable[[Any], str]] = {
     exp.Not: _not,
     exp.Is: _is,
     exp.In: _in,
-    exp.Between: lambda node: f"between({pretty(node.this)}, {pretty(node.args['low'])}, {pretty(node.args['high'])})",
+    exp.Between: lambda node: (
+        f"between({pretty(node.this)}, {pretty(node.args['low'])}, {pretty(node.args['high'])})"
+    ),
     exp.Like: _like,
     exp.ILike: _ilike,
     exp.RegexpLike: lambda node: f"RLIKE({pretty(node.this)}, {pretty(node.expression)})",

@@ -28,7 +28,9 @@ def case(branches: Sequence[tuple[Value, Value]], default: Value | None, zone: Z
         used += [condition, result]
     default = cast(default, common, zone)
     nullable = default.nullable or any(result.nullable for result in used[1::2])
-    whole = v.combine(f"(CASE {' '.join(parts)} ELSE {default.sql} END)", common, [*used, default], nullable=nullable).by_choice()
+    whole = v.combine(
+        f"(CASE {' '.join(parts)} ELSE {default.sql} END)", common, [*used, default], nullable=nullable
+    ).by_choice()
     return _narrowed(whole, used[::2], [*used[1::2], default])
 
 
@@ -42,10 +44,17 @@ def _narrowed(whole: Value, conditions: Sequence[Value], results: Sequence[Value
     if None in short:
         return whole
     kind = f"DECIMAL(18, {decimal[1]})"
-    parts = [f"WHEN {condition.sql} THEN CAST({sql} AS {kind})" for condition, sql in zip(conditions, short, strict=False)]
-    limits = [v.limits_of(result) for result in results if not result.is_constant or result.constant is not None]
+    parts = [
+        f"WHEN {condition.sql} THEN CAST({sql} AS {kind})"
+        for condition, sql in zip(conditions, short, strict=False)
+    ]
+    limits = [
+        v.limits_of(result) for result in results if not result.is_constant or result.constant is not None
+    ]
     bounds = v.Limits(min(limit.least for limit in limits), max(limit.greatest for limit in limits))
-    return replace(whole, limits=bounds, narrow=f"(CASE {' '.join(parts)} ELSE CAST({short[-1]} AS {kind}) END)")
+    return replace(
+        whole, limits=bounds, narrow=f"(CASE {' '.join(parts)} ELSE CAST({short[-1]} AS {kind}) END)"
+    )
 
 
 def _common(values: Sequence[Value], what: str) -> DataType:
@@ -58,7 +67,9 @@ def coalesce(arguments: list[Value], zone: Zone) -> Value:
     if len(parts) == 1:
         return parts[0]
     nullable = all(part.nullable for part in parts)
-    return v.combine(f"coalesce({', '.join(part.sql for part in parts)})", common, parts, nullable=nullable).by_choice()
+    return v.combine(
+        f"coalesce({', '.join(part.sql for part in parts)})", common, parts, nullable=nullable
+    ).by_choice()
 
 
 def _decode(arguments: list[Value], zone: Zone) -> Value:
@@ -68,7 +79,10 @@ def _decode(arguments: list[Value], zone: Zone) -> Value:
     default = (
         rest.pop() if len(rest) % 2 else literal(None, "string")
     )  # Spark's missing default is a null of type string; beside whole numbers, the common type is bigint
-    branches = [(operators.compare("<=>", value, one, zone), result) for one, result in zip(rest[::2], rest[1::2], strict=True)]
+    branches = [
+        (operators.compare("<=>", value, one, zone), result)
+        for one, result in zip(rest[::2], rest[1::2], strict=True)
+    ]
     return case(branches, default, zone)
 
 
@@ -87,12 +101,17 @@ def _nullif(arguments: list[Value], zone: Zone) -> Value:
 
 def _nanvl(arguments: list[Value], zone: Zone) -> Value:
     number, other = arguments
-    return v.combine(f"(CASE WHEN isnan({number.sql}) THEN {other.sql} ELSE {number.sql} END)", number.type, arguments).by_choice()
+    return v.combine(
+        f"(CASE WHEN isnan({number.sql}) THEN {other.sql} ELSE {number.sql} END)", number.type, arguments
+    ).by_choice()
 
 
 def _extreme(operator: str) -> Build:
     def build(arguments: list[Value], zone: Zone) -> Value:
-        if any(v.common_without_text(one.type, other.type) is None for one, other in itertools.combinations(arguments, 2)):
+        if any(
+            v.common_without_text(one.type, other.type) is None
+            for one, other in itertools.combinations(arguments, 2)
+        ):
             raise v.mismatch(operator, *(argument.type for argument in arguments))
         common = _common(arguments, operator)
         if not v.is_orderable(common):
@@ -114,12 +133,26 @@ register("nullif", "any, any", "T", _nullif)
 register("greatest", "any, any, any...", "T", _extreme("greatest"))
 register("least", "any, any, any...", "T", _extreme("least"))
 register("isnull", "any", "boolean", lambda arguments, zone: operators.is_null(arguments[0]))
-register("isnotnull", "any", "boolean", lambda arguments, zone: operators.negate(operators.is_null(arguments[0])))
-register("equal_null", "any, any", "boolean", lambda arguments, zone: operators.compare("<=>", arguments[0], arguments[1], zone))
-register("zeroifnull", "numeric", "T", lambda arguments, zone: coalesce([arguments[0], literal(0, "integer")], zone))
+register(
+    "isnotnull", "any", "boolean", lambda arguments, zone: operators.negate(operators.is_null(arguments[0]))
+)
+register(
+    "equal_null",
+    "any, any",
+    "boolean",
+    lambda arguments, zone: operators.compare("<=>", arguments[0], arguments[1], zone),
+)
+register(
+    "zeroifnull",
+    "numeric",
+    "T",
+    lambda arguments, zone: coalesce([arguments[0], literal(0, "integer")], zone),
+)
 register("zeroifnull", "=void", "integer", lambda arguments, zone: literal(0, "integer"))
 register("nullifzero", "=void", "void", lambda arguments, zone: arguments[0])
-register("nullifzero", "numeric", "T", lambda arguments, zone: _nullif([arguments[0], literal(0, "integer")], zone))
+register(
+    "nullifzero", "numeric", "T", lambda arguments, zone: _nullif([arguments[0], literal(0, "integer")], zone)
+)
 form("isnan", "float", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 form("isnan", "double", "boolean", "coalesce(isnan({0}), false)", nullable=False)
 register("nanvl", "double, double", "double", _nanvl)

@@ -45,7 +45,11 @@ def _constant(value: Any, sql: str, data_type: DataType) -> Value:
 def _integer(constant: int, target: DataType) -> Value | None:
     if target in v.INTEGRAL:
         limit = 1 << (v.BITS[str(target)] - 1)
-        return _constant(constant, f"CAST({constant} AS {v.duckdb_type(target)})", target) if -limit <= constant < limit else None
+        return (
+            _constant(constant, f"CAST({constant} AS {v.duckdb_type(target)})", target)
+            if -limit <= constant < limit
+            else None
+        )
     if target == "double" and abs(constant) <= 1 << 53:
         return _constant(float(constant), f"CAST({constant} AS DOUBLE)", target)
     if decimal := v.decimal_of(target):
@@ -87,7 +91,8 @@ def _moment(match: re.Match[str], target: str, zone: str) -> Value | None:
         local = datetime.fromisoformat(f"{day} {time or '00:00:00'}.{(fraction or '').ljust(6, '0')}")
         if target == "timestamp_ntz":
             return _constant(local, f"TIMESTAMP '{local.isoformat(sep=' ')}'", target)
-        moment = local.replace(tzinfo=_zone(offset, zone)).astimezone(timezone.utc)  # the earlier instant where the local time occurs twice
+        # the earlier instant where the local time occurs twice
+        moment = local.replace(tzinfo=_zone(offset, zone)).astimezone(timezone.utc)
     except (ValueError, OverflowError, ZoneInfoNotFoundError):
         return None
     return _constant(moment, f"TIMESTAMPTZ '{moment.replace(tzinfo=None).isoformat(sep=' ')}+00'", target)
@@ -119,7 +124,9 @@ def computed(operator: str, left: Value, right: Value, result: Value, zone: str)
     if constant is None:
         return result
     sql = _literal(constant, result.type)
-    return replace(result.like(sql, result.type, nullable=False, raises=False), constant=constant, computed=True)
+    return replace(
+        result.like(sql, result.type, nullable=False, raises=False), constant=constant, computed=True
+    )
 
 
 def _outcome(operator: str, left: Value, right: Value, data_type: DataType, zone: str) -> Any:
@@ -158,7 +165,11 @@ def _number(operator: str, one: Any, other: Any, data_type: DataType) -> int | D
         else:
             return None
     parts = v.decimal_of(data_type)
-    exact = _integer(int(number), data_type) if parts is None else _decimal(Decimal(number), str(data_type), parts)
+    exact = (
+        _integer(int(number), data_type)
+        if parts is None
+        else _decimal(Decimal(number), str(data_type), parts)
+    )
     return None if exact is None else exact.constant
 
 

@@ -54,16 +54,24 @@ class ExpressionError(InvalidArgumentError):
     """Raised for an expression that fails on a row, as in Spark. `condition`: Spark's error condition, such
     as DIVIDE_BY_ZERO."""
 
-    def __init__(self, message: str, *, condition: str, where: str | None = None, found: object = None) -> None:
+    def __init__(
+        self, message: str, *, condition: str, where: str | None = None, found: object = None
+    ) -> None:
         super().__init__(f"[{condition}] {message}", where=where, found=found)
 
     def within(self, place: str) -> ExpressionError:
         where, named = f"{place}, {self.where}" if self.where else place, self.condition or ""
-        return ExpressionError(self.message.removeprefix(f"[{named}] "), condition=named, where=where, found=self.found)
+        return ExpressionError(
+            self.message.removeprefix(f"[{named}] "), condition=named, where=where, found=self.found
+        )
 
 
 def translate(
-    text_or_tree: str | exp.Expression, schemas: Mapping[str, Schema], *, column_sql: ColumnSql, time_zone: str = "UTC"
+    text_or_tree: str | exp.Expression,
+    schemas: Mapping[str, Schema],
+    *,
+    column_sql: ColumnSql,
+    time_zone: str = "UTC",
 ) -> TranslatedExpression:
     """Returns an expression in DuckDB's SQL, with the same value, type and errors as in Spark.
 
@@ -80,7 +88,13 @@ def translate(
     value = evaluate(tree, scope, time_zone)
     check_result(value)
     return TranslatedExpression(
-        value.sql, value.type, value.nullable, value.raises, value.deterministic, frozenset(scope.columns), value.constants
+        value.sql,
+        value.type,
+        value.nullable,
+        value.raises,
+        value.deterministic,
+        frozenset(scope.columns),
+        value.constants,
     )
 
 
@@ -91,7 +105,9 @@ def check_result(value: Value) -> None:
         raise unsupported(f"a result of type {value.type}")
     if len(value.sql) > MAX_SQL:
         raise InvalidArgumentError(
-            "the expression is too large", found=f"{len(value.sql)} characters of SQL", expected=f"at most {MAX_SQL}"
+            "the expression is too large",
+            found=f"{len(value.sql)} characters of SQL",
+            expected=f"at most {MAX_SQL}",
         )
 
 
@@ -124,10 +140,16 @@ def prepare(connection: duckdb.DuckDBPyConnection) -> None:
 
     with _installing:
         connection.execute("SET GLOBAL TimeZone = 'UTC'; SET TimeZone = 'UTC'")
-        listed = connection.execute("SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE 'deltaic_%'")
+        listed = connection.execute(
+            "SELECT DISTINCT function_name FROM duckdb_functions() WHERE function_name LIKE 'deltaic_%'"
+        )
         known = {name for (name,) in listed.fetchall()}
         install(connection, known)
-        missing = [f"CREATE OR REPLACE MACRO {head} AS {body};" for head, body in MACROS.items() if head.split("(")[0] not in known]
+        missing = [
+            f"CREATE OR REPLACE MACRO {head} AS {body};"
+            for head, body in MACROS.items()
+            if head.split("(")[0] not in known
+        ]
         if missing:
             connection.execute("\n".join(missing))
 
@@ -147,9 +169,17 @@ _NATIVE = (
         "CAST_OVERFLOW",
         "a number is out of range of the type it is cast to",
     ),
-    (re.compile(r"Overflow in (addition|subtraction|multiplication) of INT(8|16)\b"), "BINARY_ARITHMETIC_OVERFLOW", _OVERFLOW),
+    (
+        re.compile(r"Overflow in (addition|subtraction|multiplication) of INT(8|16)\b"),
+        "BINARY_ARITHMETIC_OVERFLOW",
+        _OVERFLOW,
+    ),
     (re.compile(r"Overflow|out of range", re.IGNORECASE), "ARITHMETIC_OVERFLOW", _OVERFLOW),
-    (re.compile(r"Map keys must be unique|map contains duplicate key"), "DUPLICATED_MAP_KEY", "a map has one key twice"),
+    (
+        re.compile(r"Map keys must be unique|map contains duplicate key"),
+        "DUPLICATED_MAP_KEY",
+        "a map has one key twice",
+    ),
     (re.compile(r"Division by zero", re.IGNORECASE), "DIVIDE_BY_ZERO", "a number is divided by zero"),
     (re.compile(r"Cannot create a string of size"), "STRING_TOO_LARGE", "a text has more than 4 GB"),
     (
@@ -165,7 +195,10 @@ that the user gets."""
 _BEYOND = (
     (re.compile(r"could not convert blob to UTF8"), "a text of bytes that are no UTF-8"),
     (
-        re.compile(r"Date out of range|Timestamp microseconds out of range|not in timestamp range|INT32 with value \S*\d-\d\d-\d\d"),
+        re.compile(
+            r"Date out of range|Timestamp microseconds out of range|not in timestamp range|INT32 with value"
+            r" \S*\d-\d\d-\d\d"
+        ),
         "a date or timestamp as far away as this one",
     ),
 )
@@ -178,15 +211,23 @@ def failure_of(error: Exception) -> DeltaError | None:
     of error."""
     import duckdb
 
-    if isinstance(error, duckdb.BinderException) and "TRY can not be used in combination with a volatile function" in str(error):
+    if isinstance(
+        error, duckdb.BinderException
+    ) and "TRY can not be used in combination with a volatile function" in str(error):
         return unsupported("a conversion of a value that may itself fail")
-    if not isinstance(error, (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)):
+    if not isinstance(
+        error, (duckdb.InvalidInputException, duckdb.OutOfRangeException, duckdb.ConversionException)
+    ):
         return None
     text = str(error)
     for pattern, what in _BEYOND:
         if pattern.search(text):
             return unsupported(what)
-    if (match := _CONDITION.search(text)) and match[1].startswith("UNSUPPORTED") and not match[1].startswith("UNSUPPORTED_FEATURE"):
+    if (
+        (match := _CONDITION.search(text))
+        and match[1].startswith("UNSUPPORTED")
+        and not match[1].startswith("UNSUPPORTED_FEATURE")
+    ):
         return unsupported(match[2].strip())
     if match:
         return ExpressionError(match[2].strip(), condition=match[1])

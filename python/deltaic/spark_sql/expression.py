@@ -43,7 +43,9 @@ alias."""
 _numbers = itertools.count()
 
 
-def resolve(text: str, schemas: Mapping[str, Schema], time_zone: str = "UTC", tables: TablesOf | None = None) -> Expression:
+def resolve(
+    text: str, schemas: Mapping[str, Schema], time_zone: str = "UTC", tables: TablesOf | None = None
+) -> Expression:
     """Parses and translates `text`. `schemas`: alias -> schema of the tables whose columns it may read; names
     match in any case. `tables`: opens the tables of subqueries; without it, subqueries are refused.
 
@@ -66,7 +68,8 @@ def _with_queries(text: str, schemas: Mapping[str, Schema], time_zone: str, tabl
     sources = bind(tree, tables, prefix=f"__deltaic_read_{next(_numbers)}_")
     queries = Queries({name: leaf.schema for name, leaf in sources.items()}, Zone(time_zone), first=_FIRST)
     scope = Scope(schemas, column_sql)
-    translator = QueryTranslator(queries, scope, Context())  # type: ignore[arg-type]  # it asks a scope for `find` alone
+    # it asks a scope for `find` alone
+    translator = QueryTranslator(queries, scope, Context())  # type: ignore[arg-type]
     whole = _conjunction(text, tree, _parts(text, tree), translator)
     inner = tuple(replace(each, sources=_read_by(each, sources)) for each in whole.operands)
     value: Value = whole.handle
@@ -81,10 +84,16 @@ def _with_queries(text: str, schemas: Mapping[str, Schema], time_zone: str, tabl
 def _read_by(expression: Expression, sources: Mapping[str, Scan | Data]) -> dict[str, Scan | Data]:
     if expression.tree is None:
         return {}
-    return {table.name: sources[table.name] for table in expression.tree.find_all(exp.Table) if table.name in sources}
+    return {
+        table.name: sources[table.name]
+        for table in expression.tree.find_all(exp.Table)
+        if table.name in sources
+    }
 
 
-def _conjunction(text: str, tree: exp.Expr, parts: list[tuple[str, exp.Expr]], translator: Translator) -> Expression:
+def _conjunction(
+    text: str, tree: exp.Expr, parts: list[tuple[str, exp.Expr]], translator: Translator
+) -> Expression:
     try:
         inner = [_resolved(part, node, translator) for part, node in parts] if len(parts) > 1 else []
         # Beside a boolean, Spark casts text to boolean, so such a condition means something else alone than
@@ -94,7 +103,9 @@ def _conjunction(text: str, tree: exp.Expr, parts: list[tuple[str, exp.Expr]], t
     except RecursionError:
         raise InvalidArgumentError("SQL is nested too deeply") from None
     conditions = operators.booleans([each.handle for each in inner], translator.zone, "AND")
-    inner = [replace(each, handle=value, type="boolean") for each, value in zip(inner, conditions, strict=True)]
+    inner = [
+        replace(each, handle=value, type="boolean") for each, value in zip(inner, conditions, strict=True)
+    ]
     whole = operators.connect("AND", conditions)
     check_result(whole)
     return Expression(
@@ -119,7 +130,15 @@ def _resolved(text: str, tree: exp.Expr, translator: Translator) -> Expression:
     if path is not None and value.sql != column_sql(*path):
         path = None
     return Expression(
-        text, value.type, value.nullable, columns, value.deterministic, translator.zone.name, path=path, tree=tree, handle=value
+        text,
+        value.type,
+        value.nullable,
+        columns,
+        value.deterministic,
+        translator.zone.name,
+        path=path,
+        tree=tree,
+        handle=value,
     )
 
 
@@ -129,8 +148,14 @@ def compose(pieces: Pieces, data_type: DataType, time_zone: str) -> Expression:
     if len(pieces) == 1 and isinstance(pieces[0], Expression):
         return pieces[0]
     # Conditions on columns alone are cached: a command composes the same few conditions each time it runs.
-    if all(isinstance(piece, str) or (piece.handle is None and piece.path is not None and isinstance(piece.type, str)) for piece in pieces):
-        return _of_columns(pieces, tuple(isinstance(piece, Expression) and piece.nullable for piece in pieces), time_zone)
+    if all(
+        isinstance(piece, str)
+        or (piece.handle is None and piece.path is not None and isinstance(piece.type, str))
+        for piece in pieces
+    ):
+        return _of_columns(
+            pieces, tuple(isinstance(piece, Expression) and piece.nullable for piece in pieces), time_zone
+        )
     return _compose(pieces, time_zone)
 
 

@@ -29,15 +29,26 @@ _COMPARISONS: dict[TokenType, type[exp.Binary]] = {
 }
 _PREDICATES = (exp.Is, exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.NullSafeNEQ)
 
-_INTERVAL_UNITS = {"MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK", "MONTH", "QUARTER", "YEAR"}
+_INTERVAL_UNITS = {
+    "MICROSECOND",
+    "MILLISECOND",
+    "SECOND",
+    "MINUTE",
+    "HOUR",
+    "DAY",
+    "WEEK",
+    "MONTH",
+    "QUARTER",
+    "YEAR",
+}
 
 
 class PipeOperator(exp.Expression):
     """An operator of the pipe syntax (`|> WHERE …`): its name and its clauses."""
 
     arg_types: ClassVar[dict[str, bool]] = dict.fromkeys(
-        ["this", "expressions", "condition", "distinct", "alias", "order", "limit", "offset", "keys", "word", "by_name", "sample", "pivot",
-         "join"], False
+        ["this", "expressions", "condition", "distinct", "alias", "order", "limit", "offset", "keys", "word",
+         "by_name", "sample", "pivot", "join"], False
     )  # fmt: skip
 
 
@@ -72,15 +83,27 @@ class _Parser(DatabricksParser):
     # ruff: noqa: RUF012 - class attributes are sqlglot's way to configure a parser
     FUNCTIONS: ClassVar[dict[str, Any]] = {}
     FUNCTION_PARSERS = {
-        **{name: DatabricksParser.FUNCTION_PARSERS[name] for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR")},
-        **{name: lambda self, name=name: self._parse_written(name) for name in ("CAST", "TRY_CAST", "EXTRACT")},
+        **{
+            name: DatabricksParser.FUNCTION_PARSERS[name]
+            for name in ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "SUBSTR")
+        },
+        **{
+            name: lambda self, name=name: self._parse_written(name)
+            for name in ("CAST", "TRY_CAST", "EXTRACT")
+        },
         "SUBSTR": lambda self: self._parse_substring("substr"),
         "POSITION": lambda self: self._parse_with_words("position", "IN"),
         "OVERLAY": lambda self: self._parse_with_words("overlay", "PLACING", "FROM", "FOR"),
     }
     TYPE_LITERAL_PARSERS = {
         kind: lambda self, this, kind: _typed_literal(this, kind)
-        for kind in (exp.DType.DATE, exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ, exp.DType.TIMESTAMPNTZ)
+        for kind in (
+            exp.DType.DATE,
+            exp.DType.TIMESTAMP,
+            exp.DType.TIMESTAMPTZ,
+            exp.DType.TIMESTAMPLTZ,
+            exp.DType.TIMESTAMPNTZ,
+        )
     }
     RANGE_PARSERS = {
         key: parse for key, parse in DatabricksParser.RANGE_PARSERS.items() if key is not TokenType.FOR
@@ -89,12 +112,19 @@ class _Parser(DatabricksParser):
     COLON_IS_VARIANT_EXTRACT = True
     ARRAY_CONSTRUCTORS: ClassVar[dict[str, Any]] = {}  # `array[0]` and `array(1, 2)[0]` are items, not arrays
     TERM = {TokenType.DASH: exp.Sub, TokenType.PLUS: exp.Add, TokenType.DPIPE: exp.DPipe}
-    FACTOR = {TokenType.DIV: exp.IntDiv, TokenType.MOD: exp.Mod, TokenType.SLASH: exp.Div, TokenType.STAR: exp.Mul}
+    FACTOR = {
+        TokenType.DIV: exp.IntDiv,
+        TokenType.MOD: exp.Mod,
+        TokenType.SLASH: exp.Div,
+        TokenType.STAR: exp.Mul,
+    }
 
     UNARY_PARSERS = {
         **DatabricksParser.UNARY_PARSERS,
         TokenType.DASH: lambda self: self._parse_negative(),
-        TokenType.PLUS: lambda self: self.expression(exp.Anonymous(this="positive", expressions=[self._parse_unary()])),
+        TokenType.PLUS: lambda self: self.expression(
+            exp.Anonymous(this="positive", expressions=[self._parse_unary()])
+        ),
     }
 
     def _parse_negative(self) -> exp.Expr | None:
@@ -102,8 +132,14 @@ class _Parser(DatabricksParser):
         `(-1)::string`, but `-a::string` is `-(a::string)`."""
         is_number = self._curr is not None and self._curr.token_type == TokenType.NUMBER
         suffixes = self.dialect.tokenizer_class.NUMERIC_LITERALS
-        cast, kind = (*self._tokens[self._index + 1 : self._index + 3], None, None)[:2]  # the tokens of 1L are 1, :: and L
-        has_suffix = cast is not None and cast.token_type == TokenType.DCOLON and kind is not None and kind.text.upper() in suffixes
+        # the tokens of 1L are 1, :: and L
+        cast, kind = (*self._tokens[self._index + 1 : self._index + 3], None, None)[:2]
+        has_suffix = (
+            cast is not None
+            and cast.token_type == TokenType.DCOLON
+            and kind is not None
+            and kind.text.upper() in suffixes
+        )
         operand = self._parse_unary()
         if operand is None:
             self.raise_error("Expected a value after -")
@@ -131,7 +167,9 @@ class _Parser(DatabricksParser):
                 is_number = isinstance(step, exp.Literal) and not step.is_string
                 key = key if is_number else step.name
                 path += f"[{step.name}]" if is_number else f'["{step.name}"]'
-        found: exp.Expr = self.expression(exp.Anonymous(this="variant_get", expressions=[this, exp.Literal.string(path)]))
+        found: exp.Expr = self.expression(
+            exp.Anonymous(this="variant_get", expressions=[this, exp.Literal.string(path)])
+        )
         found.meta["key"] = key
         while self._match(TokenType.DCOLON):
             found = self.expression(exp.Cast(this=found, to=self._parse_types()))
@@ -163,7 +201,9 @@ class _Parser(DatabricksParser):
         if len(arguments) == 1:
             while self._match(TokenType.COMMA):
                 arguments.append(self._parse_disjunction())
-        return self.expression(exp.Anonymous(this=name, expressions=[argument for argument in arguments if argument is not None]))
+        return self.expression(
+            exp.Anonymous(this=name, expressions=[argument for argument in arguments if argument is not None])
+        )
 
     def _parse_substring(self, name: str = "substring") -> exp.Expr:  # type: ignore[override]
         """Parses `substring(text FROM start FOR length)`, or the same call with commas."""
@@ -186,7 +226,8 @@ class _Parser(DatabricksParser):
         while self._match(sep):
             items.append(parse_method())
             if items[-1] is None or items[-2] is None:
-                if self._types:  # `array(NULL, 3)` is first parsed as a list of types, then again as arguments
+                # `array(NULL, 3)` is first parsed as a list of types, then again as arguments
+                if self._types:
                     return []
                 self.raise_error("Expected an item on each side of a comma")
         return [] if items == [None] else items
@@ -201,7 +242,8 @@ class _Parser(DatabricksParser):
             found: exp.Expr | None = super()._parse_types(*args, **kwargs)
         finally:
             self._types -= 1
-        if isinstance(found, exp.Cast):  # sqlglot reads `array<int>[0]` as an array of this type; in `a::array<int>[0]` it is an item of a
+        # sqlglot reads `array<int>[0]` as an array of this type; in `a::array<int>[0]` it is an item of a
+        if isinstance(found, exp.Cast):
             self._retreat(_behind_type(self._tokens, start))
             found = found.args["to"]
         return found
@@ -215,23 +257,38 @@ class _Parser(DatabricksParser):
         return found
 
     def _parse_between(self, this: exp.Expr | None) -> exp.Between:
-        symmetric = True if self._match_text_seq("SYMMETRIC") else False if self._match_text_seq("ASYMMETRIC") else None
+        symmetric = (
+            True
+            if self._match_text_seq("SYMMETRIC")
+            else False
+            if self._match_text_seq("ASYMMETRIC")
+            else None
+        )
         low = self._parse_bitwise()
         if not self._match(TokenType.AND):
             self.raise_error("Expected AND in BETWEEN")
-        return self.expression(exp.Between(this=this, low=low, high=self._parse_bitwise(), symmetric=symmetric))
+        return self.expression(
+            exp.Between(this=this, low=low, high=self._parse_bitwise(), symmetric=symmetric)
+        )
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> exp.Join | None:
         is_list = self._match(TokenType.COMMA, advance=False)
         found: exp.Join | None = super()._parse_join(*args, **kwargs)
         if is_list and found is None:
             self.raise_error("Expected a table after the comma")
-        if found is not None and found.method == "NATURAL" and (found.args.get("using") or found.args.get("on")):
+        if (
+            found is not None
+            and found.method == "NATURAL"
+            and (found.args.get("using") or found.args.get("on"))
+        ):
             self.raise_error("Expected no ON and no USING after NATURAL JOIN")
         return found
 
-    def _parse_from(self, joins: bool = False, skip_from_token: bool = False, consume_pipe: bool = False) -> exp.From | None:
-        found: exp.From | None = super()._parse_from(joins, skip_from_token)  # a pipe belongs to the whole query, not to a subquery in FROM
+    def _parse_from(
+        self, joins: bool = False, skip_from_token: bool = False, consume_pipe: bool = False
+    ) -> exp.From | None:
+        # a pipe belongs to the whole query, not to a subquery in FROM
+        found: exp.From | None = super()._parse_from(joins, skip_from_token)
         return found
 
     def _parse_pivot_aggregation(self) -> exp.Expr | None:
@@ -291,12 +348,19 @@ class _Parser(DatabricksParser):
             kwargs["consume_pipe"] = False
         found: exp.Expr | None = super()._parse_select(*args, **kwargs)
         if start is not None and found is not None:
-            stop = next((i for i in range(start, self._index) if self._tokens[i].token_type == TokenType.PIPE_GT), self._index)
+            stop = next(
+                (i for i in range(start, self._index) if self._tokens[i].token_type == TokenType.PIPE_GT),
+                self._index,
+            )
             if not _has_outside_brackets(TokenType.SELECT, self._tokens[start:stop]):
                 if found.meta.get("operators") is None:
                     self.raise_error("Expected SELECT after FROM")
                 found.args["from_"].this.this.meta["bare"] = True
-        if isinstance(found, exp.Values) and kwargs.get("consume_pipe", True) and self._match(TokenType.PIPE_GT, advance=False):
+        if (
+            isinstance(found, exp.Values)
+            and kwargs.get("consume_pipe", True)
+            and self._match(TokenType.PIPE_GT, advance=False)
+        ):
             return self._parse_pipe_syntax_query(found)
         return found
 
@@ -306,7 +370,9 @@ class _Parser(DatabricksParser):
         operators = []
         while self._match(TokenType.PIPE_GT):
             operators.append(self._parse_pipe_operator())
-        piped = exp.Select(expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query)), operators=operators)
+        piped = exp.Select(
+            expressions=[exp.Star()], from_=exp.From(this=exp.Subquery(this=query)), operators=operators
+        )
         piped.meta["operators"] = operators
         return piped
 
@@ -324,7 +390,9 @@ class _Parser(DatabricksParser):
         if self._match(TokenType.ALIAS):
             return operator("as", alias=self._parse_id_var())
         if self._match(TokenType.ORDER_BY, advance=False) or self._curr.text.upper() in ("LIMIT", "OFFSET"):
-            return operator("order", order=self._parse_order(), limit=self._parse_limit(), offset=self._parse_offset())
+            return operator(
+                "order", order=self._parse_order(), limit=self._parse_limit(), offset=self._parse_offset()
+            )
         if self._match_text_seq("EXTEND"):
             return operator("extend", expressions=self._parse_expressions())
         if self._match(TokenType.DROP):
@@ -340,8 +408,16 @@ class _Parser(DatabricksParser):
             if not every:
                 self._match(TokenType.DISTINCT)
             by_name = bool(self._match_text_seq("BY", "NAME"))
-            others = self._parse_csv(lambda: self._parse_select(nested=True, parse_set_operation=False, consume_pipe=False))
-            return operator("union", word={"MINUS": "EXCEPT"}.get(word, word), distinct=not every, by_name=by_name, expressions=others)
+            others = self._parse_csv(
+                lambda: self._parse_select(nested=True, parse_set_operation=False, consume_pipe=False)
+            )
+            return operator(
+                "union",
+                word={"MINUS": "EXCEPT"}.get(word, word),
+                distinct=not every,
+                by_name=by_name,
+                expressions=others,
+            )
         if (sample := self._parse_table_sample()) is not None:
             return operator("sample", sample=sample)
         if (pivot := self._parse_pivot()) is not None:
@@ -353,15 +429,24 @@ class _Parser(DatabricksParser):
 
     def _is_table_query(self) -> bool:
         """True before `TABLE name`, a query of all columns. A table may be named `table`, too."""
-        follows_from = self._prev is not None and self._prev.token_type in (TokenType.FROM, TokenType.JOIN, TokenType.COMMA)
-        is_name = self._next is not None and self._next.token_type in (*self.ID_VAR_TOKENS, TokenType.IDENTIFIER)
+        follows_from = self._prev is not None and self._prev.token_type in (
+            TokenType.FROM,
+            TokenType.JOIN,
+            TokenType.COMMA,
+        )
+        is_name = self._next is not None and self._next.token_type in (
+            *self.ID_VAR_TOKENS,
+            TokenType.IDENTIFIER,
+        )
         return bool(self._match(TokenType.TABLE, advance=False)) and is_name and not follows_from
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> exp.Expr | None:
         found: exp.Expr | None = super()._parse_function_call(*args, **kwargs)
         return positional(found) if isinstance(found, exp.Anonymous) else found
 
-    def _parse_interval(self, require_interval: bool = True, parse_function_unit: bool = True) -> exp.Interval | None:
+    def _parse_interval(
+        self, require_interval: bool = True, parse_function_unit: bool = True
+    ) -> exp.Interval | None:
         """`INTERVAL 1 DAY`, `INTERVAL '1-2' YEAR TO MONTH`; `INTERVAL 1 DAY 2 HOURS` becomes the tree of
         `INTERVAL '1 DAY 2 HOURS'`."""
         start = self._index
@@ -373,11 +458,15 @@ class _Parser(DatabricksParser):
             if not part[1]:
                 break
             if self._match_text_seq("TO"):
-                unit = exp.IntervalSpan(this=exp.Var(this=part[1]), expression=self._parse_var(any_token=True, upper=True))
+                unit = exp.IntervalSpan(
+                    this=exp.Var(this=part[1]), expression=self._parse_var(any_token=True, upper=True)
+                )
                 return self.expression(exp.Interval(this=exp.Literal.string(part[0]), unit=unit))
         if len(parts) == 1:
             (text, word), *_ = parts
-            return self.expression(exp.Interval(this=exp.Literal.string(text), unit=exp.Var(this=word) if word else None))
+            return self.expression(
+                exp.Interval(this=exp.Literal.string(text), unit=exp.Var(this=word) if word else None)
+            )
         if parts:
             return self.expression(exp.Interval(this=exp.Literal.string(" ".join(map(" ".join, parts)))))
         self._retreat(start)
@@ -385,7 +474,10 @@ class _Parser(DatabricksParser):
 
     def _parse_interval_part(self, *, first: bool) -> tuple[str, str] | None:
         """A number, in quotes or not, and its unit; a text without a unit may stand alone."""
-        start, sign = self._index, "-" if self._match(TokenType.DASH) else "+" if self._match(TokenType.PLUS) else ""
+        start, sign = (
+            self._index,
+            "-" if self._match(TokenType.DASH) else "+" if self._match(TokenType.PLUS) else "",
+        )
         if self._curr and self._curr.token_type in (TokenType.NUMBER, TokenType.STRING):
             text, is_text = self._curr.text, self._curr.token_type == TokenType.STRING
             self._advance()
@@ -445,7 +537,9 @@ class _Parser(DatabricksParser):
             if self._match_pair(TokenType.LT, TokenType.LT):
                 name, sign = "shiftleft", "<<"
             elif self._match_pair(TokenType.GT, TokenType.GT):
-                name, sign = ("shiftrightunsigned", ">>>") if self._match(TokenType.GT) else ("shiftright", ">>")
+                name, sign = (
+                    ("shiftrightunsigned", ">>>") if self._match(TokenType.GT) else ("shiftright", ">>")
+                )
             else:
                 return this
             this = self.expression(exp.Anonymous(this=name, expressions=[this, self._parse_term()]))
@@ -481,7 +575,8 @@ _BITWISE: tuple[tuple[TokenType, type[exp.Binary]], ...] = (
 
 class _Dialect(Databricks):
     class Tokenizer(Databricks.Tokenizer):
-        STRING_ESCAPES = ["\\", "'", '"']  # a doubled quote is one quote, not the end of one string and the start of another
+        # a doubled quote is one quote, not the end of one string and the start of another
+        STRING_ESCAPES = ["\\", "'", '"']
 
     Parser = _Parser
 

@@ -14,7 +14,12 @@ def interval_cast(value: Value, target: DataType, zone: Zone, *, safe: bool) -> 
     """CAST from or to an interval. UnsupportedFeatureError where it is none of these."""
     source = value.type
     result = None
-    if not safe and isinstance(source, str) and isinstance(target, str) and v.CALENDAR not in (source, target):
+    if (
+        not safe
+        and isinstance(source, str)
+        and isinstance(target, str)
+        and v.CALENDAR not in (source, target)
+    ):
         if v.is_interval(source) and v.is_interval(target):
             result = _to_interval(value, target)
         elif target == "string":
@@ -43,7 +48,11 @@ def _to_interval(value: Value, target: str) -> Value | None:
         return None
     unit = _unit(target)
     if unit <= _unit(str(value.type)):
-        return value.like(value.sql, target) if not value.is_constant else Value(value.sql, target, value.nullable, constant=value.constant)
+        return (
+            value.like(value.sql, target)
+            if not value.is_constant
+            else Value(value.sql, target, value.nullable, constant=value.constant)
+        )
     return value.like(f"({value.sql} - {value.sql} % {unit})", target)
 
 
@@ -60,7 +69,9 @@ def _to_number(value: Value, target: str, zone: Zone) -> Value | None:
 
 def _from_number(value: Value, target: str) -> Value:
     kind = v.duckdb_type(target)
-    return value.like(f"multiply(CAST({value.sql} AS {kind}), CAST({_unit(target)} AS {kind}))", target, raises=True)
+    return value.like(
+        f"multiply(CAST({value.sql} AS {kind}), CAST({_unit(target)} AS {kind}))", target, raises=True
+    )
 
 
 def _to_text(value: Value) -> Value:
@@ -68,15 +79,25 @@ def _to_text(value: Value) -> Value:
     kind, names = str(value.type), fields_of(str(value.type))
     rest, shown = "deltaic_rest", []
     if not v.is_day_time(kind):
-        shown = [f"{rest} // 12", "'-'", f"{rest} % 12"] if len(names) == 2 else [f"{rest} // {MONTHS[names[0]]}"]
+        shown = (
+            [f"{rest} // 12", "'-'", f"{rest} % 12"] if len(names) == 2 else [f"{rest} // {MONTHS[names[0]]}"]
+        )
     else:
         for place, name in enumerate(names):
             shown += [] if place == 0 else ["' '" if names[place - 1] == "day" else "':'"]
-            part = f"{rest} // {MICROS[name]}" if place == 0 else f"{rest} % {MICROS[names[place - 1]]} // {MICROS[name]}"
+            part = (
+                f"{rest} // {MICROS[name]}"
+                if place == 0
+                else f"{rest} % {MICROS[names[place - 1]]} // {MICROS[name]}"
+            )
             shown.append(part if name == "day" else f"printf('%02d', {part})")
         if names[-1] == "second":
             shown.append(f"rtrim(rtrim(printf('.%06d', {rest} % 1000000), '0'), '.')")
     head, tail = v.text("INTERVAL '"), v.text(f"' {kind.removeprefix('interval ').upper()}")
-    text = " || ".join(part if part.startswith(("'", "printf", "rtrim")) else f"CAST({part} AS VARCHAR)" for part in shown)
+    text = " || ".join(
+        part if part.startswith(("'", "printf", "rtrim")) else f"CAST({part} AS VARCHAR)" for part in shown
+    )
     text = f"list_extract(list_transform([abs({value.sql})], lambda deltaic_rest: {text}), 1)"
-    return value.like(f"({head} || CASE WHEN {value.sql} < 0 THEN '-' ELSE '' END || {text} || {tail})", "string")
+    return value.like(
+        f"({head} || CASE WHEN {value.sql} < 0 THEN '-' ELSE '' END || {text} || {tail})", "string"
+    )

@@ -9,7 +9,13 @@ from sqlglot import exp
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import values as v
-from deltaic.spark_sql.interval_types import DAY_TIME_FIELDS, YEAR_MONTH_FIELDS, fields_of, interval, is_day_time
+from deltaic.spark_sql.interval_types import (
+    DAY_TIME_FIELDS,
+    YEAR_MONTH_FIELDS,
+    fields_of,
+    interval,
+    is_day_time,
+)
 
 MICROS = {
     "microsecond": 1,
@@ -58,13 +64,17 @@ def _sum(parts: list[tuple[str, str]], shown: str) -> tuple[int, str]:
         whole = re.fullmatch(r"[+-]?\d{1,18}", number)
         if unit not in MICROS and unit not in MONTHS:
             raise _invalid(shown)
-        if whole is None and (unit != "second" or not re.fullmatch(r"[+-]?(\d{1,12}(\.\d{0,9})?|\.\d{1,9})", number)):
+        if whole is None and (
+            unit != "second" or not re.fullmatch(r"[+-]?(\d{1,12}(\.\d{0,9})?|\.\d{1,9})", number)
+        ):
             raise _invalid(shown)
         fields.append(_FIELD_OF.get(unit, unit))
         total += int(Decimal(number) * (MICROS.get(unit) or MONTHS[unit]))
     order = DAY_TIME_FIELDS if fields[0] in DAY_TIME_FIELDS else YEAR_MONTH_FIELDS
     if any(field not in order for field in fields):
-        raise InvalidArgumentError("[INVALID_INTERVAL_FORMAT] an interval of months and days", found=shown, expected="one of either")
+        raise InvalidArgumentError(
+            "[INVALID_INTERVAL_FORMAT] an interval of months and days", found=shown, expected="one of either"
+        )
     kind = interval(min(fields, key=order.index), max(fields, key=order.index))
     if not -(1 << 63) <= total < 1 << (63 if is_day_time(kind) else 31):
         raise InvalidArgumentError("[INVALID_INTERVAL_FORMAT] an interval out of range", found=shown)
@@ -92,7 +102,9 @@ def of_text(text: str, kind: str, shown: str) -> tuple[int, str]:
 
 
 def _invalid(shown: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"[INVALID_INTERVAL_FORMAT] {shown} is no interval", expected="INTERVAL 1 DAY 2 HOURS")
+    return InvalidArgumentError(
+        f"[INVALID_INTERVAL_FORMAT] {shown} is no interval", expected="INTERVAL 1 DAY 2 HOURS"
+    )
 
 
 def text_of(amount: int, kind: str) -> str:
@@ -104,7 +116,9 @@ def text_of(amount: int, kind: str) -> str:
         shown = ""
         for place, name in enumerate(names):
             part, rest = divmod(rest, MICROS[name])
-            shown += ("" if place == 0 else " " if names[place - 1] == "day" else ":") + (str(part) if name == "day" else f"{part:02d}")
+            shown += ("" if place == 0 else " " if names[place - 1] == "day" else ":") + (
+                str(part) if name == "day" else f"{part:02d}"
+            )
         if names[-1] == "second" and rest:
             shown += f".{rest:06d}".rstrip("0")
     return f"INTERVAL '{sign}{shown}' {kind.removeprefix('interval ').upper()}"

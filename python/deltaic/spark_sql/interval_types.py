@@ -22,7 +22,9 @@ def interval(first: str, last: str) -> str:
 
 
 def _types(fields: tuple[str, ...]) -> dict[str, tuple[str, str]]:
-    return {interval(first, last): (first, last) for place, first in enumerate(fields) for last in fields[place:]}
+    return {
+        interval(first, last): (first, last) for place, first in enumerate(fields) for last in fields[place:]
+    }
 
 
 _DAY_TIME, _YEAR_MONTH = _types(DAY_TIME_FIELDS), _types(YEAR_MONTH_FIELDS)

@@ -15,10 +15,20 @@ from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast, implicit
 from deltaic.spark_sql.constants import computed
 from deltaic.spark_sql.interval_literals import MICROS, MONTHS
-from deltaic.spark_sql.values import DAY_TIME, DAYS, YEAR_MONTH, Value, is_day_time, is_interval, is_year_month
+from deltaic.spark_sql.values import (
+    DAY_TIME,
+    DAYS,
+    YEAR_MONTH,
+    Value,
+    is_day_time,
+    is_interval,
+    is_year_month,
+)
 
 _DAY = MICROS["day"]
-_BY_ZERO = v.failure("INTERVAL_DIVIDED_BY_ZERO", "'Division by zero. Use `try_divide` to tolerate divisor being 0.'")
+_BY_ZERO = v.failure(
+    "INTERVAL_DIVIDED_BY_ZERO", "'Division by zero. Use `try_divide` to tolerate divisor being 0.'"
+)
 
 
 def literal(node: exp.Expr) -> Value:
@@ -37,7 +47,11 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     kinds = (left.type, right.type)
     if not any(kind in v.TEMPORAL or is_interval(kind) for kind in kinds):
         return operators.arithmetic(operator, left, right, zone)
-    if operator == "+" and (right.type in v.TEMPORAL or is_interval(left.type)) and not is_interval(right.type):
+    if (
+        operator == "+"
+        and (right.type in v.TEMPORAL or is_interval(left.type))
+        and not is_interval(right.type)
+    ):
         left, right = right, left
     result = None
     if operator in ("+", "-"):
@@ -63,7 +77,9 @@ def _typed(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value,
     if "void" in kinds and v.CALENDAR not in kinds:
         (known,) = kinds - {"void"}
         kind = DAY_TIME if operator == "+" and known in v.TEMPORAL else known
-        return cast(left, kind, zone) if left.type == "void" else left, cast(right, kind, zone) if right.type == "void" else right
+        return cast(left, kind, zone) if left.type == "void" else left, (
+            cast(right, kind, zone) if right.type == "void" else right
+        )
     if operator == "-" and "string" in kinds and not kinds.isdisjoint(v.TEMPORAL):
         (known,) = kinds - {"string"}
         return cast(left, known, zone), cast(right, known, zone)
@@ -86,7 +102,10 @@ def scaled(operator: str, left: Value, right: Value, zone: Zone, *, by_zero: str
     elif operator == "/":
         amount, number = f"CAST({left.sql} AS HUGEINT)", f"CAST({right.sql} AS HUGEINT)"
         if decimal is not None:
-            amount, number = f"({amount} * {10 ** decimal[1]})", operators.unscaled(right.sql, decimal[1], decimal[0])
+            amount, number = (
+                f"({amount} * {10 ** decimal[1]})",
+                operators.unscaled(right.sql, decimal[1], decimal[0]),
+            )
         sql = half_up(amount, number)
     elif decimal is not None:
         sql = f"round(multiply(CAST({left.sql} AS DECIMAL(19, 0)), {right.sql}), 0)"
@@ -114,17 +133,27 @@ def _add(operator: str, left: Value, right: Value, zone: Zone) -> Value | None:
     if left.type in v.TEMPORAL and right.type == v.CALENDAR:
         return _add_calendar(operator, left, right, zone)
     if left.type == "date" and right.type in ("byte", "short", "integer"):
-        return v.combine(f"{function}({left.sql}, CAST({right.sql} AS INTEGER))", "date", (left, right), raises=True)
+        return v.combine(
+            f"{function}({left.sql}, CAST({right.sql} AS INTEGER))", "date", (left, right), raises=True
+        )
     if left.type == "date" and right.type == "date" and operator == "-":
         return v.combine(
-            f"multiply(CAST(subtract({left.sql}, {right.sql}) AS BIGINT), CAST({_DAY} AS BIGINT))", DAYS, (left, right), raises=True
+            f"multiply(CAST(subtract({left.sql}, {right.sql}) AS BIGINT), CAST({_DAY} AS BIGINT))",
+            DAYS,
+            (left, right),
+            raises=True,
         )
     if left.type in v.TEMPORAL and right.type in v.TEMPORAL and operator == "-":
         return _between(left, right, zone)
     if left.type in v.TEMPORAL and is_year_month(right.type):
         return _add_months(left, right.like(f"({sign} {right.sql})" if sign else right.sql, YEAR_MONTH), zone)
     if left.type == "date" and right.type == DAYS:
-        return v.combine(f"{function}({left.sql}, CAST({right.sql} // {_DAY} AS INTEGER))", "date", (left, right), raises=True)
+        return v.combine(
+            f"{function}({left.sql}, CAST({right.sql} // {_DAY} AS INTEGER))",
+            "date",
+            (left, right),
+            raises=True,
+        )
     if left.type in v.TEMPORAL and is_day_time(right.type):
         return _add_micros(left, right.like(f"({sign} {right.sql})" if sign else right.sql, DAY_TIME), zone)
     return None
@@ -134,17 +163,32 @@ def _add_calendar(operator: str, left: Value, right: Value, zone: Zone) -> Value
     """A date or timestamp and the months, days and microseconds of a calendar interval, one after the other.
     A date takes no microseconds."""
     months, days, micros = (f"struct_extract({right.sql}, '{part}')" for part in ("months", "days", "micros"))
-    parts = [right.like(f"({'- ' if operator == '-' else ''}{part})", YEAR_MONTH) for part in (months, days, micros)]
+    parts = [
+        right.like(f"({'- ' if operator == '-' else ''}{part})", YEAR_MONTH)
+        for part in (months, days, micros)
+    ]
     if left.type == "date":
-        wrong = v.failure("INVALID_INTERVAL_WITH_MICROSECONDS_ADDITION", "'an interval with hours cannot be added to a date'")
+        wrong = v.failure(
+            "INVALID_INTERVAL_WITH_MICROSECONDS_ADDITION",
+            "'an interval with hours cannot be added to a date'",
+        )
         moved = _add_months(left, parts[0], zone)
         day = f"CASE WHEN {micros} <> 0 THEN {wrong} ELSE add({moved.sql}, {parts[1].sql}) END"
         return v.combine(f"CAST({day} AS DATE)", "date", (left, right), raises=True)
     later = _add_months(left, parts[0], zone)
-    later = _add_micros(later, parts[1].like(f"multiply(CAST({parts[1].sql} AS BIGINT), CAST({_DAY} AS BIGINT))", DAY_TIME), zone)
+    later = _add_micros(
+        later,
+        parts[1].like(f"multiply(CAST({parts[1].sql} AS BIGINT), CAST({_DAY} AS BIGINT))", DAY_TIME),
+        zone,
+    )
     if later.type == "timestamp_ntz":
         return _add_micros(later, parts[2], zone)
-    return v.combine(f"make_timestamptz(add(epoch_us({later.sql}), {parts[2].sql}))", "timestamp", (left, right), raises=True)
+    return v.combine(
+        f"make_timestamptz(add(epoch_us({later.sql}), {parts[2].sql}))",
+        "timestamp",
+        (left, right),
+        raises=True,
+    )
 
 
 def _between(left: Value, right: Value, zone: Zone) -> Value:
@@ -159,27 +203,52 @@ def _between(left: Value, right: Value, zone: Zone) -> Value:
 
 def _add_months(left: Value, months: Value, zone: Zone) -> Value:
     if left.type == "date":
-        return v.combine(f"CAST(({left.sql} + to_months({months.sql})) AS DATE)", "date", (left, months), raises=True)
+        return v.combine(
+            f"CAST(({left.sql} + to_months({months.sql})) AS DATE)", "date", (left, months), raises=True
+        )
     if left.type == "timestamp_ntz":
-        return v.combine(f"({left.sql} + to_months({months.sql}))", "timestamp_ntz", (left, months), raises=True)
+        return v.combine(
+            f"({left.sql} + to_months({months.sql}))", "timestamp_ntz", (left, months), raises=True
+        )
     return moved(left, f"({zone.local(left.sql)} + to_months({months.sql}))", [months], zone)
 
 
 def _add_micros(left: Value, micros: Value, zone: Zone) -> Value:
     if left.type == "timestamp_ntz":
-        return v.combine(f"make_timestamp(add(epoch_us({left.sql}), {micros.sql}))", "timestamp_ntz", (left, micros), raises=True)
+        return v.combine(
+            f"make_timestamp(add(epoch_us({left.sql}), {micros.sql}))",
+            "timestamp_ntz",
+            (left, micros),
+            raises=True,
+        )
     left = cast(left, "timestamp", zone)
     if zone.name == "UTC":
-        return v.combine(f"make_timestamptz(add(epoch_us({left.sql}), {micros.sql}))", "timestamp", (left, micros), raises=True)
-    days = moved(left, f"({zone.local(left.sql)} + to_days(CAST({micros.sql} // {_DAY} AS INTEGER)))", [micros], zone)
-    return v.combine(f"make_timestamptz(add(epoch_us({days.sql}), {micros.sql} % {_DAY}))", "timestamp", (left, micros), raises=True)
+        return v.combine(
+            f"make_timestamptz(add(epoch_us({left.sql}), {micros.sql}))",
+            "timestamp",
+            (left, micros),
+            raises=True,
+        )
+    days = moved(
+        left, f"({zone.local(left.sql)} + to_days(CAST({micros.sql} // {_DAY} AS INTEGER)))", [micros], zone
+    )
+    return v.combine(
+        f"make_timestamptz(add(epoch_us({days.sql}), {micros.sql} % {_DAY}))",
+        "timestamp",
+        (left, micros),
+        raises=True,
+    )
 
 
 def moved(start: Value, local: str, others: Sequence[Value], zone: Zone) -> Value:
     """Returns the instant of a changed local time. `start`: the timestamp before the change; `local`: SQL of
     the local time after it. If the local time occurs twice, the instant with the same offset from UTC as
     `start` is taken, as in Java."""
-    sql = f"deltaic_utc({local})" if zone.name == "UTC" else f"deltaic_moved({start.sql}, {local}, {v.text(zone.name)})"
+    sql = (
+        f"deltaic_utc({local})"
+        if zone.name == "UTC"
+        else f"deltaic_moved({start.sql}, {local}, {v.text(zone.name)})"
+    )
     return v.combine(sql, "timestamp", [start, *others], raises=True)
 
 
@@ -213,7 +282,8 @@ def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> V
         unit = "day"
     if unit not in MICROS and unit not in MONTHS:
         raise InvalidArgumentError(
-            f"[INVALID_PARAMETER_VALUE.DATETIME_UNIT] {name} takes no unit {unit}", expected=", ".join((*MICROS, *MONTHS))
+            f"[INVALID_PARAMETER_VALUE.DATETIME_UNIT] {name} takes no unit {unit}",
+            expected=", ".join((*MICROS, *MONTHS)),
         )
     if name.endswith("diff"):
         start, stop = (implicit(argument, "timestamp", zone, name) for argument in arguments)
@@ -230,11 +300,22 @@ def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> V
 
 def _moved_by(unit: str, amount: Value, moment: Value, zone: Zone) -> Value:
     if unit in MONTHS:
-        return _add_months(moment, amount.like(f"multiply(CAST({amount.sql} AS INTEGER), {MONTHS[unit]})", YEAR_MONTH, raises=True), zone)
-    micros = amount.like(f"multiply(CAST({amount.sql} AS BIGINT), CAST({MICROS[unit]} AS BIGINT))", DAY_TIME, raises=True)
+        return _add_months(
+            moment,
+            amount.like(f"multiply(CAST({amount.sql} AS INTEGER), {MONTHS[unit]})", YEAR_MONTH, raises=True),
+            zone,
+        )
+    micros = amount.like(
+        f"multiply(CAST({amount.sql} AS BIGINT), CAST({MICROS[unit]} AS BIGINT))", DAY_TIME, raises=True
+    )
     if unit in ("day", "week") or zone.name == "UTC" or moment.type == "timestamp_ntz":
         return _add_micros(moment, micros, zone)
-    return v.combine(f"make_timestamptz(add(epoch_us({moment.sql}), {micros.sql}))", "timestamp", (moment, micros), raises=True)
+    return v.combine(
+        f"make_timestamptz(add(epoch_us({moment.sql}), {micros.sql}))",
+        "timestamp",
+        (moment, micros),
+        raises=True,
+    )
 
 
 def _difference(unit: str, start: Value, stop: Value, zone: Zone) -> Value:
@@ -244,5 +325,8 @@ def _difference(unit: str, start: Value, stop: Value, zone: Zone) -> Value:
     else:
         # Within a lambda function, the SQL of each side is written once instead of ten times.
         months = "lambda deltaic_sides: deltaic_months(deltaic_sides.a, deltaic_sides.b)"
-        sql = f"(list_extract(list_transform([struct_pack(a := {first}, b := {last})], {months}), 1) // {MONTHS[unit]})"
+        sql = (
+            f"(list_extract(list_transform([struct_pack(a := {first}, b := {last})], {months}), 1) //"
+            f" {MONTHS[unit]})"
+        )
     return v.combine(sql, "long", (start, stop), raises=True)

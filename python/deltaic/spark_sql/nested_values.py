@@ -46,19 +46,28 @@ def with_one_zero(sql: str, kind: DataType, depth: int = 0) -> str:
         return f"list_transform({sql}, lambda {item}: {with_one_zero(item, kind.element, depth + 1)})"
     if isinstance(kind, Struct):
         parts = [
-            f"{v.name(field.name)} := {with_one_zero(f'struct_extract({sql}, {v.text(field.name)})', field.type, depth + 1)}"
+            f"{v.name(field.name)} :="
+            f" {with_one_zero(f'struct_extract({sql}, {v.text(field.name)})', field.type, depth + 1)}"
             for field in kind.fields
         ]
         return f"(CASE WHEN {sql} IS NOT NULL THEN struct_pack({', '.join(parts)}) END)"
     name = v.duckdb_type(kind)
-    return f"(CASE WHEN {sql} = 0 THEN CAST(0 AS {name}) WHEN isnan({sql}) THEN CAST('NaN' AS {name}) ELSE {sql} END)"
+    return (
+        f"(CASE WHEN {sql} = 0 THEN CAST(0 AS {name}) WHEN isnan({sql}) THEN CAST('NaN' AS {name}) ELSE {sql}"
+        " END)"
+    )
 
 
 def grouped(value: Value) -> Value:
     """SQL of a key of GROUP BY. Maps are equal that have the same entries in any order; Spark shows these in
     the order of their keys."""
     kind = value.type
-    if not isinstance(kind, Map) or not isinstance(kind.key, str) or not v.is_comparable(kind.key) or v.holds_fraction(kind):
+    if (
+        not isinstance(kind, Map)
+        or not isinstance(kind.key, str)
+        or not v.is_comparable(kind.key)
+        or v.holds_fraction(kind)
+    ):
         return normalized(value)
     if not v.is_comparable(kind.value):
         raise v.unsupported("grouping", kind)
@@ -71,4 +80,8 @@ def normalized(value: Value) -> Value:
     UnsupportedFeatureError for a type that cannot be grouped by."""
     if not v.is_comparable(value.type):
         raise v.unsupported("grouping", value.type)
-    return value.like(with_one_zero(value.sql, value.type), value.type) if v.holds_fraction(value.type) else value
+    return (
+        value.like(with_one_zero(value.sql, value.type), value.type)
+        if v.holds_fraction(value.type)
+        else value
+    )

@@ -20,7 +20,11 @@ def _of_field(text: str, field: Field, place: str, depth: int) -> list[tuple[str
 
 def _inside(text: str, data_type: DataType, place: str, depth: int) -> list[tuple[str, str]]:
     if isinstance(data_type, Struct):
-        inside = [pair for item in data_type.fields for pair in _of_field(f"{text}.{col(item.name)}", item, f"{place}.{item.name}", depth)]
+        inside = [
+            pair
+            for item in data_type.fields
+            for pair in _of_field(f"{text}.{col(item.name)}", item, f"{place}.{item.name}", depth)
+        ]
         return [(f"({text} IS NOT NULL AND {condition})", where) for condition, where in inside]
     item = f"__deltaic_item{depth}"
     if isinstance(data_type, Array):

@@ -20,9 +20,13 @@ from deltaic.spark_sql.nested_values import sort_key
 from deltaic.spark_sql.values import Limits, Value
 
 FUNCTIONS = {"+": "add", "-": "subtract", "*": "multiply"}
-DIVIDE_BY_ZERO = v.failure("DIVIDE_BY_ZERO", "'Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.'")
+DIVIDE_BY_ZERO = v.failure(
+    "DIVIDE_BY_ZERO",
+    "'Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead.'",
+)
 REMAINDER_BY_ZERO = v.failure(
-    "REMAINDER_BY_ZERO", "'Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.'"
+    "REMAINDER_BY_ZERO",
+    "'Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead.'",
 )
 
 
@@ -40,9 +44,13 @@ def compare(operator: str, left: Value, right: Value, zone: Zone, *, joins: bool
     if operator not in ("=", "<>", "<=>") and not isinstance(left.type, str):
         keys = [sort_key(side.sql, side.type) for side in (left, right)]
         known = f"{left.sql} IS NOT NULL AND {right.sql} IS NOT NULL"
-        return v.combine(f"(CASE WHEN {known} THEN {keys[0]} {operator} {keys[1]} END)", "boolean", (left, right))
+        return v.combine(
+            f"(CASE WHEN {known} THEN {keys[0]} {operator} {keys[1]} END)", "boolean", (left, right)
+        )
     if operator == "<=>":
-        return v.combine(f"({left.sql} IS NOT DISTINCT FROM {right.sql})", "boolean", (left, right), nullable=False)
+        return v.combine(
+            f"({left.sql} IS NOT DISTINCT FROM {right.sql})", "boolean", (left, right), nullable=False
+        )
     result = v.combine(f"({left.sql} {operator} {right.sql})", "boolean", (left, right))
     return result if joins else v.in_order((left, right), result)
 
@@ -51,11 +59,21 @@ def comparable(left: Value, right: Value, zone: Zone, what: str) -> tuple[Value,
     """Returns both sides, cast to their common type. A literal number that fits the other side's type is cast
     to that type instead, so that a column is compared without a cast."""
     for one, other, swapped in ((left, right, False), (right, left, True)):
-        if one.is_constant and one.type in v.INTEGRAL and other.type in v.INTEGRAL and one.constant is not None:
+        if (
+            one.is_constant
+            and one.type in v.INTEGRAL
+            and other.type in v.INTEGRAL
+            and one.constant is not None
+        ):
             folded = cast(one, other.type, zone)
             if folded.is_constant:
                 return (other, folded) if swapped else (folded, other)
-        if one.is_constant and other.type != one.type and (v.decimal_of(one.type) or one.type in v.INTEGRAL) and (v.decimal_of(other.type)):
+        if (
+            one.is_constant
+            and other.type != one.type
+            and (v.decimal_of(one.type) or one.type in v.INTEGRAL)
+            and (v.decimal_of(other.type))
+        ):
             folded = cast(one, other.type, zone)
             if folded.is_constant:
                 return (other, folded) if swapped else (folded, other)
@@ -64,7 +82,11 @@ def comparable(left: Value, right: Value, zone: Zone, what: str) -> tuple[Value,
 
 
 def _common(left: Value, right: Value, what: str) -> DataType:
-    if v.is_numeric(left.type) and v.is_numeric(right.type) and (v.decimal_of(left.type) or v.decimal_of(right.type)):
+    if (
+        v.is_numeric(left.type)
+        and v.is_numeric(right.type)
+        and (v.decimal_of(left.type) or v.decimal_of(right.type))
+    ):
         common: DataType | None = _decimal_pair(left, right)
     elif isinstance(left.type, str) or isinstance(right.type, str):
         common = v.common_type(left.type, right.type)
@@ -93,15 +115,22 @@ def contained(value: Value, items: Sequence[Value], zone: Zone) -> Value:
     if value.type in v.INTEGRAL and all(item.type in v.INTEGRAL and item.is_constant for item in items):
         narrow = [cast(item, value.type, zone) for item in items]
         if all(item.is_constant for item in narrow):
-            return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in narrow)}))", "boolean", (value, *narrow))
+            return v.combine(
+                f"({value.sql} IN ({', '.join(item.sql for item in narrow)}))", "boolean", (value, *narrow)
+            )
     value, items = cast(value, common, zone), [cast(item, common, zone) for item in items]
-    if value.is_constant and value.constant is None:  # Spark's optimizer replaces it by null, and evaluates no item
+    # Spark's optimizer replaces it by null, and evaluates no item
+    if value.is_constant and value.constant is None:
         return literal(None, "boolean")
     if any(item.raises and not item.foldable for item in items):
         # Items are evaluated one after the other, up to the first equal one.
-        any_equal = connect("OR", [v.combine(f"({value.sql} = {item.sql})", "boolean", (value, item)) for item in items])
+        any_equal = connect(
+            "OR", [v.combine(f"({value.sql} = {item.sql})", "boolean", (value, item)) for item in items]
+        )
         return v.in_order((value, any_equal), any_equal)
-    return v.combine(f"({value.sql} IN ({', '.join(item.sql for item in items)}))", "boolean", (value, *items))
+    return v.combine(
+        f"({value.sql} IN ({', '.join(item.sql for item in items)}))", "boolean", (value, *items)
+    )
 
 
 # --- boolean logic
@@ -125,7 +154,10 @@ def boolean(value: Value, zone: Zone, what: str) -> Value:
 
 def booleans(values: Sequence[Value], zone: Zone, operator: str) -> list[Value]:
     """Returns all operands of AND or OR as booleans. As in Spark, one of the first two must not be text."""
-    if all(value.type in ("string", "void") for value in values[:2]) and "string" in (values[0].type, values[1].type):
+    if all(value.type in ("string", "void") for value in values[:2]) and "string" in (
+        values[0].type,
+        values[1].type,
+    ):
         raise v.mismatch(f"the operator {operator}", values[0].type, values[1].type)
     return [boolean(value, zone, operator) for value in values]
 
@@ -165,7 +197,9 @@ def filtered(parts: Sequence[tuple[Value, frozenset[str], bool]]) -> Value:
     DuckDB can push it down too. The key of a join is not guarded, as in Spark: `a.week = b.week - 52` is
     computed for each row that reaches the join."""
     texts = [part.sql for part, _, is_key in parts if is_key or _is_plain(part)]
-    for tables in dict.fromkeys(tables for part, tables, is_key in parts if not is_key and not _is_plain(part)):
+    for tables in dict.fromkeys(
+        tables for part, tables, is_key in parts if not is_key and not _is_plain(part)
+    ):
         # rand() written twice has two values, so it guards a condition only if it is not written elsewhere as
         # well.
         before = [
@@ -198,14 +232,21 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     """Returns `left operator right` for an operator of `+ - * / % div`, on numbers or on text that is cast to
     a number."""
     left, right = _numbers(operator, left, right, zone)
-    order = (right, left) if operator in ("/", "%", "div") else (left, right)  # Spark evaluates the divisor first
-    return computed(operator, left, right, v.in_order(order, _calculated(operator, left, right, zone)), zone.name)
+    # Spark evaluates the divisor first
+    order = (right, left) if operator in ("/", "%", "div") else (left, right)
+    return computed(
+        operator, left, right, v.in_order(order, _calculated(operator, left, right, zone)), zone.name
+    )
 
 
 def _calculated(operator: str, left: Value, right: Value, zone: Zone) -> Value:
     if operator == "div":
         return _integer_division(left, right, zone)
-    decimals = (v.decimal_of(left.type) or v.decimal_of(right.type)) and left.type not in v.FRACTIONAL and right.type not in v.FRACTIONAL
+    decimals = (
+        (v.decimal_of(left.type) or v.decimal_of(right.type))
+        and left.type not in v.FRACTIONAL
+        and right.type not in v.FRACTIONAL
+    )
     if decimals:
         return _decimal(operator, left, right)
     if operator == "/":
@@ -227,7 +268,8 @@ def _calculated(operator: str, left: Value, right: Value, zone: Zone) -> Value:
 
 def _numbers(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value, Value]:
     if operator == "/" and left.type == "void" and v.is_numeric(right.type):
-        return cast(left, "double", zone), cast(right, "double", zone)  # for NULL / decimal too, Spark's result is a double
+        # for NULL / decimal too, Spark's result is a double
+        return cast(left, "double", zone), cast(right, "double", zone)
     untyped = "long" if operator == "div" else "double"
     sides = []
     for one, other in ((left, right), (right, left)):
@@ -253,14 +295,19 @@ def _guarded(sql: str, data_type: DataType, left: Value, right: Value, error: st
     if right.is_constant and right.constant:
         return v.combine(sql, data_type, (left, right))
     condition = f"{right.sql} = 0 AND {left.sql} IS NOT NULL" if left.nullable else f"{right.sql} = 0"
-    return v.combine(f"(CASE WHEN {condition} THEN {error} ELSE {sql} END)", data_type, (left, right), raises=True)
+    return v.combine(
+        f"(CASE WHEN {condition} THEN {error} ELSE {sql} END)", data_type, (left, right), raises=True
+    )
 
 
 def _remainder(left: Value, right: Value, data_type: DataType) -> Value:
     sql = f"({left.sql} % {right.sql})"
     if data_type in v.INTEGRAL and not (right.is_constant and right.constant not in (0, -1)):
         # DuckDB overflows on MIN % -1; the result is 0.
-        sql = f"(CASE WHEN {right.sql} = -1 THEN {left.sql} % CAST(1 AS {v.duckdb_type(data_type)}) ELSE {sql} END)"
+        sql = (
+            f"(CASE WHEN {right.sql} = -1 THEN {left.sql} % CAST(1 AS {v.duckdb_type(data_type)}) ELSE {sql}"
+            " END)"
+        )
     return _guarded(sql, data_type, left, right, REMAINDER_BY_ZERO)
 
 
@@ -283,7 +330,11 @@ def _integer_division(left: Value, right: Value, zone: Zone) -> Value:
         )
     left, right = cast(left, "long", zone), cast(right, "long", zone)
     result = _guarded(f"({left.sql} // {right.sql})", "long", left, right, DIVIDE_BY_ZERO)
-    return result if right.is_constant and right.constant not in (0, -1) else result.like(result.sql, "long", raises=True)
+    return (
+        result
+        if right.is_constant and right.constant not in (0, -1)
+        else result.like(result.sql, "long", raises=True)
+    )
 
 
 def adjusted(precision: int, scale: int) -> tuple[int, int]:
@@ -312,8 +363,11 @@ def _decimal(operator: str, left: Value, right: Value) -> Value:
             return _slow_decimal(operator, left, right, kind)
         if (narrow := _narrow(operator, left, right, kind)) is not None:
             return narrow
-        sql = f"multiply({_wide(left, p1 + p2)}, {_as(right, p2, s2)})"  # for more than 38 digits, DuckDB raises the overflow itself
-        return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, (left, right), raises=p1 + p2 + 1 > 38)
+        # for more than 38 digits, DuckDB raises the overflow itself
+        sql = f"multiply({_wide(left, p1 + p2)}, {_as(right, p2, s2)})"
+        return v.combine(
+            f"CAST({sql} AS {v.duckdb_type(kind)})", kind, (left, right), raises=p1 + p2 + 1 > 38
+        )
     if operator == "%":
         scale = max(s1, s2)
         kind = v.decimal(min(p1 - s1, p2 - s2) + scale, scale)
@@ -326,7 +380,10 @@ def _decimal(operator: str, left: Value, right: Value) -> Value:
     # DuckDB divides in 64 bits. In 128 bits its division takes four times as long as a kernel.
     if shift < 0 or max(p1 + shift, p1 + s1 + 1, p2 + s2 + 1) > 18:
         return _slow_decimal(operator, left, right, kind, fits=0 <= shift <= 38 - p1)
-    dividend, divisor = unscaled(_as(left, p1, s1), s1, p1, short=True), unscaled(_as(right, p2, s2), s2, p2, short=True)
+    dividend, divisor = (
+        unscaled(_as(left, p1, s1), s1, p1, short=True),
+        unscaled(_as(right, p2, s2), s2, p2, short=True),
+    )
     quotient = f"deltaic_divide({dividend} * CAST({10**shift} AS BIGINT), {divisor})"
     return _guarded(scaled(quotient, scale, kind), kind, left, right, DIVIDE_BY_ZERO)
 
@@ -340,7 +397,10 @@ def _narrow(operator: str, left: Value, right: Value, kind: str) -> Value | None
     (_, s1), (_, s2) = v.as_decimal(left), v.as_decimal(right)
     scale = s1 + s2 if operator == "*" else max(s1, s2)
     shifts = (0, 0) if operator == "*" else (scale - s1, scale - s2)
-    given = [Limits(*(limit * 10**shift for limit in v.limits_of(side))) for side, shift in zip((left, right), shifts, strict=True)]
+    given = [
+        Limits(*(limit * 10**shift for limit in v.limits_of(side)))
+        for side, shift in zip((left, right), shifts, strict=True)
+    ]
     found = _limits(operator, given[0], given[1])
     sides = [v.short(left), v.short(right)]
     if scale > 18 or None in sides or max(abs(limit) for each in (*given, found) for limit in each) >= 10**18:
@@ -396,7 +456,10 @@ def unscaled(sql: str, scale: int, precision: int, *, short: bool = False) -> st
     """Returns SQL of a decimal's digits as HUGEINT: 1.50 is 150. `short`: as BIGINT; `precision` and `scale`
     must then be less than 18 together."""
     if short:
-        return f"CAST({sql if scale == 0 else f'multiply({sql}, CAST({10**scale} AS DECIMAL({scale + 1}, 0)))'} AS BIGINT)"
+        return (
+            f"CAST({sql if scale == 0 else f'multiply({sql}, CAST({10**scale} AS DECIMAL({scale + 1}, 0)))'}"
+            " AS BIGINT)"
+        )
     if scale == 0:
         return f"CAST({sql} AS HUGEINT)"
     if max(precision, 19) + scale + 1 <= 38:
@@ -411,7 +474,10 @@ def scaled(sql: str, scale: int, data_type: str) -> str:
     if scale == 0:
         return f"CAST({sql} AS {v.duckdb_type(data_type)})"
     one = "0." + "0" * (scale - 1) + "1"
-    return f"CAST(multiply(CAST({sql} AS DECIMAL(38, 0)), CAST('{one}' AS DECIMAL({scale}, {scale}))) AS {v.duckdb_type(data_type)})"
+    return (
+        f"CAST(multiply(CAST({sql} AS DECIMAL(38, 0)), CAST('{one}' AS DECIMAL({scale}, {scale}))) AS"
+        f" {v.duckdb_type(data_type)})"
+    )
 
 
 def _negated(value: Value) -> str:
@@ -421,7 +487,10 @@ def _negated(value: Value) -> str:
         return f"subtract(CAST(0 AS {v.duckdb_type(value.type)}), {value.sql})"
     if value.type in v.INTEGRAL:
         overflow = v.failure("ARITHMETIC_OVERFLOW", "'overflow of a negative number'")
-        return f"(CASE WHEN {value.sql} = {-(1 << (v.BITS[str(value.type)] - 1))} THEN {overflow} ELSE - {value.sql} END)"
+        return (
+            f"(CASE WHEN {value.sql} = {-(1 << (v.BITS[str(value.type)] - 1))} THEN {overflow} ELSE -"
+            f" {value.sql} END)"
+        )
     return f"(- {value.sql})"
 
 
@@ -435,7 +504,9 @@ def negative(value: Value, zone: Zone) -> Value:
         raise v.mismatch("the operator -", value.type)
     sql, decimal = _negated(value), v.decimal_of(value.type)
     if decimal and decimal[0] > 34:  # Spark rounds these to 34 digits
-        least = f"CAST('1{'0' * (34 - decimal[1])}' AS DECIMAL(38, {decimal[1]}))" if decimal[1] <= 34 else "0"
+        least = (
+            f"CAST('1{'0' * (34 - decimal[1])}' AS DECIMAL(38, {decimal[1]}))" if decimal[1] <= 34 else "0"
+        )
         long = v.failure("UNSUPPORTED_NEGATIVE", "'the negative of a decimal of more than 34 digits'")
         sql = f"CASE WHEN abs({value.sql}) >= {least} AND {value.sql} <> 0 THEN {long} ELSE {sql} END"
     raises = value.raises or value.type in v.INTEGRAL or bool(decimal and decimal[0] > 34)

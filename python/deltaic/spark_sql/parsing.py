@@ -36,21 +36,32 @@ def tokenize(text: str) -> list[Token]:
     if not isinstance(text, str):
         raise InvalidArgumentError("SQL must be a string", found=type(text).__name__)
     if len(text) > MAX_LENGTH:
-        raise InvalidArgumentError(f"SQL text is longer than {MAX_LENGTH} characters", found=f"{len(text)} characters")
+        raise InvalidArgumentError(
+            f"SQL text is longer than {MAX_LENGTH} characters", found=f"{len(text)} characters"
+        )
     try:
         tokens = DIALECT.tokenize(text)
     except (TokenError, ValueError):
-        raise InvalidArgumentError("SQL does not parse: a quote, comment or number is not complete", found=_excerpt(text)) from None
+        raise InvalidArgumentError(
+            "SQL does not parse: a quote, comment or number is not complete", found=_excerpt(text)
+        ) from None
     for place, token in enumerate(tokens):
         if _is_name(tokens, place):
-            tokens[place] = Token(TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments)
+            tokens[place] = Token(
+                TokenType.VAR, token.text, token.line, token.col, token.start, token.end, token.comments
+            )
         if token.token_type == TokenType.HEX_STRING and text[token.start : token.start + 1] == "0":
             raise InvalidArgumentError(
-                "SQL does not parse: 0x... is no number in Spark", where=_position(token), found=_excerpt(text), expected="X'...'"
+                "SQL does not parse: 0x... is no number in Spark",
+                where=_position(token),
+                found=_excerpt(text),
+                expected="X'...'",
             )
         if token.token_type == TokenType.SEMICOLON:
             raise InvalidArgumentError(
-                "SQL does not parse: one statement or expression is expected", where=_position(token), found=_excerpt(text)
+                "SQL does not parse: one statement or expression is expected",
+                where=_position(token),
+                found=_excerpt(text),
             )
     if not tokens:
         raise InvalidArgumentError("SQL does not parse: the text is empty", found=repr(text[:40]))
@@ -59,13 +70,14 @@ def tokenize(text: str) -> list[Token]:
 
 _OF_STATEMENTS = {TokenType.INSERT, TokenType.CREATE, TokenType.ALTER, TokenType.DROP}
 _BEHIND_NAMES = {
-    TokenType.COMMA, TokenType.R_PAREN, TokenType.DOT, TokenType.FROM, TokenType.ALIAS, TokenType.PLUS, TokenType.DASH,
-    TokenType.STAR, TokenType.SLASH, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE, TokenType.GT, TokenType.GTE,
-    TokenType.NULLSAFE_EQ, TokenType.DPIPE, TokenType.AND, TokenType.OR, TokenType.IS, TokenType.IN, TokenType.BETWEEN,
-    TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE, TokenType.NOT, TokenType.THEN, TokenType.ELSE, TokenType.END, TokenType.WHEN,
-    TokenType.WHERE, TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.ASC, TokenType.DESC, TokenType.LIMIT,
-    TokenType.L_BRACKET, TokenType.R_BRACKET, TokenType.COLON, TokenType.DCOLON, TokenType.PIPE_GT, TokenType.UNION,
-    TokenType.EXCEPT, TokenType.JOIN,
+    TokenType.COMMA, TokenType.R_PAREN, TokenType.DOT, TokenType.FROM, TokenType.ALIAS, TokenType.PLUS,
+    TokenType.DASH, TokenType.STAR, TokenType.SLASH, TokenType.EQ, TokenType.NEQ, TokenType.LT, TokenType.LTE,
+    TokenType.GT, TokenType.GTE, TokenType.NULLSAFE_EQ, TokenType.DPIPE, TokenType.AND, TokenType.OR,
+    TokenType.IS, TokenType.IN, TokenType.BETWEEN, TokenType.LIKE, TokenType.ILIKE, TokenType.RLIKE,
+    TokenType.NOT, TokenType.THEN, TokenType.ELSE, TokenType.END, TokenType.WHEN, TokenType.WHERE,
+    TokenType.GROUP_BY, TokenType.HAVING, TokenType.ORDER_BY, TokenType.ASC, TokenType.DESC, TokenType.LIMIT,
+    TokenType.L_BRACKET, TokenType.R_BRACKET, TokenType.COLON, TokenType.DCOLON, TokenType.PIPE_GT,
+    TokenType.UNION, TokenType.EXCEPT, TokenType.JOIN,
 }  # fmt: skip
 
 _SIGNS = {TokenType.DASH, TokenType.PLUS, TokenType.NOT}
@@ -121,7 +133,11 @@ def parse_with_queries(text: str) -> exp.Expression:
 def _column(name: re.Match[str]) -> exp.Column:
     """Returns the tree of a quoted column name, without the tokenizer: commands write such a name for each
     column of a table."""
-    parts = [exp.Identifier(this=part.replace("``", "`"), quoted=True) for part in name.groups() if part is not None]
+    parts = [
+        exp.Identifier(this=part.replace("``", "`"), quoted=True)
+        for part in name.groups()
+        if part is not None
+    ]
     return exp.Column(this=parts[-1], table=parts[0] if len(parts) > 1 else None)
 
 
@@ -137,27 +153,36 @@ _ONE_CONDITION = "one expression without words of a statement, like \"id > 1 AND
 def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False) -> exp.Expression:
     tokens = tokenize(text)
     kinds = Counter(token.token_type for token in tokens)
-    if kinds[TokenType.L_PAREN] > kinds[TokenType.R_PAREN]:  # sqlglot accepts CAST, TRIM and EXTRACT without a closing bracket
+    # sqlglot accepts CAST, TRIM and EXTRACT without a closing bracket
+    if kinds[TokenType.L_PAREN] > kinds[TokenType.R_PAREN]:
         raise InvalidArgumentError("SQL does not parse: a bracket is never closed", found=_excerpt(text))
     parser = DIALECT.parser()
     try:
         trees = parser.parse(tokens, text) if into is None else parser.parse_into(into, tokens, text)
     except ParseError as error:
         if any(token.token_type is TokenType.COLLATE for token in tokens):
-            raise UnsupportedFeatureError("COLLATE", found=_excerpt(text), expected="text without a collation") from None
+            raise UnsupportedFeatureError(
+                "COLLATE", found=_excerpt(text), expected="text without a collation"
+            ) from None
         raise _syntax_error(error, tokens, text, None if into is None else _ONE_CONDITION) from None
     except SqlglotError:
         raise InvalidArgumentError("SQL does not parse", found=_excerpt(text)) from None
     except RecursionError:
         raise InvalidArgumentError("SQL is nested too deeply", found=_excerpt(text)) from None
     if len(trees) != 1 or trees[0] is None:
-        raise InvalidArgumentError("SQL does not parse: exactly one expression is expected", found=_excerpt(text))
+        raise InvalidArgumentError(
+            "SQL does not parse: exactly one expression is expected", found=_excerpt(text)
+        )
     tree = cast(exp.Expression, trees[0])
     if into is not None and not queries and isinstance(tree, exp.Subquery):
-        raise UnsupportedFeatureError("a subquery (SELECT) as the value of an expression", found=_excerpt(text))
+        raise UnsupportedFeatureError(
+            "a subquery (SELECT) as the value of an expression", found=_excerpt(text)
+        )
     is_value = queries and isinstance(tree, exp.Subquery) and not tree.alias
     if into is not None and isinstance(tree, (exp.Alias, exp.Query, exp.Star)) and not is_value:
-        raise InvalidArgumentError(f"an expression is expected, not {type(tree).__name__.lower()}", found=_excerpt(text))
+        raise InvalidArgumentError(
+            f"an expression is expected, not {type(tree).__name__.lower()}", found=_excerpt(text)
+        )
     return tree
 
 
@@ -192,7 +217,11 @@ _CLOSING = {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE, TokenType
 
 
 def _conjuncts(tokens: list[Token], start: int, stop: int) -> Iterator[tuple[int, int]]:
-    while stop - start > 2 and tokens[start].token_type == TokenType.L_PAREN and _closing(tokens, start, stop) == stop - 1:
+    while (
+        stop - start > 2
+        and tokens[start].token_type == TokenType.L_PAREN
+        and _closing(tokens, start, stop) == stop - 1
+    ):
         start, stop = start + 1, stop - 1
     cuts, depth, betweens = [], 0, 0
     for index in range(start, stop):
@@ -228,19 +257,30 @@ def _closing(tokens: list[Token], start: int, stop: int) -> int:
     return stop
 
 
-def _syntax_error(error: ParseError, tokens: list[Token], text: str, expected: str | None) -> InvalidArgumentError:
+def _syntax_error(
+    error: ParseError, tokens: list[Token], text: str, expected: str | None
+) -> InvalidArgumentError:
     """Returns the error for text that does not parse, with the position of sqlglot's error. Its message is
     not used: it names classes of the parser."""
     cause = error.__cause__ if isinstance(error.__cause__, ParseError) else error
     detail = next(iter(cause.errors or error.errors), {})
-    near = next((token for token in tokens if (token.line, token.col) == (detail.get("line"), detail.get("col"))), None)
+    near = next(
+        (token for token in tokens if (token.line, token.col) == (detail.get("line"), detail.get("col"))),
+        None,
+    )
     if near is None:
         return InvalidArgumentError("SQL does not parse", found=_excerpt(text), expected=expected)
     before = next((token for token in reversed(tokens) if token.start < near.start), None)
-    if near.token_type == TokenType.STRING and before is not None and before.token_type in (TokenType.FROM, TokenType.JOIN):
+    if (
+        near.token_type == TokenType.STRING
+        and before is not None
+        and before.token_type in (TokenType.FROM, TokenType.JOIN)
+    ):
         expected = f"delta.`{near.text}`"
     place = f"after {near.text!r} at the end" if near is tokens[-1] else f"at or near {near.text!r}"
-    return InvalidArgumentError(f"SQL does not parse {place}", where=_position(near), found=_excerpt(text), expected=expected)
+    return InvalidArgumentError(
+        f"SQL does not parse {place}", where=_position(near), found=_excerpt(text), expected=expected
+    )
 
 
 def _position(token: Token) -> str:

@@ -22,7 +22,10 @@ def like(value: Value, pattern: Value, escape: str, zone: Zone, name: str = "lik
     """Returns LIKE or ILIKE. A pattern that is no literal is checked for each row."""
     if "binary" in (value.type, pattern.type):
         raise v.unsupported(name.upper(), value.type, pattern.type)
-    value, pattern = implicit(value, "string", zone, name.upper()), implicit(pattern, "string", zone, name.upper())
+    value, pattern = (
+        implicit(value, "string", zone, name.upper()),
+        implicit(pattern, "string", zone, name.upper()),
+    )
     if any(side.is_constant and side.constant is None for side in (value, pattern)):
         return v.combine("CAST(NULL AS BOOLEAN)", "boolean", (value, pattern), nullable=True)
     if not pattern.is_constant:
@@ -62,7 +65,11 @@ def bounds_of_like(value: Value, pattern: Value) -> list[str]:
     """Returns conditions that follow from LIKE with a literal prefix, for sources that can filter by a range:
     `value LIKE 'forest%'` implies `value >= 'forest'` and `value < 'foresu'`. Text is compared by code
     points."""
-    text = pattern.constant if pattern.is_constant and value.type == pattern.type == "string" and value.collation is None else None
+    text = (
+        pattern.constant
+        if pattern.is_constant and value.type == pattern.type == "string" and value.collation is None
+        else None
+    )
     prefix = re.split("[%_]", text)[0] if isinstance(text, str) else ""
     if not prefix or prefix == text or "\\" in prefix:
         return []
@@ -82,7 +89,10 @@ def _check_escapes(pattern: str, escape: str) -> None:
             at_end = index + 1 == len(pattern)
             if at_end or pattern[index + 1] not in ("_", "%", escape):
                 condition = _ESCAPE_AT_END if at_end else _ESCAPE_WITHIN
-                raise InvalidArgumentError(f"[{condition}] the escape character must stand before _, % or itself", found=repr(pattern))
+                raise InvalidArgumentError(
+                    f"[{condition}] the escape character must stand before _, % or itself",
+                    found=repr(pattern),
+                )
             index += 1
         index += 1
 
@@ -223,22 +233,32 @@ def _extract(arguments: list[Value], zone: Zone) -> Value:
     kernel = _kernel("regex_extract", "string", [value, pattern, group])
     if not _is_native(pattern) or not _has_group(pattern, group):
         return kernel
-    return _either(value, pattern, f"regexp_extract({value.sql}, {v.text(_regex(pattern))}, {group.constant})", kernel)
+    return _either(
+        value, pattern, f"regexp_extract({value.sql}, {v.text(_regex(pattern))}, {group.constant})", kernel
+    )
 
 
 def _replace(arguments: list[Value], zone: Zone) -> Value:
     value, pattern, replacement = arguments[:3]
     position = arguments[3] if len(arguments) > 3 else literal(1, "integer")
     if position.is_constant and position.constant is not None and position.constant < 1:
-        raise InvalidArgumentError("[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] a position begins at 1", found=position.constant)
+        raise InvalidArgumentError(
+            "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] a position begins at 1", found=position.constant
+        )
     kernel = _kernel("regex_replace", "string", [value, pattern, replacement, position])
     plain = replacement.constant if isinstance(replacement.constant, str) else "\\"
-    if position.constant != 1 or not _moves_on(pattern) or not re.fullmatch(r"(?:[^\\$]|\$[0-9](?![0-9]))*", plain):
+    if (
+        position.constant != 1
+        or not _moves_on(pattern)
+        or not re.fullmatch(r"(?:[^\\$]|\$[0-9](?![0-9]))*", plain)
+    ):
         return kernel
     if any(int(digit) > check_regex(str(pattern.constant)) for digit in re.findall(r"\$([0-9])", plain)):
         return kernel
     rewritten = v.text(re.sub(r"[$]([0-9])", r"\\\1", plain))
-    return _either(value, pattern, f"regexp_replace({value.sql}, {v.text(_regex(pattern))}, {rewritten}, 'g')", kernel)
+    return _either(
+        value, pattern, f"regexp_replace({value.sql}, {v.text(_regex(pattern))}, {rewritten}, 'g')", kernel
+    )
 
 
 def _extract_all(arguments: list[Value], zone: Zone) -> Value:
@@ -246,7 +266,12 @@ def _extract_all(arguments: list[Value], zone: Zone) -> Value:
     kernel = _kernel("regex_extract_all", "array<string>", [value, pattern, group], Array("string", True))
     if not _moves_on(pattern) or not _has_group(pattern, group):
         return kernel
-    return _either(value, pattern, f"regexp_extract_all({value.sql}, {v.text(_regex(pattern))}, {group.constant})", kernel)
+    return _either(
+        value,
+        pattern,
+        f"regexp_extract_all({value.sql}, {v.text(_regex(pattern))}, {group.constant})",
+        kernel,
+    )
 
 
 def _count(arguments: list[Value], zone: Zone) -> Value:
@@ -254,7 +279,12 @@ def _count(arguments: list[Value], zone: Zone) -> Value:
     kernel = _kernel("regex_count", "integer", [value, pattern])
     if not _moves_on(pattern):
         return kernel
-    return _either(value, pattern, f"CAST(len(regexp_extract_all({value.sql}, {v.text(_regex(pattern))}, 0)) AS INTEGER)", kernel)
+    return _either(
+        value,
+        pattern,
+        f"CAST(len(regexp_extract_all({value.sql}, {v.text(_regex(pattern))}, 0)) AS INTEGER)",
+        kernel,
+    )
 
 
 def _substr(arguments: list[Value], zone: Zone) -> Value:
@@ -269,7 +299,9 @@ def _instr(arguments: list[Value], zone: Zone) -> Value:
     kernel = _kernel("regex_instr", "integer", [value, pattern])
     if len(arguments) < 3:
         return kernel
-    return v.combine(f"(CASE WHEN {arguments[2].sql} IS NOT NULL THEN {kernel.sql} END)", "integer", [kernel, arguments[2]])
+    return v.combine(
+        f"(CASE WHEN {arguments[2].sql} IS NOT NULL THEN {kernel.sql} END)", "integer", [kernel, arguments[2]]
+    )
 
 
 def _split(arguments: list[Value], zone: Zone) -> Value:
@@ -279,11 +311,15 @@ def _split(arguments: list[Value], zone: Zone) -> Value:
     if not isinstance(pattern.constant, str) or not isinstance(limit.constant, int):
         if pattern.is_constant and pattern.constant is None:
             return v.combine(f"CAST(NULL AS {v.duckdb_type(kind)})", kind, arguments, nullable=True)
-        characters = f"regexp_extract_all({value.sql}, '(?s).', 0)"  # an empty pattern splits between all characters
+        # an empty pattern splits between all characters
+        characters = f"regexp_extract_all({value.sql}, '(?s).', 0)"
         whole = _kernel("regex_split", "array<string>", [value, pattern, limit], kind)
         if pattern.is_constant and pattern.constant != "":
             return whole
-        sql = f"(CASE WHEN {pattern.sql} = '' AND {value.sql} <> '' AND {limit.sql} <= 0 THEN {characters} ELSE {whole.sql} END)"
+        sql = (
+            f"(CASE WHEN {pattern.sql} = '' AND {value.sql} <> '' AND {limit.sql} <= 0 THEN {characters} ELSE"
+            f" {whole.sql} END)"
+        )
         return replace(whole, sql=sql)
     most = limit.constant
     if most == 1:
@@ -294,9 +330,17 @@ def _split(arguments: list[Value], zone: Zone) -> Value:
         )
     if not pattern.constant:
         count = f"length({value.sql})" if most <= 0 else f"least(length({value.sql}), {most})"
-        part = "1" if most <= 0 else f"CASE WHEN deltaic_i = {most} THEN length({value.sql}) ELSE 1 END"  # the last one has the rest
-        characters = f"list_transform(range(1, {count} + 1), lambda deltaic_i: substring({value.sql}, deltaic_i, {part}))"
-        return value.like(f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN {value.sql} = '' THEN [''] ELSE {characters} END)", kind)
+        # the last one has the rest
+        part = "1" if most <= 0 else f"CASE WHEN deltaic_i = {most} THEN length({value.sql}) ELSE 1 END"
+        characters = (
+            f"list_transform(range(1, {count} + 1), lambda deltaic_i: substring({value.sql}, deltaic_i,"
+            f" {part}))"
+        )
+        return value.like(
+            f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN {value.sql} = '' THEN [''] ELSE {characters}"
+            " END)",
+            kind,
+        )
     plain = re.fullmatch(r"(?:[^\\.\[\](){}*+?|^$]|\\[.|*+?()\[\]{}^$\\/-])+", pattern.constant)
     if plain is not None and most <= 0:
         separator = re.sub(r"\\(.)", r"\1", pattern.constant)

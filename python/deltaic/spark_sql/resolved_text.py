@@ -9,12 +9,23 @@ from deltaic.errors import DeltaError
 from deltaic.plan.expression import Expression
 from deltaic.spark_sql.parsing import parse
 
-_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor)
+_ARITHMETIC = (
+    exp.Add,
+    exp.Sub,
+    exp.Mul,
+    exp.Div,
+    exp.IntDiv,
+    exp.Mod,
+    exp.BitwiseAnd,
+    exp.BitwiseOr,
+    exp.BitwiseXor,
+)
 _OPERATIONS = (exp.Connector, exp.Predicate, exp.Not, *_ARITHMETIC)
 _UNBRACKETED = (exp.Like, exp.ILike, exp.RegexpLike, exp.SubqueryPredicate)
 """Predicates that Spark writes without brackets of their own."""
 _BETWEEN_OPERANDS: dict[type[exp.Expr], str] = {
-    kind: kind(this=exp.Var(this="l"), expression=exp.Var(this="r")).sql(dialect="spark")[1:-1] for kind in (exp.And, exp.Or, *_ARITHMETIC)
+    kind: kind(this=exp.Var(this="l"), expression=exp.Var(this="r")).sql(dialect="spark")[1:-1]
+    for kind in (exp.And, exp.Or, *_ARITHMETIC)
 }
 """What Spark writes between the operands of an operation: ` AND `."""
 
@@ -67,12 +78,17 @@ def _resolved(node: exp.Expr, relation: str | None) -> exp.Expr:
         return number  # 5L
     if isinstance(node, exp.Between):
         low, high = (
-            _bracketed(bound(this=node.this.copy(), expression=node.args[of])) for bound, of in ((exp.GTE, "low"), (exp.LTE, "high"))
+            _bracketed(bound(this=node.this.copy(), expression=node.args[of]))
+            for bound, of in ((exp.GTE, "low"), (exp.LTE, "high"))
         )
         return _bracketed(exp.And(this=low, expression=high))
     if isinstance(node, exp.NEQ):
         return _bracketed(exp.Not(this=_bracketed(exp.EQ(this=node.this, expression=node.expression))))
-    if isinstance(node, exp.Not) and isinstance(test := node.this.unnest(), exp.Is) and isinstance(test.expression, exp.Null):
+    if (
+        isinstance(node, exp.Not)
+        and isinstance(test := node.this.unnest(), exp.Is)
+        and isinstance(test.expression, exp.Null)
+    ):
         return _bracketed(exp.Is(this=test.this, expression=exp.Not(this=test.expression)))
     if isinstance(node, exp.NullSafeEQ):
         return exp.Var(this=f"({node.this.sql(dialect='spark')} <=> {node.expression.sql(dialect='spark')})")
@@ -89,4 +105,8 @@ def _column(node: exp.Column, relation: str | None) -> exp.Expr:
     parts = node.parts
     if relation is None or len(parts) < 2 or parts[0].name.lower() != relation.lower():
         return node
-    return exp.Dot.build([part.copy() for part in parts[1:]]) if len(parts) > 2 else exp.Column(this=parts[1].copy())
+    return (
+        exp.Dot.build([part.copy() for part in parts[1:]])
+        if len(parts) > 2
+        else exp.Column(this=parts[1].copy())
+    )

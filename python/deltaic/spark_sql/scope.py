@@ -46,9 +46,17 @@ class Scope:
         for frame in reversed(self._parameters):
             if (found := frame.get(parts[0].lower())) is not None:
                 return fields(found, parts[1:])
-        matches = [(alias, field, parts[2:]) for alias in self._aliases(parts) for field in self._fields(alias, parts[1])]
+        matches = [
+            (alias, field, parts[2:])
+            for alias in self._aliases(parts)
+            for field in self._fields(alias, parts[1])
+        ]
         if not matches:
-            matches = [(alias, field, parts[1:]) for alias in self._schemas for field in self._fields(alias, parts[0])]
+            matches = [
+                (alias, field, parts[1:])
+                for alias in self._schemas
+                for field in self._fields(alias, parts[0])
+            ]
         if not matches:
             return None
         if len(matches) > 1:
@@ -96,7 +104,10 @@ class Scope:
         collation = collation or collation_within(reached)
         self.columns.add((alias, tuple(path)))
         limits = known_limits(field) if len(path) == 1 else None
-        return fields(Value(self._column_sql(alias, tuple(path)), kind, nullable, limits=limits, collation=collation), rest)
+        return fields(
+            Value(self._column_sql(alias, tuple(path)), kind, nullable, limits=limits, collation=collation),
+            rest,
+        )
 
     def _aliases(self, parts: Sequence[str]) -> list[str]:
         return [alias for alias in self._schemas if len(parts) > 1 and alias.lower() == parts[0].lower()]
@@ -109,7 +120,12 @@ class Scope:
         aliases = self._aliases(parts) or list(self._schemas)
         many = len(self._schemas) > 1
         return unknown_column(
-            shown, (f"{alias}.{field.name}" if alias and many else field.name for alias, field in self.names() if alias in aliases)
+            shown,
+            (
+                f"{alias}.{field.name}" if alias and many else field.name
+                for alias, field in self.names()
+                if alias in aliases
+            ),
         )
 
 
@@ -122,9 +138,9 @@ def unknown_column(shown: str, known: Iterable[str]) -> InvalidArgumentError:
         expected = "NULL, which IS NULL finds" if shown.lower() == "none" else "double('NaN')"
     elif expected is not None and expected.startswith("one of") and shown.isidentifier():
         expected += f"; or {shown!r}, if it is text"
-    return InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=expected or "no columns here").with_values(
-        columns=most_similar(shown, names)
-    )
+    return InvalidArgumentError(
+        f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=expected or "no columns here"
+    ).with_values(columns=most_similar(shown, names))
 
 
 def known_limits(field: Field) -> v.Limits | None:
@@ -149,17 +165,26 @@ def fields(value: Value, names: Sequence[str]) -> Value:
             return value
         if isinstance(kind, Struct):
             field = _field(kind, name, "the struct")
-            value = value.like(f"struct_extract({value.sql}, {v.text(field.name)})", field.type, nullable=value.nullable or field.nullable)
+            value = value.like(
+                f"struct_extract({value.sql}, {v.text(field.name)})",
+                field.type,
+                nullable=value.nullable or field.nullable,
+            )
         elif isinstance(kind, Array) and isinstance(kind.element, Struct):
             field = _field(kind.element, name, "the array's struct")
-            sql = f"list_transform({value.sql}, lambda deltaic_field: struct_extract(deltaic_field, {v.text(field.name)}))"
+            sql = (
+                f"list_transform({value.sql}, lambda deltaic_field: struct_extract(deltaic_field,"
+                f" {v.text(field.name)}))"
+            )
             value = value.like(sql, Array(field.type, kind.contains_null or field.nullable))
         elif isinstance(kind, Map) and kind.key == "string":
             value = value.like(f"map_extract_value({value.sql}, {v.text(name)})", kind.value, nullable=True)
         elif isinstance(kind, Map):
             raise v.unsupported(f"the value at {name} of", kind)
         else:
-            raise InvalidArgumentError(f"[INVALID_EXTRACT] no field {name} in a value of type {v.type_text(kind)}", found=name)
+            raise InvalidArgumentError(
+                f"[INVALID_EXTRACT] no field {name} in a value of type {v.type_text(kind)}", found=name
+            )
     return value
 
 
@@ -168,5 +193,7 @@ def _field(struct: Struct, name: str, where: str) -> Field:
         if field.name.lower() == name.lower():
             return field
     raise InvalidArgumentError(
-        f"[FIELD_NOT_FOUND] no field {name} in {where}", found=name, expected=", ".join(field.name for field in struct.fields)
+        f"[FIELD_NOT_FOUND] no field {name} in {where}",
+        found=name,
+        expected=", ".join(field.name for field in struct.fields),
     )

@@ -98,8 +98,23 @@ AGGREGATES = frozenset(
         "schema_of_variant_agg",
     ]
 )
-_COMPARISONS: dict[type, str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.NullSafeEQ: "<=>"}
-_ARITHMETIC: dict[type, str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
+_COMPARISONS: dict[type, str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+    exp.NullSafeEQ: "<=>",
+}
+_ARITHMETIC: dict[type, str] = {
+    exp.Add: "+",
+    exp.Sub: "-",
+    exp.Mul: "*",
+    exp.Div: "/",
+    exp.Mod: "%",
+    exp.IntDiv: "div",
+}
 _BITWISE: dict[type, str] = {exp.BitwiseAnd: "&", exp.BitwiseOr: "|", exp.BitwiseXor: "^"}
 _NO_PARENTHESES: dict[type, str] = {
     exp.CurrentDate: "current_date",
@@ -123,7 +138,13 @@ class Translator:
         no translation."""
         kind = type(node)
         if operator := _COMPARISONS.get(kind):
-            return operators.compare(operator, self.value(node.this), self.value(node.expression), self.zone, joins=self.scope.joins)
+            return operators.compare(
+                operator,
+                self.value(node.this),
+                self.value(node.expression),
+                self.zone,
+                joins=self.scope.joins,
+            )
         if kind in (exp.Add, exp.Mul):
             return self.reordered(node)
         if operator := _ARITHMETIC.get(kind):
@@ -133,10 +154,14 @@ class Translator:
             kinds = {side.type for side in sides}
             if kinds == {"void"}:
                 sides = [cast(side, "integer", self.zone) for side in sides]
-            elif not all(kind in (*v.INTEGRAL, "string", "void") for kind in kinds) or not any(kind in v.INTEGRAL for kind in kinds):
+            elif not all(kind in (*v.INTEGRAL, "string", "void") for kind in kinds) or not any(
+                kind in v.INTEGRAL for kind in kinds
+            ):
                 words = {"&": "AND", "|": "OR"}.get(operator) if "boolean" in kinds else None
                 raise v.unsupported(
-                    f"the operator {operator}", *(side.type for side in sides), expected=words and f"{words} between conditions"
+                    f"the operator {operator}",
+                    *(side.type for side in sides),
+                    expected=words and f"{words} between conditions",
                 )
             if any(side.type == "string" for side in sides):
                 sides = [cast(side, "long", self.zone) for side in sides]
@@ -193,14 +218,19 @@ class Translator:
         return known
 
     def refused(self, node: exp.Expr) -> Exception:
-        if isinstance(node, (exp.Query, exp.Subquery, exp.Exists)) or (isinstance(node, exp.In) and node.args.get("query")):
+        if isinstance(node, (exp.Query, exp.Subquery, exp.Exists)) or (
+            isinstance(node, exp.In) and node.args.get("query")
+        ):
             return v.unsupported(f"the subquery in this place, {node.sql(dialect='databricks')[:100]},")
         if isinstance(node, (exp.Placeholder, exp.Parameter)):
             shown = f":{node.name}" if node.name else "?"
-            return InvalidArgumentError(f"[UNBOUND_SQL_PARAMETER] no value for {shown}", expected="parameters=")
+            return InvalidArgumentError(
+                f"[UNBOUND_SQL_PARAMETER] no value for {shown}", expected="parameters="
+            )
         if isinstance(node, exp.Window):
             return InvalidArgumentError(
-                "[MISSING_WINDOW] a window function cannot stand in this place", found=node.sql(dialect="databricks")[:100]
+                "[MISSING_WINDOW] a window function cannot stand in this place",
+                found=node.sql(dialect="databricks")[:100],
             )
         return v.unsupported(f"the SQL {node.sql(dialect='databricks')[:100]}")
 
@@ -209,7 +239,9 @@ class Translator:
     def column(self, node: exp.Expression) -> Value:
         parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else [node.name]
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
-            raise InvalidArgumentError("a star cannot stand in this place", found=node.sql(dialect="databricks"))
+            raise InvalidArgumentError(
+                "a star cannot stand in this place", found=node.sql(dialect="databricks")
+            )
         return self.compared_by_bytes(node, self.scope.resolve(parts))
 
     def compared_by_bytes(self, node: exp.Expression, value: Value) -> Value:
@@ -228,7 +260,9 @@ class Translator:
             names.insert(0, base.expression.name)
             base = base.this
         if isinstance(base, exp.Column):
-            return self.compared_by_bytes(node, self.scope.resolve([*(part.name for part in base.parts), *names]))
+            return self.compared_by_bytes(
+                node, self.scope.resolve([*(part.name for part in base.parts), *names])
+            )
         return fields(self.value(base), names)
 
     def literal(self, node: exp.Expression) -> Value:
@@ -246,7 +280,8 @@ class Translator:
         if isinstance(inner, exp.Literal) and not inner.is_string:
             return number("-" + inner.name)
         if isinstance(inner, exp.Cast) and isinstance(inner.this, exp.Literal) and not inner.this.is_string:
-            return cast(number("-" + inner.this.name), data_type(inner.to), self.zone)  # a literal with a suffix: -128Y
+            # a literal with a suffix: -128Y
+            return cast(number("-" + inner.this.name), data_type(inner.to), self.zone)
         value = self.value(inner)
         return intervals.negative(value, self.zone)
 
@@ -290,7 +325,9 @@ class Translator:
             if values[0].type == "void":
                 raise v.mismatch("a condition", "void")
             return operators.condition(values[0], self.zone, "a condition")
-        return operators.filtered(list(zip(operators.booleans(values, self.zone, "AND"), tables, keys, strict=True)))
+        return operators.filtered(
+            list(zip(operators.booleans(values, self.zone, "AND"), tables, keys, strict=True))
+        )
 
     def is_key(self, tree: exp.Expr) -> bool:
         """True if a condition says that values of two tables are equal, so that it is the key of a join."""
@@ -309,11 +346,15 @@ class Translator:
             return operators.is_null(operators.condition(value, self.zone, "IS UNKNOWN"))
         if isinstance(node.expression, exp.Boolean):
             value = operators.boolean(value, self.zone, "IS")
-            return value.like(f"({value.sql} IS {'TRUE' if node.expression.this else 'FALSE'})", "boolean", nullable=False)
+            return value.like(
+                f"({value.sql} IS {'TRUE' if node.expression.this else 'FALSE'})", "boolean", nullable=False
+            )
         raise self.refused(node)
 
     def distinct_from(self, node: exp.Expression) -> Value:
-        return operators.negate(operators.compare("<=>", self.value(node.this), self.value(node.expression), self.zone))
+        return operators.negate(
+            operators.compare("<=>", self.value(node.this), self.value(node.expression), self.zone)
+        )
 
     def between(self, node: exp.Expression) -> Value:
         if node.args.get("symmetric"):
@@ -321,9 +362,13 @@ class Translator:
         value = self.value(node.this)
         low, high = self.value(node.args["low"]), self.value(node.args["high"])
         joins = self.scope.joins
-        sides = [operators.compare(op, value, bound, self.zone, joins=joins) for op, bound in ((">=", low), ("<=", high))]
+        sides = [
+            operators.compare(op, value, bound, self.zone, joins=joins)
+            for op, bound in ((">=", low), ("<=", high))
+        ]
         result = operators.connect("AND", sides)
-        if value.is_constant and sides[0].raises:  # DuckDB does not evaluate the lower bound if the upper bound decides
+        # DuckDB does not evaluate the lower bound if the upper bound decides
+        if value.is_constant and sides[0].raises:
             return result.like(f"(CASE WHEN NOT {sides[0].sql} THEN false ELSE {result.sql} END)", "boolean")
         return result
 
@@ -332,7 +377,9 @@ class Translator:
             raise self.refused(node)
         if isinstance(node.this, exp.Tuple) and all(isinstance(item, exp.Tuple) for item in node.expressions):
             return self._contained_row([node.this, *node.expressions])
-        return operators.contained(self.value(node.this), [self.value(item) for item in node.expressions], self.zone)
+        return operators.contained(
+            self.value(node.this), [self.value(item) for item in node.expressions], self.zone
+        )
 
     def _contained_row(self, nodes: list[exp.Expression]) -> Value:
         """`(a, b) IN ((1, 2), ...)`: rows whose columns have other names are compared in the types that they
@@ -342,7 +389,9 @@ class Translator:
         for kind in named[1:]:
             if v.field_names(kind) != v.field_names(named[0]) and not v.same_structure(kind, named[0]):
                 types = f"{v.type_text(named[0])} and {v.type_text(kind)}"
-                raise InvalidArgumentError("[DATATYPE_MISMATCH.DATA_DIFF_TYPES] the rows of IN have two types", found=types)
+                raise InvalidArgumentError(
+                    "[DATATYPE_MISMATCH.DATA_DIFF_TYPES] the rows of IN have two types", found=types
+                )
         return operators.contained(left, items, self.zone)
 
     def _row(self, node: exp.Expression) -> Value:
@@ -352,7 +401,9 @@ class Translator:
 
     def row(self, node: exp.Expression) -> Value:
         """Returns `(a, b)` as a struct; a field is named after its column, or by its position: `col2`."""
-        names = [collections.column_name(each) or f"col{place}" for place, each in enumerate(node.expressions, 1)]
+        names = [
+            collections.column_name(each) or f"col{place}" for place, each in enumerate(node.expressions, 1)
+        ]
         return collections.struct_of(names, [self.value(each) for each in node.expressions])
 
     def like(self, node: exp.Expression, escape: str = "\\") -> Value:
@@ -366,14 +417,25 @@ class Translator:
         """Translates `a LIKE ANY (p, q)` as `a LIKE p OR a LIKE q`, and LIKE ALL with AND. With NOT, each
         LIKE is negated."""
         listed = node.expression.this
-        patterns_ = listed.expressions if isinstance(listed, exp.Tuple) else [listed.this if isinstance(listed, exp.Paren) else listed]
+        patterns_ = (
+            listed.expressions
+            if isinstance(listed, exp.Tuple)
+            else [listed.this if isinstance(listed, exp.Paren) else listed]
+        )
         if any(isinstance(each, exp.Query) for each in patterns_):
             raise self.refused(node)
-        parts = [self.like(type(node)(this=node.this, expression=each, negate=node.args.get("negate"))) for each in patterns_]
+        parts = [
+            self.like(type(node)(this=node.this, expression=each, negate=node.args.get("negate")))
+            for each in patterns_
+        ]
         return operators.connect("OR" if isinstance(node.expression, exp.Any) else "AND", parts)
 
     def escape(self, node: exp.Expression) -> Value:
-        if not isinstance(node.this, (exp.Like, exp.ILike)) or not node.expression.is_string or len(node.expression.name) != 1:
+        if (
+            not isinstance(node.this, (exp.Like, exp.ILike))
+            or not node.expression.is_string
+            or len(node.expression.name) != 1
+        ):
             raise self.refused(node)
         return self.like(node.this, node.expression.name)
 
@@ -395,7 +457,9 @@ class Translator:
     def cast(self, node: exp.Expression) -> Value:
         if node.args.get("format") or node.args.get("action") or node.args.get("default"):
             raise self.refused(node)
-        return cast(self.value(node.this), data_type(node.args["to"]), self.zone, safe=isinstance(node, exp.TryCast))
+        return cast(
+            self.value(node.this), data_type(node.args["to"]), self.zone, safe=isinstance(node, exp.TryCast)
+        )
 
     def function(self, node: exp.Expression) -> Value:
         if not isinstance(node.this, str):
@@ -403,20 +467,33 @@ class Translator:
         name = node.this.lower()
         if name in AGGREGATES and not (name == "any" and len(node.expressions) != 1):
             raise InvalidArgumentError(
-                f"{_place_error(node)}the aggregate function {name} cannot stand in this place", found=node.sql(dialect="databricks")[:100]
+                f"{_place_error(node)}the aggregate function {name} cannot stand in this place",
+                found=node.sql(dialect="databricks")[:100],
             )
         if handler := collections.SPECIAL.get(name):
             return handler(self, node)
         for argument in node.expressions:
             if isinstance(
                 argument,
-                (exp.Alias, exp.Lambda, exp.Distinct, exp.Star, exp.Ordered, exp.Order, exp.IgnoreNulls, exp.RespectNulls, exp.Kwarg),
+                (
+                    exp.Alias,
+                    exp.Lambda,
+                    exp.Distinct,
+                    exp.Star,
+                    exp.Ordered,
+                    exp.Order,
+                    exp.IgnoreNulls,
+                    exp.RespectNulls,
+                    exp.Kwarg,
+                ),
             ):
                 raise v.unsupported(f"function {name} with {type(argument).__name__.lower()}")
         if unit := intervals.UNIT_FIRST.get(name):
             units = unit(node.expressions)
             if units is not None:
-                return intervals.with_unit(name, units, [self.value(item) for item in node.expressions[1:]], self.zone)
+                return intervals.with_unit(
+                    name, units, [self.value(item) for item in node.expressions[1:]], self.zone
+                )
         values = [self.value(item) for item in node.expressions]
         node.meta["types"] = [value.type for value in values]
         return call(name, values, self.zone)
@@ -425,7 +502,9 @@ class Translator:
         return call("date_part", [literal(node.name, "string"), self.value(node.expression)], self.zone)
 
     def trim(self, node: exp.Expression) -> Value:
-        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get((node.args.get("position") or "BOTH").upper(), "trim")
+        name = {"LEADING": "ltrim", "TRAILING": "rtrim"}.get(
+            (node.args.get("position") or "BOTH").upper(), "trim"
+        )
         value = self.value(node.this)
         characters = node.expression
         if characters is None:
@@ -443,14 +522,20 @@ class Translator:
             raise self.refused(node)
         return collections.item(self.value(node.this), self.value(node.expressions[0]), self.zone)
 
-    def lambda_value(self, node: exp.Expression, types: list[tuple[DataType, bool]]) -> tuple[list[str], Value]:
+    def lambda_value(
+        self, node: exp.Expression, types: list[tuple[DataType, bool]]
+    ) -> tuple[list[str], Value]:
         """Translates a lambda function; returns the names of its parameters in DuckDB's SQL, and its body.
         `types`: (type, nullable) of each parameter."""
         if not isinstance(node, exp.Lambda) or len(node.expressions) != len(types):
-            raise v.unsupported(f"{node.sql(dialect='databricks')[:100]} in place of a lambda function of {len(types)} parameters")
+            raise v.unsupported(
+                f"{node.sql(dialect='databricks')[:100]} in place of a lambda function of {len(types)}"
+                " parameters"
+            )
         names = [self.scope.fresh() for _ in types]
         parameters = {
-            part.name: Value(name, kind, nullable) for part, name, (kind, nullable) in zip(node.expressions, names, types, strict=True)
+            part.name: Value(name, kind, nullable)
+            for part, name, (kind, nullable) in zip(node.expressions, names, types, strict=True)
         }
         self.scope.push(parameters)
         try:
@@ -482,7 +567,9 @@ def number(text: str) -> Value:
     exponent, a double."""
     if "e" in text.lower():
         if isinf(float(text)):
-            raise InvalidArgumentError("[INVALID_NUMERIC_LITERAL_RANGE] a number is outside the range of double", found=text)
+            raise InvalidArgumentError(
+                "[INVALID_NUMERIC_LITERAL_RANGE] a number is outside the range of double", found=text
+            )
         return literal(float(text), "double")
     if "." in text:
         value = Decimal(text)
@@ -510,7 +597,9 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Any, Any], Value]] = {
     exp.Paren: lambda self, node: self.value(node.this),
     exp.Literal: Translator.literal,
     exp.RawString: lambda self, node: literal(node.name, "string"),
-    exp.HexString: lambda self, node: literal(bytes.fromhex(node.name.zfill(len(node.name) + len(node.name) % 2)), "binary"),
+    exp.HexString: lambda self, node: literal(
+        bytes.fromhex(node.name.zfill(len(node.name) + len(node.name) % 2)), "binary"
+    ),
     exp.Concat: Translator.concatenated,
     exp.Null: lambda self, node: literal(None, "void"),
     exp.Boolean: lambda self, node: literal(bool(node.this), "boolean"),
@@ -525,8 +614,12 @@ _HANDLERS: dict[type[exp.Expr], Callable[[Any, Any], Value]] = {
     exp.Like: Translator.like,
     exp.ILike: Translator.like,
     exp.Escape: Translator.escape,
-    exp.RegexpLike: lambda self, node: call("rlike", [self.value(node.this), self.value(node.expression)], self.zone),
-    exp.DPipe: lambda self, node: call("concat", [self.value(node.this), self.value(node.expression)], self.zone),
+    exp.RegexpLike: lambda self, node: call(
+        "rlike", [self.value(node.this), self.value(node.expression)], self.zone
+    ),
+    exp.DPipe: lambda self, node: call(
+        "concat", [self.value(node.this), self.value(node.expression)], self.zone
+    ),
     exp.BitwiseNot: lambda self, node: call("~", [self.value(node.this)], self.zone),
     exp.Case: Translator.case,
     exp.Cast: Translator.cast,

@@ -44,7 +44,8 @@ def data_type(node: exp.Expression) -> DataType:
         precision, scale = sizes[0], sizes[1] if len(sizes) > 1 else 0
         if not (0 < precision <= 38 and 0 <= scale <= precision):
             raise InvalidArgumentError(
-                "a decimal has 1 to 38 digits, and a scale of at most as many", found=f"decimal({precision},{scale})"
+                "a decimal has 1 to 38 digits, and a scale of at most as many",
+                found=f"decimal({precision},{scale})",
             )
         return v.decimal(precision, scale)
     if node.this in (exp.DataType.Type.GEOMETRY, exp.DataType.Type.GEOGRAPHY):
@@ -53,7 +54,11 @@ def data_type(node: exp.Expression) -> DataType:
         return Array(data_type(inner[0]))
     if node.this == exp.DataType.Type.MAP and len(inner) == 2:
         return Map(data_type(inner[0]), data_type(inner[1]))
-    if node.this == exp.DataType.Type.STRUCT and inner and all(isinstance(part, exp.ColumnDef) and part.kind for part in inner):
+    if (
+        node.this == exp.DataType.Type.STRUCT
+        and inner
+        and all(isinstance(part, exp.ColumnDef) and part.kind for part in inner)
+    ):
         return Struct(Field(part.name, data_type(part.kind)) for part in inner)
     raise v.unsupported(f"the type {node.sql(dialect='databricks')}")
 

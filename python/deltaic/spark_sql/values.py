@@ -15,7 +15,16 @@ from typing import Any, NamedTuple
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.schema import Array, DataType, Field, Map, Struct, is_shape
-from deltaic.spark_sql.interval_types import CALENDAR, DAY_TIME, DAYS, YEAR_MONTH, common_interval, is_day_time, is_interval, is_year_month
+from deltaic.spark_sql.interval_types import (
+    CALENDAR,
+    DAY_TIME,
+    DAYS,
+    YEAR_MONTH,
+    common_interval,
+    is_day_time,
+    is_interval,
+    is_year_month,
+)
 from deltaic.spark_sql.interval_types import DUCKDB_TYPES as _INTERVALS
 from deltaic.sql_text import duckdb_name, duckdb_text
 
@@ -98,11 +107,15 @@ class Value:
     def is_constant(self) -> bool:
         return self.constant is not MISSING
 
-    def like(self, sql: str, data_type: DataType, *, nullable: bool | None = None, raises: bool | None = None) -> Value:
+    def like(
+        self, sql: str, data_type: DataType, *, nullable: bool | None = None, raises: bool | None = None
+    ) -> Value:
         """Returns a value with other SQL and another type, computed from this value. `nullable` and `raises`
         stay the same unless given."""
         foldable = self.foldable or self.is_constant
-        result = replace(self, sql=sql, type=data_type, constant=MISSING, foldable=foldable, limits=None, narrow=None)
+        result = replace(
+            self, sql=sql, type=data_type, constant=MISSING, foldable=foldable, limits=None, narrow=None
+        )
         if nullable is not None:
             result = replace(result, nullable=nullable)
         if raises is not None:
@@ -120,7 +133,9 @@ class Value:
         """Returns the value of a form that Spark does not fold at planning time, even if all `parts` are
         constants."""
         mine = () if self.foldable else self.constants
-        return replace(self, foldable=False)._largest([*mine, *(constant for part in parts for constant in part.constants)])
+        return replace(self, foldable=False)._largest(
+            [*mine, *(constant for part in parts for constant in part.constants)]
+        )
 
     def by_choice(self) -> Value:
         """Returns the value of a CASE or coalesce. Spark evaluates their branches lazily, so constants within
@@ -129,7 +144,14 @@ class Value:
         return self if self.foldable else replace(self, constants=())
 
 
-def combine(sql: str, data_type: DataType, parts: Iterable[Value], *, nullable: bool | None = None, raises: bool = False) -> Value:
+def combine(
+    sql: str,
+    data_type: DataType,
+    parts: Iterable[Value],
+    *,
+    nullable: bool | None = None,
+    raises: bool = False,
+) -> Value:
     """Returns a value computed from `parts`. The value may be null if any part may, unless `nullable` is
     given; it may fail on a row if any part may, or if `raises` is true."""
     parts = list(parts)
@@ -149,12 +171,20 @@ def combine(sql: str, data_type: DataType, parts: Iterable[Value], *, nullable: 
 def in_order(parts: Sequence[Value], result: Value) -> Value:
     """Returns `result`, whose operands Spark evaluates in the order of `parts` up to the first null, so that
     operands after a null do not fail."""
-    if any(part.is_constant and part.constant is None for part in parts):  # Spark's optimizer replaces it by null, and evaluates nothing
+    # Spark's optimizer replaces it by null, and evaluates nothing
+    if any(part.is_constant and part.constant is None for part in parts):
         if not result.raises:
             return result
-        return replace(result.like(f"CAST(NULL AS {duckdb_type(result.type)})", result.type, nullable=True, raises=False), constants=())
+        return replace(
+            result.like(
+                f"CAST(NULL AS {duckdb_type(result.type)})", result.type, nullable=True, raises=False
+            ),
+            constants=(),
+        )
     failing = [index for index, part in enumerate(parts) if part.raises and not part.foldable]
-    before = [part for part in parts[: failing[-1]] if part.nullable and not part.is_constant] if failing else []
+    before = (
+        [part for part in parts[: failing[-1]] if part.nullable and not part.is_constant] if failing else []
+    )
     if not before:
         return result
     nulls = " ".join(f"WHEN {part.sql} IS NULL THEN NULL" for part in before)
@@ -208,7 +238,11 @@ def duckdb_type(data_type: DataType) -> str:
         return f"MAP({duckdb_type(data_type.key)}, {duckdb_type(data_type.value)})"
     if not data_type.fields:
         raise UnsupportedFeatureError("a struct without fields in an expression")
-    return "STRUCT(" + ", ".join(f"{name(field.name)} {duckdb_type(field.type)}" for field in data_type.fields) + ")"
+    return (
+        "STRUCT("
+        + ", ".join(f"{name(field.name)} {duckdb_type(field.type)}" for field in data_type.fields)
+        + ")"
+    )
 
 
 def type_text(data_type: DataType) -> str:
@@ -235,7 +269,8 @@ def as_decimal(value: Value | DataType) -> tuple[int, int]:
     integer literal, returns the narrowest decimal that holds the literal."""
     if isinstance(value, Value):
         written = isinstance(value.constant, int) and not value.computed
-        if value.type in INTEGRAL and value.type != "byte" and written:  # Spark's fromLiteral has no case for bytes
+        # Spark's fromLiteral has no case for bytes
+        if value.type in INTEGRAL and value.type != "byte" and written:
             return len(str(abs(value.constant))), 0
         value = value.type
     if found := decimal_of(value):
@@ -277,7 +312,11 @@ def short(value: Value) -> str | None:
     if value.is_constant and value.constant is None:
         return f"CAST(NULL AS DECIMAL(18, {min(scale, 18)}))"
     limits = limits_of(value)
-    if scale > 18 or not (value.type in INTEGRAL or value.is_constant) or max(-limits.least, limits.greatest) >= 10**18:
+    if (
+        scale > 18
+        or not (value.type in INTEGRAL or value.is_constant)
+        or max(-limits.least, limits.greatest) >= 10**18
+    ):
         return None
     return f"CAST({value.sql} AS DECIMAL(18, {scale}))"
 
@@ -324,7 +363,11 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
         return None if element is None else Array(element, left.contains_null or right.contains_null)
     if isinstance(left, Map) and isinstance(right, Map):
         key, value = common_without_text(left.key, right.key), common_type(left.value, right.value)
-        return None if key is None or value is None else Map(key, value, left.value_contains_null or right.value_contains_null)
+        return (
+            None
+            if key is None or value is None
+            else Map(key, value, left.value_contains_null or right.value_contains_null)
+        )
     if isinstance(left, Struct) and isinstance(right, Struct):
         if len(left.fields) != len(right.fields) or any(
             a.name.lower() != b.name.lower() for a, b in zip(left.fields, right.fields, strict=True)
@@ -334,7 +377,9 @@ def _common_nested(left: DataType, right: DataType) -> DataType | None:
         if any(kind is None for kind in kinds):
             return None
         pairs = zip(left.fields, right.fields, kinds, strict=True)
-        return Struct(Field(a.name, kind, a.nullable or b.nullable) for a, b, kind in pairs if kind is not None)
+        return Struct(
+            Field(a.name, kind, a.nullable or b.nullable) for a, b, kind in pairs if kind is not None
+        )
     return None
 
 
@@ -360,7 +405,9 @@ def integral_meets_float(left: DataType, right: DataType) -> bool:
     if isinstance(left, Array) and isinstance(right, Array):
         return integral_meets_float(left.element, right.element)
     if isinstance(left, Struct) and isinstance(right, Struct):
-        return any(integral_meets_float(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=False))
+        return any(
+            integral_meets_float(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=False)
+        )
     return (left in INTEGRAL and right == "float") or (left == "float" and right in INTEGRAL)
 
 
@@ -431,7 +478,8 @@ def same_but_nulls(left: DataType, right: DataType) -> bool:
         return same_but_nulls(left.key, right.key) and same_but_nulls(left.value, right.value)
     if isinstance(left, Struct) and isinstance(right, Struct):
         return len(left.fields) == len(right.fields) and all(
-            a.name == b.name and same_but_nulls(a.type, b.type) for a, b in zip(left.fields, right.fields, strict=True)
+            a.name == b.name and same_but_nulls(a.type, b.type)
+            for a, b in zip(left.fields, right.fields, strict=True)
         )
     return left == right
 
@@ -479,7 +527,9 @@ def check_storable(what: str, parts: Iterable[Value]) -> None:
 
 def mismatch(what: str, *types: DataType) -> InvalidArgumentError:
     """Returns the error DATATYPE_MISMATCH: `what` does not accept values of these types."""
-    return InvalidArgumentError(f"[DATATYPE_MISMATCH] {what} does not take {' and '.join(type_text(kind) for kind in types)}")
+    return InvalidArgumentError(
+        f"[DATATYPE_MISMATCH] {what} does not take {' and '.join(type_text(kind) for kind in types)}"
+    )
 
 
 def unsupported(form: str, *types: DataType, expected: str | None = None) -> UnsupportedFeatureError:
@@ -487,7 +537,8 @@ def unsupported(form: str, *types: DataType, expected: str | None = None) -> Uns
     forms that are supported."""
     arguments = f"({', '.join(type_text(kind) for kind in types)})" if types else ""
     return UnsupportedFeatureError(
-        f"{form}{arguments} is not supported by the embedded engine, which answers only what it answers exactly as Spark does",
+        f"{form}{arguments} is not supported by the embedded engine, which answers only what it answers"
+        " exactly as Spark does",
         expected=expected,
     )
 

@@ -30,7 +30,15 @@ _SCALARS: dict[str, tuple[str, DataType]] = {
 value's type."""
 
 
-def from_variant(value: Value, target: DataType, zone: Zone, *, safe: bool, depth: int = 0, within: tuple[str, str] | None = None) -> Value:
+def from_variant(
+    value: Value,
+    target: DataType,
+    zone: Zone,
+    *,
+    safe: bool,
+    depth: int = 0,
+    within: tuple[str, str] | None = None,
+) -> Value:
     """Returns a variant cast to another type. A value that cannot be cast raises INVALID_VARIANT_CAST, or
     gives null with `safe`. `within`: SQL of an outer variant and of the path at which it holds `value`, if
     there is one."""
@@ -42,10 +50,18 @@ def from_variant(value: Value, target: DataType, zone: Zone, *, safe: bool, dept
     inner = _attempt(value, target, part, zone, safe, depth)
     if not safe:
         shown = kernel_sql("variant_to_json", "string", value.sql, v.text(zone.name))
-        message = f"'The variant value `' || {shown} || '` cannot be cast into `\"{v.type_text(target).upper()}\"`.'"
-        inner = f"coalesce({inner}, CASE WHEN {part}.kind <> 'null' THEN {v.failure('INVALID_VARIANT_CAST', message)} END)"
+        message = (
+            f"'The variant value `' || {shown} || '` cannot be cast into"
+            f' `"{v.type_text(target).upper()}"`.\''
+        )
+        inner = (
+            f"coalesce({inner}, CASE WHEN {part}.kind <> 'null' THEN"
+            f" {v.failure('INVALID_VARIANT_CAST', message)} END)"
+        )
     parts = kernel_sql("variant_parts", "variant parts", whole, v.text(zone.name), *path)
-    sql = f"CAST(list_extract(list_transform([{parts}], lambda {part}: {inner}), 1) AS {v.duckdb_type(target)})"
+    sql = (
+        f"CAST(list_extract(list_transform([{parts}], lambda {part}: {inner}), 1) AS {v.duckdb_type(target)})"
+    )
     return value.like(sql, target, nullable=True, raises=True)
 
 
@@ -54,18 +70,32 @@ def _attempt(value: Value, target: DataType, part: str, zone: Zone, safe: bool, 
     items, item = kernel_sql("variant_items", "variant items", value.sql), f"deltaic_entry{depth}"
     each = Value(f"{item}.value", "variant")
     if isinstance(target, Array):
-        element = from_variant(each, target.element, zone, safe=safe, depth=depth + 1) if target.element != "variant" else each
+        element = (
+            from_variant(each, target.element, zone, safe=safe, depth=depth + 1)
+            if target.element != "variant"
+            else each
+        )
         return f"CASE {part}.kind WHEN 'array' THEN list_transform({items}, lambda {item}: {element.sql}) END"
     if isinstance(target, Map):
         if target.key != "string":
             raise v.unsupported("cast", "variant", target)
-        entry = from_variant(each, target.value, zone, safe=safe, depth=depth + 1) if target.value != "variant" else each
+        entry = (
+            from_variant(each, target.value, zone, safe=safe, depth=depth + 1)
+            if target.value != "variant"
+            else each
+        )
         pairs = f"list_transform({items}, lambda {item}: {{'key': {item}.key, 'value': {entry.sql}}})"
         return f"CASE {part}.kind WHEN 'object' THEN map_from_entries({pairs}) END"
     if isinstance(target, Struct):
-        fields = [f"{v.name(field.name)} := {_field(value, field.name, field.type, zone, safe, depth)}" for field in target.fields]
+        fields = [
+            f"{v.name(field.name)} := {_field(value, field.name, field.type, zone, safe, depth)}"
+            for field in target.fields
+        ]
         return f"CASE {part}.kind WHEN 'object' THEN struct_pack({', '.join(fields)}) END"
-    branches = [f"WHEN '{kind}' THEN {_scalar(sql.format(part), source, target, zone)}" for kind, (sql, source) in _SCALARS.items()]
+    branches = [
+        f"WHEN '{kind}' THEN {_scalar(sql.format(part), source, target, zone)}"
+        for kind, (sql, source) in _SCALARS.items()
+    ]
     branches.append(f"WHEN 'decimal' THEN {_decimal(part, target, zone)}")
     return f"CASE {part}.kind {' '.join(branches)} END"
 
@@ -75,7 +105,11 @@ def _field(value: Value, name: str, kind: DataType, zone: Zone, safe: bool, dept
         raise v.unsupported(f"cast of a variant to a struct with the field {name}")
     path = v.text(f'$["{name}"]')
     found = Value(kernel_sql("variant_get", "variant", value.sql, path), "variant")
-    return found.sql if kind == "variant" else from_variant(found, kind, zone, safe=safe, depth=depth + 1, within=(value.sql, path)).sql
+    return (
+        found.sql
+        if kind == "variant"
+        else from_variant(found, kind, zone, safe=safe, depth=depth + 1, within=(value.sql, path)).sql
+    )
 
 
 def _scalar(sql: str, source: DataType, target: DataType, zone: Zone) -> str:

@@ -7,7 +7,17 @@ from dataclasses import dataclass
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.edits import add_columns
-from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Field, Map, Schema, Struct, path_text, type_name
+from deltaic.protocol.schema import (
+    CHAR_TYPES,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    path_text,
+    type_name,
+)
 from deltaic.rows.rows import Rows
 from deltaic.sql.create import read_properties, read_property_name
 from deltaic.sql.names import Tables, read_name
@@ -50,7 +60,11 @@ def _read_place(reader: Reader) -> _Place | None:
 def _add_columns(reader: Reader) -> _Change:
     """ADD COLUMN[S] [(] name type [NOT NULL] [COMMENT text] [FIRST | AFTER name], ... [)]"""
     bracketed = reader.at("(")
-    definitions = reader.bracketed(lambda: _definition(reader)) if bracketed else reader.listed(lambda: _definition(reader))
+    definitions = (
+        reader.bracketed(lambda: _definition(reader))
+        if bracketed
+        else reader.listed(lambda: _definition(reader))
+    )
     places = {path_text(path): place.after for path, _, place in definitions if place is not None}
 
     def change(table: DeltaTable) -> None:
@@ -59,7 +73,9 @@ def _add_columns(reader: Reader) -> _Change:
             (field,) = Schema.from_ddl(f"{path_text(path[-1:])} {text}")
             if len(path) > 1 and CHAR_TYPES in field.metadata:
                 where = path_text(path)
-                raise UnsupportedFeatureError("a new field with the type CHAR or VARCHAR", where=where, found=text, expected="STRING")
+                raise UnsupportedFeatureError(
+                    "a new field with the type CHAR or VARCHAR", where=where, found=text, expected="STRING"
+                )
             new = add_columns(new, Schema([_within(table.schema, path, field) if len(path) > 1 else field]))
         table.alter.add_columns(new, places=places)
 
@@ -76,7 +92,9 @@ def _within(schema: Schema, path: tuple[str, ...], new: Field) -> Field:
     struct `a` with the struct `b` with the field `c`."""
     names, above = schema.find(path[:-1])
     if not isinstance(above.type, Struct):
-        raise InvalidArgumentError("only a struct gets new fields", where=path_text(names), found=type_name(above.type))
+        raise InvalidArgumentError(
+            "only a struct gets new fields", where=path_text(names), found=type_name(above.type)
+        )
     inner: DataType = Struct([new])
     for end in range(len(names) - 1, 0, -1):
         outer = schema.find(names[:end])[1].type
@@ -158,16 +176,25 @@ def _redefined_column(reader: Reader, name: str) -> _Change:
     if reader.done or reader.tokens[reader.position].kind not in ("word", "quoted"):
         reader.fail("TYPE, COMMENT, FIRST, AFTER, DROP NOT NULL, SET NOT NULL, SET DEFAULT or DROP DEFAULT")
     again = reader.name()
-    (field,) = Schema.from_ddl(f"{path_text((again,))} {reader.slice('FIRST', 'AFTER', expected='a type', of_type=True)}")
+    (field,) = Schema.from_ddl(
+        f"{path_text((again,))} {reader.slice('FIRST', 'AFTER', expected='a type', of_type=True)}"
+    )
     place = _read_place(reader)
 
     def change(table: DeltaTable) -> None:
         path, _ = table.schema.find(name)
         if path[-1].lower() != again.lower():
-            raise UnsupportedFeatureError("CHANGE COLUMN with another name", where=path_text(path), found=again, expected="RENAME COLUMN")
+            raise UnsupportedFeatureError(
+                "CHANGE COLUMN with another name",
+                where=path_text(path),
+                found=again,
+                expected="RENAME COLUMN",
+            )
         comment = field.metadata.get("comment")
         first, after = (False, None) if place is None else (place.after is None, place.after)
-        table.alter.change_column(name, type=field.metadata.get(CHAR_TYPES, field.type), comment=comment, first=first, after=after)
+        table.alter.change_column(
+            name, type=field.metadata.get(CHAR_TYPES, field.type), comment=comment, first=first, after=after
+        )
 
     return change
 
@@ -190,7 +217,9 @@ def _add_constraint(reader: Reader) -> _Change:
     name = reader.name()
     if not reader.done and reader.tokens[reader.position].keyword in ("PRIMARY", "FOREIGN", "UNIQUE"):
         raise UnsupportedFeatureError(
-            "a table constraint other than CHECK", found=reader.rest("a constraint"), expected="CHECK (condition)"
+            "a table constraint other than CHECK",
+            found=reader.rest("a constraint"),
+            expected="CHECK (condition)",
         )
     reader.expect("CHECK")
     condition = reader.inside("a condition")
@@ -215,7 +244,9 @@ def _drop_feature(reader: Reader) -> _Change:
 
 def _cluster_by(reader: Reader) -> _Change:
     """CLUSTER BY (name, ...) | NONE"""
-    columns = [] if reader.accept("NONE") else [path_text(column) for column in reader.bracketed(reader.dotted)]
+    columns = (
+        [] if reader.accept("NONE") else [path_text(column) for column in reader.bracketed(reader.dotted)]
+    )
     return lambda table: table.alter.cluster_by(*columns)
 
 
@@ -248,5 +279,8 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Change]], ...] = (
     (("SET", "SERDEPROPERTIES"), _refused("ALTER TABLE SET SERDEPROPERTIES")),
     (("RECOVER", "PARTITIONS"), _refused("ALTER TABLE RECOVER PARTITIONS")),
     *((words, _PARTITIONS) for words in (("ADD", "PARTITION"), ("DROP", "PARTITION"), ("PARTITION",))),
-    *((words, _PARTITIONS) for words in (("ADD", "IF", "NOT", "EXISTS", "PARTITION"), ("DROP", "IF", "EXISTS", "PARTITION"))),
+    *(
+        (words, _PARTITIONS)
+        for words in (("ADD", "IF", "NOT", "EXISTS", "PARTITION"), ("DROP", "IF", "EXISTS", "PARTITION"))
+    ),
 )

@@ -35,7 +35,10 @@ def delete_rows(table: DeltaTable, condition: str | None, name: Name, tables: Ta
 
     engine, alias = engine_with(tables, table), _alias(name)
     with committing(table._spark, None) as options:
-        return table._run("DELETE", lambda snapshot: delete_matching(snapshot, engine, condition, alias=alias, commit=options))
+        return table._run(
+            "DELETE",
+            lambda snapshot: delete_matching(snapshot, engine, condition, alias=alias, commit=options),
+        )
 
 
 def truncate(reader: Reader, tables: Tables) -> Rows:
@@ -43,7 +46,11 @@ def truncate(reader: Reader, tables: Tables) -> Rows:
     reader.expect("TRUNCATE", "TABLE")
     name = read_name(reader)
     if reader.at("PARTITION"):
-        raise UnsupportedFeatureError("TRUNCATE TABLE of single partitions", found=reader.rest("partitions"), expected="DELETE ... WHERE")
+        raise UnsupportedFeatureError(
+            "TRUNCATE TABLE of single partitions",
+            found=reader.rest("partitions"),
+            expected="DELETE ... WHERE",
+        )
     reader.end()
     from deltaic.commands.delete import truncate as remove_files
 
@@ -63,26 +70,41 @@ def update(reader: Reader, tables: Tables) -> Rows:
     reader.end()
     table = tables.table(name)
     schema = table.schema
-    assignments = [each for each in listed if not is_left_to_table(each[1], schema, _column(name, each[0]), of_new_row=False)] or listed
+    assignments = [
+        each
+        for each in listed
+        if not is_left_to_table(each[1], schema, _column(name, each[0]), of_new_row=False)
+    ] or listed
     named = [(_column(name, column), value) for column, value in assignments]
     changes = {key: defaulted(value, table.schema, key) for key, value in named}
     if len({column.lower() for column in changes}) < len(assignments):
         error = InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
         raise error.with_values(columns=tuple(column for column, _ in named))
-    return counts(num_affected_rows=update_rows(table, changes, written, name, tables).get("num_updated_rows", 0))
+    return counts(
+        num_affected_rows=update_rows(table, changes, written, name, tables).get("num_updated_rows", 0)
+    )
 
 
-def update_rows(table: DeltaTable, changes: Mapping[str, str], condition: str | None, name: Name, tables: Tables) -> Mapping[str, int]:
+def update_rows(
+    table: DeltaTable, changes: Mapping[str, str], condition: str | None, name: Name, tables: Tables
+) -> Mapping[str, int]:
     """Changes the rows for which a condition is true; condition and values know the table by `name` -> the
     metrics."""
     if not hold_queries([*changes.values(), condition or ""]):
         where = None if condition is None else without_qualifiers(condition, name.qualifiers)
-        return table.update({key: without_qualifiers(value, name.qualifiers) for key, value in changes.items()}, where)
+        return table.update(
+            {key: without_qualifiers(value, name.qualifiers) for key, value in changes.items()}, where
+        )
     from deltaic.commands.update import update as update_matching
 
     engine, alias = engine_with(tables, table), _alias(name)
     with committing(table._spark, None) as options:
-        return table._run("UPDATE", lambda snapshot: update_matching(snapshot, engine, changes, condition, alias=alias, commit=options))
+        return table._run(
+            "UPDATE",
+            lambda snapshot: update_matching(
+                snapshot, engine, changes, condition, alias=alias, commit=options
+            ),
+        )
 
 
 def read_assignment(reader: Reader, *stops: str) -> tuple[tuple[str, ...], str]:

@@ -43,7 +43,9 @@ def create(reader: Reader, tables: Tables) -> Rows:
         if not replace:
             reader.accept("EXTERNAL")  # LOCATION alone decides where the table lies
     if reader.at("TEMPORARY") or reader.at("VIEW"):
-        raise UnsupportedFeatureError("CREATE makes Delta tables only", found=reader.tokens[reader.position].text, expected="TABLE")
+        raise UnsupportedFeatureError(
+            "CREATE makes Delta tables only", found=reader.tokens[reader.position].text, expected="TABLE"
+        )
     reader.expect("TABLE")
     if_missing = not replace and reader.accept("IF", "NOT", "EXISTS")
     name = read_name(reader)
@@ -53,10 +55,14 @@ def create(reader: Reader, tables: Tables) -> Rows:
     clauses = _clauses(reader)
     reader.accept("AS")
     text = None if reader.done else reader.rest("a query")
-    path, is_new_name = tables.place(name, clauses.location, "use" if replace else "ignore" if if_missing else "error")
+    path, is_new_name = tables.place(
+        name, clauses.location, "use" if replace else "ignore" if if_missing else "error"
+    )
     exists = DeltaTable.exists(path, storage_options=tables.storage_options)
     if must_exist and (not exists or is_new_name):
-        raise InvalidArgumentError("REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE")
+        raise InvalidArgumentError(
+            "REPLACE TABLE needs a table", found=str(name), expected="CREATE OR REPLACE TABLE"
+        )
     if exists and not replace:
         if (origin := source or like) is not None:
             tables.check_source(origin)
@@ -70,13 +76,17 @@ def create(reader: Reader, tables: Tables) -> Rows:
     if source is not None:
         if text is not None or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:
             raise InvalidArgumentError(
-                "a clone has the definition of its source", found=str(name), expected="TBLPROPERTIES and LOCATION alone"
+                "a clone has the definition of its source",
+                found=str(name),
+                expected="TBLPROPERTIES and LOCATION alone",
             )
         return counts(**tables.cloned(source, path, shallow, replace, clauses.properties))
     if like is not None:
         if text is not None or clauses.seen - {"USING", "TBLPROPERTIES", "LOCATION"} or replace:
             raise InvalidArgumentError(
-                "a table LIKE another one has its definition", found=str(name), expected="USING, TBLPROPERTIES and LOCATION alone"
+                "a table LIKE another one has its definition",
+                found=str(name),
+                expected="USING, TBLPROPERTIES and LOCATION alone",
             )
         _create_like(path, clauses, tables.table(like), tables)
     else:
@@ -107,16 +117,21 @@ def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses)
         each.lower() for each in metadata.partition_columns
     ]:
         raise InvalidArgumentError(
-            "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING] the table at this place has other partition columns",
+            "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING] the table at this place has other partition"
+            " columns",
             where=place,
             found=clauses.partition_by,
             expected=list(metadata.partition_columns),
         )
     if differing := {key: text for key, text in (clauses.properties or {}).items() if known.get(key) != text}:
         raise InvalidArgumentError(
-            "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY] the table at this place has other properties", where=place, found=differing
+            "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY] the table at this place has other properties",
+            where=place,
+            found=differing,
         )
-    fields = None if columns is None else [(each.name.lower(), each.type) for each in Schema.from_ddl(columns)]
+    fields = (
+        None if columns is None else [(each.name.lower(), each.type) for each in Schema.from_ddl(columns)]
+    )
     if fields is not None and fields != [(each.name.lower(), each.type) for each in table.schema]:
         raise InvalidArgumentError(
             "[DELTA_CREATE_TABLE_SCHEME_MISMATCH] the table at this place has other columns",
@@ -126,9 +141,13 @@ def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses)
         )
 
 
-def _create(path: str, clauses: _Clauses, columns: str | None, replace: bool, name: Name, tables: Tables) -> None:
+def _create(
+    path: str, clauses: _Clauses, columns: str | None, replace: bool, name: Name, tables: Tables
+) -> None:
     if columns is None and (replace or clauses.partition_by or clauses.cluster_by):
-        raise InvalidArgumentError("a table needs columns", where=str(name), expected="(name type, ...) or AS SELECT")
+        raise InvalidArgumentError(
+            "a table needs columns", where=str(name), expected="(name type, ...) or AS SELECT"
+        )
     DeltaTable.create(
         path,
         columns or Schema(()),
@@ -159,13 +178,19 @@ def _create_like(path: str, clauses: _Clauses, source: DeltaTable, tables: Table
     )
 
 
-def _create_as(path: str, clauses: _Clauses, columns: str | None, text: str, replace: bool, tables: Tables) -> None:
+def _create_as(
+    path: str, clauses: _Clauses, columns: str | None, text: str, replace: bool, tables: Tables
+) -> None:
     if columns is not None:
-        raise InvalidArgumentError("AS SELECT gives the columns; a list of them cannot stand beside it", found=columns)
+        raise InvalidArgumentError(
+            "AS SELECT gives the columns; a list of them cannot stand beside it", found=columns
+        )
     job = Write(
         mode="overwrite" if replace else "error",
         schema_mode="overwrite" if replace else None,
-        wanted=TableOptions.of(clauses.partition_by, clauses.cluster_by, None, clauses.comment, clauses.properties),
+        wanted=TableOptions.of(
+            clauses.partition_by, clauses.cluster_by, None, clauses.comment, clauses.properties
+        ),
         defines=True,
     )
     tables.create(path, tables.query(text), job)
@@ -173,14 +198,23 @@ def _create_as(path: str, clauses: _Clauses, columns: str | None, text: str, rep
 
 def _clauses(reader: Reader) -> _Clauses:
     clauses = _Clauses()
-    while not (reader.done or reader.at("AS") or reader.at("SELECT") or reader.at("WITH") or reader.at("VALUES") or reader.at("(")):
+    while not (
+        reader.done
+        or reader.at("AS")
+        or reader.at("SELECT")
+        or reader.at("WITH")
+        or reader.at("VALUES")
+        or reader.at("(")
+    ):
         word = reader.tokens[reader.position].keyword
         if word in clauses.seen:
             reader.fail(f"{word} once")
         clauses.seen.add(word)
         if reader.accept("USING"):
             if (source := reader.name()).lower() not in ("delta", "deltaic"):
-                raise UnsupportedFeatureError("tables of another format", found=f"USING {source}", expected="USING delta")
+                raise UnsupportedFeatureError(
+                    "tables of another format", found=f"USING {source}", expected="USING delta"
+                )
         elif reader.accept("PARTITIONED", "BY"):
             clauses.partition_by = reader.bracketed(lambda: _partition_column(reader))
         elif reader.accept("CLUSTER", "BY"):
@@ -192,9 +226,13 @@ def _clauses(reader: Reader) -> _Clauses:
         elif reader.accept("LOCATION"):
             clauses.location = reader.string()
         elif reader.at("CLUSTERED"):
-            raise UnsupportedFeatureError("buckets of a Delta table", found="CLUSTERED BY", expected="CLUSTER BY")
+            raise UnsupportedFeatureError(
+                "buckets of a Delta table", found="CLUSTERED BY", expected="CLUSTER BY"
+            )
         elif reader.at("OPTIONS"):
-            raise UnsupportedFeatureError(f"{word} of CREATE TABLE", expected="delta.`path` as the table's name")
+            raise UnsupportedFeatureError(
+                f"{word} of CREATE TABLE", expected="delta.`path` as the table's name"
+            )
         else:
             reader.fail("USING, PARTITIONED BY, CLUSTER BY, COMMENT, LOCATION, TBLPROPERTIES or AS")
     return clauses
@@ -203,7 +241,9 @@ def _clauses(reader: Reader) -> _Clauses:
 def _partition_column(reader: Reader) -> str:
     path = reader.dotted()
     if reader.at("("):
-        message = "buckets of a Delta table" if path[-1].lower() == "bucket" else "a partition by an expression"
+        message = (
+            "buckets of a Delta table" if path[-1].lower() == "bucket" else "a partition by an expression"
+        )
         raise UnsupportedFeatureError(message, found=f"{path_text(path)}(...)", expected="a column")
     if len(path) > 1:
         raise InvalidArgumentError("a table is partitioned by top-level columns", found=path_text(path))

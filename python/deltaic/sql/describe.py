@@ -28,7 +28,12 @@ HISTORY = pa.schema(
         "userName": pa.string(),
         "operation": pa.string(),
         "operationParameters": _TEXTS,
-        "job": pa.struct([(name, pa.string()) for name in ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")]),
+        "job": pa.struct(
+            [
+                (name, pa.string())
+                for name in ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")
+            ]
+        ),
         "notebook": pa.struct({"notebookId": pa.string()}),
         "clusterId": pa.string(),
         "readVersion": pa.int64(),
@@ -96,7 +101,9 @@ def table_rows(table: DeltaTable, extended: bool, entry: CatalogEntry | None = N
     """Returns the result of DESCRIBE TABLE. `extended`: True to add location, comment and properties of the
     table, the columns' defaults, and `entry`, the table's entry in a catalog."""
     metadata = table.metadata
-    columns = {field.name: (field.name, shown_type(field), field.metadata.get("comment")) for field in table.schema}
+    columns = {
+        field.name: (field.name, shown_type(field), field.metadata.get("comment")) for field in table.schema
+    }
     rows: list[tuple[str, str, str | None]] = list(columns.values())
     if metadata.partition_columns:
         rows += [("# Partition Information", "", ""), ("# col_name", "data_type", "comment")]
@@ -105,7 +112,11 @@ def table_rows(table: DeltaTable, extended: bool, entry: CatalogEntry | None = N
         properties = ",".join(f"{key}={value}" for key, value in shown_properties(table).items())
         rows += [("", "", ""), ("# Detailed Table Information", "", "")]
         if entry is not None:
-            rows += [("Catalog", entry.catalog, ""), ("Namespace", entry.schema, ""), ("Database", entry.schema, "")]
+            rows += [
+                ("Catalog", entry.catalog, ""),
+                ("Namespace", entry.schema, ""),
+                ("Database", entry.schema, ""),
+            ]
             rows += [("Table", entry.name, ""), ("Type", "MANAGED" if entry.managed else "EXTERNAL", "")]
         elif metadata.name:
             rows += [("Name", metadata.name, "")]
@@ -113,9 +124,13 @@ def table_rows(table: DeltaTable, extended: bool, entry: CatalogEntry | None = N
         rows += [("Location", table.location, ""), ("Provider", "delta", "")]
         rows += [("Is_managed_location", "true", "")] if entry is not None and entry.managed else []
         rows += [("Table Properties", f"[{properties}]", "")]
-        if defaults := [(each.name, shown_type(each), each.metadata[KEY]) for each in table.schema if KEY in each.metadata]:
+        if defaults := [
+            (each.name, shown_type(each), each.metadata[KEY]) for each in table.schema if KEY in each.metadata
+        ]:
             rows += [("", "", ""), ("# Column Default Values", "", ""), *defaults]
-    return rows_of(pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS))
+    return rows_of(
+        pa.Table.from_pylist([dict(zip(COLUMNS.names, row, strict=True)) for row in rows], COLUMNS)
+    )
 
 
 def _column_rows(table: DeltaTable, column: tuple[str, ...]) -> Rows:
@@ -149,7 +164,10 @@ def _history_row(entry: dict[str, Any]) -> dict[str, Any]:
     row = {name: entry.get(name) for name in HISTORY.names}
     for name in ("operationParameters", "operationMetrics"):
         if (value := row[name]) is not None:
-            row[name] = [(key, item if item is None or isinstance(item, str) else json.dumps(item)) for key, item in value.items()]
+            row[name] = [
+                (key, item if item is None or isinstance(item, str) else json.dumps(item))
+                for key, item in value.items()
+            ]
     return row
 
 

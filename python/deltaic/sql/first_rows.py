@@ -39,26 +39,48 @@ _CLAUSES = {"expressions", "from_", "where", "order", "limit", "offset"}
 
 
 def relation(
-    engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaves: Mapping[str, Scan | Data], keep: Mapping[str, Keep]
+    engine: LocalEngine,
+    tree: exp.Expr,
+    translated: TranslatedQuery,
+    leaves: Mapping[str, Scan | Data],
+    keep: Mapping[str, Keep],
 ) -> LocalRelation:
     """Returns the rows of a query, and reads less if it has the form above. `keep`: as for
     `LocalEngine.query`."""
     name, leaf = next(iter(leaves.items()), ("", None))
-    if len(leaves) != 1 or not isinstance(leaf, Scan) or not _is_plain(tree) or not _plain_columns(tree, leaf):
+    if (
+        len(leaves) != 1
+        or not isinstance(leaf, Scan)
+        or not _is_plain(tree)
+        or not _plain_columns(tree, leaf)
+    ):
         return engine.query(translated, leaves, keep)
     rows, ordered = _rows(tree), tree.args.get("order") is not None
-    if not ordered and tree.args.get("where") is None and (rows is not None or tree.args.get("limit") is None):
-        return _copied(engine, tree, translated, leaf, rows) or engine.query(translated, {name: replace(leaf, limit=rows)})
+    if (
+        not ordered
+        and tree.args.get("where") is None
+        and (rows is not None or tree.args.get("limit") is None)
+    ):
+        return _copied(engine, tree, translated, leaf, rows) or engine.query(
+            translated, {name: replace(leaf, limit=rows)}
+        )
     whole = engine.query(translated, leaves, keep)
     if rows is None or not ordered:
         return whole
     needed = _columns_of_keys(tree, leaf)
-    if needed is None or not 0 < rows <= MAX_ROWS or len(translated.schema) <= len(needed) or bytes_of_files(leaf) <= SMALL_BYTES:
+    if (
+        needed is None
+        or not 0 < rows <= MAX_ROWS
+        or len(translated.schema) <= len(needed)
+        or bytes_of_files(leaf) <= SMALL_BYTES
+    ):
         return whole
 
     ids = _ids_query(tree, rows)
     schema = Schema([*(leaf.schema.field(name) for name in leaf.columns), *ROW_ID_FIELDS])
-    first = engine.query(translate_query(ids, {name: schema}, time_zone=engine.time_zone), {name: replace(leaf, row_ids=True)})
+    first = engine.query(
+        translate_query(ids, {name: schema}, time_zone=engine.time_zone), {name: replace(leaf, row_ids=True)}
+    )
 
     def opened(work: Work) -> Any:
         row_ids = _core.RowIds.collect(first.open(work))
@@ -69,7 +91,9 @@ def relation(
 
 def is_count(tree: exp.Expr) -> bool:
     """True for `SELECT count(*) FROM table`, also with several columns of this kind."""
-    if not isinstance(tree, exp.Select) or any(value and key not in ("expressions", "from_") for key, value in tree.args.items()):
+    if not isinstance(tree, exp.Select) or any(
+        value and key not in ("expressions", "from_") for key, value in tree.args.items()
+    ):
         return False
     return _one_table(tree) is not None and all(_counts_rows(item.unalias()) for item in tree.expressions)
 
@@ -92,7 +116,9 @@ def counted(whole: LocalRelation, rows: int) -> LocalRelation:
         if OPENED.get() is not None:
             return whole.open(work)
         schema = arrow_schema(whole.schema)
-        return pa.Table.from_arrays([pa.array([rows], field.type) for field in schema], schema=schema).to_reader()
+        return pa.Table.from_arrays(
+            [pa.array([rows], field.type) for field in schema], schema=schema
+        ).to_reader()
 
     return replace(whole, open=opened)
 
@@ -100,12 +126,16 @@ def counted(whole: LocalRelation, rows: int) -> LocalRelation:
 def _one_table(tree: exp.Expr) -> exp.Table | None:
     """Returns the table of a FROM with one table and nothing around it."""
     table = tree.args["from_"].this if tree.args.get("from_") is not None else None
-    if not isinstance(table, exp.Table) or any(value for key, value in table.args.items() if key not in ("this", "alias")):
+    if not isinstance(table, exp.Table) or any(
+        value for key, value in table.args.items() if key not in ("this", "alias")
+    ):
         return None
     return table
 
 
-def _copied(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaf: Scan, rows: int | None) -> LocalRelation | None:
+def _copied(
+    engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, leaf: Scan, rows: int | None
+) -> LocalRelation | None:
     """Returns the rows of the scan without DuckDB, which would only copy them: for 1,000 columns, its binder
     takes longer than reading them. None if a column would change."""
     names: list[str] = []  # a name may occur twice
@@ -113,7 +143,10 @@ def _copied(engine: LocalEngine, tree: exp.Expr, translated: TranslatedQuery, le
         names += leaf.columns if isinstance(item, exp.Star) else [leaf.schema.field(item.parts[-1].name).name]
     read = tuple(dict.fromkeys(names))
     result = Schema.of_query([field.with_(nullable=True) for field in translated.schema])
-    same = all(field.type == leaf.schema.field(name).type != "void" for field, name in zip(result, names, strict=True))
+    same = all(
+        field.type == leaf.schema.field(name).type != "void"
+        for field, name in zip(result, names, strict=True)
+    )
     if not same or tree.args.get("offset") is not None or rows == 0:
         return None
     from deltaic.engine.duckdb.engine import LocalRelation
@@ -145,14 +178,18 @@ def _first(stream: Any, places: Sequence[int], schema: Schema, rows: int | None)
 
 def _is_plain(tree: exp.Expr) -> bool:
     """True if the query is a SELECT with no clauses other than those of _CLAUSES."""
-    return isinstance(tree, exp.Select) and not any(value and key not in _CLAUSES for key, value in tree.args.items())
+    return isinstance(tree, exp.Select) and not any(
+        value and key not in _CLAUSES for key, value in tree.args.items()
+    )
 
 
 def _rows(tree: exp.Expr) -> int | None:
     """Returns LIMIT + OFFSET, the number of rows in order that the query needs; None if they are no plain
     numbers."""
     amounts = [clause.expression for key in ("limit", "offset") if (clause := tree.args.get(key)) is not None]
-    if tree.args.get("limit") is None or not all(isinstance(item, exp.Literal) and item.name.isdecimal() for item in amounts):
+    if tree.args.get("limit") is None or not all(
+        isinstance(item, exp.Literal) and item.name.isdecimal() for item in amounts
+    ):
         return None
     return sum(int(item.name) for item in amounts)
 
@@ -166,7 +203,8 @@ def _plain_columns(tree: exp.Expr, leaf: Scan) -> bool:
     if any(node is not tree for node in tree.find_all(exp.Query)):
         return False
     return all(
-        (isinstance(item, exp.Star) and not any(item.args.values())) or (isinstance(item, exp.Column) and _is_column(item, table, leaf))
+        (isinstance(item, exp.Star) and not any(item.args.values()))
+        or (isinstance(item, exp.Column) and _is_column(item, table, leaf))
         for item in tree.expressions
     )
 
@@ -185,13 +223,21 @@ def _columns_of_keys(tree: exp.Expr, leaf: Scan) -> set[str] | None:
     clauses = [*order, *([tree.args["where"]] if tree.args.get("where") is not None else [])]
     # Both first parts of a name are included, as `t.a` may be column `a` of the table or field `a` of the
     # column `t`.
-    return {node.name.lower() for clause in clauses for column in clause.find_all(exp.Column) for node in column.parts[:2]}
+    return {
+        node.name.lower()
+        for clause in clauses
+        for column in clause.find_all(exp.Column)
+        for node in column.parts[:2]
+    }
 
 
 def _ids_query(tree: exp.Expr, rows: int) -> exp.Expr:
     """Returns the query for the row ids of the first `rows` rows."""
     ids = tree.copy()
-    ids.set("expressions", [exp.column(exp.to_identifier(name, quoted=True)) for name in (FILE_COLUMN, ROW_COLUMN)])
+    ids.set(
+        "expressions",
+        [exp.column(exp.to_identifier(name, quoted=True)) for name in (FILE_COLUMN, ROW_COLUMN)],
+    )
     ids.set("offset", None)
     ids.set("limit", exp.Limit(expression=exp.Literal.number(rows)))
     return ids

@@ -43,5 +43,9 @@ def _name(text: str) -> str:
     reader = Reader(text)
     parts = reader.dotted()
     if not reader.done:
-        raise InvalidArgumentError("[PARSE_SYNTAX_ERROR] the text of IDENTIFIER is no name", found=repr(text), expected="'table.column'")
+        raise InvalidArgumentError(
+            "[PARSE_SYNTAX_ERROR] the text of IDENTIFIER is no name",
+            found=repr(text),
+            expected="'table.column'",
+        )
     return ".".join(map(col, parts))

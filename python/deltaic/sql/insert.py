@@ -59,9 +59,16 @@ def insert(reader: Reader, tables: Tables) -> Rows:
     table = tables.table(name)
     fixed = fixed_values(partition, table)
     filled = _filled(table.schema, listed)
-    target = _Target(tuple(name for name in filled if listed is not None or name not in fixed), by_name, fixed, listed is not None)
+    target = _Target(
+        tuple(name for name in filled if listed is not None or name not in fixed),
+        by_name,
+        fixed,
+        listed is not None,
+    )
     if both := set(target.columns) & set(fixed):
-        raise SchemaMismatchError("PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both))
+        raise SchemaMismatchError(
+            "PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both)
+        )
     text, computed = _with_defaults(reader.rest("a query"), target, table.schema)
     if computed:
         text, target = _without(text, target, computed)
@@ -88,11 +95,16 @@ def fixed_values(partition: list[tuple[str, str | None]], table: DeltaTable) -> 
     unknown = [name for name, _ in partition if name.lower() not in columns]
     if unknown or len({name.lower() for name, _ in partition}) < len(partition):
         error = SchemaMismatchError(
-            "PARTITION takes partition columns, each once", found=[name for name, _ in partition], expected=list(columns.values())
+            "PARTITION takes partition columns, each once",
+            found=[name for name, _ in partition],
+            expected=list(columns.values()),
         )
         raise error.with_values(column=[*unknown, partition[0][0]][0])
     values = {columns[name.lower()]: value for name, value in partition if value is not None}
-    return {name: f"CAST({value} AS {format_type(table.schema.field(name).type)})" for name, value in values.items()}
+    return {
+        name: f"CAST({value} AS {format_type(table.schema.field(name).type)})"
+        for name, value in values.items()
+    }
 
 
 def _equal_to(value: str) -> str:
@@ -111,7 +123,9 @@ def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:
         return tuple(schema.names)
     names = tuple(schema.field(name).name for name in listed)
     if twice := [name for name, count in Counter(names).items() if count > 1]:
-        raise SchemaMismatchError("a column is listed twice", where="INSERT", found=twice[0], expected="each column once")
+        raise SchemaMismatchError(
+            "a column is listed twice", where="INSERT", found=twice[0], expected="each column once"
+        )
     return names
 
 
@@ -133,7 +147,9 @@ def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set
                 computed[column] += 1
             if column is not None and value.upper() == "DEFAULT":
                 default = reader.tokens[first]
-                edits.append((default.start, default.end, f"({defaulted(value, schema, quote_name(column))})"))
+                edits.append(
+                    (default.start, default.end, f"({defaulted(value, schema, quote_name(column))})")
+                )
             if not reader.accept(","):
                 break
         reader.expect(")")
@@ -141,7 +157,9 @@ def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set
         if not (reader.accept(",") and reader.at("(")):
             break
     if partly := sorted(column for column, count in computed.items() if count < rows):
-        raise UnsupportedFeatureError("DEFAULT in some rows only, of a column that the table computes", where=partly[0])
+        raise UnsupportedFeatureError(
+            "DEFAULT in some rows only, of a column that the table computes", where=partly[0]
+        )
     return edited(text, edits), set(computed)
 
 
@@ -149,7 +167,9 @@ def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Targ
     """Removes the columns that the table computes from a query."""
     kept = tuple(name for name in target.columns if name not in computed)
     if not kept:
-        raise UnsupportedFeatureError("a row must have a column that the table does not compute", found=text[:80])
+        raise UnsupportedFeatureError(
+            "a row must have a column that the table does not compute", found=text[:80]
+        )
     columns, named = (", ".join(map(quote_name, names)) for names in (kept, target.columns))
     return f"SELECT {columns} FROM ({text}) AS __deltaic_given({named})", replace(target, columns=kept)
 
@@ -158,11 +178,15 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
     """Runs the query and renames its columns, and the fields of its structs, to those of the table, by
     position. With BY NAME, names are not changed."""
     if target.fixed:
-        text = f"SELECT *, {', '.join(f'{value} AS {quote_name(name)}' for name, value in target.fixed.items())} FROM ({text})"
+        text = (
+            f"SELECT *, {', '.join(f'{value} AS {quote_name(name)}' for name, value in target.fixed.items())}"
+            f" FROM ({text})"
+        )
     rows = tables.query(text)
     if target.by_name:
         given = tables.column_names(rows)
-        if not evolves and len(given) <= len(table.schema):  # more columns are a mistake that `insert` of the table finds
+        # more columns are a mistake that `insert` of the table finds
+        if not evolves and len(given) <= len(table.schema):
             _check_known(table.schema, given)
         _check_given(table.schema, given)
         return rows
@@ -179,7 +203,9 @@ def _check_known(schema: Schema, given: Sequence[str]) -> None:
     unknown = next((name for name in given if schema.get(name) is None), None)
     if unknown is not None:
         error = SchemaMismatchError(
-            "INSERT BY NAME has a column that the table lacks", found=unknown, expected=nearest_names(unknown, schema.names)
+            "INSERT BY NAME has a column that the table lacks",
+            found=unknown,
+            expected=nearest_names(unknown, schema.names),
         )
         raise error.with_values(columns=tuple(schema.names))
 
@@ -188,4 +214,6 @@ def _check_given(schema: Schema, given: Sequence[str]) -> None:
     """Raises SchemaMismatchError if an INSERT that names its columns leaves out one that is NOT NULL and
     that the table does not compute."""
     if (missing := left_out(schema, given)) is not None:
-        raise SchemaMismatchError("INSERT leaves out a column that is NOT NULL and has no default", where=missing)
+        raise SchemaMismatchError(
+            "INSERT leaves out a column that is NOT NULL and has no default", where=missing
+        )

@@ -45,7 +45,9 @@ def merge(reader: Reader, tables: Tables) -> Rows:
     engine = engine_with(tables, table) if table._engine.is_embedded else table._engine
     building: Any = table._merging(spec, engine)
     if reader.done:
-        raise InvalidArgumentError("[MERGE_WITHOUT_WHEN] MERGE needs a clause", expected="WHEN MATCHED or WHEN NOT MATCHED")
+        raise InvalidArgumentError(
+            "[MERGE_WITHOUT_WHEN] MERGE needs a clause", expected="WHEN MATCHED or WHEN NOT MATCHED"
+        )
     unconditional: set[str] = set()
     while not reader.done:
         building = _clause(reader, building, table.schema, alias, unconditional)
@@ -55,7 +57,9 @@ def merge(reader: Reader, tables: Tables) -> Rows:
 def merge_rows(metrics: Mapping[str, int]) -> Rows:
     """Returns the result row of MERGE from the metrics of the command."""
     rows = {kind: metrics.get(f"num_target_rows_{kind}", 0) for kind in ("updated", "deleted", "inserted")}
-    return counts(num_affected_rows=sum(rows.values()), **{f"num_{kind}_rows": number for kind, number in rows.items()})
+    return counts(
+        num_affected_rows=sum(rows.values()), **{f"num_{kind}_rows": number for kind, number in rows.items()}
+    )
 
 
 def _source(reader: Reader, tables: Tables) -> tuple[Any, str, Name | None]:
@@ -73,19 +77,29 @@ def _source(reader: Reader, tables: Tables) -> tuple[Any, str, Name | None]:
 def _with_short_names(reader: Reader, names: tuple[Name | None, ...]) -> Reader:
     """Returns the rest of the statement with short qualifiers: the last part of a table's name is its alias,
     so delta.`path`.id becomes `path`.id."""
-    whole = {name.parts: f"{quote_name(name.parts[-1])}." for name in names if name is not None and not name.alias and len(name.parts) > 1}
+    whole = {
+        name.parts: f"{quote_name(name.parts[-1])}."
+        for name in names
+        if name is not None and not name.alias and len(name.parts) > 1
+    }
     if not whole or reader.done:
         return reader
     rest = reader.text[reader.tokens[reader.position].start :]
     return Reader(requalified(rest, whole))
 
 
-def _assigned(assignments: Iterable[tuple[tuple[str, ...], str]], schema: Schema, alias: str) -> list[tuple[str, str]]:
+def _assigned(
+    assignments: Iterable[tuple[tuple[str, ...], str]], schema: Schema, alias: str
+) -> list[tuple[str, str]]:
     """Returns (key for `Merge`, SQL of the value) of assignments. DEFAULT becomes the default of the
     column."""
     pairs = []
     for column, value in assignments:
-        path = column[1:] if len(column) > 1 and column[0].lower() == alias.lower() and schema.get(column[0]) is None else column
+        path = (
+            column[1:]
+            if len(column) > 1 and column[0].lower() == alias.lower() and schema.get(column[0]) is None
+            else column
+        )
         key = ".".join(quote_name(part) for part in column)
         pairs.append((key, defaulted(value, schema, ".".join(quote_name(part) for part in path))))
     return pairs
@@ -111,16 +125,26 @@ def _clause(reader: Reader, building: Any, schema: Schema, alias: str, unconditi
     if missing and not by_source:
         return _insert(reader, building, where, schema, alias)
     if reader.accept("DELETE"):
-        return building.when_not_matched_by_source_delete(where) if by_source else building.when_matched_delete(where)
+        return (
+            building.when_not_matched_by_source_delete(where)
+            if by_source
+            else building.when_matched_delete(where)
+        )
     reader.expect("UPDATE", "SET")
     if not by_source and reader.accept("*"):
         return building.when_matched_update_all(where)
     assignments = reader.listed(lambda: read_assignment(reader, *_CLAUSE_ENDS))
     values = dict(_assigned(assignments, schema, alias))
     if len(values) < len(assignments):
-        error = InvalidArgumentError("a column is set twice in one clause", where="MERGE", found=sorted(values))
+        error = InvalidArgumentError(
+            "a column is set twice in one clause", where="MERGE", found=sorted(values)
+        )
         raise error.with_values(columns=tuple(column[-1] for column, _ in assignments))
-    return building.when_not_matched_by_source_update(values, where) if by_source else building.when_matched_update(values, where)
+    return (
+        building.when_not_matched_by_source_update(values, where)
+        if by_source
+        else building.when_matched_update(values, where)
+    )
 
 
 def _insert(reader: Reader, building: Any, where: str | None, schema: Schema, alias: str) -> Any:
@@ -132,10 +156,18 @@ def _insert(reader: Reader, building: Any, where: str | None, schema: Schema, al
     reader.expect("VALUES")
     texts = reader.bracketed(lambda: reader.slice(","))
     if len(columns) != len(texts):
-        raise InvalidArgumentError("INSERT needs one value for each column", where="MERGE", found=len(texts), expected=len(columns))
+        raise InvalidArgumentError(
+            "INSERT needs one value for each column", where="MERGE", found=len(texts), expected=len(columns)
+        )
     pairs = list(zip(columns, texts, strict=True))
-    explicit = [pair for pair in pairs if len(pair[0]) > 1 or not is_left_to_table(pair[1], schema, quote_name(pair[0][0]))]
+    explicit = [
+        pair
+        for pair in pairs
+        if len(pair[0]) > 1 or not is_left_to_table(pair[1], schema, quote_name(pair[0][0]))
+    ]
     values = _assigned(explicit or pairs, schema, alias)
     if len({name.lower() for name, _ in values}) < len(values):
-        raise InvalidArgumentError("a column is listed twice in one clause", where="MERGE", found=[name for name, _ in values])
+        raise InvalidArgumentError(
+            "a column is listed twice in one clause", where="MERGE", found=[name for name, _ in values]
+        )
     return building.when_not_matched_insert(dict(values), where)

@@ -39,7 +39,9 @@ class Name:
     @property
     def path(self) -> str | None:
         """The path of delta.`path`; None for any other name."""
-        return self.parts[1] if len(self.parts) == 2 and self.parts[0].lower() in ("delta", "deltaic") else None
+        return (
+            self.parts[1] if len(self.parts) == 2 and self.parts[0].lower() in ("delta", "deltaic") else None
+        )
 
     @property
     def qualifiers(self) -> tuple[tuple[str, ...], ...]:
@@ -125,7 +127,9 @@ class Tables:
         for key, value in (tables or {}).items():
             if key.lower() in self._named:
                 names = [self._named[key.lower()][0], key]
-                raise InvalidArgumentError("two tables whose names differ by case only", where="tables=", found=names)
+                raise InvalidArgumentError(
+                    "two tables whose names differ by case only", where="tables=", found=names
+                )
             from deltaic.engine.source import buffered
 
             self._named[key.lower()] = (key, known.setdefault(id(value), buffered(value)))
@@ -141,23 +145,33 @@ class Tables:
         if name.version is None and name.timestamp is None:
             return value
         if not isinstance(value, DeltaTable):
-            raise InvalidArgumentError("only a Delta table has versions", where=str(name), found=type(value).__name__)
+            raise InvalidArgumentError(
+                "only a Delta table has versions", where=str(name), found=type(value).__name__
+            )
         return value.at(name.version, timestamp=name.timestamp)
 
     def table(self, name: Name) -> DeltaTable:
         """Returns the Delta table with this name, for a command. Other data is an InvalidArgumentError."""
         value = self.data(name)
         if not isinstance(value, DeltaTable):
-            raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
+            raise InvalidArgumentError(
+                "this statement needs a Delta table", where=str(name), found=type(value).__name__
+            )
         return value
 
-    def cloned(self, source: Name, path: str, shallow: bool, replace: bool, properties: Mapping[str, str] | None) -> dict[str, int]:
+    def cloned(
+        self, source: Name, path: str, shallow: bool, replace: bool, properties: Mapping[str, str] | None
+    ) -> dict[str, int]:
         """Clones a Delta table, parquet.`path` or iceberg.`path` into the table at `path`; -> the metrics."""
         commit = self.commit_options()
         if not _is_of_files(source):
-            return self.table(source)._clone(path, shallow, replace, properties, commit, self.storage_options)[1]
+            return self.table(source)._clone(
+                path, shallow, replace, properties, commit, self.storage_options
+            )[1]
         if source.version is not None or source.timestamp is not None:
-            raise InvalidArgumentError("only a Delta table has versions", where=str(source), expected="no VERSION and no TIMESTAMP")
+            raise InvalidArgumentError(
+                "only a Delta table has versions", where=str(source), expected="no VERSION and no TIMESTAMP"
+            )
         return clone_files(
             "parquet" if source.parts[0].lower() == "parquet" else "iceberg",
             source.parts[1],
@@ -185,13 +199,17 @@ class Tables:
         LOCATION of the statement, or None. `existing`: what happens if a table has the name."""
         if location is not None:
             raise UnsupportedFeatureError(
-                "LOCATION needs a catalog of table names", found=location, expected="delta.`path` as the table's name"
+                "LOCATION needs a catalog of table names",
+                found=location,
+                expected="delta.`path` as the table's name",
             )
         if (path := name.path) is not None:
             return path, False
         value = self._lookup(name)
         if not isinstance(value, DeltaTable):
-            raise InvalidArgumentError("this statement needs a Delta table", where=str(name), found=type(value).__name__)
+            raise InvalidArgumentError(
+                "this statement needs a Delta table", where=str(name), found=type(value).__name__
+            )
         return value.location, False
 
     def entry(self, name: Name) -> CatalogEntry | None:
@@ -268,7 +286,9 @@ class Tables:
         table."""
         return False
 
-    def insert(self, table: DeltaTable, rows: Any, mode: Mode, where: str | None, schema_mode: SchemaMode | None) -> None:
+    def insert(
+        self, table: DeltaTable, rows: Any, mode: Mode, where: str | None, schema_mode: SchemaMode | None
+    ) -> None:
         """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
         the new version."""
         from deltaic.commands.write_job import Write
@@ -302,13 +322,24 @@ class Tables:
     def _lookup(self, name: Name) -> Any:
         if len(name.parts) == 1 and (found := self._named.get(name.parts[0].lower())):
             return found[1]
-        if len(name.parts) == 2 and name.parts[0].lower() in ("parquet", "csv", "json", "orc", "text", "iceberg"):
+        if len(name.parts) == 2 and name.parts[0].lower() in (
+            "parquet",
+            "csv",
+            "json",
+            "orc",
+            "text",
+            "iceberg",
+        ):
             raise UnsupportedFeatureError(
-                "a query can read only Delta tables and the data in tables=", found=str(name), expected="delta.`path`"
+                "a query can read only Delta tables and the data in tables=",
+                found=str(name),
+                expected="delta.`path`",
             )
         known = ", ".join(key for key, _ in self._named.values()) or "none"
         raise InvalidArgumentError(
-            "[TABLE_OR_VIEW_NOT_FOUND] no such table", found=str(name), expected=f"delta.`path`, or a name of tables= ({known})"
+            "[TABLE_OR_VIEW_NOT_FOUND] no such table",
+            found=str(name),
+            expected=f"delta.`path`, or a name of tables= ({known})",
         )
 
 

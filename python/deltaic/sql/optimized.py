@@ -24,7 +24,15 @@ def _longs(*names: str) -> pa.DataType:
     return pa.struct([(name, pa.int64()) for name in names])
 
 
-_SIZES = pa.struct([("min", pa.int64()), ("max", pa.int64()), ("avg", pa.float64()), ("totalFiles", pa.int64()), ("totalSize", pa.int64())])
+_SIZES = pa.struct(
+    [
+        ("min", pa.int64()),
+        ("max", pa.int64()),
+        ("avg", pa.float64()),
+        ("totalFiles", pa.int64()),
+        ("totalSize", pa.int64()),
+    ]
+)
 _FILES = _longs("num", "size")
 _CLUSTERED = _longs("numFiles", "size")
 METRICS = pa.struct(
@@ -74,7 +82,10 @@ METRICS = pa.struct(
         (
             "autoCompactParallelismStats",
             _longs(
-                "maxClusterActiveParallelism", "minClusterActiveParallelism", "maxSessionActiveParallelism", "minSessionActiveParallelism"
+                "maxClusterActiveParallelism",
+                "minClusterActiveParallelism",
+                "maxSessionActiveParallelism",
+                "minSessionActiveParallelism",
             ),
         ),
         ("deletionVectorStats", _longs("numDeletionVectorsRemoved", "numDeletionVectorRowsRemoved")),
@@ -89,7 +100,11 @@ def optimized(table: DeltaTable, run: Callable[[], Mapping[str, int]], kind: str
     "clustering"."""
     started = time.time_ns() // 1_000_000
     metrics = run()
-    values = _metrics(metrics, kind) | _columns(table) | {"startTimeMs": started, "endTimeMs": time.time_ns() // 1_000_000}
+    values = (
+        _metrics(metrics, kind)
+        | _columns(table)
+        | {"startTimeMs": started, "endTimeMs": time.time_ns() // 1_000_000}
+    )
     return rows_of(pa.table({"path": pa.array([table.location]), "metrics": pa.array([values], METRICS)}))
 
 
@@ -103,7 +118,9 @@ def _metrics(metrics: Mapping[str, int], kind: str) -> dict[str, Any]:
         "filesRemoved": _sizes(metrics, "removed"),
         "partitionsOptimized": metrics["partitions_optimized"],
         "zOrderStats": _zorder(removed, metrics["partitions_optimized"]) if kind == "zorder" else None,
-        "clusteringStats": _clustering(removed, metrics["partitions_optimized"]) if kind == "clustering" else None,
+        "clusteringStats": _clustering(removed, metrics["partitions_optimized"])
+        if kind == "clustering"
+        else None,
         "numBins": metrics["num_bins"],
         "numBatches": metrics["num_batches"],
         "totalConsideredFiles": metrics["total_considered_files"],
@@ -161,4 +178,7 @@ def _clustering(files: tuple[int, int], partitions: int) -> dict[str, Any]:
 
 def _columns(table: DeltaTable) -> dict[str, Any]:
     count, indexed = len(table.schema), table._snapshot.properties.data_skipping_num_indexed_cols
-    return {"numTableColumns": count, "numTableColumnsWithStats": count if indexed < 0 else min(count, indexed)}
+    return {
+        "numTableColumns": count,
+        "numTableColumnsWithStats": count if indexed < 0 else min(count, indexed),
+    }

@@ -19,7 +19,9 @@ def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) 
         return statement
     if isinstance(parameters, (str, bytes)) or not isinstance(parameters, (Mapping, Sequence)):
         raise InvalidTypeError(
-            "parameters must be a mapping of names, or a sequence", found=type(parameters).__name__, expected="a mapping or a sequence"
+            "parameters must be a mapping of names, or a sequence",
+            found=type(parameters).__name__,
+            expected="a mapping or a sequence",
         )
     parts, position, count = [], 0, 0
     tokens = Reader(statement).tokens
@@ -35,7 +37,11 @@ def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) 
         parts += [statement[position : token.start], literal(value)]
         position = end
     if not isinstance(parameters, Mapping) and count != len(parameters):
-        raise InvalidArgumentError("the statement and parameters= have different numbers of values", found=count, expected=len(parameters))
+        raise InvalidArgumentError(
+            "the statement and parameters= have different numbers of values",
+            found=count,
+            expected=len(parameters),
+        )
     return "".join([*parts, statement[position:]])
 
 
@@ -48,15 +54,23 @@ def literal(value: Any) -> str:
 
 def _positional(parameters: Mapping[str, Any] | Sequence[Any], index: int) -> Any:
     if isinstance(parameters, Mapping):
-        raise InvalidArgumentError("the values of ? must be a sequence", found="a mapping", expected="parameters=[...]")
+        raise InvalidArgumentError(
+            "the values of ? must be a sequence", found="a mapping", expected="parameters=[...]"
+        )
     if index >= len(parameters):
-        raise InvalidArgumentError("[UNBOUND_SQL_PARAMETER] no value for a ?", found=f"{len(parameters)} values", expected=index + 1)
+        raise InvalidArgumentError(
+            "[UNBOUND_SQL_PARAMETER] no value for a ?", found=f"{len(parameters)} values", expected=index + 1
+        )
     return parameters[index]
 
 
 def _named(parameters: Mapping[str, Any] | Sequence[Any], name: str) -> Any:
     if not isinstance(parameters, Mapping):
-        raise InvalidArgumentError(f"the values of :{name} must be in a mapping", found="a sequence", expected="parameters={...}")
+        raise InvalidArgumentError(
+            f"the values of :{name} must be in a mapping", found="a sequence", expected="parameters={...}"
+        )
     if name not in parameters:
-        raise InvalidArgumentError(f"[UNBOUND_SQL_PARAMETER] no value for :{name}", found=sorted(map(str, parameters)), expected=name)
+        raise InvalidArgumentError(
+            f"[UNBOUND_SQL_PARAMETER] no value for :{name}", found=sorted(map(str, parameters)), expected=name
+        )
     return parameters[name]

@@ -17,7 +17,13 @@ else:
 
 
 def matched(
-    names: Sequence[str], columns: Sequence[Field], table: str, statement: str = "INSERT", *, listed: bool = False, evolves: bool
+    names: Sequence[str],
+    columns: Sequence[Field],
+    table: str,
+    statement: str = "INSERT",
+    *,
+    listed: bool = False,
+    evolves: bool,
 ) -> list[Field | None]:
     """Returns the table's column for each column of a query, by position; None for those beyond the last one,
     which are new columns if the schema `evolves` and the statement has no list of columns (`listed`). Raises
@@ -43,11 +49,16 @@ def matched(
 def placed(rows: Rows, columns: Sequence[Field | None]) -> Rows:
     """Renames the columns of rows to those of `columns`, by position; None keeps a column's name. No value is
     copied."""
-    fields = Schema(source if target is None else named(source, target) for source, target in zip(rows.schema, columns, strict=True))
+    fields = Schema(
+        source if target is None else named(source, target)
+        for source, target in zip(rows.schema, columns, strict=True)
+    )
 
     def opened() -> pa.RecordBatchReader:
         reader = rows.to_reader()
-        schema = pa.schema([_arrow_field(source, field) for source, field in zip(reader.schema, fields, strict=True)])
+        schema = pa.schema(
+            [_arrow_field(source, field) for source, field in zip(reader.schema, fields, strict=True)]
+        )
         return pa.RecordBatchReader.from_batches(schema, (_viewed(batch, schema) for batch in reader))
 
     return Rows(fields, opened)
@@ -66,7 +77,11 @@ def _named_type(source: DataType, target: DataType) -> DataType:
     if isinstance(source, Array) and isinstance(target, Array):
         return Array(_named_item(source.element, target.element), source.contains_null)
     if isinstance(source, Map) and isinstance(target, Map):
-        return Map(_named_item(source.key, target.key), _named_item(source.value, target.value), source.value_contains_null)
+        return Map(
+            _named_item(source.key, target.key),
+            _named_item(source.value, target.value),
+            source.value_contains_null,
+        )
     return source
 
 
@@ -80,7 +95,9 @@ def _same_by_name(source: DataType, target: DataType) -> bool:
     if isinstance(source, Struct) and isinstance(target, Struct):
         types = {item.name.lower(): item.type for item in target.fields}
         names = {item.name.lower() for item in source.fields}
-        return names == types.keys() and all(_same_by_name(item.type, types[item.name.lower()]) for item in source.fields)
+        return names == types.keys() and all(
+            _same_by_name(item.type, types[item.name.lower()]) for item in source.fields
+        )
     if isinstance(source, Array) and isinstance(target, Array):
         return _same_by_name(source.element, target.element)
     if isinstance(source, Map) and isinstance(target, Map):
@@ -96,7 +113,12 @@ def _arrow_type(source: pa.DataType, named: DataType) -> pa.DataType:
     """Renames the fields of an Arrow type to those of `named`. All fields are nullable, as those of a null
     struct are null."""
     if isinstance(named, Struct) and pa.types.is_struct(source):
-        return pa.struct([_arrow_field(*pair).with_nullable(True) for pair in zip(source.fields, named.fields, strict=True)])
+        return pa.struct(
+            [
+                _arrow_field(*pair).with_nullable(True)
+                for pair in zip(source.fields, named.fields, strict=True)
+            ]
+        )
     if isinstance(named, Array) and (pa.types.is_list(source) or pa.types.is_large_list(source)):
         element = source.value_field.with_type(_arrow_type(source.value_type, named.element))
         return pa.large_list(element) if pa.types.is_large_list(source) else pa.list_(element)
@@ -109,4 +131,6 @@ def _arrow_type(source: pa.DataType, named: DataType) -> pa.DataType:
 
 def _viewed(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     pairs = zip(batch.columns, schema.types, strict=True)
-    return pa.RecordBatch.from_arrays([array if array.type == to else array.view(to) for array, to in pairs], schema=schema)
+    return pa.RecordBatch.from_arrays(
+        [array if array.type == to else array.view(to) for array, to in pairs], schema=schema
+    )

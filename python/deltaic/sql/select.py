@@ -74,7 +74,8 @@ def query(text: str, tables: Tables) -> Rows:
     def translate() -> TranslatedQuery:
         try:
             return translate_query(parsed.tree.copy(), schemas, time_zone=engine.time_zone)
-        except InvalidArgumentError:  # the schemas have only some columns; the error must list all columns of the tables
+        except InvalidArgumentError:
+            # the schemas have only some columns; the error must list all columns of the tables
             whole = {name: leaf.schema for name, leaf in leaves.items()}
             translate_query(parsed.tree.copy(), whole, time_zone=engine.time_zone)
             raise
@@ -122,8 +123,12 @@ class _QueryRows(Rows):
     """The rows of a query. `scans`: by the name of its leaf, alias and snapshot of each mention of a Delta
     table."""
 
-    def __init__(self, engine: LocalEngine, relation: LocalRelation, scans: Mapping[str, tuple[str, Snapshot]]) -> None:
-        super().__init__(relation.schema, lambda: engine.to_arrow(relation), lambda: engine.to_table(relation))
+    def __init__(
+        self, engine: LocalEngine, relation: LocalRelation, scans: Mapping[str, tuple[str, Snapshot]]
+    ) -> None:
+        super().__init__(
+            relation.schema, lambda: engine.to_arrow(relation), lambda: engine.to_table(relation)
+        )
         self._scans = scans
 
     def explain(self) -> QueryReport:
@@ -143,7 +148,9 @@ class _QueryRows(Rows):
         for name, (alias, snapshot) in self._scans.items():
             key = alias if alias not in reports else f"{alias} ({len(reports) + 1})"
             reports[key] = _report(snapshot, [each for each in opened if each[0].alias == name])
-        return QueryReport.of(self.schema.names, "\n".join(line for plan in plans for line in steps(plan)) or "scan", reports)
+        return QueryReport.of(
+            self.schema.names, "\n".join(line for plan in plans for line in steps(plan)) or "scan", reports
+        )
 
 
 def _report(snapshot: Snapshot, opened: Sequence[tuple[Scan, _core.ReadStream]]) -> ScanReport:
@@ -153,10 +160,17 @@ def _report(snapshot: Snapshot, opened: Sequence[tuple[Scan, _core.ReadStream]])
     selections = [snapshot.core.files(snapshot.table_schema, predicate) for predicate in predicates.values()]
     # At most the smallest number of any scan counts as skipped by partition; all other skipped files count as
     # skipped by statistics.
-    by_partition = min((each.skipped_by_partition for each in selections), default=0) if len(opened) == len(selections) else 0
+    by_partition = (
+        min((each.skipped_by_partition for each in selections), default=0)
+        if len(opened) == len(selections)
+        else 0
+    )
     files = snapshot.core.file_count
     metrics = [stream.metrics for _, stream in opened]
-    read: dict[str, Any] = {name: sum(each[name] for each in metrics) for name in ("row_groups", "row_groups_read", "bytes_read", "rows")}
+    read: dict[str, Any] = {
+        name: sum(each[name] for each in metrics)
+        for name in ("row_groups", "row_groups_read", "bytes_read", "rows")
+    }
     return ScanReport(
         columns=tuple(dict.fromkeys(name for scan, _ in opened for name in scan.columns)),
         pushed=" or ".join(predicates) or None,
@@ -183,7 +197,9 @@ def explain(reader: Reader, tables: Tables) -> Rows:
             break
     word = reader.tokens[reader.position].keyword
     if word not in ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "("):
-        raise UnsupportedFeatureError("EXPLAIN of anything but a query", found=word, expected="EXPLAIN SELECT ...")
+        raise UnsupportedFeatureError(
+            "EXPLAIN of anything but a query", found=word, expected="EXPLAIN SELECT ..."
+        )
     rows = query(reader.rest("a query"), tables)
 
     def explained() -> pa.Table:
@@ -203,7 +219,9 @@ def _computed_columns(tree: exp.Expr) -> frozenset[str]:
     from sqlglot import exp
 
     kinds = (exp.Add, exp.Sub, exp.Mul, exp.Cast)
-    return frozenset(column.name.lower() for node in tree.find_all(*kinds) for column in node.find_all(exp.Column))
+    return frozenset(
+        column.name.lower() for node in tree.find_all(*kinds) for column in node.find_all(exp.Column)
+    )
 
 
 def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
@@ -219,8 +237,12 @@ def _of_query(snapshot: Snapshot, query: _ParsedQuery) -> Schema:
         from deltaic.spark_sql.scope import LIMITS
 
         limits = {name: {LIMITS: ends} for name, ends in column_limits(snapshot, query.computed).items()}
-        fields = [field for field in snapshot.schema if read is None or field.name.lower() in read] or list(snapshot.schema)[:1]
-        return Schema(field.with_(metadata={**field.metadata, **limits.get(field.name, {})}) for field in fields)
+        fields = [field for field in snapshot.schema if read is None or field.name.lower() in read] or list(
+            snapshot.schema
+        )[:1]
+        return Schema(
+            field.with_(metadata={**field.metadata, **limits.get(field.name, {})}) for field in fields
+        )
 
     return snapshot.keep(("columns of a query", *key), narrowed)
 

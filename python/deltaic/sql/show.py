@@ -31,11 +31,15 @@ def show(reader: Reader, tables: Tables) -> Rows:
     if reader.accept("CREATE", "TABLE"):
         name = read_name(reader)
         if reader.accept("AS", "SERDE"):
-            raise UnsupportedFeatureError("AS SERDE of a Delta table", found=str(name), expected="SHOW CREATE TABLE name")
+            raise UnsupportedFeatureError(
+                "AS SERDE of a Delta table", found=str(name), expected="SHOW CREATE TABLE name"
+            )
         reader.end()
         table = tables.table(name)
         shown, location = tables.created_as(name, table)
-        return rows_of(pa.table({"createtab_stmt": pa.array([_statement(table, shown, location)], pa.string())}))
+        return rows_of(
+            pa.table({"createtab_stmt": pa.array([_statement(table, shown, location)], pa.string())})
+        )
     if not reader.accept("TBLPROPERTIES"):
         reader.fail("COLUMNS, PARTITIONS, TBLPROPERTIES or CREATE TABLE")
     name = read_name(reader)
@@ -96,7 +100,11 @@ def _statement(table: DeltaTable, name: str, location: str | None) -> str:
     if location is not None:
         lines.append(f"LOCATION {lit(location)}")
     if properties := own_properties(table):
-        lines.append("TBLPROPERTIES (\n  {})".format(",\n  ".join(f"{lit(key)} = {lit(text)}" for key, text in properties.items())))
+        lines.append(
+            "TBLPROPERTIES (\n  {})".format(
+                ",\n  ".join(f"{lit(key)} = {lit(text)}" for key, text in properties.items())
+            )
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -117,8 +125,12 @@ def _partitions(reader: Reader, tables: Tables) -> Rows:
     table = tables.table(name)
     names = table.metadata.partition_columns
     if not names:
-        raise InvalidArgumentError("the table is not partitioned, so it has no partitions to show", where=table.location)
-    where = " AND ".join(f"{quote_name(column)} <=> {value}" for column, value in fixed_values(given, table).items())
+        raise InvalidArgumentError(
+            "the table is not partitioned, so it has no partitions to show", where=table.location
+        )
+    where = " AND ".join(
+        f"{quote_name(column)} <=> {value}" for column, value in fixed_values(given, table).items()
+    )
     partitions = table.partitions(where=where or None).to_arrow()
     return rows_of(partitions.select(list(range(len(names)))))
 
@@ -128,4 +140,6 @@ def _properties(table: DeltaTable, key: str | None, name: str) -> Rows:
     shown = shown_properties(table)
     if key is not None:
         shown = {key: shown.get(key, f"Table {name} does not have property: {key}")}
-    return rows_of(pa.table({"key": pa.array(shown.keys(), pa.string()), "value": pa.array(shown.values(), pa.string())}))
+    return rows_of(
+        pa.table({"key": pa.array(shown.keys(), pa.string()), "value": pa.array(shown.values(), pa.string())})
+    )

@@ -83,7 +83,9 @@ def run(statement: str, tables: Tables) -> Rows:
         return rows
     if word in REFUSED:
         raise UnsupportedFeatureError(REFUSED[word], found=word)
-    raise InvalidArgumentError("SQL does not parse", where="line 1, column 1", found=reader.tokens[0].text, expected="a statement")
+    raise InvalidArgumentError(
+        "SQL does not parse", where="line 1, column 1", found=reader.tokens[0].text, expected="a statement"
+    )
 
 
 def sql(
@@ -111,9 +113,12 @@ def sql(
     | MERGE | num_affected_rows, num_updated_rows, num_deleted_rows, num_inserted_rows |
     | OPTIMIZE, REORG ... APPLY (PURGE) | path, metrics |
     | VACUUM | path: of the table; with DRY RUN of each file |
-    | RESTORE | table_size_after_restore, num_of_files_after_restore, num_removed_files, num_restored_files, sizes |
-    | CREATE TABLE ... CLONE | source_table_size, source_num_of_files, num_removed_files, num_copied_files, sizes of these |
-    | FSCK REPAIR TABLE [DRY RUN] | dataFilePath, dataFileMissing, deletionVectorPath, deletionVectorFileMissing |
+    | RESTORE | table_size_after_restore, num_of_files_after_restore, num_removed_files, |
+    | | num_restored_files, sizes |
+    | CREATE TABLE ... CLONE | source_table_size, source_num_of_files, num_removed_files, |
+    | | num_copied_files, sizes of these |
+    | FSCK REPAIR TABLE [DRY RUN] | dataFilePath, dataFileMissing, deletionVectorPath, |
+    | | deletionVectorFileMissing |
     | DESCRIBE HISTORY, DETAIL, TABLE [EXTENDED] | as delta-spark |
     | SHOW COLUMNS, PARTITIONS, TBLPROPERTIES | as delta-spark |
     | SHOW CREATE TABLE | createtab_stmt |
@@ -123,7 +128,8 @@ def sql(
     Raises InvalidArgumentError with line and column if the text does not parse, UnsupportedFeatureError for a
     statement or an expression that this release does not support, and the errors of the command.
 
-    >>> deltaic.sql("SELECT count(*) AS n FROM delta.`flights` WHERE id > :id", parameters={"id": 2}).to_pylist()
+    >>> query = "SELECT count(*) AS n FROM delta.`flights` WHERE id > :id"
+    >>> deltaic.sql(query, parameters={"id": 2}).to_pylist()
     [{'n': 2}]
     """
     if parameters is not None and isinstance(statement, str):

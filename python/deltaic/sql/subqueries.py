@@ -86,7 +86,9 @@ def defined(text: str, definitions: str, names: Collection[str]) -> str:
             reader.position += 1
             continue
         query = reader.inside("a query")
-        edits.append((start.end, reader.tokens[reader.position - 1].start, _defined_query(query, definitions, names)))
+        edits.append(
+            (start.end, reader.tokens[reader.position - 1].start, _defined_query(query, definitions, names))
+        )
     return edited(text, edits)
 
 

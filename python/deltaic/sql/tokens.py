@@ -23,7 +23,11 @@ def _tokens(text: str) -> tuple[Token, ...]:
     for token in found:
         if token.kind == "open":
             rest = text[token.start : token.start + 20]
-            raise InvalidArgumentError("SQL does not parse: a quote is never closed", where=f"character {token.start + 1}", found=rest)
+            raise InvalidArgumentError(
+                "SQL does not parse: a quote is never closed",
+                where=f"character {token.start + 1}",
+                found=rest,
+            )
     return found
 
 
@@ -58,7 +62,9 @@ class Reader:
     def at(self, *words: str) -> bool:
         """True if the next tokens are these words (upper case)."""
         ahead = self.tokens[self.position : self.position + len(words)]
-        return len(ahead) == len(words) and all(token.keyword == word for token, word in zip(ahead, words, strict=True))
+        return len(ahead) == len(words) and all(
+            token.keyword == word for token, word in zip(ahead, words, strict=True)
+        )
 
     @property
     def done(self) -> bool:
@@ -71,7 +77,9 @@ class Reader:
         token = self.tokens[self.position]
         line = self.text.count("\n", 0, token.start) + 1
         column = token.start - self.text.rfind("\n", 0, token.start)
-        raise InvalidArgumentError("SQL does not parse", where=f"line {line}, column {column}", found=token.text, expected=expected)
+        raise InvalidArgumentError(
+            "SQL does not parse", where=f"line {line}, column {column}", found=token.text, expected=expected
+        )
 
     # --- advance ---
 
@@ -208,7 +216,9 @@ def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
     if not names:
         return text
     found = _tokens(text)
-    replacements = {tuple(part.lower() for part in qualifier): replacement for qualifier, replacement in names.items()}
+    replacements = {
+        tuple(part.lower() for part in qualifier): replacement for qualifier, replacement in names.items()
+    }
     edits: list[tuple[int, int, str]] = []
     index = 0
     while index < len(found):
@@ -229,7 +239,11 @@ def _qualifier_at(tokens: Sequence[Token], index: int, qualifiers: Iterable[tupl
     for qualifier in sorted(qualifiers, key=len, reverse=True):
         length = 2 * len(qualifier)
         part = tokens[index : index + length]
-        if len(part) == length and index + length < len(tokens) and tokens[index + length].kind in ("word", "quoted"):
+        if (
+            len(part) == length
+            and index + length < len(tokens)
+            and tokens[index + length].kind in ("word", "quoted")
+        ):
             names = tuple(_plain(token) for token in part[::2])
             if names == qualifier and all(token.text == "." for token in part[1::2]):
                 return length

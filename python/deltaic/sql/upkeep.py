@@ -30,7 +30,12 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
         where = without_qualifiers(reader.slice("ZORDER", expected="a condition"), name.qualifiers)
     columns: list[str] | None = None
     if reader.accept("ZORDER", "BY"):
-        columns = [path_text(column) for column in (reader.bracketed(reader.dotted) if reader.at("(") else reader.listed(reader.dotted))]
+        columns = [
+            path_text(column)
+            for column in (
+                reader.bracketed(reader.dotted) if reader.at("(") else reader.listed(reader.dotted)
+            )
+        ]
     reader.end()
     table = tables.table(name)
     if full:
@@ -111,9 +116,21 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
         else:
             reader.fail("LITE, FULL, USING INVENTORY name or (query), RETAIN n HOURS or DRY RUN")
     table = tables.table(name)
-    inventory = None if listed is None else tables.query(listed) if isinstance(listed, str) else tables.rows(listed)
-    gone = table.vacuum(retention=retention, mode=mode, dry_run=dry_run, enforce_retention=tables.enforces_retention, inventory=inventory)
-    return rows_of(gone.to_arrow().select(["path"])) if dry_run else rows_of(pa.table({"path": [table.location]}))
+    inventory = (
+        None if listed is None else tables.query(listed) if isinstance(listed, str) else tables.rows(listed)
+    )
+    gone = table.vacuum(
+        retention=retention,
+        mode=mode,
+        dry_run=dry_run,
+        enforce_retention=tables.enforces_retention,
+        inventory=inventory,
+    )
+    return (
+        rows_of(gone.to_arrow().select(["path"]))
+        if dry_run
+        else rows_of(pa.table({"path": [table.location]}))
+    )
 
 
 def restore(reader: Reader, tables: Tables) -> Rows:
@@ -139,7 +156,11 @@ def repair(reader: Reader, tables: Tables) -> Rows:
     dry_run = reader.accept("DRY", "RUN")
     reader.end()
     gone = tables.table(name).repair(dry_run=dry_run, commit=tables.commit_options()).to_arrow()
-    return rows_of(gone.rename_columns(["dataFilePath", "dataFileMissing", "deletionVectorPath", "deletionVectorFileMissing"]))
+    return rows_of(
+        gone.rename_columns(
+            ["dataFilePath", "dataFileMissing", "deletionVectorPath", "deletionVectorFileMissing"]
+        )
+    )
 
 
 def generate(reader: Reader, tables: Tables) -> Rows:
@@ -212,7 +233,9 @@ def convertible(parts: tuple[str, ...]) -> tuple[str, str]:
     -> ("iceberg", path)."""
     if len(parts) == 2 and parts[0].lower() in ("parquet", "iceberg") and parts[1]:
         return parts[0].lower(), parts[1]
-    raise InvalidArgumentError("unknown source of CONVERT", found=".".join(parts), expected="parquet.`path` or iceberg.`path`")
+    raise InvalidArgumentError(
+        "unknown source of CONVERT", found=".".join(parts), expected="parquet.`path` or iceberg.`path`"
+    )
 
 
 def restored_rows(metrics: Mapping[str, int]) -> Rows:

@@ -39,7 +39,11 @@ class Attempts:
     caller was interrupted."""
 
     def __init__(
-        self, transaction: Transaction, current: Current, metrics: Callable[[], Mapping[str, int]], stop: Callable[[], None]
+        self,
+        transaction: Transaction,
+        current: Current,
+        metrics: Callable[[], Mapping[str, int]],
+        stop: Callable[[], None],
     ) -> None:
         self.transaction, self.current, self.metrics, self.stop = transaction, current, metrics, stop
         self.store, self.snapshot = transaction.store, transaction.snapshot
@@ -138,19 +142,29 @@ class Attempts:
         try:
             staged.settle()
         except Exception as error:  # other processes see the commit, so an error of the disk does not undo it
-            log.warning("%s: version %d is there, but may be lost with the power: %s", self.store.location, version, error)
+            log.warning(
+                "%s: version %d is there, but may be lost with the power: %s",
+                self.store.location,
+                version,
+                error,
+            )
         return version
 
     def _is_defined_as_read(self) -> bool:
         snapshot = self.snapshot
-        return snapshot is not None and (self.rules.protocol, self.rules.metadata) == (snapshot.protocol, snapshot.metadata)
+        return snapshot is not None and (self.rules.protocol, self.rules.metadata) == (
+            snapshot.protocol,
+            snapshot.metadata,
+        )
 
     def _body(self) -> tuple[str, bytes]:
         """Returns a new id and the bytes of the commit after version `base`."""
         txn_id, rules = self.transaction.new_id(), self.rules
         base = Base(self.base, rules.protocol, rules.metadata, rules.row_id_mark)
         transaction = self.transaction
-        body, lines, adds = commit_body(transaction, base, self.current, txn_id, *transaction.actions(), self.metrics())
+        body, lines, adds = commit_body(
+            transaction, base, self.current, txn_id, *transaction.actions(), self.metrics()
+        )
         transaction.first_line = lines[0]
         if self.snapshot is None:
             transaction.created = lines, adds
@@ -169,7 +183,8 @@ class Attempts:
         most = self.transaction.options.max_retries
         if most is not None and self.lost >= most:
             error = ConcurrentWriteException(
-                f"{self.current.operation} was not committed: version {self.base + 1} came first, and max_retries={most}",
+                f"{self.current.operation} was not committed: version {self.base + 1} came first, and"
+                f" max_retries={most}",
                 where=self.store.location,
             )
             error.winner = self.base + 1
@@ -246,7 +261,9 @@ class Attempts:
     def _raise_not_written(self, path: str, failure: Exception) -> NoReturn:
         if isinstance(failure, OSError):
             where = f"{self.store.location}/{path}"
-            raise CommitError(f"the commit could not be written: {failure.strerror or failure}", where=where) from failure
+            raise CommitError(
+                f"the commit could not be written: {failure.strerror or failure}", where=where
+            ) from failure
         raise failure
 
     def _is_ours(self, version: int, txn_id: str) -> tuple[bool | None, Exception | None]:

@@ -33,7 +33,13 @@ class Base:
 
 
 def commit_body(
-    transaction: Transaction, base: Base, current: Current, txn_id: str, adds: pa.Table, removes: pa.Table, metrics: Mapping[str, int]
+    transaction: Transaction,
+    base: Base,
+    current: Current,
+    txn_id: str,
+    adds: pa.Table,
+    removes: pa.Table,
+    metrics: Mapping[str, int],
 ) -> tuple[bytes, list[str], pa.Table]:
     """Returns a commit: its bytes, its lines that are no file actions (first commitInfo), and its add
     actions."""
@@ -47,7 +53,9 @@ def commit_body(
         time = timestamps.next_time(transaction.store, version, now, was_enabled=was_enabled)
     staged = transaction.metadata
     if staged is not None:
-        staged = timestamps.tracked(staged, base.metadata, version=version, time=time, was_enabled=was_enabled)
+        staged = timestamps.tracked(
+            staged, base.metadata, version=version, time=time, was_enabled=was_enabled
+        )
     domains, tags = dict(transaction.domains), {}
     if row_tracking.gives_ids(protocol, metadata):
         adds, mark = row_ids.assigned(adds, version, base.row_id_mark)
@@ -73,5 +81,11 @@ def commit_body(
     for app_id, number in transaction.options.transactions.items():
         actions.append(line({"txn": {"appId": app_id, "version": number, "lastUpdated": now}}))
     for domain, (configuration, removed) in domains.items():
-        actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
-    return _core.commit_body(actions, adds, removes if removes.num_rows else None, transaction.changes), actions, adds
+        actions.append(
+            line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}})
+        )
+    return (
+        _core.commit_body(actions, adds, removes if removes.num_rows else None, transaction.changes),
+        actions,
+        adds,
+    )

@@ -37,7 +37,11 @@ class Isolation(Enum):
 # Setting these properties to these values keeps the actions of a concurrent transaction valid, so it is no
 # conflict.
 _IN_COMMIT_TIMESTAMPS = "delta.enableInCommitTimestamps"
-_HARMLESS_PROPERTIES = {"delta.enableDeletionVectors": ("true",), "delta.checkpointPolicy": ("v2",), _IN_COMMIT_TIMESTAMPS: ("true",)}
+_HARMLESS_PROPERTIES = {
+    "delta.enableDeletionVectors": ("true",),
+    "delta.checkpointPolicy": ("v2",),
+    _IN_COMMIT_TIMESTAMPS: ("true",),
+}
 _ENABLEMENT = ("delta.inCommitTimestampEnablementVersion", "delta.inCommitTimestampEnablementTimestamp")
 
 
@@ -119,19 +123,48 @@ def check_definition(current: Current, winner: Winner) -> None:
     """Raises an exception for conflicts of protocol, metadata, domains and application transactions."""
     if winner.changes_protocol:
         if winner.protocol_refusal is not None:
-            raise _conflict(ProtocolChangedException, current, winner, f"changed the protocol, and {winner.protocol_refusal}")
+            raise _conflict(
+                ProtocolChangedException,
+                current,
+                winner,
+                f"changed the protocol, and {winner.protocol_refusal}",
+            )
         if winner.dropped_features:
-            raise _conflict(ProtocolChangedException, current, winner, f"dropped the feature {', '.join(winner.dropped_features)}")
+            raise _conflict(
+                ProtocolChangedException,
+                current,
+                winner,
+                f"dropped the feature {', '.join(winner.dropped_features)}",
+            )
         if current.changes_protocol:
-            raise _conflict(ProtocolChangedException, current, winner, "changed the protocol, as this transaction does")
+            raise _conflict(
+                ProtocolChangedException, current, winner, "changed the protocol, as this transaction does"
+            )
     if winner.metadata_changes:
-        raise _conflict(MetadataChangedException, current, winner, f"changed the table's metadata ({', '.join(winner.metadata_changes)})")
+        raise _conflict(
+            MetadataChangedException,
+            current,
+            winner,
+            f"changed the table's metadata ({', '.join(winner.metadata_changes)})",
+        )
     if winner.changes_metadata and current.changes_metadata:  # the current one would overwrite it
-        raise _conflict(MetadataChangedException, current, winner, "changed the table's metadata, as this transaction does")
+        raise _conflict(
+            MetadataChangedException,
+            current,
+            winner,
+            "changed the table's metadata, as this transaction does",
+        )
     if shared := sorted(current.domains & winner.domains):
-        raise _conflict(ConcurrentTransactionException, current, winner, f"wrote the same metadata domain {shared[0]!r}")
+        raise _conflict(
+            ConcurrentTransactionException, current, winner, f"wrote the same metadata domain {shared[0]!r}"
+        )
     if shared := sorted(current.app_ids & winner.app_ids):
-        raise _conflict(ConcurrentTransactionException, current, winner, f"wrote the application transaction id {shared[0]!r}")
+        raise _conflict(
+            ConcurrentTransactionException,
+            current,
+            winner,
+            f"wrote the application transaction id {shared[0]!r}",
+        )
 
 
 def leaves_rows(current: Current, winner: Winner) -> bool:
@@ -143,7 +176,12 @@ def must_see_adds(current: Current, winner: Winner) -> bool:
     """True if the winner's new files can be a conflict. They are none if the current transaction read no
     files, with SnapshotIsolation, if the winner only moved rows, and with WriteSerializable if the winner is
     a blind append and the current transaction does not change the metadata."""
-    if not winner.adds or not current.reads_files or current.isolation is Isolation.SNAPSHOT or leaves_rows(current, winner):
+    if (
+        not winner.adds
+        or not current.reads_files
+        or current.isolation is Isolation.SNAPSHOT
+        or leaves_rows(current, winner)
+    ):
         return False
     if current.isolation is Isolation.WRITE_SERIALIZABLE:
         return not winner.is_blind_append or current.changes_metadata
@@ -167,10 +205,16 @@ def check_files(current: Current, winner: Winner, overlap: Overlap) -> None:
         raise _conflict(ConcurrentAppendException, current, winner, what, overlap.added[0])
     if overlap.taken or (overlap.deleted_both and not current.only_deletes):
         what = "changed, moved or deleted rows that this transaction changes"
-        raise _conflict(ConcurrentDeleteReadException, current, winner, what, (overlap.taken or overlap.deleted_both)[0])
+        raise _conflict(
+            ConcurrentDeleteReadException, current, winner, what, (overlap.taken or overlap.deleted_both)[0]
+        )
     if overlap.removed_read and winner.removes and must_see_removes(current, winner):
         raise _conflict(
-            ConcurrentDeleteReadException, current, winner, "removed or changed a file that this transaction read", overlap.removed_read[0]
+            ConcurrentDeleteReadException,
+            current,
+            winner,
+            "removed or changed a file that this transaction read",
+            overlap.removed_read[0],
         )
     if overlap.removed_both and winner.removes and current.removes_files:
         raise _conflict(
@@ -193,7 +237,9 @@ def metadata_changes(before: Metadata, after: Metadata) -> tuple[str, ...]:
     if before.schema_string != after.schema_string and _without_marks(before) != _without_marks(after):
         changes.append("schema")
     old, new = before.configuration, after.configuration
-    changes += [key for key in sorted({*old, *new}) if old.get(key) != new.get(key) and not _is_harmless(key, new)]
+    changes += [
+        key for key in sorted({*old, *new}) if old.get(key) != new.get(key) and not _is_harmless(key, new)
+    ]
     return tuple(changes)
 
 
@@ -213,10 +259,15 @@ def _is_harmless(key: str, configuration: Mapping[str, str]) -> bool:
 
 
 def _conflict(
-    kind: type[DeltaConcurrentModificationException], current: Current, winner: Winner, what: str, path: str | None = None
+    kind: type[DeltaConcurrentModificationException],
+    current: Current,
+    winner: Winner,
+    what: str,
+    path: str | None = None,
 ) -> DeltaConcurrentModificationException:
     error = kind(
-        f"{current.operation} was not committed: version {winner.version} ({winner.operation}) came first and {what}",
+        f"{current.operation} was not committed: version {winner.version} ({winner.operation}) came first and"
+        f" {what}",
         where=path,
     )
     error.winner, error.winner_operation = winner.version, winner.operation

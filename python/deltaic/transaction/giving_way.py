@@ -100,7 +100,9 @@ class _Tables:
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._tables = OrderedDict((table, _Commands(commands.compacted)) for table, commands in self._tables.items())
+        self._tables = OrderedDict(
+            (table, _Commands(commands.compacted)) for table, commands in self._tables.items()
+        )
 
     def of(self, snapshot: Snapshot) -> _Commands:
         table = snapshot.location, snapshot.metadata.id

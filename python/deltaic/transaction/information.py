@@ -58,7 +58,9 @@ def parameter(value: Any) -> Any:
         return _json(dict(value))
     if isinstance(value, (list, tuple, set, frozenset)):
         return _json(sorted(value) if isinstance(value, (set, frozenset)) else list(value))
-    raise InvalidArgumentError("an operation's parameter is text, a number, a list or a mapping", found=repr(value))
+    raise InvalidArgumentError(
+        "an operation's parameter is text, a number, a list or a mapping", found=repr(value)
+    )
 
 
 def camel_case(name: str) -> str:

@@ -44,7 +44,8 @@ def roll_forward(store: _core.Store, intent: Intent, *, is_new: bool = False) ->
     if not is_new and store.head(commit_path(intent.base)) is None:
         # If the log was cleaned beyond the base, the version after it seems free, but lies in the past.
         raise CommitError(
-            f"transaction {intent.transaction} over several tables is committed, but the log was cleaned before its commit was put there",
+            f"transaction {intent.transaction} over several tables is committed, but the log was cleaned"
+            " before its commit was put there",
             where=store.location,
             found=f"no version {intent.base}",
         )
@@ -71,7 +72,10 @@ def _put(store: _core.Store, version: int, body: bytes, files: Sequence[str]) ->
     for wait in (*RECORD_WAITS, None):
         failure: Exception | None = None
         try:
-            if store.put_if_absent(commit_path(version), body, after=list(map(decoded_path, files))) == "created":
+            if (
+                store.put_if_absent(commit_path(version), body, after=list(map(decoded_path, files)))
+                == "created"
+            ):
                 return True
         except Exception as error:
             failure = error
@@ -81,7 +85,9 @@ def _put(store: _core.Store, version: int, body: bytes, files: Sequence[str]) ->
             raise failure
         if wait is not None:
             time.sleep(wait)
-    raise CommitError(f"the store did not say whether version {version} was put into the log", where=store.location)
+    raise CommitError(
+        f"the store did not say whether version {version} was put into the log", where=store.location
+    )
 
 
 def _is_ours(store: _core.Store, version: int, intent: Intent) -> bool:
@@ -102,11 +108,14 @@ class _InterveningCommits:
         marked = _marked_paths(self.commit)
         marks = _marked_rows(snapshot, self.commit, marked) if len(marked) else None
         # The actions other than those that mark rows, which are compared row by row.
-        self.adds, self.removes = (_without(actions, marked) for actions in (self.commit.adds, self.commit.removes))
+        self.adds, self.removes = (
+            _without(actions, marked) for actions in (self.commit.adds, self.commit.removes)
+        )
         self.winners = Winners(snapshot, [], self.removes, marks, store)
         self.current = Current(
             operation=str(self.info.get("operation")),
-            isolation=Isolation.SNAPSHOT,  # it was decided before these commits, so it need not see files that they added
+            # it was decided before these commits, so it need not see files that they added
+            isolation=Isolation.SNAPSHOT,
             removes_files=self.removes.num_rows > 0,
             is_blind_append=not self.commit.removes.num_rows,
             changes_protocol=self.commit.protocol is not None,
@@ -127,9 +136,10 @@ class _InterveningCommits:
     def _raise_stuck(self, version: int, error: DeltaConcurrentModificationException) -> NoReturn:
         transaction = self.intent.transaction
         raise CommitError(
-            f"transaction {transaction} over several tables is committed, but version {version} ({error.winner_operation}), of a writer "
-            f"that passed over its intent, is in conflict with it: {error}; the version can be opened by its number. To give up this "
-            f"table's part of the transaction, delete {intent_path(transaction)}",
+            f"transaction {transaction} over several tables is committed, but version {version}"
+            f" ({error.winner_operation}), of a writer that passed over its intent, is in conflict with it:"
+            f" {error}; the version can be opened by its number. To give up this table's part of the"
+            f" transaction, delete {intent_path(transaction)}",
             where=self.store.location,
         ) from error
 
@@ -143,20 +153,37 @@ class _InterveningCommits:
         adds, removes = self.commit.adds, self.commit.removes
         if rebased is not None:
             now = int(self.info.get("timestamp", 0))
-            marked = _core.mark_deleted(self.store, rebased.files, rebased.rows, deletion_timestamp=now, inline=self.inline)
-            adds, removes = concat([self.adds, marked.adds], _core.empty_adds), concat([self.removes, marked.removes], _core.empty_removes)
+            marked = _core.mark_deleted(
+                self.store, rebased.files, rebased.rows, deletion_timestamp=now, inline=self.inline
+            )
+            adds, removes = (
+                concat([self.adds, marked.adds], _core.empty_adds),
+                concat([self.removes, marked.removes], _core.empty_removes),
+            )
             self.written = marked.written
         info = dict(self.info)
         if timed:
             own = int(info.get("inCommitTimestamp", info.get("timestamp", 0)))
-            info["inCommitTimestamp"] = max(own, timestamps.next_time(self.store, version, own, was_enabled=True))
+            info["inCommitTimestamp"] = max(
+                own, timestamps.next_time(self.store, version, own, was_enabled=True)
+            )
         actions = [line({"commitInfo": info})]
         kept = ("protocol", "metaData", "txn", "domainMetadata", "cdc")
         parsed = ((text, json.loads(text)) for text in self.intent.body.decode().splitlines())
-        actions += [text for text, action in parsed if next(iter(action)) in kept and not (numbered and _is_row_id_mark(action))]
+        actions += [
+            text
+            for text, action in parsed
+            if next(iter(action)) in kept and not (numbered and _is_row_id_mark(action))
+        ]
         if numbered:
-            adds, mark = row_ids.assigned(_unnumbered(adds, self.intent.base + 1), version, self.winners.row_id_mark)
-            domain = {"domain": row_tracking.DOMAIN, "configuration": row_tracking.mark_configuration(mark), "removed": False}
+            adds, mark = row_ids.assigned(
+                _unnumbered(adds, self.intent.base + 1), version, self.winners.row_id_mark
+            )
+            domain = {
+                "domain": row_tracking.DOMAIN,
+                "configuration": row_tracking.mark_configuration(mark),
+                "removed": False,
+            }
             actions.append(line({"domainMetadata": domain}))
         return _core.commit_body(actions, adds, removes)
 
@@ -177,11 +204,15 @@ def _marked_rows(snapshot: Snapshot, commit: _core.Commit, paths: pa.Array) -> M
     the version."""
     files = snapshot.files().adds
     files = files.filter(pc.is_in(files["path"], value_set=paths))
-    files = files.append_column(pa.field("__deltaic_file", pa.int32(), nullable=False), pa.array(range(files.num_rows), pa.int32()))
+    files = files.append_column(
+        pa.field("__deltaic_file", pa.int32(), nullable=False), pa.array(range(files.num_rows), pa.int32())
+    )
     after = dict(zip(commit.adds["path"].to_pylist(), commit.adds["deletionVector"].to_pylist(), strict=True))
     ordinals: list[int] = []
     rows: list[pa.Array] = []
-    for ordinal, (path, before) in enumerate(zip(files["path"].to_pylist(), files["deletionVector"].to_pylist(), strict=True)):
+    for ordinal, (path, before) in enumerate(
+        zip(files["path"].to_pylist(), files["deletionVector"].to_pylist(), strict=True)
+    ):
         marked = _deleted(snapshot.store, after[path])
         if before is not None:
             marked -= _deleted(snapshot.store, before)
@@ -206,5 +237,7 @@ def _unnumbered(adds: pa.Table, version: int) -> pa.Table:
     new = pc.fill_null(pc.equal(adds["defaultRowCommitVersion"], version), False)
     for name in ("baseRowId", "defaultRowCommitVersion"):
         position = adds.schema.get_field_index(name)
-        adds = adds.set_column(position, adds.field(name), pc.if_else(new, pa.scalar(None, adds.field(name).type), adds[name]))
+        adds = adds.set_column(
+            position, adds.field(name), pc.if_else(new, pa.scalar(None, adds.field(name).type), adds[name])
+        )
     return adds

@@ -61,7 +61,9 @@ _MOST_SECONDS = 3600.0
 class SeveralTables:
     """The staged changes of several tables. `commit` commits all of them or none."""
 
-    def __init__(self, *, clock: Clock = now_ms, new_id: Callable[[], str] = new_uuid, sleep: Sleep = time.sleep) -> None:
+    def __init__(
+        self, *, clock: Clock = now_ms, new_id: Callable[[], str] = new_uuid, sleep: Sleep = time.sleep
+    ) -> None:
         self.clock, self.new_id, self.sleep = clock, new_id, sleep
         self.id = ""
         """commitInfo.txnId in each table; empty before the commit."""
@@ -82,17 +84,23 @@ class SeveralTables:
         snapshot, location = transaction.snapshot, transaction.store.location
         if snapshot is None:
             transaction.discard()
-            raise InvalidArgumentError("a transaction makes no table", where=location, found=transaction.operation)
+            raise InvalidArgumentError(
+                "a transaction makes no table", where=location, found=transaction.operation
+            )
         changes = self._changes.get(location)
         if changes is not None:
             changes.add(transaction, counted)
             return snapshot
         others = [each.steps[0][0].snapshot for each in self._changes.values()]
-        managed = next((each for each in (snapshot, *others) if each is not None and features.is_managed(each.protocol)), None)
+        managed = next(
+            (each for each in (snapshot, *others) if each is not None and features.is_managed(each.protocol)),
+            None,
+        )
         if others and managed is not None:
             transaction.discard()
             raise UnsupportedFeatureError(
-                "a table that a catalog manages takes no part in a transaction over several tables", where=managed.location
+                "a table that a catalog manages takes no part in a transaction over several tables",
+                where=managed.location,
             )
         self._changes[location] = StagedChanges(transaction, counted)
         return snapshot
@@ -126,7 +134,11 @@ class SeveralTables:
             if worker.withdrawn:
                 self.discard()
             elif worker.stopping and self.is_committed is not False:
-                add_note(error, f"transaction {self.id} is, or may be, committed: look for it in the history before doing it again")
+                add_note(
+                    error,
+                    f"transaction {self.id} is, or may be, committed: look for it in the history before doing"
+                    " it again",
+                )
             raise
 
     def _commit(self, worker: Worker[list[Snapshot]]) -> list[Snapshot]:
@@ -155,19 +167,26 @@ class SeveralTables:
             _together([part.catch_up for part in parts], remote)
             stop()
             if time.monotonic() - began > _MOST_SECONDS:
-                raise CommitError(f"the transaction was given up after {_MOST_SECONDS:.0f} s", where=coordinator.location)
+                raise CommitError(
+                    f"the transaction was given up after {_MOST_SECONDS:.0f} s", where=coordinator.location
+                )
             self.is_committed = None
             self.is_committed = intents.decide(coordinator, self.id, True, tables, self.clock(), self.sleep)
             if not self.is_committed:
                 raise ConcurrentWriteException(
-                    f"{self._operations()} was not committed: a writer that waited for the transaction aborted it",
+                    f"{self._operations()} was not committed: a writer that waited for the transaction"
+                    " aborted it",
                     where=f"{coordinator.location}/{intents.record_path(self.id)}",
                 )
         except BaseException as error:
             if self.is_committed is None and not isinstance(error, CommitError):
                 for transaction, _ in members:
                     transaction.in_doubt = True
-                add_note(error, f"transaction {self.id} ({self._operations()}): whoever opens one of its tables learns what became of it")
+                add_note(
+                    error,
+                    f"transaction {self.id} ({self._operations()}): whoever opens one of its tables learns"
+                    " what became of it",
+                )
             else:
                 self._abort(parts, tables)
             raise
@@ -196,7 +215,11 @@ class SeveralTables:
         writes it."""
         for part in parts:
             part.transaction.files = []
-        failures = [error for error in _together([partial(self._complete, part) for part in parts], waits) if error is not None]
+        failures = [
+            error
+            for error in _together([partial(self._complete, part) for part in parts], waits)
+            if error is not None
+        ]
         if failures:
             raise failures[0]
         committed = {part.store.location: part.committed for part in parts if part.committed is not None}
@@ -210,8 +233,8 @@ class SeveralTables:
             return failure  # the commit is in the log, but could not be read back
         except Exception as cause:
             error = CommitUnknownError(
-                f"transaction {self.id} ({self._operations()}) is committed, do not do it again; but its commit could not be put into the "
-                f"log of this table: {cause}",
+                f"transaction {self.id} ({self._operations()}) is committed, do not do it again; but its"
+                f" commit could not be put into the log of this table: {cause}",
                 where=part.store.location,
             )
             error.__cause__ = cause
@@ -236,7 +259,14 @@ class Part(Attempts):
     """The part of the transaction in one table: its attempts to put the start commit, its intent, and its
     commit. After `start`, `base` is the version of the start commit, or a later one of other writers."""
 
-    def __init__(self, transaction: Transaction, counted: Counted, stop: Callable[[], None], name: str, tables: list[str]) -> None:
+    def __init__(
+        self,
+        transaction: Transaction,
+        counted: Counted,
+        stop: Callable[[], None],
+        name: str,
+        tables: list[str],
+    ) -> None:
         super().__init__(transaction, transaction.current(), counted, stop)
         self.id, self.tables = name, tables
         self.began = -1
@@ -266,8 +296,11 @@ class Part(Attempts):
             with self.turns.turn(self.stop):
                 self.base = self.began = self._take_turn()
         except CommitUnknownError as error:
-            self.transaction.in_doubt = False  # only the start commit is in doubt; the transaction is not decided
-            raise CommitError(f"the transaction was not committed: {error}", where=self.store.location) from error
+            # only the start commit is in doubt; the transaction is not decided
+            self.transaction.in_doubt = False
+            raise CommitError(
+                f"the transaction was not committed: {error}", where=self.store.location
+            ) from error
         self.transaction.in_doubt = False
 
     def _body(self) -> tuple[str, bytes]:
@@ -293,7 +326,9 @@ class Part(Attempts):
     def _put_intent(self, start: int, base: int, time: int | None) -> None:
         rules, transaction = self.rules, self.transaction
         on = Base(base, rules.protocol, rules.metadata, rules.row_id_mark, time)
-        body, _, _ = commit_body(transaction, on, self.current, self.id, *transaction.actions(), self.metrics())
+        body, _, _ = commit_body(
+            transaction, on, self.current, self.id, *transaction.actions(), self.metrics()
+        )
         self.intent = Intent(self.id, start, base, self.tables[0], tuple(self.tables), body)
         intents.put(self.store, self.intent)
 
@@ -312,6 +347,8 @@ class Part(Attempts):
         assert self.intent is not None
         self.version, body = roll_forward(self.store, self.intent, is_new=True)
         info: Mapping[str, object] = {} if body is not None else history.commit_info(self.store, self.version)
-        self.transaction.first_line = body[: body.index(b"\n")].decode() if body is not None else line({"commitInfo": info})
+        self.transaction.first_line = (
+            body[: body.index(b"\n")].decode() if body is not None else line({"commitInfo": info})
+        )
         self.transaction.is_committed(self.version)
         intents.DONE.add(self.store, self.id, self.version)

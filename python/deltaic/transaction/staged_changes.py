@@ -49,7 +49,8 @@ class StagedChanges:
         if transaction.snapshot is not self._shown or self._applied < len(self.steps):
             transaction.discard()
             raise InvalidArgumentError(
-                "a change that does not follow the one before it: those of one table are staged one after the other",
+                "a change that does not follow the one before it: those of one table are staged one after the"
+                " other",
                 where=transaction.store.location,
                 found=transaction.operation,
             )
@@ -77,7 +78,10 @@ class StagedChanges:
         changes = {each.change for each in steps}
         joined.change = changes.pop() if len(changes) == 1 else None
         for each in steps:
-            joined.protocol, joined.metadata = each.protocol or joined.protocol, each.metadata or joined.metadata
+            joined.protocol, joined.metadata = (
+                each.protocol or joined.protocol,
+                each.metadata or joined.metadata,
+            )
             joined.domains.update(each.domains)
         reads = [predicate for each in steps for predicate in each.reads]
         # After a change of the schema, conditions may name columns that files of other writers do not have.
@@ -101,7 +105,10 @@ def net(actions: list[tuple[pa.Table, pa.Table]]) -> tuple[pa.Table, pa.Table]:
     A file that one change adds and a later one removes is in neither. If two changes replace the vector of a
     file, the file is removed with its first vector and added with its last one.
     """
-    adds, removes = (concat([each[kind] for each in actions], empty) for kind, empty in ((0, _core.empty_adds), (1, _core.empty_removes)))
+    adds, removes = (
+        concat([each[kind] for each in actions], empty)
+        for kind, empty in ((0, _core.empty_adds), (1, _core.empty_removes))
+    )
     events = _events(actions)
     after_add = pc.and_(_follows(events), _shifted(events["is_add"]))
     left = events.filter(pc.invert(pc.or_(events["is_add"], after_add)))
@@ -138,12 +145,16 @@ def _numbered(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _follows(events: pa.Table) -> pa.Array:
     """Returns True for each event with the same file as the event before it."""
     files, count = events["file"].combine_chunks(), max(events.num_rows - 1, 0)
-    return pa.concat_arrays([pa.array([False]), pc.equal(files.slice(1), files.slice(0, count))]).slice(0, events.num_rows)
+    return pa.concat_arrays([pa.array([False]), pc.equal(files.slice(1), files.slice(0, count))]).slice(
+        0, events.num_rows
+    )
 
 
 def _is_last(events: pa.Table) -> pa.Array:
     """Returns True for the last event of each file."""
-    return pc.invert(pa.concat_arrays([_follows(events).slice(1), pa.array([False])]).slice(0, events.num_rows))
+    return pc.invert(
+        pa.concat_arrays([_follows(events).slice(1), pa.array([False])]).slice(0, events.num_rows)
+    )
 
 
 def _shifted(column: pa.ChunkedArray) -> pa.Array:
@@ -158,9 +169,13 @@ def _chosen(actions: pa.Table, events: pa.Table) -> pa.Table:
 def _lines(transaction: Transaction) -> bytes:
     """Returns the staged actions of a change as the lines of a commit, without application transactions,
     which the combined commit has."""
-    actions = [action.to_json() for action in (transaction.protocol, transaction.metadata) if action is not None]
+    actions = [
+        action.to_json() for action in (transaction.protocol, transaction.metadata) if action is not None
+    ]
     for domain, (configuration, removed) in transaction.domains.items():
-        actions.append(line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}}))
+        actions.append(
+            line({"domainMetadata": {"domain": domain, "configuration": configuration, "removed": removed}})
+        )
     return _core.commit_body(actions, *transaction.actions(), None)
 
 
@@ -168,9 +183,14 @@ def _check_several(staged: Snapshot) -> None:
     """Raises UnsupportedFeatureError if one commit cannot express several changes of the table."""
     found = None
     if row_tracking.gives_ids(staged.protocol, staged.metadata):
-        found = "row tracking: the ids of new rows are known when the commit has its version, and a later change would keep earlier ones"
+        found = (
+            "row tracking: the ids of new rows are known when the commit has its version, and a later change"
+            " would keep earlier ones"
+        )
     elif staged.properties.change_data_feed:
-        found = "a change data feed: a commit has one row for each change, and these changes may be of one row"
+        found = (
+            "a change data feed: a commit has one row for each change, and these changes may be of one row"
+        )
     if found is not None:
         raise UnsupportedFeatureError(
             "the table takes one change in a transaction",

@@ -42,15 +42,21 @@ def next_time(store: _core.Store, version: int, now: int, *, was_enabled: bool) 
     return max(now, history.in_commit_time(store, version - 1) + 1)
 
 
-def tracked(metadata: Metadata, before: Metadata | None, *, version: int, time: int | None, was_enabled: bool) -> Metadata:
+def tracked(
+    metadata: Metadata, before: Metadata | None, *, version: int, time: int | None, was_enabled: bool
+) -> Metadata:
     """Sets the properties with the version and timestamp from which on commits have in-commit timestamps.
 
     They are those of this commit (`version`, `time`) if it is the first with an in-commit timestamp, or those
     of `before` if there were earlier ones. They are removed if this commit has no in-commit timestamp, or if
     all commits have one."""
-    kept = {key: text for key, text in metadata.configuration.items() if key not in (SINCE_VERSION, SINCE_TIME)}
+    kept = {
+        key: text for key, text in metadata.configuration.items() if key not in (SINCE_VERSION, SINCE_TIME)
+    }
     if time is not None and was_enabled and before is not None:
-        kept |= {key: text for key, text in before.configuration.items() if key in (SINCE_VERSION, SINCE_TIME)}
+        kept |= {
+            key: text for key, text in before.configuration.items() if key in (SINCE_VERSION, SINCE_TIME)
+        }
     elif time is not None and version > 0:
         kept |= {SINCE_VERSION: str(version), SINCE_TIME: str(time)}
     return metadata if kept == metadata.configuration else replace(metadata, configuration=kept)

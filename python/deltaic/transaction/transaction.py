@@ -73,7 +73,9 @@ def new_uuid() -> str:
     return str(uuid.uuid4())
 
 
-_collector: ContextVar[Callable[[Transaction, Counted], Snapshot] | None] = ContextVar("collector of transactions", default=None)
+_collector: ContextVar[Callable[[Transaction, Counted], Snapshot] | None] = ContextVar(
+    "collector of transactions", default=None
+)
 
 
 @contextmanager
@@ -100,7 +102,10 @@ def already_committed(snapshot: Snapshot | None, options: CommitOptions | None) 
     if snapshot is None or options is None or not options.transactions:
         return False
     written = snapshot.core.transactions
-    return all(app_id in written and written[app_id][0] >= version for app_id, version in options.transactions.items())
+    return all(
+        app_id in written and written[app_id][0] >= version
+        for app_id, version in options.transactions.items()
+    )
 
 
 class Transaction:
@@ -206,7 +211,11 @@ class Transaction:
         """True if a commit changes rows, the definition or the application transactions of the table."""
         of_rows = bool(self.adds) or self.removes_files or self.records_changes
         before = self.snapshot
-        redefines = before is None or self.protocol not in (None, before.protocol) or self.metadata not in (None, before.metadata)
+        redefines = (
+            before is None
+            or self.protocol not in (None, before.protocol)
+            or self.metadata not in (None, before.metadata)
+        )
         return of_rows or redefines or bool(self.domains) or bool(self.options.transactions)
 
     def record(self, files: pa.Table) -> None:
@@ -266,7 +275,12 @@ class Transaction:
             try:
                 self.store.delete(list(map(decoded_path, paths)))
             except (DeltaError, OSError) as error:
-                log.warning("%s: files of a failed %s could not be deleted: %s", self.store.location, self.operation, error)
+                log.warning(
+                    "%s: files of a failed %s could not be deleted: %s",
+                    self.store.location,
+                    self.operation,
+                    error,
+                )
 
     def commit(self, metrics: Mapping[str, int] | Callable[[], Mapping[str, int]] | None = None) -> Snapshot:
         """Commits and returns the new version.
@@ -343,8 +357,8 @@ class Transaction:
             manifests.after_commit(committed, adds, removes, redefined=self.metadata is not None)
         except (DeltaError, OSError) as error:
             raise CommitUnknownError(
-                f"{self.operation} is committed as version {committed.version}, but its symlink manifests could not be written; "
-                "do not do it again: DeltaTable.generate() writes them",
+                f"{self.operation} is committed as version {committed.version}, but its symlink manifests"
+                " could not be written; do not do it again: DeltaTable.generate() writes them",
                 where=self.store.location,
             ) from error
 
@@ -371,7 +385,9 @@ class Transaction:
             if wait is not None:
                 self.sleep(wait)
         raise CommitUnknownError(
-            f"{self.operation} is committed as version {version}, but could not be read back; do not do it again", where=self.store.location
+            f"{self.operation} is committed as version {version}, but could not be read back; do not do it"
+            " again",
+            where=self.store.location,
         ) from failure
 
     def expect(self, change: Change) -> None:
@@ -381,8 +397,14 @@ class Transaction:
             self._check_append_only()
         before = self.snapshot.domains if self.snapshot else {}
         domains = {name: configuration for name, configuration in before.items() if name not in self.domains}
-        domains.update({name: configuration for name, (configuration, removed) in self.domains.items() if not removed})
-        if self.snapshot is not None and features.is_managed(self.snapshot.protocol) and not features.is_managed(self._new_protocol):
+        domains.update(
+            {name: configuration for name, (configuration, removed) in self.domains.items() if not removed}
+        )
+        if (
+            self.snapshot is not None
+            and features.is_managed(self.snapshot.protocol)
+            and not features.is_managed(self._new_protocol)
+        ):
             raise UnsupportedFeatureError(
                 "a table that a catalog manages leaves it by the catalog alone",
                 where=f"{self.store.location}, {self.operation}",
@@ -390,13 +412,20 @@ class Transaction:
             )
         self._check_definition(self._new_protocol, self.new_metadata, change, domains)
 
-    def _check_definition(self, protocol: Protocol, metadata: Metadata, change: Change, domains: Mapping[str, str]) -> None:
+    def _check_definition(
+        self, protocol: Protocol, metadata: Metadata, change: Change, domains: Mapping[str, str]
+    ) -> None:
         """Raises an exception if a table with this definition does not allow a change. A table's own
         definition is checked once for each kind of change, unless a catalog decides."""
         snapshot = self.snapshot
         managed = partial(catalog.has_coordinator, self.store) if snapshot else None
         check = partial(features.check_writable, protocol, metadata, change, domains=domains, catalog=managed)
-        if snapshot is None or protocol is not snapshot.protocol or metadata is not snapshot.metadata or features.is_managed(protocol):
+        if (
+            snapshot is None
+            or protocol is not snapshot.protocol
+            or metadata is not snapshot.metadata
+            or features.is_managed(protocol)
+        ):
             check()
         else:
             snapshot.keep_of_definition(("writable", change, domains.get(clustering.DOMAIN)), check)
@@ -412,11 +441,19 @@ class Transaction:
     def check_writable(self) -> None:
         """Raises an exception if the table's features or properties forbid the staged actions."""
         adds, removes = self.actions()
-        staged = Change.of(adds=adds.num_rows > 0, removes=removes.num_rows > 0, data_change=_changes_data(adds) or _changes_data(removes))
+        staged = Change.of(
+            adds=adds.num_rows > 0,
+            removes=removes.num_rows > 0,
+            data_change=_changes_data(adds) or _changes_data(removes),
+        )
         self.expect(self.change or staged)
         if manifests.are_kept(self.new_metadata):
             vectors = adds.num_rows - adds["deletionVector"].null_count
-            if self.snapshot is not None and not manifests.are_kept(self.snapshot.metadata) and not removes.num_rows:
+            if (
+                self.snapshot is not None
+                and not manifests.are_kept(self.snapshot.metadata)
+                and not removes.num_rows
+            ):
                 vectors += self.snapshot.core.with_vectors[0]
             manifests.check(self._new_protocol, self.new_metadata, vectors)
         self._check_iceberg(adds, removes)
@@ -424,7 +461,9 @@ class Transaction:
             former = self.snapshot.domains.get(clustering.DOMAIN) if self.snapshot else None
             configuration, removed = self.domains.get(clustering.DOMAIN, (former, False))
             before = features.Definition(self.snapshot.metadata) if self.snapshot else None
-            clustering.check_kept(before, former, features.Definition(self.metadata), None if removed else configuration)
+            clustering.check_kept(
+                before, former, features.Definition(self.metadata), None if removed else configuration
+            )
 
     def _check_iceberg(self, adds: pa.Table, removes: pa.Table) -> None:
         """Raises an exception if the table's Iceberg compatibility forbids its new definition, its existing
@@ -443,20 +482,26 @@ class Transaction:
             core = self.snapshot.core
             files = 0 if removes.num_rows >= core.file_count else core.file_count
             counted = core.num_records is not None
-            iceberg.check_files(protocol, definition, before, files=files, with_vectors=core.with_vectors[0], counted=counted)
+            iceberg.check_files(
+                protocol, definition, before, files=files, with_vectors=core.with_vectors[0], counted=counted
+            )
 
     @property
     def new_metadata(self) -> Metadata:
         metadata = self.metadata or (self.snapshot.metadata if self.snapshot else None)
         if metadata is None:
-            raise InvalidArgumentError("the first version of a table needs metadata", where=self.store.location)
+            raise InvalidArgumentError(
+                "the first version of a table needs metadata", where=self.store.location
+            )
         return metadata
 
     @property
     def _new_protocol(self) -> Protocol:
         protocol = self.protocol or (self.snapshot.protocol if self.snapshot else None)
         if protocol is None:
-            raise InvalidArgumentError("the first version of a table needs a protocol", where=self.store.location)
+            raise InvalidArgumentError(
+                "the first version of a table needs a protocol", where=self.store.location
+            )
         return protocol
 
     def actions(self) -> tuple[pa.Table, pa.Table]:
@@ -508,7 +553,9 @@ class Transaction:
             return Isolation.SNAPSHOT
         if self.options.isolation is not None:
             return ISOLATION[self.options.isolation]
-        return Isolation(self.snapshot.properties.isolation_level) if self.snapshot else Isolation.SERIALIZABLE
+        return (
+            Isolation(self.snapshot.properties.isolation_level) if self.snapshot else Isolation.SERIALIZABLE
+        )
 
 
 def _changes_data(actions: pa.Table) -> bool:

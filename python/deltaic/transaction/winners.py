@@ -42,13 +42,22 @@ class Winners:
         store: _core.Store,
         sleep: Sleep = time.sleep,
     ) -> None:
-        self.snapshot, self.reads, self.removes, self.marks, self.store, self.sleep = snapshot, reads, removes, marks, store, sleep
+        self.snapshot, self.reads, self.removes, self.marks, self.store, self.sleep = (
+            snapshot,
+            reads,
+            removes,
+            marks,
+            store,
+            sleep,
+        )
         self.rebased: _core.RebasedRows | None = None
         """The marked rows in the files as the last winner left them; None if no winner changed one of these
         files."""
         self.protocol = snapshot.protocol if snapshot else None
         self.metadata = snapshot.metadata if snapshot else None
-        self.row_id_mark = row_tracking.high_water_mark(snapshot.domains.get(row_tracking.DOMAIN) if snapshot else None)
+        self.row_id_mark = row_tracking.high_water_mark(
+            snapshot.domains.get(row_tracking.DOMAIN) if snapshot else None
+        )
         self.read_files: pa.Table | None = None
 
     def check_log(self, now: int) -> None:
@@ -68,7 +77,9 @@ class Winners:
             )
 
     def _unknown(self, message: str, winner: int, *, found: str) -> ConcurrentWriteException:
-        error = ConcurrentWriteException(f"{message}; refresh, and do it again", where=self.store.location, found=found)
+        error = ConcurrentWriteException(
+            f"{message}; refresh, and do it again", where=self.store.location, found=found
+        )
         error.winner = winner
         return error
 
@@ -87,12 +98,17 @@ class Winners:
         pending = list(known)
         if look:
             with suppress(DeltaError, OSError):  # the log may have been cleaned up to here
-                pending += filter(None, [intents.started_by(history.commit_info(self.store, snapshot.version))])
+                pending += filter(
+                    None, [intents.started_by(history.commit_info(self.store, snapshot.version))]
+                )
         for transaction in dict.fromkeys(pending):
             intents.settle(self.store, transaction, sleep=self.sleep, base=snapshot.version)
-        if snapshot.is_unwritten and all(intents.DONE.get(self.store, each) != snapshot.version for each in pending):
+        if snapshot.is_unwritten and all(
+            intents.DONE.get(self.store, each) != snapshot.version for each in pending
+        ):
             raise ConcurrentWriteException(
-                "the version was shown before it was in the log, and another one is there now; refresh, and do it again",
+                "the version was shown before it was in the log, and another one is there now; refresh, and"
+                " do it again",
                 where=self.store.location,
                 found=f"version {snapshot.version}",
             )
@@ -118,7 +134,8 @@ class Winners:
             overlap, rebased = self._overlap(current, winner, commit)
         except FileNotFoundError as error:
             raise self._unknown(
-                f"version {version} came first, and a file that shows what it changed was deleted, by VACUUM or a cleanup of the log",
+                f"version {version} came first, and a file that shows what it changed was deleted, by VACUUM"
+                " or a cleanup of the log",
                 version,
                 found=str(error),
             ) from error
@@ -134,15 +151,23 @@ class Winners:
         changes = conflicts.metadata_changes(self.metadata, metadata) if metadata and self.metadata else ()
         refusal: str | None = None
         dropped: frozenset[str] = frozenset()
-        before, self.protocol, self.metadata = self.protocol, protocol or self.protocol, metadata or self.metadata
+        before, self.protocol, self.metadata = (
+            self.protocol,
+            protocol or self.protocol,
+            metadata or self.metadata,
+        )
         if text := commit.domains.get(row_tracking.DOMAIN):
             action = json.loads(text)
             domain = action.get("domainMetadata", action)
-            self.row_id_mark = row_tracking.high_water_mark(None if domain.get("removed") else domain.get("configuration"))
+            self.row_id_mark = row_tracking.high_water_mark(
+                None if domain.get("removed") else domain.get("configuration")
+            )
         if protocol is not None and before is not None and self.metadata is not None:
             dropped = features.dropped(before, protocol)
             try:
-                features.check_writable(protocol, self.metadata, catalog=partial(catalog.has_coordinator, self.store))
+                features.check_writable(
+                    protocol, self.metadata, catalog=partial(catalog.has_coordinator, self.store)
+                )
             except UnsupportedFeatureError as error:
                 refusal = str(error)
         adds, removes = commit.file_counts
@@ -162,7 +187,9 @@ class Winners:
             rearranges=adds > 0 and removes > 0 and not _changes_data(commit),
         )
 
-    def _overlap(self, current: Current, winner: Winner, commit: _core.Commit) -> tuple[Overlap, _core.RebasedRows | None]:
+    def _overlap(
+        self, current: Current, winner: Winner, commit: _core.Commit
+    ) -> tuple[Overlap, _core.RebasedRows | None]:
         added: tuple[str, ...] = ()
         removed_read: tuple[str, ...] = ()
         removed_both: tuple[str, ...] = ()
@@ -177,7 +204,9 @@ class Winners:
             lost = tuple(path for path, _ in rebased.deleted)
             # A winner that wrote no rows only deleted these; otherwise it may have changed them or moved them
             # to other files.
-            if winner.rearranges or (lost and _core.adds_with_new_rows(self.store, commit.adds, commit.removes).num_rows):
+            if winner.rearranges or (
+                lost and _core.adds_with_new_rows(self.store, commit.adds, commit.removes).num_rows
+            ):
                 taken = lost
             else:
                 deleted_both = lost
@@ -212,7 +241,10 @@ class Winners:
 
 
 def _changes_data(commit: _core.Commit) -> bool:
-    return any(pc.any(actions["dataChange"], skip_nulls=False).as_py() is not False for actions in (commit.adds, commit.removes))
+    return any(
+        pc.any(actions["dataChange"], skip_nulls=False).as_py() is not False
+        for actions in (commit.adds, commit.removes)
+    )
 
 
 def _first_paths(actions: pa.Table) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder, new_null_array,
+    ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder,
+    new_null_array,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 
@@ -33,7 +34,9 @@ pub fn batch(files: Vec<NewFile>, data_change: bool, tags: &BTreeMap<String, Str
     let rows = files.len();
     let tag_values: Values = tags.iter().map(|(key, value)| (key.clone(), Some(value.clone()))).collect();
     let tags = if tags.is_empty() { None } else { Some(tag_values.as_slice()) };
-    let long = |value: fn(&NewFile) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values(files.iter().map(value))) };
+    let long = |value: fn(&NewFile) -> i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter_values(files.iter().map(value)))
+    };
     let columns: Vec<(&str, ArrayRef, bool)> = vec![
         ("path", Arc::new(StringArray::from_iter_values(files.iter().map(|file| &file.path))), false),
         ("partitionValues", maps(files.iter().map(|file| Some(file.partition_values.as_slice())))?, true),
@@ -47,9 +50,14 @@ pub fn batch(files: Vec<NewFile>, data_change: bool, tags: &BTreeMap<String, Str
         ("defaultRowCommitVersion", new_null_array(&DataType::Int64, rows), true),
         ("clusteringProvider", new_null_array(&DataType::Utf8, rows), true),
     ];
-    let fields: Vec<Field> =
-        columns.iter().map(|(name, array, nullable)| Field::new(*name, array.data_type().clone(), *nullable)).collect();
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, array, _)| array).collect())?)
+    let fields: Vec<Field> = columns
+        .iter()
+        .map(|(name, array, nullable)| Field::new(*name, array.data_type().clone(), *nullable))
+        .collect();
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns.into_iter().map(|(_, array, _)| array).collect(),
+    )?)
 }
 
 fn maps<'a>(rows: impl Iterator<Item = Option<&'a [(String, Option<String>)]>>) -> Result<ArrayRef> {

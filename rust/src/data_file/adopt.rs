@@ -32,7 +32,8 @@ pub fn adopt(
     let mut added = Vec::new();
     for found in store.list_from(folder, None, true)? {
         interrupt.check()?;
-        let inside = found.path.strip_prefix(folder).unwrap_or(&found.path).trim_start_matches('/').to_owned();
+        let inside =
+            found.path.strip_prefix(folder).unwrap_or(&found.path).trim_start_matches('/').to_owned();
         let names: Vec<&str> = inside.split('/').collect();
         if names.iter().enumerate().any(|(level, name)| is_own(name, level < names.len() - 1)) {
             continue;
@@ -62,25 +63,39 @@ fn is_own(name: &str, folder: bool) -> bool {
 fn one(schema: &TableSchema, found: ObjectMeta, names: &[&str]) -> Result<NewFile> {
     let fields = schema.partition_fields();
     if names.len() != fields.len() + 1 {
-        let error = Error::new(Kind::Io, "a written file does not lie where its partition says").at(found.path.as_str());
+        let error = Error::new(Kind::Io, "a written file does not lie where its partition says")
+            .at(found.path.as_str());
         return Err(error.found(names.len() - 1).expected(format!("{} folders", fields.len())));
     }
     let mut partition_values: Values = Vec::with_capacity(fields.len());
     for (field, name) in fields.zip(names) {
         let value = value_of(name).and_then(|text| canonical(text, &field.data_type.to_arrow(false)));
-        partition_values.push((schema.physical_name(field).to_owned(), value.map_err(|error| error.at(found.path.as_str()))?));
+        partition_values.push((
+            schema.physical_name(field).to_owned(),
+            value.map_err(|error| error.at(found.path.as_str()))?,
+        ));
     }
     let path = layout::encode(&found.path);
-    Ok(NewFile { path, partition_values, size: found.size, modification_time: found.modified_ms, stats: None })
+    Ok(NewFile {
+        path,
+        partition_values,
+        size: found.size,
+        modification_time: found.modified_ms,
+        stats: None,
+    })
 }
 
 /// Returns the decoded text after the first `=`.
 fn value_of(name: &str) -> Result<Option<String>> {
-    let (_, value) = name.split_once('=').ok_or_else(|| Error::new(Kind::Io, "a folder names no partition value").found(name))?;
+    let (_, value) = name
+        .split_once('=')
+        .ok_or_else(|| Error::new(Kind::Io, "a folder names no partition value").found(name))?;
     if value == NULL_FOLDER {
         return Ok(None);
     }
-    let text = percent_decode_str(value).decode_utf8().map_err(|_| Error::new(Kind::Io, "a folder's name is not UTF-8").found(name))?;
+    let text = percent_decode_str(value)
+        .decode_utf8()
+        .map_err(|_| Error::new(Kind::Io, "a folder's name is not UTF-8").found(name))?;
     Ok(Some(text.into_owned()))
 }
 
@@ -89,7 +104,9 @@ fn canonical(text: Option<String>, data_type: &DataType) -> Result<Option<String
     let Some(text) = text else { return Ok(None) };
     let value: ArrayRef = match data_type {
         DataType::Timestamp(TimeUnit::Microsecond, Some(zone)) => {
-            let micros = text.parse().map_err(|_| Error::new(Kind::Io, "a folder's timestamp is no number").found(&text))?;
+            let micros = text
+                .parse()
+                .map_err(|_| Error::new(Kind::Io, "a folder's timestamp is no number").found(&text))?;
             Arc::new(TimestampMicrosecondArray::from_value(micros, 1).with_timezone(Arc::clone(zone)))
         }
         _ => partition_values::parse_array(&StringArray::from(vec![text]), data_type)?,
@@ -104,7 +121,9 @@ mod tests {
     #[test]
     fn values_become_the_logs_text() {
         let zone = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
-        let text = |name: &str, data_type: &DataType| value_of(name).and_then(|text| canonical(text, data_type)).unwrap();
+        let text = |name: &str, data_type: &DataType| {
+            value_of(name).and_then(|text| canonical(text, data_type)).unwrap()
+        };
         assert_eq!(text("t=1717236672000001", &zone).as_deref(), Some("2024-06-01T10:11:12.000001Z"));
         assert_eq!(text("p=a%2Fb%3D c", &DataType::Utf8).as_deref(), Some("a/b= c"));
         assert_eq!(text("x=-0.0", &DataType::Float64).as_deref(), Some("0.0"));

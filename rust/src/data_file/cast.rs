@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType,
+    ArrowPrimitiveType, DataType, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType,
 };
 use arrow::util::display::FormatOptions;
 
@@ -24,8 +24,8 @@ pub enum Cast {
 /// Returns the cast between two primitive types, or `None` if the protocol has none.
 pub fn cast_for(found: &DataType, target: &DataType) -> Option<Cast> {
     use DataType::{
-        Binary, Date32, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, Float16, Float32, Float64, Int8, Int16, Int32,
-        Int64, Timestamp, UInt8, UInt16, UInt32, UInt64, Utf8,
+        Binary, Date32, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, Float16, Float32,
+        Float64, Int8, Int16, Int32, Int64, Timestamp, UInt8, UInt16, UInt32, UInt64, Utf8,
     };
     let known = match (found, target) {
         (Timestamp(_, _), Timestamp(TimeUnit::Microsecond, _)) => return Some(Cast::Micros),
@@ -35,9 +35,10 @@ pub fn cast_for(found: &DataType, target: &DataType) -> Option<Cast> {
         (Int8 | Int16 | Int32 | UInt8 | UInt16 | UInt32, Float64) => true,
         (Int8 | Int16 | Int32 | Int64 | UInt8 | UInt16 | UInt32 | UInt64, Decimal128(_, _)) => true,
         (Float16, Float32) | (Float16 | Float32, Float64) => true,
-        (Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s) | Decimal256(p, s), Decimal128(precision, scale)) => {
-            scale >= s && i16::from(*precision) - i16::from(*scale) >= i16::from(*p) - i16::from(*s)
-        }
+        (
+            Decimal32(p, s) | Decimal64(p, s) | Decimal128(p, s) | Decimal256(p, s),
+            Decimal128(precision, scale),
+        ) => scale >= s && i16::from(*precision) - i16::from(*scale) >= i16::from(*p) - i16::from(*s),
         (Date32, Timestamp(TimeUnit::Microsecond, None)) => true,
         (Binary, Utf8) | (Utf8 | FixedSizeBinary(_), Binary) => true,
         _ => false,
@@ -52,8 +53,11 @@ impl Cast {
             Self::Micros => micros(array, target),
             Self::Checked => {
                 let options = CastOptions { safe: false, format_options: FormatOptions::default() };
-                cast_with_options(array, target, &options)
-                    .map_err(|error| Error::protocol("a value of the file does not fit the table's type").caused_by(error).expected(target))
+                cast_with_options(array, target, &options).map_err(|error| {
+                    Error::protocol("a value of the file does not fit the table's type")
+                        .caused_by(error)
+                        .expected(target)
+                })
             }
         }
     }
@@ -66,7 +70,9 @@ pub fn micros(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
         return Err(Error::protocol("timestamps are kept in microseconds").found(target));
     };
     let scaled: PrimitiveArray<TimestampMicrosecondType> = match array.data_type() {
-        DataType::Timestamp(TimeUnit::Microsecond, _) => array.as_primitive::<TimestampMicrosecondType>().clone(),
+        DataType::Timestamp(TimeUnit::Microsecond, _) => {
+            array.as_primitive::<TimestampMicrosecondType>().clone()
+        }
         DataType::Timestamp(TimeUnit::Nanosecond, _) => {
             array.as_primitive::<TimestampNanosecondType>().unary(|value| value.div_euclid(1000))
         }
@@ -77,10 +83,13 @@ pub fn micros(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     Ok(Arc::new(scaled.with_timezone_opt(zone.clone())))
 }
 
-fn times<T: ArrowPrimitiveType<Native = i64>>(array: &ArrayRef, factor: i64) -> Result<PrimitiveArray<TimestampMicrosecondType>> {
+fn times<T: ArrowPrimitiveType<Native = i64>>(
+    array: &ArrayRef,
+    factor: i64,
+) -> Result<PrimitiveArray<TimestampMicrosecondType>> {
     array.as_primitive::<T>().try_unary(|value| {
-        value
-            .checked_mul(factor)
-            .ok_or_else(|| Error::protocol("a timestamp is out of range").found(value).expected("microseconds in 64 bits"))
+        value.checked_mul(factor).ok_or_else(|| {
+            Error::protocol("a timestamp is out of range").found(value).expected("microseconds in 64 bits")
+        })
     })
 }

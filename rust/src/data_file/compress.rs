@@ -6,10 +6,15 @@ use arrow::datatypes::ArrowNativeType;
 /// Returns the values whose bit is set. `room`: at least as many as there are. `whole`: check first if all
 /// values of a group are kept, which is faster if few are not.
 pub fn compress<T: ArrowNativeType>(blocks: &[[T; 8]], bits: &[u8], room: usize, whole: bool) -> Vec<T> {
-    let mut kept = Vec::with_capacity(room + 8); // each group is written as a whole; the next one overwrites its end
+    // Each group is written as a whole; the next one overwrites its end.
+    let mut kept = Vec::with_capacity(room + 8);
     if !by_instruction(blocks, bits, &mut kept) {
         kept.resize(room + 8, T::default());
-        let count = if whole { one_by_one::<_, true>(blocks, bits, &mut kept) } else { one_by_one::<_, false>(blocks, bits, &mut kept) };
+        let count = if whole {
+            one_by_one::<_, true>(blocks, bits, &mut kept)
+        } else {
+            one_by_one::<_, false>(blocks, bits, &mut kept)
+        };
         kept.truncate(count);
     }
     kept

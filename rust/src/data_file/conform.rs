@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, ListArray, MapArray, RecordBatch, RecordBatchOptions, StructArray, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, MapArray, RecordBatch, RecordBatchOptions,
+    StructArray, new_null_array,
 };
 use arrow::buffer::NullBuffer;
 use arrow::compute::kernels::cmp::not_distinct;
@@ -59,7 +60,8 @@ pub struct Conform {
 impl Conform {
     /// Finds columns and casts once for a stream of `input`.
     pub fn new(schema: &TableSchema, input: &Schema, casting: CastPolicy) -> Result<Self> {
-        let fields: Vec<ArrowField> = schema.fields().iter().map(|field| field.to_arrow(false).with_nullable(true)).collect();
+        let fields: Vec<ArrowField> =
+            schema.fields().iter().map(|field| field.to_arrow(false).with_nullable(true)).collect();
         let steps = steps_of(schema.fields(), input.fields(), "")?;
         Ok(Self { output: Arc::new(Schema::new(fields)), steps, casting, done: 0 })
     }
@@ -96,16 +98,22 @@ fn steps_of(fields: &[Field], found: &Fields, place: &str) -> Result<Vec<Option<
         let name = field.name().to_lowercase();
         let shown = || join(place, field.name());
         if places.insert(name.clone(), index).is_some() {
-            return Err(mismatch("the data has the column twice (names are compared without case)".to_owned(), &shown()));
+            return Err(mismatch(
+                "the data has the column twice (names are compared without case)".to_owned(),
+                &shown(),
+            ));
         }
         if !wanted.contains(&name) {
             let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-            return Err(mismatch("the table has no such column".to_owned(), &shown()).expected(format!("one of {}", names.join(", "))));
+            return Err(mismatch("the table has no such column".to_owned(), &shown())
+                .expected(format!("one of {}", names.join(", "))));
         }
     }
     let step = |field: &Field| match places.get(&field.name.to_lowercase()) {
         None => Ok(None),
-        Some(&index) => Ok(Some((index, step_of(&field.data_type, found[index].data_type(), &join(place, &field.name))?))),
+        Some(&index) => {
+            Ok(Some((index, step_of(&field.data_type, found[index].data_type(), &join(place, &field.name))?)))
+        }
     };
     fields.iter().map(step).collect()
 }
@@ -119,9 +127,10 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
         DataType::Null => return Ok(Step::Null),
         DataType::Dictionary(_, values) => Some(values.as_ref().clone()),
         DataType::RunEndEncoded(_, values) => Some(values.data_type().clone()),
-        DataType::LargeList(item) | DataType::ListView(item) | DataType::LargeListView(item) | DataType::FixedSizeList(item, _) => {
-            Some(DataType::List(Arc::clone(item)))
-        }
+        DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => Some(DataType::List(Arc::clone(item))),
         _ => None,
     };
     if let Some(plain) = unpacked {
@@ -129,7 +138,9 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
         return Ok(Step::Unpack(plain, Box::new(rest)));
     }
     match (wanted, found) {
-        (Type::Struct(fields), DataType::Struct(children)) => Ok(Step::Struct(steps_of(fields, children, place)?)),
+        (Type::Struct(fields), DataType::Struct(children)) => {
+            Ok(Step::Struct(steps_of(fields, children, place)?))
+        }
         (Type::Variant, DataType::Struct(children)) if children.len() == 2 => {
             Ok(Step::Struct(steps_of(&Type::variant_fields(), children, place)?))
         }
@@ -139,38 +150,50 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
         (Type::Map(key, value, _), DataType::Map(entries, _)) => match entries.data_type() {
             DataType::Struct(parts) if parts.len() == 2 => {
                 let keys = step_of(key, parts[0].data_type(), &join(place, "key"))?;
-                Ok(Step::Map(Box::new(keys), Box::new(step_of(value, parts[1].data_type(), &join(place, "value"))?)))
+                Ok(Step::Map(
+                    Box::new(keys),
+                    Box::new(step_of(value, parts[1].data_type(), &join(place, "value"))?),
+                ))
             }
             _ => Err(wrong_type(&target, found, place)),
         },
         (Type::Primitive(_), _) if target == DataType::Null => Ok(Step::OnlyNulls),
-        (Type::Primitive(_) | Type::Shape(_), _) => primitive_step(&target, found).ok_or_else(|| wrong_type(&target, found, place)),
+        (Type::Primitive(_) | Type::Shape(_), _) => {
+            primitive_step(&target, found).ok_or_else(|| wrong_type(&target, found, place))
+        }
         _ => Err(wrong_type(&target, found, place)),
     }
 }
 
 fn wrong_type(target: &DataType, found: &DataType, place: &str) -> Error {
-    mismatch("the data has a type that the column cannot take".to_owned(), place).found(found).expected(target)
+    mismatch("the data has a type that the column cannot take".to_owned(), place)
+        .found(found)
+        .expected(target)
 }
 
 fn primitive_step(target: &DataType, found: &DataType) -> Option<Step> {
     use DataType::{
-        Binary, BinaryView, Date32, Date64, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary, Float16, Float32, Float64,
-        LargeBinary, LargeUtf8, Timestamp, Utf8, Utf8View,
+        Binary, BinaryView, Date32, Date64, Decimal32, Decimal64, Decimal128, Decimal256, FixedSizeBinary,
+        Float16, Float32, Float64, LargeBinary, LargeUtf8, Timestamp, Utf8, Utf8View,
     };
     let numeric = |data_type: &DataType| {
         data_type.is_integer()
-            || matches!(data_type, Float16 | Float32 | Float64 | Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..))
+            || matches!(
+                data_type,
+                Float16 | Float32 | Float64 | Decimal32(..) | Decimal64(..) | Decimal128(..) | Decimal256(..)
+            )
     };
     match (found, target) {
         (Timestamp(_, _), Timestamp(TimeUnit::Microsecond, _)) => Some(Step::Micros),
-        (LargeUtf8 | Utf8View, Utf8) | (LargeBinary | BinaryView | FixedSizeBinary(_), Binary) | (Utf8 | LargeUtf8 | Utf8View, Binary) => {
-            Some(Step::Plain)
-        }
+        (LargeUtf8 | Utf8View, Utf8)
+        | (LargeBinary | BinaryView | FixedSizeBinary(_), Binary)
+        | (Utf8 | LargeUtf8 | Utf8View, Binary) => Some(Step::Plain),
         (Date64, Date32) => Some(Step::Plain),
         (Date32, Timestamp(TimeUnit::Microsecond, _)) => Some(Step::Plain),
         (Date64, Timestamp(TimeUnit::Microsecond, _)) => Some(Step::Unpack(Date32, Box::new(Step::Plain))),
-        (found, target) if numeric(found) && numeric(target) => Some(if lossless(found, target) { Step::Plain } else { Step::Checked }),
+        (found, target) if numeric(found) && numeric(target) => {
+            Some(if lossless(found, target) { Step::Plain } else { Step::Checked })
+        }
         _ => None,
     }
 }
@@ -220,11 +243,12 @@ impl Context {
     fn only_nulls(&self, array: &ArrayRef, place: &str) -> Result<ArrayRef> {
         let nulls = is_null(array)?;
         match (0..array.len()).find(|&at| !nulls.value(at)) {
-            Some(at) if self.casting == CastPolicy::Strict => {
-                Err(mismatch(format!("row {}: a value in a column without a type", self.first + at as u64), place)
-                    .found(format!("{} ({})", shown(array, at), array.data_type()))
-                    .expected("nothing but nulls, as the column has no type (void)"))
-            }
+            Some(at) if self.casting == CastPolicy::Strict => Err(mismatch(
+                format!("row {}: a value in a column without a type", self.first + at as u64),
+                place,
+            )
+            .found(format!("{} ({})", shown(array, at), array.data_type()))
+            .expected("nothing but nulls, as the column has no type (void)")),
             _ => Ok(new_null_array(&DataType::Null, array.len())),
         }
     }
@@ -234,8 +258,10 @@ impl Context {
         let options = CastOptions { safe: true, format_options: FormatOptions::default() };
         let found = cast_with_options(array, target, &options)?;
         let back = cast_with_options(&found, array.data_type(), &options)?;
-        let fits =
-            not_distinct(&super::super::predicate::statistics::normalise(array), &super::super::predicate::statistics::normalise(&back))?;
+        let fits = not_distinct(
+            &super::super::predicate::statistics::normalise(array),
+            &super::super::predicate::statistics::normalise(&back),
+        )?;
         if fits.false_count() == 0 {
             return Ok(found);
         }
@@ -244,14 +270,23 @@ impl Context {
             CastPolicy::Strict => {
                 let at = (0..fits.len()).find(|&at| !fits.value(at)).unwrap_or_default();
                 let shown = shown(array, at);
-                Err(mismatch(format!("row {}: the value cannot be converted without loss", self.first + at as u64), place)
-                    .found(format!("{shown} ({})", array.data_type()))
-                    .expected(target))
+                Err(mismatch(
+                    format!("row {}: the value cannot be converted without loss", self.first + at as u64),
+                    place,
+                )
+                .found(format!("{shown} ({})", array.data_type()))
+                .expected(target))
             }
         }
     }
 
-    fn structs(&self, steps: &[Option<(usize, Step)>], array: &ArrayRef, target: &DataType, place: &str) -> Result<ArrayRef> {
+    fn structs(
+        &self,
+        steps: &[Option<(usize, Step)>],
+        array: &ArrayRef,
+        target: &DataType,
+        place: &str,
+    ) -> Result<ArrayRef> {
         let (DataType::Struct(fields), found) = (target, array.as_struct()) else {
             return Err(wrong_type(target, array.data_type(), place));
         };
@@ -278,12 +313,28 @@ impl Context {
         let inner = join(place, field.name());
         let values = self.apply(step, found.values(), field.data_type(), &inner)?;
         self.refuse_nulls(&values, None, field, &inner, |at| row_of(found.value_offsets(), at))?;
-        Ok(Arc::new(ListArray::try_new(Arc::clone(field), found.offsets().clone(), values, found.nulls().cloned())?))
+        Ok(Arc::new(ListArray::try_new(
+            Arc::clone(field),
+            found.offsets().clone(),
+            values,
+            found.nulls().cloned(),
+        )?))
     }
 
-    fn maps(&self, keys: &Step, values: &Step, array: &ArrayRef, target: &DataType, place: &str) -> Result<ArrayRef> {
-        let (DataType::Map(field, _), found) = (target, array.as_map()) else { return Err(wrong_type(target, array.data_type(), place)) };
-        let DataType::Struct(parts) = field.data_type() else { return Err(wrong_type(target, array.data_type(), place)) };
+    fn maps(
+        &self,
+        keys: &Step,
+        values: &Step,
+        array: &ArrayRef,
+        target: &DataType,
+        place: &str,
+    ) -> Result<ArrayRef> {
+        let (DataType::Map(field, _), found) = (target, array.as_map()) else {
+            return Err(wrong_type(target, array.data_type(), place));
+        };
+        let DataType::Struct(parts) = field.data_type() else {
+            return Err(wrong_type(target, array.data_type(), place));
+        };
         let mut children = Vec::with_capacity(2);
         for (step, child, part) in [(keys, found.keys(), &parts[0]), (values, found.values(), &parts[1])] {
             let inner = join(place, part.name());
@@ -292,7 +343,13 @@ impl Context {
             children.push(child);
         }
         let entries = StructArray::try_new(parts.clone(), children, None)?;
-        Ok(Arc::new(MapArray::try_new(Arc::clone(field), found.offsets().clone(), entries, found.nulls().cloned(), false)?))
+        Ok(Arc::new(MapArray::try_new(
+            Arc::clone(field),
+            found.offsets().clone(),
+            entries,
+            found.nulls().cloned(),
+            false,
+        )?))
     }
 
     /// Returns an error for a null in a child that must not be null, below a parent that is not null.
@@ -316,7 +373,10 @@ impl Context {
 
 /// Returns the error for a null that is not allowed.
 pub fn null_in(place: &str, row: u64) -> Error {
-    Error::new(Kind::ConstraintViolation, format!("column {place} is NOT NULL and row {row} of the data has a null there"))
+    Error::new(
+        Kind::ConstraintViolation,
+        format!("column {place} is NOT NULL and row {row} of the data has a null there"),
+    )
 }
 
 /// Returns the position of the first null below a parent that is not null.
@@ -332,5 +392,7 @@ fn row_of(offsets: &[i32], at: usize) -> usize {
 
 fn shown(array: &ArrayRef, at: usize) -> String {
     let options = FormatOptions::default();
-    ArrayFormatter::try_new(array, &options).map(|formatter| formatter.value(at).to_string()).unwrap_or_default()
+    ArrayFormatter::try_new(array, &options)
+        .map(|formatter| formatter.value(at).to_string())
+        .unwrap_or_default()
 }

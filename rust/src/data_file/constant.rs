@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Int32Array, PrimitiveArray, StringArray, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, Int32Array, PrimitiveArray, StringArray, new_null_array,
+};
 use arrow::buffer::{Buffer, OffsetBuffer};
 use arrow::compute::take;
 use arrow::datatypes::DataType;
@@ -41,7 +43,9 @@ impl Constant {
             return Ok(known.slice(0, count));
         }
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(known) = last.filter(|known| known.len() >= count && !known.is_empty() && *known.slice(0, 1) == *self.value) {
+        if let Some(known) = last
+            .filter(|known| known.len() >= count && !known.is_empty() && *known.slice(0, 1) == *self.value)
+        {
             *repeated = Some(Arc::clone(&known));
             return Ok(known.slice(0, count));
         }
@@ -63,7 +67,8 @@ fn repeat(value: &ArrayRef, count: usize) -> Result<ArrayRef> {
         DataType::Utf8 if fits(array.as_string::<i32>().value(0), count) => {
             let text = array.as_string::<i32>().value(0);
             let offsets = OffsetBuffer::from_repeated_length(text.len(), count);
-            Ok(Arc::new(StringArray::try_new(offsets, Buffer::from_vec(text.as_bytes().repeat(count)), None)?))
+            let bytes = Buffer::from_vec(text.as_bytes().repeat(count));
+            Ok(Arc::new(StringArray::try_new(offsets, bytes, None)?))
         }
         _ => Ok(take(array, &Int32Array::from(vec![0; count]), None)?),
     }
@@ -121,7 +126,10 @@ mod tests {
             Arc::new(StringArray::from(vec![""])),
             Arc::new(BinaryArray::from(vec![&b"xy"[..]])),
             Arc::new(arrow::array::BooleanArray::from(vec![true])),
-            Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(vec!["a", "b"]))).unwrap()),
+            Arc::new(
+                DictionaryArray::<Int32Type>::try_new(keys, Arc::new(StringArray::from(vec!["a", "b"])))
+                    .unwrap(),
+            ),
         ];
         for value in values {
             let null = new_null_array(value.data_type(), 1);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array,
+    Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch,
+    RecordBatchOptions, UInt32Array, new_null_array,
 };
 use arrow::compute::{concat, take};
 use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema};
@@ -37,7 +38,13 @@ const COLUMNS_AT_A_TIME: usize = 32;
 pub type Sink<'a> = dyn FnMut(RecordBatch) -> Result<bool> + 'a;
 
 /// Decodes one row group.
-pub fn decode(plan: &Plan, file: &OpenFile, group: &Group, allowance: Allowance, sink: &mut Sink<'_>) -> Result<()> {
+pub fn decode(
+    plan: &Plan,
+    file: &OpenFile,
+    group: &Group,
+    allowance: Allowance,
+    sink: &mut Sink<'_>,
+) -> Result<()> {
     plan.metrics.row_groups_read.fetch_add(1, Ordering::Relaxed);
     let job = Job { plan, file, group, allowance, wanted: file.rows(group) };
     match &file.predicate {
@@ -66,9 +73,14 @@ impl Chunk {
 
     /// Returns the rows at these positions, which may repeat.
     fn take(self, places: &UInt32Array) -> Result<Self> {
-        let columns = self.columns.iter().map(|column| take(column, places, None)).collect::<Result<Vec<_>, _>>()?;
+        let columns =
+            self.columns.iter().map(|column| take(column, places, None)).collect::<Result<Vec<_>, _>>()?;
         let positions = self.positions.map(|positions| take(&positions, places, None)).transpose()?;
-        Ok(Self { columns, rows: places.len(), positions: positions.map(|positions| positions.as_primitive().clone()) })
+        Ok(Self {
+            columns,
+            rows: places.len(),
+            positions: positions.map(|positions| positions.as_primitive().clone()),
+        })
     }
 }
 
@@ -106,7 +118,9 @@ impl<'a> Job<'a> {
         let rows = self.wanted.refine(&first.finish());
         let (mut columns, mut positions) = (Vec::with_capacity(data.len()), None);
         for (number, fields) in data.chunks(COLUMNS_AT_A_TIME).enumerate() {
-            let parts = self.scan(fields, &rows, number == 0 && self.positions(), true)?.collect::<Result<Vec<_>>>()?;
+            let parts = self
+                .scan(fields, &rows, number == 0 && self.positions(), true)?
+                .collect::<Result<Vec<_>>>()?;
             let chunk = join(&parts, rows.count())?;
             columns.extend(chunk.columns);
             positions = positions.or(chunk.positions);
@@ -117,7 +131,8 @@ impl<'a> Job<'a> {
     fn filtered(&self, predicate: &Predicate, sink: &mut Sink<'_>) -> Result<()> {
         let asked = &self.file.predicate_fields;
         let place = |field: &Field| asked.iter().position(|other| other == field);
-        let rest: Vec<Field> = self.plan.data.iter().filter(|field| place(field).is_none()).cloned().collect();
+        let rest: Vec<Field> =
+            self.plan.data.iter().filter(|field| place(field).is_none()).cloned().collect();
         let mut survivors = BooleanBufferBuilder::new(self.wanted.count());
         let mut kept = FirstPass::default();
         for chunk in self.scan(asked, &self.wanted, self.positions(), true)? {
@@ -125,7 +140,8 @@ impl<'a> Job<'a> {
             let batch = named(asked, &chunk)?;
             let mask = BooleanArray::new(matching(predicate, &batch)?, None);
             survivors.append_buffer(mask.values());
-            let columns = self.plan.data.iter().filter_map(place).map(|at| Arc::clone(&chunk.columns[at])).collect();
+            let columns =
+                self.plan.data.iter().filter_map(place).map(|at| Arc::clone(&chunk.columns[at])).collect();
             let found = Chunk { columns, ..chunk }.keep(&mask)?;
             if !rest.is_empty() {
                 kept.push(found);
@@ -141,8 +157,12 @@ impl<'a> Job<'a> {
             let chunk = chunk?;
             let early = kept.take(chunk.rows)?;
             let (mut first, mut second) = (early.columns.into_iter(), chunk.columns.into_iter());
-            let columns =
-                self.plan.data.iter().filter_map(|field| if place(field).is_some() { first.next() } else { second.next() }).collect();
+            let columns = self
+                .plan
+                .data
+                .iter()
+                .filter_map(|field| if place(field).is_some() { first.next() } else { second.next() })
+                .collect();
             if !self.emit(Chunk { columns, rows: chunk.rows, positions: early.positions }, sink)? {
                 break;
             }
@@ -160,7 +180,10 @@ impl<'a> Job<'a> {
         let (chunk, entries) = match (&self.file.owners, &chunk.positions) {
             (Some(owners), Some(positions)) => {
                 let (places, entries) = owners.of_rows(positions.values());
-                (if places.len() == chunk.rows { chunk } else { chunk.take(&places)? }, Some((owners, entries)))
+                (
+                    if places.len() == chunk.rows { chunk } else { chunk.take(&places)? },
+                    Some((owners, entries)),
+                )
             }
             _ => (chunk, None),
         };
@@ -176,12 +199,20 @@ impl<'a> Job<'a> {
                     None => Err(Error::protocol("row indexes were not followed")),
                 },
                 Output::RowId(index) => {
-                    let positions = chunk.positions.as_ref().ok_or_else(|| Error::protocol("row indexes were not followed"))?;
-                    let first: i64 = self.file.constants[&position].value().as_primitive::<Int64Type>().value(0);
-                    Ok(completed(&chunk.columns[*index], positions.values().iter().map(|row| first.saturating_add(*row))))
+                    let positions = chunk
+                        .positions
+                        .as_ref()
+                        .ok_or_else(|| Error::protocol("row indexes were not followed"))?;
+                    let first: i64 =
+                        self.file.constants[&position].value().as_primitive::<Int64Type>().value(0);
+                    Ok(completed(
+                        &chunk.columns[*index],
+                        positions.values().iter().map(|row| first.saturating_add(*row)),
+                    ))
                 }
                 Output::RowVersion(index) => {
-                    let version: i64 = self.file.constants[&position].value().as_primitive::<Int64Type>().value(0);
+                    let version: i64 =
+                        self.file.constants[&position].value().as_primitive::<Int64Type>().value(0);
                     Ok(completed(&chunk.columns[*index], std::iter::repeat_n(version, chunk.rows)))
                 }
                 _ => constant(position),
@@ -217,8 +248,12 @@ impl<'a> Job<'a> {
         let ranges = self.file.ranges(self.group, rows, &leaves);
         if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > self.allowance.fetched {
             let group = self.file.metadata.metadata().row_group(self.group.index);
-            let chunks = leaves.iter().map(|leaf| group.column(*leaf).byte_range()).map(|(start, length)| start..start + length);
-            let window = (self.allowance.fetched / leaves.len() as u64).clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
+            let chunks = leaves
+                .iter()
+                .map(|leaf| group.column(*leaf).byte_range())
+                .map(|(start, length)| start..start + length);
+            let window =
+                (self.allowance.fetched / leaves.len() as u64).clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
             bytes.fetch_by_windows(chunks.collect(), ranges, window);
         } else if now {
             bytes.fetch(ranges)?
@@ -226,7 +261,8 @@ impl<'a> Job<'a> {
             bytes.fetch_when_touched(ranges)
         }
         let wanted = PageRequest { group: self.group.index, mask, batch: scan.batch, rows: rows.selection() };
-        let wished = fields.iter().filter_map(|field| Some((field, *self.plan.request.encoded.get(&field.name)?)));
+        let wished =
+            fields.iter().filter_map(|field| Some((field, *self.plan.request.encoded.get(&field.name)?)));
         let encoded = encoded::reading(&self.file.metadata, self.group.index, self.file.finder, wished)?;
         let reader = pages::record_batches(bytes, encoded.as_ref().unwrap_or(&self.file.metadata), wanted);
         let reader = reader.map_err(|error| scan.bytes.failure().unwrap_or_else(|| error.into()))?;
@@ -237,7 +273,12 @@ impl<'a> Job<'a> {
                 Some(index) => {
                     let (target, found) = (field.data_type.to_arrow(false), found.field(index).data_type());
                     let adapt = match &encoded {
-                        Some(_) if scan.encoded.get(&field.name).is_some_and(|texts| encoded::encoded(&target, *texts) == *found) => {
+                        Some(_)
+                            if scan
+                                .encoded
+                                .get(&field.name)
+                                .is_some_and(|texts| encoded::encoded(&target, *texts) == *found) =>
+                        {
                             Adaptation::Same
                         }
                         _ => self.file.finder.adapt(&field.data_type, &target, found, &field.name)?,
@@ -256,7 +297,11 @@ impl<'a> Job<'a> {
         let bytes = |leaf: &usize| {
             let column = group.column(*leaf);
             let stored = u64::try_from(column.uncompressed_size()).unwrap_or(0);
-            column.unencoded_byte_array_data_bytes().and_then(|plain| u64::try_from(plain).ok()).unwrap_or(0).max(stored)
+            column
+                .unencoded_byte_array_data_bytes()
+                .and_then(|plain| u64::try_from(plain).ok())
+                .unwrap_or(0)
+                .max(stored)
         };
         let width = leaves.iter().map(bytes).sum::<u64>() / (group.num_rows() as u64).max(1);
         let fitting = self.allowance.batch / width.max(1);
@@ -276,7 +321,9 @@ fn completed(column: &ArrayRef, others: impl Iterator<Item = i64>) -> ArrayRef {
 /// The columns under their names.
 fn named(fields: &[Field], chunk: &Chunk) -> Result<RecordBatch> {
     let columns = fields.iter().zip(&chunk.columns);
-    let columns = columns.map(|(field, column)| ArrowField::new(&field.name, column.data_type().clone(), true)).collect::<Vec<_>>();
+    let columns = columns
+        .map(|(field, column)| ArrowField::new(&field.name, column.data_type().clone(), true))
+        .collect::<Vec<_>>();
     let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
     Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(columns)), chunk.columns.clone(), &options)?)
 }
@@ -345,7 +392,9 @@ impl Scan<'_> {
                 None => new_null_array(&target, batch.num_rows()),
                 Some((index, adapt)) => adapt.apply(batch.column(*index), &target)?,
             };
-            self.encoded.get(&field.name).map_or_else(|| Ok(Arc::clone(&column)), |texts| encode(&column, *texts))
+            self.encoded
+                .get(&field.name)
+                .map_or_else(|| Ok(Arc::clone(&column)), |texts| encode(&column, *texts))
         };
         self.fields.iter().zip(&self.adapts).map(column).collect()
     }
@@ -412,9 +461,16 @@ impl FirstPass {
 
 fn join(parts: &[Chunk], rows: usize) -> Result<Chunk> {
     let Some(first) = parts.first() else { return Ok(Chunk { columns: Vec::new(), rows, positions: None }) };
-    let column = |index: usize| Ok(concat(&parts.iter().map(|part| part.columns[index].as_ref()).collect::<Vec<_>>())?);
+    let column = |index: usize| {
+        Ok(concat(&parts.iter().map(|part| part.columns[index].as_ref()).collect::<Vec<_>>())?)
+    };
     let columns = (0..first.columns.len()).map(column).collect::<Result<Vec<_>>>()?;
-    let positions: Vec<&dyn Array> = parts.iter().filter_map(|part| part.positions.as_ref().map(|p| p as &dyn Array)).collect();
-    let positions = if positions.is_empty() { None } else { Some(arrow::array::AsArray::as_primitive(&concat(&positions)?).clone()) };
+    let positions: Vec<&dyn Array> =
+        parts.iter().filter_map(|part| part.positions.as_ref().map(|p| p as &dyn Array)).collect();
+    let positions = if positions.is_empty() {
+        None
+    } else {
+        Some(arrow::array::AsArray::as_primitive(&concat(&positions)?).clone())
+    };
     Ok(Chunk { columns, rows, positions })
 }

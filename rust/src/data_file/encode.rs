@@ -91,7 +91,12 @@ fn works(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape]
 }
 
 /// Encodes the columns of a row group with few rows on the current thread.
-pub fn encode(factory: &ColumnWriters, schema: &SchemaRef, wanted: &[StatisticsShape], arrays: &[ArrayRef]) -> Result<Vec<EncodedColumn>> {
+pub fn encode(
+    factory: &ColumnWriters,
+    schema: &SchemaRef,
+    wanted: &[StatisticsShape],
+    arrays: &[ArrayRef],
+) -> Result<Vec<EncodedColumn>> {
     let finish = |(index, (mut work, array)): (usize, (Work, &ArrayRef))| {
         work.add(array, schema, index)?;
         work.finish()
@@ -223,7 +228,11 @@ impl Pool {
     }
 
     /// The columns of a closed group, in order, when all are done.
-    pub fn collect(&self, group: RowGroup, tick: &mut dyn FnMut() -> Result<()>) -> Result<Vec<EncodedColumn>> {
+    pub fn collect(
+        &self,
+        group: RowGroup,
+        tick: &mut dyn FnMut() -> Result<()>,
+    ) -> Result<Vec<EncodedColumn>> {
         self.wait(tick, |_| group.columns.iter().all(|column| lock(&column.inbox).done.is_some()))?;
         Ok(group.columns.iter().filter_map(|column| lock(&column.inbox).done.take()).collect())
     }
@@ -251,7 +260,8 @@ impl Work {
     }
 
     fn finish(self) -> Result<EncodedColumn> {
-        let chunks = self.writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<Vec<_>>>()?;
+        let chunks =
+            self.writers.into_iter().map(|writer| Ok(writer.close()?)).collect::<Result<Vec<_>>>()?;
         Ok(EncodedColumn { chunks, gathered: self.gathered })
     }
 }

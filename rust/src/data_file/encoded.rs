@@ -7,7 +7,10 @@ use std::sync::{Arc, LazyLock};
 use arrow::array::{Array, ArrayRef, DictionaryArray, Int32Array};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::cast;
-use arrow::datatypes::{DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DataType, Field as ArrowField, FieldRef, Int32Type, Schema};
+use arrow::datatypes::{
+    DECIMAL32_MAX_PRECISION, DECIMAL64_MAX_PRECISION, DataType, Field as ArrowField, FieldRef, Int32Type,
+    Schema,
+};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::basic::{Encoding, PageType, Type as PhysicalType};
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -35,8 +38,12 @@ pub fn encoded(data_type: &DataType, texts: Texts) -> DataType {
     match data_type {
         DataType::Utf8 if texts == Texts::Views => DataType::Utf8View,
         DataType::Utf8 => DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8)),
-        DataType::Decimal128(precision, scale) if *precision <= DECIMAL32_MAX_PRECISION => DataType::Decimal32(*precision, *scale),
-        DataType::Decimal128(precision, scale) if *precision <= DECIMAL64_MAX_PRECISION => DataType::Decimal64(*precision, *scale),
+        DataType::Decimal128(precision, scale) if *precision <= DECIMAL32_MAX_PRECISION => {
+            DataType::Decimal32(*precision, *scale)
+        }
+        DataType::Decimal128(precision, scale) if *precision <= DECIMAL64_MAX_PRECISION => {
+            DataType::Decimal64(*precision, *scale)
+        }
         other => other.clone(),
     }
 }
@@ -59,7 +66,10 @@ pub fn encode(array: &ArrayRef, texts: Texts) -> Result<ArrayRef> {
     }
     let rows = array.len();
     let keys = if rows <= KEYS { ASCENDING.slice(0, rows) } else { (0..rows as i32).collect() };
-    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(Int32Array::new(keys, array.nulls().cloned()), Arc::clone(array))?))
+    Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(
+        Int32Array::new(keys, array.nulls().cloned()),
+        Arc::clone(array),
+    )?))
 }
 
 /// Returns how to read a row group so that these columns are encoded. `None` if its types do not allow it.
@@ -91,7 +101,8 @@ pub fn reading<'a>(
         }
     }
     let Some(fields) = changed else { return Ok(None) };
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(Schema::new(fields)));
+    let options =
+        ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(Schema::new(fields)));
     Ok(Some(ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options)?))
 }
 
@@ -112,7 +123,8 @@ pub fn dictionary_columns(plan: &Plan) -> Result<Vec<String>> {
         let Some(index) = finder.find(field, found) else { return false };
         let leaf: usize = found[..index].iter().map(|other| leaves(other.data_type())).sum();
         let groups = metadata.metadata().row_groups();
-        found[index].data_type() == &DataType::Utf8 && groups.iter().all(|group| only_dictionary(group.column(leaf)))
+        found[index].data_type() == &DataType::Utf8
+            && groups.iter().all(|group| only_dictionary(group.column(leaf)))
     };
     Ok(plan.data.iter().filter(is).map(|field| field.name.clone()).collect())
 }
@@ -121,9 +133,13 @@ pub fn dictionary_columns(plan: &Plan) -> Result<Vec<String>> {
 fn only_dictionary(column: &ColumnChunkMetaData) -> bool {
     let keys = |encoding: Encoding| matches!(encoding, Encoding::PLAIN_DICTIONARY | Encoding::RLE_DICTIONARY);
     if let Some(pages) = column.page_encoding_stats() {
-        let mut data = pages.iter().filter(|page| matches!(page.page_type, PageType::DATA_PAGE | PageType::DATA_PAGE_V2));
+        let mut data = pages
+            .iter()
+            .filter(|page| matches!(page.page_type, PageType::DATA_PAGE | PageType::DATA_PAGE_V2));
         return column.dictionary_page_offset().is_some() && data.all(|page| keys(page.encoding));
     }
     let pages = column.page_encoding_stats_mask();
-    pages.is_some_and(|mask| mask.is_only(Encoding::PLAIN_DICTIONARY) || mask.is_only(Encoding::RLE_DICTIONARY))
+    pages.is_some_and(|mask| {
+        mask.is_only(Encoding::PLAIN_DICTIONARY) || mask.is_only(Encoding::RLE_DICTIONARY)
+    })
 }

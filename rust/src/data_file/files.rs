@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch, StringArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, MapArray, RecordBatch,
+    StringArray,
+};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int32Type, Int64Type};
 use serde::Deserialize;
@@ -36,19 +39,31 @@ pub struct Files {
 impl Files {
     /// Resolves the columns, and casts them to plain types.
     pub fn new(batch: RecordBatch) -> Result<Self> {
-        let text = |name: &str| typed(&batch, name, &DataType::Utf8).map(|found| found.map(|array| array.as_string::<i32>().clone()));
+        let text = |name: &str| {
+            typed(&batch, name, &DataType::Utf8)
+                .map(|found| found.map(|array| array.as_string::<i32>().clone()))
+        };
         let map = map_of(DataType::Utf8, DataType::Utf8, true);
-        let path = text("path")?.ok_or_else(|| Error::new(Kind::InvalidArgument, "the files have no column \"path\""))?;
+        let path = text("path")?
+            .ok_or_else(|| Error::new(Kind::InvalidArgument, "the files have no column \"path\""))?;
         Ok(Self {
             path,
-            size: typed(&batch, "size", &DataType::Int64)?.map(|array| array.as_primitive::<Int64Type>().clone()),
-            modified: typed(&batch, "modificationTime", &DataType::Int64)?.map(|array| array.as_primitive::<Int64Type>().clone()),
+            size: typed(&batch, "size", &DataType::Int64)?
+                .map(|array| array.as_primitive::<Int64Type>().clone()),
+            modified: typed(&batch, "modificationTime", &DataType::Int64)?
+                .map(|array| array.as_primitive::<Int64Type>().clone()),
             partition_values: typed(&batch, "partitionValues", &map)?.map(|array| array.as_map().clone()),
-            vector: batch.column_by_name("deletionVector").map(|column| Descriptors::of(column)).transpose()?,
+            vector: batch
+                .column_by_name("deletionVector")
+                .map(|column| Descriptors::of(column))
+                .transpose()?,
             stats: text("stats")?,
-            selection: typed(&batch, "selection", &DataType::Binary)?.map(|array| array.as_binary::<i32>().clone()),
-            keep_selected: typed(&batch, "keep_selected", &DataType::Boolean)?.map(|array| array.as_boolean().clone()),
-            ordinal: typed(&batch, FILE_COLUMN, &DataType::Int32)?.map(|array| array.as_primitive::<Int32Type>().clone()),
+            selection: typed(&batch, "selection", &DataType::Binary)?
+                .map(|array| array.as_binary::<i32>().clone()),
+            keep_selected: typed(&batch, "keep_selected", &DataType::Boolean)?
+                .map(|array| array.as_boolean().clone()),
+            ordinal: typed(&batch, FILE_COLUMN, &DataType::Int32)?
+                .map(|array| array.as_primitive::<Int32Type>().clone()),
             batch,
         })
     }
@@ -71,14 +86,17 @@ impl Files {
     pub fn size(&self, index: usize) -> Result<Option<u64>> {
         match self.size.as_ref().filter(|size| size.is_valid(index)).map(|size| size.value(index)) {
             None => Ok(None),
-            Some(size) => u64::try_from(size)
-                .map(Some)
-                .map_err(|_| Error::protocol("a file has a negative size").at(self.path.value(index)).found(size)),
+            Some(size) => u64::try_from(size).map(Some).map_err(|_| {
+                Error::protocol("a file has a negative size").at(self.path.value(index)).found(size)
+            }),
         }
     }
     /// When it was written, in milliseconds since 1970, where that is known and not before then.
     pub fn modified(&self, index: usize) -> Option<u64> {
-        self.modified.as_ref().filter(|times| times.is_valid(index)).and_then(|times| u64::try_from(times.value(index)).ok())
+        self.modified
+            .as_ref()
+            .filter(|times| times.is_valid(index))
+            .and_then(|times| u64::try_from(times.value(index)).ok())
     }
     /// The partition value under this physical name; `None` for null. A partition column that the map has not
     /// is an error.
@@ -90,7 +108,10 @@ impl Files {
                 return Ok(values.is_valid(at).then(|| values.value(at).to_owned()));
             }
         }
-        Err(Error::protocol("a file has no value for a partition column").at(self.path(index)?).found("no value").expected(physical))
+        Err(Error::protocol("a file has no value for a partition column")
+            .at(self.path(index)?)
+            .found("no value")
+            .expected(physical))
     }
     /// The descriptor of its deletion vector.
     pub fn vector(&self, index: usize) -> Result<Option<Descriptor>> {
@@ -111,9 +132,14 @@ impl Files {
     }
     /// Rows selected, and whether these are kept (true) or left out.
     pub fn selection(&self, index: usize) -> Result<Option<(DeletionVector, bool)>> {
-        let Some(selection) = self.selection.as_ref().filter(|selection| selection.is_valid(index)) else { return Ok(None) };
+        let Some(selection) = self.selection.as_ref().filter(|selection| selection.is_valid(index)) else {
+            return Ok(None);
+        };
         let keep = self.keep_selected.as_ref().is_none_or(|keep| keep.is_null(index) || keep.value(index));
-        Ok(Some((DeletionVector::from_bytes(selection.value(index)).map_err(|error| error.at("selection"))?, keep)))
+        Ok(Some((
+            DeletionVector::from_bytes(selection.value(index)).map_err(|error| error.at("selection"))?,
+            keep,
+        )))
     }
     /// True if several entries may be the same file, each with a few of its rows.
     pub fn may_repeat(&self) -> bool {
@@ -129,7 +155,9 @@ impl Files {
     pub fn row_tracking(&self, name: &str, index: usize) -> Result<ArrayRef> {
         match typed(&self.batch, name, &DataType::Int64)?.filter(|column| column.is_valid(index)) {
             Some(column) => Ok(column.slice(index, 1)),
-            None => Err(Error::protocol("row tracking is on and a file has no row ids").at(self.path(index)?).expected(name)),
+            None => Err(Error::protocol("row tracking is on and a file has no row ids")
+                .at(self.path(index)?)
+                .expected(name)),
         }
     }
     /// Returns the value of `__deltaic_file` for its rows.
@@ -148,7 +176,9 @@ fn typed(batch: &RecordBatch, name: &str, target: &DataType) -> Result<Option<Ar
         return Ok(None);
     }
     let wrong = |found: &DataType| {
-        Error::new(Kind::InvalidArgument, format!("column \"{name}\" of the files has a wrong type")).found(found).expected(target)
+        Error::new(Kind::InvalidArgument, format!("column \"{name}\" of the files has a wrong type"))
+            .found(found)
+            .expected(target)
     };
     if column.data_type() == target {
         return Ok(Some(Arc::clone(column)));

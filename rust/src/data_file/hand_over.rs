@@ -28,13 +28,21 @@ const ONLY: i8 = 2;
 
 /// Returns a row for each file, in order; the columns are described in the stub. `bits`: pass all sets of
 /// rows as bits.
-pub fn hand_over(store: &Arc<dyn Store>, schema: &TableSchema, batch: RecordBatch, bits: bool) -> Result<RecordBatch> {
+pub fn hand_over(
+    store: &Arc<dyn Store>,
+    schema: &TableSchema,
+    batch: RecordBatch,
+    bits: bool,
+) -> Result<RecordBatch> {
     let files = Files::new(batch)?;
     let (mut places, mut sizes, mut statuses) = (Vec::new(), Vec::new(), Vec::new());
     for index in 0..files.len() {
         let (place, size) = place(store, &files, index)?;
         statuses.push(status(&place, size, files.modified(index).unwrap_or(0)));
-        sizes.push(i64::try_from(size).map_err(|_| Error::protocol("a file is too large").at(place.as_str()).found(size))?);
+        sizes.push(
+            i64::try_from(size)
+                .map_err(|_| Error::protocol("a file is too large").at(place.as_str()).found(size))?,
+        );
         places.push(place);
     }
     let rows = Rows::of(store, &files, bits)?;
@@ -50,12 +58,21 @@ pub fn hand_over(store: &Arc<dyn Store>, schema: &TableSchema, batch: RecordBatc
     ];
     for field in schema.partition_fields() {
         let physical = schema.physical_name(field);
-        let texts = (0..files.len()).map(|index| files.partition_value(index, physical)).collect::<Result<StringArray>>()?;
+        let texts = (0..files.len())
+            .map(|index| files.partition_value(index, physical))
+            .collect::<Result<StringArray>>()?;
         let values = partition_values::parse_array(&texts, &field.data_type.to_arrow(false));
-        columns.push((physical.to_owned(), values.map_err(|error| error.at(format!("partition column {}", field.name)))?));
+        columns.push((
+            physical.to_owned(),
+            values.map_err(|error| error.at(format!("partition column {}", field.name)))?,
+        ));
     }
-    let fields: Vec<_> = columns.iter().map(|(name, array)| ArrowField::new(name, array.data_type().clone(), true)).collect();
-    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns.into_iter().map(|(_, array)| array).collect())?)
+    let fields: Vec<_> =
+        columns.iter().map(|(name, array)| ArrowField::new(name, array.data_type().clone(), true)).collect();
+    Ok(RecordBatch::try_new(
+        Arc::new(Schema::new(fields)),
+        columns.into_iter().map(|(_, array)| array).collect(),
+    )?)
 }
 
 /// Returns the file's location in the form of Hadoop's `Path` (a URI without escapes), and its size.
@@ -63,7 +80,12 @@ fn place(store: &Arc<dyn Store>, files: &Files, index: usize) -> Result<(String,
     let (holder, path) = resolve(store, files.path(index)?)?;
     let size = match files.size(index)? {
         Some(size) => size,
-        None => holder.head(&path)?.ok_or_else(|| Error::protocol("a file that the log names is not there").at(path.as_str()))?.size,
+        None => {
+            holder
+                .head(&path)?
+                .ok_or_else(|| Error::protocol("a file that the log names is not there").at(path.as_str()))?
+                .size
+        }
     };
     let root = holder.location();
     let root = match path_in_url(root)? {
@@ -123,7 +145,8 @@ impl Rows {
     fn of(store: &Arc<dyn Store>, files: &Files, bits: bool) -> Result<Self> {
         let wanted = |index| {
             let descriptor = files.vector(index)?;
-            Ok(descriptor.map(|descriptor| VectorRequest { descriptor, num_records: files.num_records(index) }))
+            Ok(descriptor
+                .map(|descriptor| VectorRequest { descriptor, num_records: files.num_records(index) }))
         };
         let wanted = (0..files.len()).map(wanted).collect::<Result<Vec<_>>>()?;
         let mut rows = Self::default();
@@ -135,7 +158,10 @@ impl Rows {
                 FileRows::Only(set) => (ONLY, Some(set)),
             };
             rows.kinds.push(kind);
-            let form = set.map(|set| form(&set, bits)).transpose().map_err(|error| error.at(files.path(index).unwrap_or_default()))?;
+            let form = set
+                .map(|set| form(&set, bits))
+                .transpose()
+                .map_err(|error| error.at(files.path(index).unwrap_or_default()))?;
             let (bits, roaring) = match form {
                 None => (None, None),
                 Some(Form::Bits(bytes)) => (Some(bytes), None),
@@ -160,7 +186,8 @@ enum Form {
 fn form(rows: &DeletionVector, only_bits: bool) -> Result<Form> {
     let last = rows.max().unwrap_or(0);
     if last > i32::MAX as u64 {
-        let error = Error::new(Kind::UnsupportedFeature, "a deleted row lies too far behind for this engine").found(last);
+        let error = Error::new(Kind::UnsupportedFeature, "a deleted row lies too far behind for this engine")
+            .found(last);
         return Err(error.expected(format!("at most {}", i32::MAX)));
     }
     let words = last as usize / 64 + 1;
@@ -197,8 +224,12 @@ mod tests {
     #[test]
     fn few_rows_far_behind_are_roaring_and_many_are_bits() {
         let Form::Roaring(bytes) = form(&set(vec![3, 10_000_000]), false).unwrap() else { panic!("bits") };
-        assert_eq!(RoaringBitmap::deserialize_from(&bytes[..]).unwrap().iter().collect::<Vec<_>>(), [3, 10_000_000]);
-        assert!(matches!(form(&set((0..1_000_000).step_by(10).collect()), false).unwrap(), Form::Bits(bytes) if bytes.len() == 125_000));
+        assert_eq!(
+            RoaringBitmap::deserialize_from(&bytes[..]).unwrap().iter().collect::<Vec<_>>(),
+            [3, 10_000_000]
+        );
+        let many = form(&set((0..1_000_000).step_by(10).collect()), false).unwrap();
+        assert!(matches!(many, Form::Bits(bytes) if bytes.len() == 125_000));
     }
 
     #[test]

@@ -6,7 +6,10 @@ use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, GenericByteArray, PrimitiveArray, downcast_primitive};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, DictionaryArray, GenericByteArray, PrimitiveArray,
+    downcast_primitive,
+};
 use arrow::buffer::{BooleanBuffer, OffsetBuffer};
 use arrow::compute::{FilterBuilder, FilterPredicate};
 use arrow::datatypes::{ArrowPrimitiveType, ByteArrayType, DataType, Int32Type};
@@ -70,7 +73,8 @@ impl<'a> RowMask<'a> {
                 DataType::Dictionary(key, _) if key.as_ref() == &DataType::Int32 => {
                     let dictionary = column.as_dictionary::<Int32Type>();
                     let keys = self.primitive(dictionary.keys(), bits);
-                    return Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, Arc::clone(dictionary.values()))?));
+                    let values = Arc::clone(dictionary.values());
+                    return Ok(Arc::new(DictionaryArray::<Int32Type>::try_new(keys, values)?));
                 }
                 _ => {}
             }
@@ -90,7 +94,11 @@ impl<'a> RowMask<'a> {
         PrimitiveArray::new(kept.into(), None).with_data_type(column.data_type().clone())
     }
 
-    fn bytes<T: ByteArrayType<Offset = i32>>(&self, column: &GenericByteArray<T>, bits: &[u8]) -> GenericByteArray<T> {
+    fn bytes<T: ByteArrayType<Offset = i32>>(
+        &self,
+        column: &GenericByteArray<T>,
+        bits: &[u8],
+    ) -> GenericByteArray<T> {
         let offsets = column.value_offsets();
         let widest = || offsets.windows(2).map(|pair| pair[1].wrapping_sub(pair[0])).max().unwrap_or(0);
         let (ends, kept) = match self.scattered.then(widest) {
@@ -110,7 +118,11 @@ impl<'a> RowMask<'a> {
     /// Copies `WIDTH` bytes for each value, without a branch on its bit; a value that is not kept is
     /// overwritten by the next. No value of `column` may be longer. The memory is not zeroed first, which
     /// would take a third of the time of copying.
-    fn short<T: ByteArrayType<Offset = i32>, const WIDTH: usize>(&self, column: &GenericByteArray<T>, bits: &[u8]) -> (Vec<i32>, Vec<u8>) {
+    fn short<T: ByteArrayType<Offset = i32>, const WIDTH: usize>(
+        &self,
+        column: &GenericByteArray<T>,
+        bits: &[u8],
+    ) -> (Vec<i32>, Vec<u8>) {
         let (offsets, values) = (column.value_offsets(), column.value_data());
         let (starts, _) = offsets[..column.len()].as_chunks::<8>();
         let (stops, _) = offsets[1..].as_chunks::<8>();
@@ -122,14 +134,18 @@ impl<'a> RowMask<'a> {
         let (mut seen, mut row, mut byte) = (0, 1, 0);
         'groups: for ((starts, stops), bits) in starts.iter().zip(stops).zip(bits) {
             let first = starts[0] as usize;
-            let (Some(from), Some(into)) = (values.get(first..starts[7] as usize + WIDTH), kept.get_mut(byte..byte + 8 * WIDTH)) else {
+            let (Some(from), Some(into)) =
+                (values.get(first..starts[7] as usize + WIDTH), kept.get_mut(byte..byte + 8 * WIDTH))
+            else {
                 break;
             };
             let Some(ends) = ends[row..].first_chunk_mut::<8>() else { break };
             let (mut place, mut end) = (0_usize, 0);
             for index in 0..8 {
                 let from = from[starts[index] as usize - first..].first_chunk::<WIDTH>();
-                let (Some(from), Some(into)) = (from, into[end..].first_chunk_mut::<WIDTH>()) else { break 'groups };
+                let (Some(from), Some(into)) = (from, into[end..].first_chunk_mut::<WIDTH>()) else {
+                    break 'groups;
+                };
                 *into = from.map(MaybeUninit::new);
                 let bit = usize::from(bits >> index & 1);
                 end += (stops[index] - starts[index]) as usize * bit;
@@ -161,7 +177,10 @@ impl<'a> RowMask<'a> {
     }
 
     /// Copies each run as a whole.
-    fn run_by_run<T: ByteArrayType<Offset = i32>>(&self, column: &GenericByteArray<T>) -> (Vec<i32>, Vec<u8>) {
+    fn run_by_run<T: ByteArrayType<Offset = i32>>(
+        &self,
+        column: &GenericByteArray<T>,
+    ) -> (Vec<i32>, Vec<u8>) {
         let (offsets, values) = (column.value_offsets(), column.value_data());
         let runs = self.runs.get_or_init(|| runs(self.mask));
         let length = |run: &Range<usize>| (offsets[run.end] - offsets[run.start]) as usize;
@@ -170,7 +189,9 @@ impl<'a> RowMask<'a> {
         let (mut row, mut byte) = (1, 0);
         for run in runs {
             let (start, moved) = (offsets[run.start] as usize, byte as i32 - offsets[run.start]);
-            copy::<_, OFFSETS>(&offsets[run.start + 1..], &mut ends[row..], run.len(), |end| end.wrapping_add(moved));
+            copy::<_, OFFSETS>(&offsets[run.start + 1..], &mut ends[row..], run.len(), |end| {
+                end.wrapping_add(moved)
+            });
             copy::<_, BYTES>(&values[start..], &mut kept[byte..], length(run), |value| value);
             row += run.len();
             byte += length(run);
@@ -235,19 +256,32 @@ mod tests {
         /// The oracle is Arrow's own filter. Whole arrays and slices, with nulls and without, few rows gone
         /// and many, short texts and long.
         #[test]
-        fn keeps_what_a_filter_keeps(rows in prop::collection::vec((any::<i64>(), "[a-zß]{0,90}", 0_u8..100), 0..700), gone in 0_u8..60,
-                                     longest in prop::sample::select(vec![0_usize, 1, 16, 17, 32, 64, 180]), from in 0_usize..40,
-                                     nulls in any::<bool>()) {
-            let cut = |text: &str| text.char_indices().take_while(|(at, letter)| at + letter.len_utf8() <= longest).map(|(_, letter)| letter).collect();
-            let rows: Vec<(i64, String, u8)> = rows.into_iter().map(|(number, text, chance)| (number, cut(&text), chance)).collect();
-            let numbers: Int64Array = rows.iter().map(|row| (!nulls || row.0 % 3 != 0).then_some(row.0)).collect();
+        fn keeps_what_a_filter_keeps(
+            rows in prop::collection::vec((any::<i64>(), "[a-zß]{0,90}", 0_u8..100), 0..700),
+            gone in 0_u8..60,
+            longest in prop::sample::select(vec![0_usize, 1, 16, 17, 32, 64, 180]),
+            from in 0_usize..40,
+            nulls in any::<bool>(),
+        ) {
+            let cut = |text: &str| {
+                text.char_indices()
+                    .take_while(|(at, letter)| at + letter.len_utf8() <= longest)
+                    .map(|(_, letter)| letter)
+                    .collect()
+            };
+            let rows: Vec<(i64, String, u8)> =
+                rows.into_iter().map(|(number, text, chance)| (number, cut(&text), chance)).collect();
+            let numbers: Int64Array =
+                rows.iter().map(|row| (!nulls || row.0 % 3 != 0).then_some(row.0)).collect();
             let small: Int8Array = rows.iter().map(|row| Some(row.0 as i8)).collect();
             let words: StringArray = rows.iter().map(|row| Some(row.1.as_str())).collect();
             let binary: BinaryArray = rows.iter().map(|row| Some(row.1.as_bytes())).collect();
             let from = from.min(rows.len());
             let mask: BooleanBuffer = rows[from..].iter().map(|row| row.2 >= gone).collect();
             let keep = RowMask::new(&mask);
-            for column in [Arc::new(numbers) as ArrayRef, Arc::new(small), Arc::new(words), Arc::new(binary)] {
+            let columns: [ArrayRef; 4] =
+                [Arc::new(numbers), Arc::new(small), Arc::new(words), Arc::new(binary)];
+            for column in columns {
                 let column = if from > 0 { column.slice(from, column.len() - from) } else { column };
                 let expected = filter(&column, &BooleanArray::new(mask.clone(), None)).unwrap();
                 let kept = keep.of(&column).unwrap();

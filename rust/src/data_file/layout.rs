@@ -34,7 +34,9 @@ const LONGEST_NAME: usize = 200;
 pub fn folder(values: &[(String, Option<String>)], random: usize) -> String {
     let names: Vec<String> = values
         .iter()
-        .map(|(name, value)| format!("{}={}", escape(name), value.as_deref().map_or(NULL_FOLDER.to_owned(), escape)))
+        .map(|(name, value)| {
+            format!("{}={}", escape(name), value.as_deref().map_or(NULL_FOLDER.to_owned(), escape))
+        })
         .collect();
     // Folders whose names begin with these characters are ignored by other readers and by VACUUM.
     let hidden = names.iter().any(|name| name.starts_with(['_', '.']) || name.len() > LONGEST_NAME);

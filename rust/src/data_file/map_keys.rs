@@ -20,11 +20,19 @@ const FEW: usize = 8;
 /// batch's first row.
 pub fn check_unique(batch: &RecordBatch, first: u64) -> Result<()> {
     let schema = batch.schema_ref();
-    for (field, column) in schema.fields().iter().zip(batch.columns()).filter(|(field, _)| has_map(field.data_type())) {
+    for (field, column) in
+        schema.fields().iter().zip(batch.columns()).filter(|(field, _)| has_map(field.data_type()))
+    {
         for row in 0..if any_twice(column)? { column.len() } else { 0 } {
             if let Some(key) = twice(&column.slice(row, 1))? {
-                let error = Error::new(Kind::SchemaMismatch, format!("row {}: a key of a map comes twice", first + row as u64));
-                return Err(error.at(format!("column {}", field.name())).found(key).expected("each key once (DUPLICATED_MAP_KEY)"));
+                let error = Error::new(
+                    Kind::SchemaMismatch,
+                    format!("row {}: a key of a map comes twice", first + row as u64),
+                );
+                return Err(error
+                    .at(format!("column {}", field.name()))
+                    .found(key)
+                    .expected("each key once (DUPLICATED_MAP_KEY)"));
             }
         }
     }
@@ -67,7 +75,11 @@ fn twice(values: &ArrayRef) -> Result<Option<String>> {
             let inner = fields.iter().zip(whole.columns()).filter(|(field, _)| has_map(field.data_type()));
             for (_, column) in inner {
                 // Values below a null struct do not count.
-                let column = if whole.null_count() == 0 { column.clone() } else { arrow::compute::filter(column, &is_not_null(values)?)? };
+                let column = if whole.null_count() == 0 {
+                    column.clone()
+                } else {
+                    arrow::compute::filter(column, &is_not_null(values)?)?
+                };
                 if let Some(key) = twice(&column)? {
                     return Ok(Some(key));
                 }
@@ -80,10 +92,12 @@ fn twice(values: &ArrayRef) -> Result<Option<String>> {
 
 fn twice_in(map: &MapArray) -> Result<Option<String>> {
     let keys = normalise(map.keys());
-    let rows = RowConverter::new(vec![SortField::new(keys.data_type().clone())])?.convert_columns(std::slice::from_ref(&keys))?;
+    let rows = RowConverter::new(vec![SortField::new(keys.data_type().clone())])?
+        .convert_columns(std::slice::from_ref(&keys))?;
     let (mut known, offsets) = (HashSet::new(), map.value_offsets());
     for index in (0..map.len()).filter(|index| map.is_valid(*index)) {
-        let (from, to) = (usize::try_from(offsets[index]).unwrap_or(0), usize::try_from(offsets[index + 1]).unwrap_or(0));
+        let (from, to) =
+            (usize::try_from(offsets[index]).unwrap_or(0), usize::try_from(offsets[index + 1]).unwrap_or(0));
         let found = if to - from <= FEW {
             (from..to).find(|at| (from..*at).any(|other| rows.row(other) == rows.row(*at)))
         } else {
@@ -92,7 +106,8 @@ fn twice_in(map: &MapArray) -> Result<Option<String>> {
         };
         if let Some(at) = found {
             let key = interleave(&[map.keys().as_ref()], &[(0, at)])?;
-            let shown = ArrayFormatter::try_new(key.as_ref(), &FormatOptions::default())?.value(0).to_string();
+            let shown =
+                ArrayFormatter::try_new(key.as_ref(), &FormatOptions::default())?.value(0).to_string();
             return Ok(Some(shown));
         }
     }
@@ -123,14 +138,20 @@ mod tests {
     }
 
     fn error(column: ArrayRef) -> Option<String> {
-        check_unique(&RecordBatch::try_from_iter([("m", column)]).unwrap(), 10).err().map(|error| error.to_string())
+        check_unique(&RecordBatch::try_from_iter([("m", column)]).unwrap(), 10)
+            .err()
+            .map(|error| error.to_string())
     }
 
     #[test]
     fn keys_of_one_map() {
         let many: Vec<f64> = (0..20).map(f64::from).collect();
         assert_eq!(error(map(&[Some(&[1.0, 2.0]), None, Some(&[1.0]), Some(&[]), Some(&many)])), None);
-        assert!(error(map(&[Some(&[1.0]), Some(&[2.0, 1.0, 2.0])])).unwrap().contains("row 11: a key of a map comes twice"));
+        assert!(
+            error(map(&[Some(&[1.0]), Some(&[2.0, 1.0, 2.0])]))
+                .unwrap()
+                .contains("row 11: a key of a map comes twice")
+        );
         assert!(error(map(&[Some(&[0.0, -0.0])])).is_some());
         assert!(error(map(&[Some(&[f64::NAN, -f64::NAN])])).is_some());
         let twice: Vec<f64> = many.iter().chain(&[7.0]).copied().collect();
@@ -142,10 +163,14 @@ mod tests {
     fn maps_in_lists_and_structs() {
         let inner = map(&[Some(&[1.0]), Some(&[2.0, 2.0])]);
         let field = |array: &ArrayRef| Arc::new(Field::new("x", array.data_type().clone(), true));
-        let list = |ends| Arc::new(ListArray::new(field(&inner), OffsetBuffer::new(ends), inner.clone(), None)) as ArrayRef;
+        let list = |ends| {
+            Arc::new(ListArray::new(field(&inner), OffsetBuffer::new(ends), inner.clone(), None)) as ArrayRef
+        };
         assert!(error(list(vec![0, 2].into())).is_some());
         assert_eq!(error(list(vec![0, 1].into())), None);
-        let of = |nulls| Arc::new(StructArray::new(vec![field(&inner)].into(), vec![inner.clone()], nulls)) as ArrayRef;
+        let of = |nulls| {
+            Arc::new(StructArray::new(vec![field(&inner)].into(), vec![inner.clone()], nulls)) as ArrayRef
+        };
         assert!(error(of(None)).unwrap().contains("row 11"));
         assert_eq!(error(of(Some(NullBuffer::from(vec![true, false])))), None);
     }

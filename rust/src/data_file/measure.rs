@@ -45,7 +45,8 @@ pub fn measure(
     how: StatisticsSource,
     interrupt: &Interrupt,
 ) -> Result<RecordBatch> {
-    let measurer = Measurer { store, files: Files::new(batch)?, footers: FooterStatistics::new(schema, options)? };
+    let measurer =
+        Measurer { store, files: Files::new(batch)?, footers: FooterStatistics::new(schema, options)? };
     let measured = measurer.all(how, interrupt)?;
     with_columns(&measurer.files.batch, measured)
 }
@@ -60,7 +61,12 @@ pub fn has_dropped_columns(
     let files = Files::new(batch)?;
     let dropped = each_file(files.len(), None, interrupt, |index| {
         let request = Request::unpruned(Vec::new());
-        let plan = Plan::new(Arc::clone(store), Arc::clone(schema), Files::new(files.batch.slice(index, 1))?, request)?;
+        let plan = Plan::new(
+            Arc::clone(store),
+            Arc::clone(schema),
+            Files::new(files.batch.slice(index, 1))?,
+            request,
+        )?;
         let file = OpenFile::open(&plan, 0)?;
         Ok(file.mask(schema.fields()).1.len() < file.metadata.parquet_schema().num_columns())
     })?;
@@ -102,7 +108,9 @@ pub(super) fn each_file<T: Send + Clone>(
         return Err(error);
     }
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| Error::new(Kind::Io, "a file could not be read"))
+    done.into_iter()
+        .collect::<Option<Vec<_>>>()
+        .ok_or_else(|| Error::new(Kind::Io, "a file could not be read"))
 }
 
 /// Size in bytes and statistics as JSON.
@@ -127,25 +135,36 @@ impl<'a> FooterStatistics<'a> {
 
     /// Returns the statistics as JSON. A column that does not fit is an error of [`Kind::SchemaMismatch`].
     /// `vector`: rows are deleted, so bounds may be wide.
-    pub fn of(&self, metadata: &ArrowReaderMetadata, path: &str, vector: bool, how: StatisticsSource) -> Result<String> {
+    pub fn of(
+        &self,
+        metadata: &ArrowReaderMetadata,
+        path: &str,
+        vector: bool,
+        how: StatisticsSource,
+    ) -> Result<String> {
         let finder = Finder::new(self.schema.mapping(), metadata.schema());
         let found = metadata.schema().fields();
         for field in &self.fields {
             if let Some(at) = finder.find(field, found) {
                 let target = field.data_type.to_arrow(false);
-                finder.adapt(&field.data_type, &target, found[at].data_type(), &field.name).map_err(|error| {
-                    let (found, expected) = error.found_expected();
-                    let wrong = Error::new(Kind::SchemaMismatch, error.message().to_owned()).at(path);
-                    wrong.found(found.unwrap_or_default()).expected(expected.unwrap_or_default())
-                })?;
+                finder.adapt(&field.data_type, &target, found[at].data_type(), &field.name).map_err(
+                    |error| {
+                        let (found, expected) = error.found_expected();
+                        let wrong = Error::new(Kind::SchemaMismatch, error.message().to_owned()).at(path);
+                        wrong.found(found.unwrap_or_default()).expected(expected.unwrap_or_default())
+                    },
+                )?;
             }
         }
         let pruner = Pruner { schema: self.schema, finder, metadata };
         let rows = metadata.metadata().file_metadata().num_rows();
-        let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").at(path).found(rows))?;
+        let rows = u64::try_from(rows)
+            .map_err(|_| Error::protocol("a file has a negative number of rows").at(path).found(rows))?;
         let gathered = self.fields.iter().zip(&self.wanted);
         let gathered = gathered
-            .map(|(field, wanted)| bounds_of(&pruner, wanted, &field.data_type, &mut vec![field.name.clone()], how))
+            .map(|(field, wanted)| {
+                bounds_of(&pruner, wanted, &field.data_type, &mut vec![field.name.clone()], how)
+            })
             .collect::<Result<Vec<_>>>()
             .map_err(|error| error.at(path))?;
         let mut form = form(self.options);
@@ -191,7 +210,9 @@ impl Measurer<'_> {
             Some(size) => size,
             None => {
                 let (store, path) = resolve(self.store, self.files.path(index)?)?;
-                let found = store.head(&path)?.ok_or_else(|| Error::new(Kind::NotFound, "there is no such data file").at(path))?;
+                let found = store
+                    .head(&path)?
+                    .ok_or_else(|| Error::new(Kind::NotFound, "there is no such data file").at(path))?;
                 found.size
             }
         };
@@ -209,16 +230,18 @@ impl Measurer<'_> {
     fn live_rows(&self, index: usize, interrupt: &Interrupt) -> Result<Measured> {
         let plan = self.plan(index)?;
         let rows = OpenFile::open(&plan, 0)?.metadata.metadata().file_metadata().num_rows();
-        let rows = u64::try_from(rows).map_err(|_| Error::protocol("a file has a negative number of rows").found(rows))?;
+        let rows = u64::try_from(rows)
+            .map_err(|_| Error::protocol("a file has a negative number of rows").found(rows))?;
         let FooterStatistics { schema, wanted, options, .. } = &self.footers;
         let mut gathered: Vec<GatheredStatistics> = wanted.iter().map(GatheredStatistics::new).collect();
         let mut reader = Reader::new(plan, options.threads, None);
         loop {
             interrupt.check()?;
             match reader.next(Duration::from_millis(100))? {
-                QueueItem::Batch(batch) => {
-                    gathered.iter_mut().zip(batch.columns()).for_each(|(gathered, column)| gathered.add(column, None))
-                }
+                QueueItem::Batch(batch) => gathered
+                    .iter_mut()
+                    .zip(batch.columns())
+                    .for_each(|(gathered, column)| gathered.add(column, None)),
                 QueueItem::Waiting => {}
                 QueueItem::End => break,
             }
@@ -252,9 +275,13 @@ fn bounds_of(
                 return Ok(GatheredStatistics::Leaf(Leaf::all_null(*primitive, rows.unsigned_abs())));
             }
             let Some(bounds) = pruner.bounds(&column)? else { return Ok(GatheredStatistics::Nothing) };
-            let Some(nulls) = bounds.null_count.iter().collect::<Option<Vec<i64>>>() else { return Ok(GatheredStatistics::Nothing) };
-            let silent =
-                |index: usize| nulls[index] < bounds.row_count.value(index) && (bounds.min.is_null(index) || bounds.max.is_null(index));
+            let Some(nulls) = bounds.null_count.iter().collect::<Option<Vec<i64>>>() else {
+                return Ok(GatheredStatistics::Nothing);
+            };
+            let silent = |index: usize| {
+                nulls[index] < bounds.row_count.value(index)
+                    && (bounds.min.is_null(index) || bounds.max.is_null(index))
+            };
             let known = !(0..nulls.len()).any(silent);
             let mut leaf = Leaf::all_null(*primitive, nulls.iter().sum::<i64>().unsigned_abs());
             if known {

@@ -137,7 +137,12 @@ pub struct Metrics {
 
 impl Plan {
     /// Resolves columns and makes the output's schema.
-    pub fn new(store: Arc<dyn Store>, schema: Arc<TableSchema>, files: Files, request: Request) -> Result<Self> {
+    pub fn new(
+        store: Arc<dyn Store>,
+        schema: Arc<TableSchema>,
+        files: Files,
+        request: Request,
+    ) -> Result<Self> {
         let (mut outputs, mut data, mut fields) = (Vec::new(), Vec::new(), Vec::new());
         for field in schema.select(&request.columns)? {
             let column = field.to_arrow(false);
@@ -153,7 +158,9 @@ impl Plan {
             }
         }
         if let Some((id, version)) = &request.row_tracking {
-            for (name, output) in [(id, Output::RowId(data.len())), (version, Output::RowVersion(data.len() + 1))] {
+            for (name, output) in
+                [(id, Output::RowId(data.len())), (version, Output::RowVersion(data.len() + 1))]
+            {
                 let field = Field::hidden(name, None);
                 fields.push(field.to_arrow(false));
                 outputs.push(output);
@@ -162,17 +169,33 @@ impl Plan {
         }
         for name in &request.constants {
             let column = files.batch.column_by_name(name);
-            let column = column.ok_or_else(|| Error::new(Kind::InvalidArgument, "no such column of the files").found(name))?;
+            let column = column.ok_or_else(|| {
+                Error::new(Kind::InvalidArgument, "no such column of the files").found(name)
+            })?;
             fields.push(ArrowField::new(name, column.data_type().clone(), true));
             outputs.push(Output::Constant(Arc::clone(column)));
         }
         if request.row_ids {
-            fields.extend([ArrowField::new(FILE_COLUMN, DataType::Int32, false), ArrowField::new(ROW_COLUMN, DataType::Int64, false)]);
+            fields.extend([
+                ArrowField::new(FILE_COLUMN, DataType::Int32, false),
+                ArrowField::new(ROW_COLUMN, DataType::Int64, false),
+            ]);
             outputs.extend([Output::File, Output::Row]);
         }
         let output = Arc::new(Schema::new(fields));
         let repeated = outputs.iter().map(|_| LastRepeated::default()).collect();
-        let mut plan = Self { store, schema, files, outputs, data, output, request, units: None, repeated, metrics: Metrics::default() };
+        let mut plan = Self {
+            store,
+            schema,
+            files,
+            outputs,
+            data,
+            output,
+            request,
+            units: None,
+            repeated,
+            metrics: Metrics::default(),
+        };
         plan.units = plan.shared()?;
         Ok(plan)
     }
@@ -218,7 +241,12 @@ impl Plan {
         if !self.files.names_rows(index) || self.files.vector(index)?.is_some() {
             return Ok(None);
         }
-        let predicate = self.request.predicate.as_ref().map(|predicate| on_partition(self, index, predicate)).transpose()?;
+        let predicate = self
+            .request
+            .predicate
+            .as_ref()
+            .map(|predicate| on_partition(self, index, predicate))
+            .transpose()?;
         let predicate = predicate.map(|predicate| to_json(&predicate)).transpose()?.unwrap_or_default();
         Ok(Some((self.files.path(index)?, predicate)))
     }
@@ -261,7 +289,9 @@ impl Owners {
         let mut at = self.rows.partition_point(|(row, _)| *row < first);
         let (mut places, mut entries) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
         for (place, row) in (0_u32..).zip(rows) {
-            while let Some((owned, entry)) = self.rows.get(at).filter(|(owned, _)| i64::try_from(*owned).is_ok_and(|owned| owned <= *row)) {
+            while let Some((owned, entry)) =
+                self.rows.get(at).filter(|(owned, _)| i64::try_from(*owned).is_ok_and(|owned| owned <= *row))
+            {
                 if i64::try_from(*owned) == Ok(*row) {
                     places.push(place);
                     entries.push(*entry);
@@ -320,7 +350,9 @@ impl OpenFile {
         let text = plan.files.path(index)?;
         Self::open_at(plan, index, others).map_err(|error| match error.kind() {
             Kind::NotFound => {
-                let missing = Error::protocol("a file that the log names is not there; VACUUM may have removed it").at(text);
+                let missing =
+                    Error::protocol("a file that the log names is not there; VACUUM may have removed it")
+                        .at(text);
                 missing.found("no such file").expected("a data file").caused_by(error)
             }
             _ => error.at(text),
@@ -354,9 +386,11 @@ impl OpenFile {
         let (bytes, metadata) = open_footer(plan, index, store, &path, pages)?;
         let rows = metadata.metadata().file_metadata().num_rows() as u64;
         if let Some(counted) = num_records.filter(|counted| *counted != rows && descriptor.is_some()) {
-            return Err(Error::protocol("a file with a deletion vector has not the rows that its statistics say")
-                .found(rows)
-                .expected(counted));
+            return Err(Error::protocol(
+                "a file with a deletion vector has not the rows that its statistics say",
+            )
+            .found(rows)
+            .expected(counted));
         }
         if let Some(row) = wanted.max().filter(|row| *row >= rows) {
             return Err(Error::protocol("a deletion vector or selection names a row beyond the file's end")
@@ -365,9 +399,22 @@ impl OpenFile {
         }
         let finder = Finder::new(plan.schema.mapping(), metadata.schema());
         let (predicate_fields, groups) = (Vec::new(), Vec::new());
-        let mut file = Self { index, path, bytes, metadata, finder, predicate, predicate_fields, wanted, groups, constants, owners };
+        let mut file = Self {
+            index,
+            path,
+            bytes,
+            metadata,
+            finder,
+            predicate,
+            predicate_fields,
+            wanted,
+            groups,
+            constants,
+            owners,
+        };
         if let Some(predicate) = &file.predicate {
-            let branches: Vec<Vec<String>> = predicate.columns().iter().map(|column| column.path.clone()).collect();
+            let branches: Vec<Vec<String>> =
+                predicate.columns().iter().map(|column| column.path.clone()).collect();
             file.predicate_fields = plan.schema.select_at(&branches)?;
         }
         file.groups = file.plan_groups(plan)?;
@@ -380,7 +427,19 @@ impl OpenFile {
         let finder = Finder::new(plan.schema.mapping(), metadata.schema());
         let (predicate_fields, groups, constants) = (Vec::new(), Vec::new(), HashMap::new());
         let (predicate, wanted, owners) = (None, FileRows::All, None);
-        Ok(Self { index, path, bytes, metadata, finder, predicate, predicate_fields, wanted, groups, constants, owners })
+        Ok(Self {
+            index,
+            path,
+            bytes,
+            metadata,
+            finder,
+            predicate,
+            predicate_fields,
+            wanted,
+            groups,
+            constants,
+            owners,
+        })
     }
 
     fn plan_groups(&self, plan: &Plan) -> Result<Vec<Group>> {
@@ -427,7 +486,8 @@ impl OpenFile {
                 self.finder.mark(&field.data_type, found[index].data_type(), first, &mut wanted);
             }
         }
-        let chosen: Vec<usize> = wanted.iter().enumerate().filter(|(_, wanted)| **wanted).map(|(leaf, _)| leaf).collect();
+        let chosen: Vec<usize> =
+            wanted.iter().enumerate().filter(|(_, wanted)| **wanted).map(|(leaf, _)| leaf).collect();
         (ProjectionMask::leaves(self.metadata.parquet_schema(), chosen.iter().copied()), chosen)
     }
 
@@ -466,10 +526,17 @@ pub fn footer(plan: &Plan, index: usize) -> Result<(ArrowReaderMetadata, Finder)
 
 /// Reads the footer, and the size of the file: from the log, unless there is no footer at the position that
 /// follows from it.
-fn open_footer(plan: &Plan, index: usize, store: Arc<dyn Store>, path: &str, pages: bool) -> Result<(FileBytes, ArrowReaderMetadata)> {
+fn open_footer(
+    plan: &Plan,
+    index: usize,
+    store: Arc<dyn Store>,
+    path: &str,
+    pages: bool,
+) -> Result<(FileBytes, ArrowReaderMetadata)> {
     let actual = |store: &Arc<dyn Store>| -> Result<u64> {
-        let found =
-            store.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "the table names a data file that is not there").at(path))?;
+        let found = store.head(path)?.ok_or_else(|| {
+            Error::new(Kind::NotFound, "the table names a data file that is not there").at(path)
+        })?;
         Ok(found.size)
     };
     let counter = || Arc::clone(&plan.metrics.bytes_read);
@@ -495,7 +562,10 @@ fn constants_of(plan: &Plan, index: usize) -> Result<HashMap<usize, ArrayRef>> {
         let value: ArrayRef = match output {
             Output::Partition(field) => {
                 let value = partition_scalar(plan, index, field)?;
-                plan.request.encoded.get(&field.name).map_or_else(|| Ok(Arc::clone(&value)), |texts| encode(&value, *texts))?
+                plan.request
+                    .encoded
+                    .get(&field.name)
+                    .map_or_else(|| Ok(Arc::clone(&value)), |texts| encode(&value, *texts))?
             }
             Output::Constant(column) => column.slice(index, 1),
             Output::File => Arc::new(Int32Array::from(vec![plan.files.ordinal(index)])),
@@ -532,7 +602,10 @@ fn on_partition(plan: &Plan, index: usize, predicate: &Predicate) -> Result<Pred
 /// Replaces comparisons of partition columns by constants, and simplifies the predicate.
 fn fold(predicate: &Predicate, values: &RecordBatch) -> Result<Predicate> {
     let args = |args: &[Predicate]| args.iter().map(|arg| fold(arg, values)).collect::<Result<Vec<_>>>();
-    let is = |predicate: &Predicate, wanted: bool| matches!(predicate, Predicate::Constant(Some(value)) if *value == wanted);
+    let is = |predicate: &Predicate, wanted: bool| match predicate {
+        Predicate::Constant(Some(value)) => *value == wanted,
+        _ => false,
+    };
     Ok(match predicate {
         Predicate::And(all) | Predicate::Or(all) => {
             let conjunction = matches!(predicate, Predicate::And(_));
@@ -553,7 +626,9 @@ fn fold(predicate: &Predicate, values: &RecordBatch) -> Result<Predicate> {
             other => Predicate::Not(Box::new(other)),
         },
         Predicate::Constant(_) => predicate.clone(),
-        leaf if leaf.is_partition_only() => Predicate::Constant(evaluate(leaf, values)?.iter().next().flatten()),
+        leaf if leaf.is_partition_only() => {
+            Predicate::Constant(evaluate(leaf, values)?.iter().next().flatten())
+        }
         leaf => leaf.clone(),
     })
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use parquet::basic::{BrotliLevel, Compression, Encoding, GzipLevel, Type as PhysicalType, ZstdLevel};
-use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion};
+use parquet::file::properties::{
+    EnabledStatistics, WriterProperties, WriterPropertiesBuilder, WriterVersion,
+};
 use parquet::schema::types::{ColumnDescriptor, ColumnPath, SchemaDescriptor};
 use serde::Deserialize;
 
@@ -94,7 +96,9 @@ pub struct ColumnOptions {
 impl WriteOptions {
     /// From JSON; an unknown key is an error.
     pub fn parse(text: &str) -> Result<Self> {
-        serde_json::from_str(text).map_err(|error| Error::new(Kind::InvalidArgument, "the write options cannot be read").caused_by(error))
+        serde_json::from_str(text).map_err(|error| {
+            Error::new(Kind::InvalidArgument, "the write options cannot be read").caused_by(error)
+        })
     }
     /// Bytes a file aims at.
     pub fn file_size(&self) -> u64 {
@@ -134,7 +138,9 @@ impl WriteOptions {
             builder = builder.set_write_batch_size(size.max(1));
         }
         if let Some(length) = self.statistics_truncate_length {
-            builder = builder.set_statistics_truncate_length(Some(length.max(1))).set_column_index_truncate_length(Some(length.max(1)));
+            builder = builder
+                .set_statistics_truncate_length(Some(length.max(1)))
+                .set_column_index_truncate_length(Some(length.max(1)));
         }
         for leaf in leaves.columns() {
             builder = self.default.apply(builder, leaf.path().clone())?;
@@ -142,7 +148,9 @@ impl WriteOptions {
         for (name, options) in &self.columns {
             let physical = schema.leaf(name)?.physical;
             for leaf in leaves.columns().iter().filter(|leaf| leaf.path().parts().starts_with(&physical)) {
-                builder = options.apply(builder, leaf.path().clone()).map_err(|error| error.at(format!("column {name}")))?;
+                builder = options
+                    .apply(builder, leaf.path().clone())
+                    .map_err(|error| error.at(format!("column {name}")))?;
             }
         }
         let properties = builder.build();
@@ -162,27 +170,42 @@ fn check_encoding(properties: &WriterProperties, leaf: &ColumnDescriptor) -> Res
         Some(Encoding::RLE) => physical == PhysicalType::BOOLEAN,
         Some(Encoding::DELTA_BINARY_PACKED) => matches!(physical, PhysicalType::INT32 | PhysicalType::INT64),
         Some(Encoding::DELTA_LENGTH_BYTE_ARRAY) => physical == PhysicalType::BYTE_ARRAY,
-        Some(Encoding::DELTA_BYTE_ARRAY) => matches!(physical, PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY),
-        Some(Encoding::BYTE_STREAM_SPLIT) => !matches!(physical, PhysicalType::BOOLEAN | PhysicalType::BYTE_ARRAY | PhysicalType::INT96),
+        Some(Encoding::DELTA_BYTE_ARRAY) => {
+            matches!(physical, PhysicalType::BYTE_ARRAY | PhysicalType::FIXED_LEN_BYTE_ARRAY)
+        }
+        Some(Encoding::BYTE_STREAM_SPLIT) => {
+            !matches!(physical, PhysicalType::BOOLEAN | PhysicalType::BYTE_ARRAY | PhysicalType::INT96)
+        }
         Some(_) => false,
     };
     if fits {
         return Ok(());
     }
-    let error =
-        Error::new(Kind::InvalidArgument, "a column's type does not have this encoding").at(format!("column {}", leaf.path().string()));
-    let found = properties.encoding(leaf.path()).map(|encoding| encoding.to_string().to_ascii_lowercase()).unwrap_or_default();
+    let error = Error::new(Kind::InvalidArgument, "a column's type does not have this encoding")
+        .at(format!("column {}", leaf.path().string()));
+    let found = properties
+        .encoding(leaf.path())
+        .map(|encoding| encoding.to_string().to_ascii_lowercase())
+        .unwrap_or_default();
     Err(error.found(format!("{found} for {physical}")).expected("an encoding of the column's Parquet type"))
 }
 
 impl ColumnOptions {
-    fn apply(&self, mut builder: WriterPropertiesBuilder, path: ColumnPath) -> Result<WriterPropertiesBuilder> {
+    fn apply(
+        &self,
+        mut builder: WriterPropertiesBuilder,
+        path: ColumnPath,
+    ) -> Result<WriterPropertiesBuilder> {
         if let Some(name) = &self.encoding {
             if self.dictionary == Some(true) {
-                return Err(Error::new(Kind::InvalidArgument, "dictionary=True excludes an encoding").found(name));
+                return Err(
+                    Error::new(Kind::InvalidArgument, "dictionary=True excludes an encoding").found(name)
+                );
             }
             // The Parquet writer uses `encoding` only if the column has no dictionary.
-            builder = builder.set_column_encoding(path.clone(), parse_encoding(name)?).set_column_dictionary_enabled(path.clone(), false);
+            builder = builder
+                .set_column_encoding(path.clone(), parse_encoding(name)?)
+                .set_column_dictionary_enabled(path.clone(), false);
         }
         if let Some(dictionary) = self.dictionary {
             builder = builder.set_column_dictionary_enabled(path.clone(), dictionary);
@@ -202,14 +225,18 @@ impl ColumnOptions {
         }
         if let Some(fpp) = self.bloom_filter_fpp {
             if !(fpp > 0.0 && fpp < 1.0) {
-                return Err(Error::new(Kind::InvalidArgument, "bloom_filter_fpp is out of range").found(fpp).expected("above 0, below 1"));
+                return Err(Error::new(Kind::InvalidArgument, "bloom_filter_fpp is out of range")
+                    .found(fpp)
+                    .expected("above 0, below 1"));
             }
             builder = builder.set_column_bloom_filter_fpp(path.clone(), fpp);
         }
         if let Some(ndv) = self.bloom_filter_ndv {
             builder = builder.set_column_bloom_filter_max_ndv(path.clone(), ndv);
         }
-        let wanted = self.bloom_filter.or((self.bloom_filter_fpp.is_some() || self.bloom_filter_ndv.is_some()).then_some(true));
+        let wanted = self
+            .bloom_filter
+            .or((self.bloom_filter_fpp.is_some() || self.bloom_filter_ndv.is_some()).then_some(true));
         if let Some(enabled) = wanted {
             builder = builder.set_column_bloom_filter_enabled(path, enabled);
         }
@@ -237,7 +264,14 @@ fn parse_codec(text: &str) -> Result<Compression> {
     let text = text.trim().to_ascii_lowercase();
     let (name, level) = match text.split_once('(') {
         None => (text.as_str(), None),
-        Some((name, rest)) => (name, Some(rest.strip_suffix(')').and_then(|level| level.trim().parse::<i32>().ok()).ok_or_else(wrong)?)),
+        Some((name, rest)) => (
+            name,
+            Some(
+                rest.strip_suffix(')')
+                    .and_then(|level| level.trim().parse::<i32>().ok())
+                    .ok_or_else(wrong)?,
+            ),
+        ),
     };
     let unsigned = |default: u32| level.map_or(Ok(default), u32::try_from).map_err(|_| wrong());
     Ok(match (name, level) {

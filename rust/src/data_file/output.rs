@@ -139,8 +139,12 @@ impl Output {
     pub fn new(store: &Arc<dyn Store>, path: String, shape: &Shape) -> Result<Self> {
         let sink = Sink { store: Arc::clone(store), path: path.clone(), buffer: Vec::new(), writer: None };
         let failure = WriteFailure::default();
-        let writer = SerializedFileWriter::new(failure.noted(sink), Arc::clone(&shape.root), Arc::clone(&shape.properties))
-            .map_err(|error| Error::of_writer(error, &path))?;
+        let writer = SerializedFileWriter::new(
+            failure.noted(sink),
+            Arc::clone(&shape.root),
+            Arc::clone(&shape.properties),
+        )
+        .map_err(|error| Error::of_writer(error, &path))?;
         let gathered = shape.wanted.iter().map(GatheredStatistics::new).collect();
         Ok(Self { path, rows: 0, writer, failure, current: None, closing: VecDeque::new(), gathered })
     }
@@ -154,7 +158,11 @@ impl Output {
     }
     /// Returns the approximate number of bytes so far.
     pub fn size(&self) -> u64 {
-        let open = self.current.iter().map(|current| current.group.size()).chain(self.closing.iter().map(RowGroup::size));
+        let open = self
+            .current
+            .iter()
+            .map(|current| current.group.size())
+            .chain(self.closing.iter().map(RowGroup::size));
         self.writer.bytes_written() as u64 + open.sum::<u64>()
     }
     /// Returns the number of bytes that are not yet passed to the store, as the file is small.
@@ -166,9 +174,20 @@ impl Output {
         self.writer.inner().inner.writer.is_some()
     }
     /// Gives rows to the current row group.
-    pub fn feed(&mut self, pool: &Pool, shape: &Shape, arrays: &[ArrayRef], sizes: &[u64], rows: usize) -> Result<()> {
+    pub fn feed(
+        &mut self,
+        pool: &Pool,
+        shape: &Shape,
+        arrays: &[ArrayRef],
+        sizes: &[u64],
+        rows: usize,
+    ) -> Result<()> {
         if self.current.is_none() {
-            self.current = Some(Current { group: RowGroup::new(&shape.factory, &shape.schema, &shape.wanted)?, rows: 0, raw: 0 });
+            self.current = Some(Current {
+                group: RowGroup::new(&shape.factory, &shape.schema, &shape.wanted)?,
+                rows: 0,
+                raw: 0,
+            });
         }
         if let Some(current) = &mut self.current {
             pool.feed(&current.group, arrays, sizes);
@@ -223,7 +242,13 @@ impl Output {
         self.close()
     }
     /// Writes a file of one row group, encoded on the current thread.
-    pub fn whole(store: &Arc<dyn Store>, path: String, shape: &Shape, arrays: &[ArrayRef], rows: usize) -> Result<FinishedFile> {
+    pub fn whole(
+        store: &Arc<dyn Store>,
+        path: String,
+        shape: &Shape,
+        arrays: &[ArrayRef],
+        rows: usize,
+    ) -> Result<FinishedFile> {
         let mut output = Self::new(store, path, shape)?;
         output.append_group(encode(&shape.factory, &shape.schema, &shape.wanted, arrays)?)?;
         output.rows = rows as u64;

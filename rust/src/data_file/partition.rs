@@ -49,7 +49,8 @@ impl Splitter {
         };
         // Values with the same stored form share a partition: an empty text is null, and floats have one zero
         // and one NaN.
-        let keys: Vec<ArrayRef> = self.columns.iter().map(|&index| stored(batch.column(index))).collect::<Result<_>>()?;
+        let keys: Vec<ArrayRef> =
+            self.columns.iter().map(|&index| stored(batch.column(index))).collect::<Result<_>>()?;
         let rows = converter.convert_columns(&keys)?;
         let mut members: Vec<(usize, Vec<u32>)> = Vec::new();
         let mut places: HashMap<usize, usize> = HashMap::new();
@@ -88,7 +89,10 @@ impl Splitter {
         if let [(number, _)] = members[..] {
             return Ok(vec![(number, batch.clone())]);
         }
-        members.into_iter().map(|(number, rows)| Ok((number, take_record_batch(batch, &UInt32Array::from(rows))?))).collect()
+        members
+            .into_iter()
+            .map(|(number, rows)| Ok((number, take_record_batch(batch, &UInt32Array::from(rows))?)))
+            .collect()
     }
     /// The values of a partition under the columns' logical names, for folders.
     pub fn folder_values(&self, number: usize) -> Values {
@@ -106,7 +110,9 @@ fn empty_as_null(array: &ArrayRef) -> Result<ArrayRef> {
     use arrow::datatypes::DataType;
     let empty: BooleanArray = match array.data_type() {
         DataType::Utf8 => array.as_string::<i32>().iter().map(|text| text.map(str::is_empty)).collect(),
-        DataType::Binary => array.as_binary::<i32>().iter().map(|bytes| bytes.map(<[u8]>::is_empty)).collect(),
+        DataType::Binary => {
+            array.as_binary::<i32>().iter().map(|bytes| bytes.map(<[u8]>::is_empty)).collect()
+        }
         _ => return Ok(array.clone()),
     };
     if empty.true_count() == 0 { Ok(array.clone()) } else { Ok(arrow::compute::nullif(array, &empty)?) }

@@ -15,9 +15,13 @@ use crate::schema::{ColumnMapping, Field, Primitive, TableSchema, Type};
 /// `partitions`, partition columns come last.
 pub fn data_columns(schema: &TableSchema, partitions: bool) -> Result<Vec<usize>> {
     let fields = schema.fields().iter().enumerate().filter(|(_, field)| !is_void(&field.data_type));
-    let (last, mut chosen): (Vec<usize>, Vec<usize>) = fields.map(|(index, _)| index).partition(|&index| schema.is_partition(index));
+    let (last, mut chosen): (Vec<usize>, Vec<usize>) =
+        fields.map(|(index, _)| index).partition(|&index| schema.is_partition(index));
     if chosen.is_empty() {
-        return Err(Error::new(Kind::SchemaMismatch, "the table has no column besides partition columns, so its rows cannot be written"));
+        return Err(Error::new(
+            Kind::SchemaMismatch,
+            "the table has no column besides partition columns, so its rows cannot be written",
+        ));
     }
     if partitions {
         chosen.extend(last);
@@ -36,7 +40,8 @@ fn is_void(data_type: &Type) -> bool {
 
 /// The Arrow schema of data files.
 pub fn file_schema(schema: &TableSchema, columns: &[usize]) -> Result<Schema> {
-    let fields = columns.iter().map(|&index| field_of(schema, &schema.fields()[index])).collect::<Result<Vec<_>>>()?;
+    let fields =
+        columns.iter().map(|&index| field_of(schema, &schema.fields()[index])).collect::<Result<Vec<_>>>()?;
     Ok(Schema::new(fields))
 }
 
@@ -44,8 +49,11 @@ fn field_of(schema: &TableSchema, field: &Field) -> Result<ArrowField> {
     let name = schema.physical_name(field);
     let mapped = schema.mapping() != ColumnMapping::None;
     let ids = field.metadata.get(NESTED_IDS).and_then(Value::as_object).filter(|_| mapped);
-    let arrow =
-        ArrowField::new(name, type_of(schema, &field.data_type, &field.name, &Parts { ids, path: name.to_owned() })?, field.nullable);
+    let arrow = ArrowField::new(
+        name,
+        type_of(schema, &field.data_type, &field.name, &Parts { ids, path: name.to_owned() })?,
+        field.nullable,
+    );
     let own = field.metadata.get(PARQUET_FIELD_ID).and_then(Value::as_i64);
     Ok(numbered(arrow, field.id().map(i64::from).or(own).filter(|_| mapped)))
 }
@@ -67,7 +75,14 @@ impl<'a> Parts<'a> {
     fn below(&self, part: &str) -> Parts<'a> {
         Parts { ids: self.ids, path: format!("{}.{part}", self.path) }
     }
-    fn field(&self, schema: &TableSchema, name: &str, data_type: &Type, nullable: bool, place: &str) -> Result<Arc<ArrowField>> {
+    fn field(
+        &self,
+        schema: &TableSchema,
+        name: &str,
+        data_type: &Type,
+        nullable: bool,
+        place: &str,
+    ) -> Result<Arc<ArrowField>> {
         let part = self.below(name);
         let id = self.ids.and_then(|ids| ids.get(&part.path)).and_then(Value::as_i64);
         Ok(Arc::new(numbered(ArrowField::new(name, type_of(schema, data_type, place, &part)?, nullable), id)))
@@ -77,20 +92,28 @@ impl<'a> Parts<'a> {
 fn type_of(schema: &TableSchema, data_type: &Type, place: &str, parts: &Parts<'_>) -> Result<DataType> {
     Ok(match data_type {
         Type::Primitive(Primitive::Void) => {
-            return Err(
-                Error::new(Kind::UnsupportedFeature, "a void field inside a struct cannot be written").at(format!("column {place}"))
-            );
+            return Err(Error::new(
+                Kind::UnsupportedFeature,
+                "a void field inside a struct cannot be written",
+            )
+            .at(format!("column {place}")));
         }
         Type::Primitive(primitive) => primitive.to_arrow(),
         Type::Variant | Type::Shape(_) => data_type.to_arrow(false),
         Type::Struct(fields) if fields.is_empty() => {
-            return Err(Error::new(Kind::UnsupportedFeature, "a struct without fields cannot be written").at(format!("column {place}")));
+            return Err(Error::new(Kind::UnsupportedFeature, "a struct without fields cannot be written")
+                .at(format!("column {place}")));
         }
-        Type::Struct(fields) => DataType::Struct(fields.iter().map(|field| field_of(schema, field)).collect::<Result<Fields>>()?),
-        Type::Array(element, contains_null) => DataType::List(parts.field(schema, "element", element, *contains_null, place)?),
+        Type::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|field| field_of(schema, field)).collect::<Result<Fields>>()?)
+        }
+        Type::Array(element, contains_null) => {
+            DataType::List(parts.field(schema, "element", element, *contains_null, place)?)
+        }
         Type::Map(key, value, contains_null) => {
             let key = parts.field(schema, "key", key, false, place)?;
-            let entries = Fields::from(vec![key, parts.field(schema, "value", value, *contains_null, place)?]);
+            let entries =
+                Fields::from(vec![key, parts.field(schema, "value", value, *contains_null, place)?]);
             DataType::Map(Arc::new(ArrowField::new("key_value", DataType::Struct(entries), false)), false)
         }
     })
@@ -104,23 +127,38 @@ pub fn relabel(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
     match target {
         DataType::Struct(fields) => {
             let found = array.as_struct();
-            let children =
-                found.columns().iter().zip(fields).map(|(child, field)| relabel(child, field.data_type())).collect::<Result<Vec<_>>>()?;
+            let children = found
+                .columns()
+                .iter()
+                .zip(fields)
+                .map(|(child, field)| relabel(child, field.data_type()))
+                .collect::<Result<Vec<_>>>()?;
             Ok(Arc::new(StructArray::try_new(fields.clone(), children, found.nulls().cloned())?))
         }
         DataType::List(field) => {
             let found = array.as_list::<i32>();
             let values = relabel(found.values(), field.data_type())?;
-            Ok(Arc::new(ListArray::try_new(Arc::clone(field), found.offsets().clone(), values, found.nulls().cloned())?))
+            Ok(Arc::new(ListArray::try_new(
+                Arc::clone(field),
+                found.offsets().clone(),
+                values,
+                found.nulls().cloned(),
+            )?))
         }
         DataType::Map(field, sorted) => {
             let found = array.as_map();
             let entries: ArrayRef = Arc::new(found.entries().clone());
             let entries = relabel(&entries, field.data_type())?.as_struct().clone();
-            Ok(Arc::new(MapArray::try_new(Arc::clone(field), found.offsets().clone(), entries, found.nulls().cloned(), *sorted)?))
+            Ok(Arc::new(MapArray::try_new(
+                Arc::clone(field),
+                found.offsets().clone(),
+                entries,
+                found.nulls().cloned(),
+                *sorted,
+            )?))
         }
-        other => {
-            Err(Error::new(Kind::SchemaMismatch, "a column has another type than the table's").found(array.data_type()).expected(other))
-        }
+        other => Err(Error::new(Kind::SchemaMismatch, "a column has another type than the table's")
+            .found(array.data_type())
+            .expected(other)),
     }
 }

@@ -66,11 +66,19 @@ impl PlainFiles {
             }
             let (store, path) = resolve(&plan.store, plan.files.path(index)?)?;
             let CopySource::File(place) = store.copy_source(&path)? else { return Ok(None) };
-            let Some(place) = place.to_str().filter(|place| place.starts_with('/') && !place.contains(PATTERNS)) else { return Ok(None) };
-            let missing = || Error::new(Kind::NotFound, "the table names a data file that is not there").at(path.as_str());
+            let Some(place) =
+                place.to_str().filter(|place| place.starts_with('/') && !place.contains(PATTERNS))
+            else {
+                return Ok(None);
+            };
+            let missing = || {
+                Error::new(Kind::NotFound, "the table names a data file that is not there").at(path.as_str())
+            };
             let ObjectMeta { size, modified_ms, identity, .. } = store.head(&path)?.ok_or_else(missing)?;
             let (metadata, finder) = footer(plan, index)?;
-            let Some((names, leaves)) = columns(plan, &metadata, |field| finder.find(field, metadata.schema().fields())) else {
+            let Some((names, leaves)) =
+                columns(plan, &metadata, |field| finder.find(field, metadata.schema().fields()))
+            else {
                 return Ok(None);
             };
             if found.names.is_empty() {
@@ -78,7 +86,8 @@ impl PlainFiles {
             } else if found.names != names {
                 return Ok(None);
             }
-            let bytes = FileBytes::new(Arc::clone(&store), path.clone(), size, Arc::clone(&plan.metrics.bytes_read));
+            let bytes =
+                FileBytes::new(Arc::clone(&store), path.clone(), size, Arc::clone(&plan.metrics.bytes_read));
             let key = (place.to_owned(), size, modified_ms, identity);
             found.paths.push(place.to_owned());
             found.files.push(PlainFile { key, bytes, metadata: Arc::clone(metadata.metadata()), leaves });
@@ -99,13 +108,17 @@ impl PlainFiles {
 
     /// Returns the number of bytes that [`Self::verify`] would read.
     pub fn unverified_bytes(&self) -> u64 {
-        let bytes = |file: &PlainFile| file.unverified().iter().map(|column| column.byte_range().1).sum::<u64>();
+        let bytes =
+            |file: &PlainFile| file.unverified().iter().map(|column| column.byte_range().1).sum::<u64>();
         self.files.iter().map(bytes).sum()
     }
 
     /// Compares the checksums of all pages of the columns, except those that were compared before.
     pub fn verify(&self, interrupt: &Interrupt) -> Result<()> {
-        let columns = self.files.iter().flat_map(|file| file.unverified().into_iter().map(move |column| (file, column)));
+        let columns = self
+            .files
+            .iter()
+            .flat_map(|file| file.unverified().into_iter().map(move |column| (file, column)));
         on_threads(&columns.collect::<Vec<_>>(), interrupt, &|(file, column)| {
             let (start, length) = column.byte_range();
             let bytes = file.bytes.again();
@@ -126,7 +139,11 @@ impl PlainFile {
     fn unverified(&self) -> Vec<&ColumnChunkMetaData> {
         let verified = verified(0).get(&self.key).cloned().unwrap_or_default();
         let left: Vec<usize> = self.leaves.iter().copied().filter(|leaf| !verified.contains(leaf)).collect();
-        self.metadata.row_groups().iter().flat_map(|group| left.iter().map(|leaf| group.column(*leaf))).collect()
+        self.metadata
+            .row_groups()
+            .iter()
+            .flat_map(|group| left.iter().map(|leaf| group.column(*leaf)))
+            .collect()
     }
 }
 
@@ -141,7 +158,11 @@ fn verified(more: usize) -> MutexGuard<'static, HashMap<FileKey, BTreeSet<usize>
 
 /// Returns the names and leaves of the plan's columns in a file; `None` if another reader may read a column
 /// differently.
-fn columns(plan: &Plan, metadata: &ArrowReaderMetadata, find: impl Fn(&Field) -> Option<usize>) -> Option<(Vec<String>, Vec<usize>)> {
+fn columns(
+    plan: &Plan,
+    metadata: &ArrowReaderMetadata,
+    find: impl Fn(&Field) -> Option<usize>,
+) -> Option<(Vec<String>, Vec<usize>)> {
     let fields = metadata.schema().fields();
     let texts = metadata.metadata().file_metadata().key_value_metadata();
     if texts.is_some_and(|texts| texts.iter().any(|text| text.key == GEO)) {
@@ -173,21 +194,29 @@ fn is_plain(primitive: &Primitive, column: &ColumnChunkMetaData) -> bool {
     let described = column.column_descr();
     let physical = described.physical_type();
     let is_stored = match primitive {
-        Primitive::Byte | Primitive::Short | Primitive::Integer | Primitive::Date => physical == Physical::INT32,
+        Primitive::Byte | Primitive::Short | Primitive::Integer | Primitive::Date => {
+            physical == Physical::INT32
+        }
         Primitive::Long => physical == Physical::INT64,
         Primitive::Boolean => physical == Physical::BOOLEAN,
         Primitive::Float => physical == Physical::FLOAT,
         Primitive::Double => physical == Physical::DOUBLE,
         // Other readers have types of their own for JSON, ENUM and BSON.
-        Primitive::String => physical == Physical::BYTE_ARRAY && described.converted_type() == ConvertedType::UTF8,
+        Primitive::String => {
+            physical == Physical::BYTE_ARRAY && described.converted_type() == ConvertedType::UTF8
+        }
         Primitive::Binary => {
-            let has_type = described.logical_type_ref().is_some() || described.converted_type() != ConvertedType::NONE;
+            let has_type =
+                described.logical_type_ref().is_some() || described.converted_type() != ConvertedType::NONE;
             physical == Physical::BYTE_ARRAY && !has_type
         }
-        Primitive::Decimal(..) => matches!(physical, Physical::INT32 | Physical::INT64 | Physical::FIXED_LEN_BYTE_ARRAY),
+        Primitive::Decimal(..) => {
+            matches!(physical, Physical::INT32 | Physical::INT64 | Physical::FIXED_LEN_BYTE_ARRAY)
+        }
         // Without the logical type, readers disagree on whether a timestamp is an instant.
         Primitive::Timestamp | Primitive::TimestampNtz => {
-            physical == Physical::INT64 && matches!(described.logical_type_ref(), Some(LogicalType::Timestamp(_)))
+            physical == Physical::INT64
+                && matches!(described.logical_type_ref(), Some(LogicalType::Timestamp(_)))
         }
         Primitive::Void => false,
     };
@@ -206,11 +235,16 @@ fn is_plain(primitive: &Primitive, column: &ColumnChunkMetaData) -> bool {
     let codec = column.compression();
     let is_unpacked = matches!(
         codec,
-        Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_) | Compression::GZIP(_) | Compression::LZ4_RAW
+        Compression::UNCOMPRESSED
+            | Compression::SNAPPY
+            | Compression::ZSTD(_)
+            | Compression::GZIP(_)
+            | Compression::LZ4_RAW
     );
     // Bounds of the deprecated kind compare bytes as signed numbers. A Bloom filter tells 0.0 from -0.0.
     let are_bytes = matches!(physical, Physical::BYTE_ARRAY | Physical::FIXED_LEN_BYTE_ARRAY);
-    let has_bounds = !are_bytes || column.statistics().is_none_or(|statistics| !statistics.is_min_max_deprecated());
+    let has_bounds =
+        !are_bytes || column.statistics().is_none_or(|statistics| !statistics.is_min_max_deprecated());
     let is_float = matches!(physical, Physical::FLOAT | Physical::DOUBLE);
     let is_filtered = is_float && column.bloom_filter_offset().is_some();
     is_stored && is_unpacked && has_bounds && !is_filtered && column.encodings().all(is_known)

@@ -46,7 +46,8 @@ pub enum Adaptation {
 impl Finder {
     /// A finder for a file with this Arrow schema. A file without field ids is read by name, also in mode id.
     pub fn new(mapping: ColumnMapping, schema: &Schema) -> Self {
-        let by_id = mapping == ColumnMapping::Id && schema.fields().iter().any(|field| field.metadata().contains_key(PARQUET_FIELD_ID));
+        let by_id = mapping == ColumnMapping::Id
+            && schema.fields().iter().any(|field| field.metadata().contains_key(PARQUET_FIELD_ID));
         Self { mapping, by_id }
     }
 
@@ -74,7 +75,8 @@ impl Finder {
                 let mut any = false;
                 for field in fields {
                     if let Some(index) = self.find(field, children) {
-                        let at = first + children[..index].iter().map(|child| leaves(child.data_type())).sum::<usize>();
+                        let at = first
+                            + children[..index].iter().map(|child| leaves(child.data_type())).sum::<usize>();
                         self.mark(&field.data_type, children[index].data_type(), at, wanted);
                         any = true;
                     }
@@ -85,13 +87,19 @@ impl Finder {
                     *flag = true;
                 }
             }
-            (Type::Array(element, _), DataType::List(child)) => self.mark(element, child.data_type(), first, wanted),
+            (Type::Array(element, _), DataType::List(child)) => {
+                self.mark(element, child.data_type(), first, wanted)
+            }
             (Type::Map(key, value, _), DataType::Map(entries, _)) => {
                 if let DataType::Struct(parts) = entries.data_type()
                     && let [keys, values] = &parts[..]
                 {
                     // All leaves of a map's keys are needed.
-                    wanted.iter_mut().skip(first).take(leaves(keys.data_type())).for_each(|flag| *flag = true);
+                    wanted
+                        .iter_mut()
+                        .skip(first)
+                        .take(leaves(keys.data_type()))
+                        .for_each(|flag| *flag = true);
                     self.mark(key, keys.data_type(), first, wanted);
                     self.mark(value, values.data_type(), first + leaves(keys.data_type()), wanted);
                 }
@@ -101,7 +109,13 @@ impl Finder {
     }
 
     /// Returns how to convert an array of type `found` to `target`. `place`: the column, for errors.
-    pub fn adapt(&self, data_type: &Type, target: &DataType, found: &DataType, place: &str) -> Result<Adaptation> {
+    pub fn adapt(
+        &self,
+        data_type: &Type,
+        target: &DataType,
+        found: &DataType,
+        place: &str,
+    ) -> Result<Adaptation> {
         match (data_type, target, found) {
             (Type::Primitive(_) | Type::Shape(_), _, _) if target == found => Ok(Adaptation::Same),
             (Type::Primitive(_) | Type::Shape(_), _, _) => match cast_for(found, target) {
@@ -113,7 +127,12 @@ impl Finder {
                     None => Ok(None),
                     Some(index) => {
                         let place = format!("{place}.{}", field.name);
-                        let adapt = self.adapt(&field.data_type, target.data_type(), children[index].data_type(), &place)?;
+                        let adapt = self.adapt(
+                            &field.data_type,
+                            target.data_type(),
+                            children[index].data_type(),
+                            &place,
+                        )?;
                         Ok(Some((index, adapt)))
                     }
                 };
@@ -131,14 +150,25 @@ impl Finder {
                 self.adapt(&Type::Struct(parts), target, found, place)
             }
             (Type::Array(element, _), DataType::List(target), DataType::List(child)) => {
-                let inner = self.adapt(element, target.data_type(), child.data_type(), &format!("{place}.element"))?;
+                let inner =
+                    self.adapt(element, target.data_type(), child.data_type(), &format!("{place}.element"))?;
                 Ok(Adaptation::List(Arc::clone(target), Box::new(inner)))
             }
             (Type::Map(key, value, _), DataType::Map(target, _), DataType::Map(entries, _)) => {
                 match (target.data_type(), entries.data_type()) {
                     (DataType::Struct(targets), DataType::Struct(parts)) if parts.len() == 2 => {
-                        let keys = self.adapt(key, targets[0].data_type(), parts[0].data_type(), &format!("{place}.key"))?;
-                        let values = self.adapt(value, targets[1].data_type(), parts[1].data_type(), &format!("{place}.value"))?;
+                        let keys = self.adapt(
+                            key,
+                            targets[0].data_type(),
+                            parts[0].data_type(),
+                            &format!("{place}.key"),
+                        )?;
+                        let values = self.adapt(
+                            value,
+                            targets[1].data_type(),
+                            parts[1].data_type(),
+                            &format!("{place}.value"),
+                        )?;
                         Ok(Adaptation::Map(Arc::clone(target), Box::new(keys), Box::new(values)))
                     }
                     _ => Err(mismatch(place, target.data_type(), entries.data_type())),
@@ -150,7 +180,9 @@ impl Finder {
 }
 
 fn mismatch(place: &str, target: &DataType, found: &DataType) -> Error {
-    Error::protocol(format!("column {place} of the file has another type than the table's")).found(found).expected(target)
+    Error::protocol(format!("column {place} of the file has another type than the table's"))
+        .found(found)
+        .expected(target)
 }
 
 /// Returns the number of Parquet leaves of an Arrow type.
@@ -183,7 +215,12 @@ impl Adaptation {
             Self::List(field, inner) => {
                 let found = array.as_list::<i32>();
                 let values = inner.apply(found.values(), field.data_type())?;
-                Ok(Arc::new(ListArray::try_new(Arc::clone(field), found.offsets().clone(), values, found.nulls().cloned())?))
+                Ok(Arc::new(ListArray::try_new(
+                    Arc::clone(field),
+                    found.offsets().clone(),
+                    values,
+                    found.nulls().cloned(),
+                )?))
             }
             Self::Map(field, keys, values) => {
                 let (found, DataType::Struct(targets)) = (array.as_map(), field.data_type()) else {
@@ -192,7 +229,13 @@ impl Adaptation {
                 let keys = keys.apply(found.keys(), targets[0].data_type())?;
                 let values = values.apply(found.values(), targets[1].data_type())?;
                 let entries = StructArray::try_new(targets.clone(), vec![keys, values], None)?;
-                Ok(Arc::new(MapArray::try_new(Arc::clone(field), found.offsets().clone(), entries, found.nulls().cloned(), false)?))
+                Ok(Arc::new(MapArray::try_new(
+                    Arc::clone(field),
+                    found.offsets().clone(),
+                    entries,
+                    found.nulls().cloned(),
+                    false,
+                )?))
             }
             Self::Unshred => unshredded(array, target),
         }
@@ -200,8 +243,10 @@ impl Adaptation {
 }
 
 fn unshredded(array: &ArrayRef, target: &DataType) -> Result<ArrayRef> {
-    let malformed = |error| Error::protocol("a shredded variant that cannot be put together").caused_by(error);
-    let variant = VariantArray::try_new(array).and_then(|variant| unshred_variant(&variant)).map_err(malformed)?;
+    let malformed =
+        |error| Error::protocol("a shredded variant that cannot be put together").caused_by(error);
+    let variant =
+        VariantArray::try_new(array).and_then(|variant| unshred_variant(&variant)).map_err(malformed)?;
     let DataType::Struct(fields) = target else {
         return Err(Error::protocol("a variant is a struct of metadata and value").found(target));
     };
@@ -221,17 +266,21 @@ pub fn int96_as_micros(schema: &Schema, descriptor: &SchemaDescriptor) -> Option
         return None;
     }
     let mut leaf = 0;
-    let fields: Vec<ArrowField> = schema.fields().iter().map(|field| micros(field, descriptor, &mut leaf)).collect();
+    let fields: Vec<ArrowField> =
+        schema.fields().iter().map(|field| micros(field, descriptor, &mut leaf)).collect();
     Some(Schema::new_with_metadata(fields, HashMap::new()))
 }
 
 fn micros(field: &ArrowField, descriptor: &SchemaDescriptor, leaf: &mut usize) -> ArrowField {
     let data_type = match field.data_type() {
-        DataType::Struct(fields) => DataType::Struct(fields.iter().map(|field| micros(field, descriptor, leaf)).collect()),
+        DataType::Struct(fields) => {
+            DataType::Struct(fields.iter().map(|field| micros(field, descriptor, leaf)).collect())
+        }
         DataType::List(child) => DataType::List(Arc::new(micros(child, descriptor, leaf))),
         DataType::Map(entries, sorted) => DataType::Map(Arc::new(micros(entries, descriptor, leaf)), *sorted),
         other => {
-            let int96 = *leaf < descriptor.num_columns() && descriptor.column(*leaf).physical_type() == PhysicalType::INT96;
+            let int96 = *leaf < descriptor.num_columns()
+                && descriptor.column(*leaf).physical_type() == PhysicalType::INT96;
             *leaf += 1;
             if int96 { DataType::Timestamp(TimeUnit::Microsecond, None) } else { other.clone() }
         }

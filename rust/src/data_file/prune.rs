@@ -70,7 +70,12 @@ impl Pruner<'_> {
             let [column] = &conjunct.columns()[..] else { continue };
             let Some(pages) = Pages::of(self, column, group)? else { continue };
             let may = may_match(conjunct, &pages)?;
-            let runs = pages.rows.iter().zip(may.iter()).filter(|(_, may)| *may != Some(false)).map(|(run, _)| run.clone());
+            let runs = pages
+                .rows
+                .iter()
+                .zip(may.iter())
+                .filter(|(_, may)| *may != Some(false))
+                .map(|(run, _)| run.clone());
             let mut joined: Vec<Range<usize>> = Vec::new();
             for run in runs {
                 match joined.last_mut() {
@@ -97,8 +102,12 @@ impl Pruner<'_> {
             first += children[..index].iter().map(|child| leaves(child.data_type())).sum::<usize>();
             let last = depth + 1 == column.path.len();
             match (&field.data_type, children[index].data_type()) {
-                (Type::Struct(inner), DataType::Struct(found)) if !last => (fields, children) = (inner, found),
-                (Type::Primitive(_), found) if last && !found.is_nested() => return Some((first, Arc::clone(&children[index]))),
+                (Type::Struct(inner), DataType::Struct(found)) if !last => {
+                    (fields, children) = (inner, found)
+                }
+                (Type::Primitive(_), found) if last && !found.is_nested() => {
+                    return Some((first, Arc::clone(&children[index])));
+                }
                 _ => return None,
             }
         }
@@ -139,7 +148,8 @@ impl Containers for RowGroups<'_> {
             return Ok(None);
         }
         let converter =
-            StatisticsConverter::from_column_index(leaf, &field, self.0.metadata.parquet_schema())?.with_missing_null_counts_as_zero(false);
+            StatisticsConverter::from_column_index(leaf, &field, self.0.metadata.parquet_schema())?
+                .with_missing_null_counts_as_zero(false);
         Ok(Some(Bounds {
             min: bounds_as(converter.row_group_mins(groups)?, &column.data_type),
             max: bounds_as(converter.row_group_maxes(groups)?, &column.data_type),
@@ -153,7 +163,10 @@ impl Containers for RowGroups<'_> {
 /// True for bounds from before Parquet defined an order of values. They are used only for types that have a
 /// single order.
 fn has_old_bounds(column: &parquet::file::metadata::ColumnChunkMetaData) -> bool {
-    let ordered = matches!(column.column_type(), PhysicalType::INT32 | PhysicalType::INT64 | PhysicalType::FLOAT | PhysicalType::DOUBLE);
+    let ordered = matches!(
+        column.column_type(),
+        PhysicalType::INT32 | PhysicalType::INT64 | PhysicalType::FLOAT | PhysicalType::DOUBLE
+    );
     column.statistics().is_some_and(|statistics| statistics.is_min_max_deprecated()) && !ordered
 }
 
@@ -169,20 +182,28 @@ impl Pages {
         let Some((leaf, field)) = pruner.leaf(column) else { return Ok(None) };
         let metadata: &ParquetMetaData = pruner.metadata.metadata();
         let descriptor = metadata.file_metadata().schema_descr().column(leaf);
-        let (Some(columns), Some(offsets)) = (metadata.column_index(), metadata.offset_index()) else { return Ok(None) };
-        let present =
-            columns.get(group).is_some_and(|group| leaf < group.len()) && offsets.get(group).is_some_and(|group| leaf < group.len());
+        let (Some(columns), Some(offsets)) = (metadata.column_index(), metadata.offset_index()) else {
+            return Ok(None);
+        };
+        let present = columns.get(group).is_some_and(|group| leaf < group.len())
+            && offsets.get(group).is_some_and(|group| leaf < group.len());
         if !present || descriptor.max_rep_level() > 0 {
             return Ok(None);
         }
         let total = metadata.row_group(group).num_rows() as usize;
-        let starts: Vec<usize> = offsets[group][leaf].page_locations().iter().map(|page| page.first_row_index as usize).collect();
-        if starts.first() != Some(&0) || !starts.is_sorted() || starts.last().is_some_and(|last| *last > total) {
+        let starts: Vec<usize> =
+            offsets[group][leaf].page_locations().iter().map(|page| page.first_row_index as usize).collect();
+        if starts.first() != Some(&0)
+            || !starts.is_sorted()
+            || starts.last().is_some_and(|last| *last > total)
+        {
             return Ok(None);
         }
         let ends = starts.iter().skip(1).copied().chain([total]);
-        let rows: Vec<Range<usize>> = starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect();
-        let converter = StatisticsConverter::from_column_index(leaf, &field, pruner.metadata.parquet_schema())?;
+        let rows: Vec<Range<usize>> =
+            starts.iter().copied().zip(ends).map(|(start, end)| start..end).collect();
+        let converter =
+            StatisticsConverter::from_column_index(leaf, &field, pruner.metadata.parquet_schema())?;
         let min = bounds_as(converter.data_page_mins(columns, offsets, [&group])?, &column.data_type);
         let max = bounds_as(converter.data_page_maxes(columns, offsets, [&group])?, &column.data_type);
         let null_count = signed(&converter.data_page_null_counts(columns, offsets, [&group])?);

@@ -133,7 +133,8 @@ impl Queue {
                     }
                 }
             }
-            let (guard, waited) = self.ready.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner);
+            let (guard, waited) =
+                self.ready.wait_timeout(state, timeout).unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if waited.timed_out() {
                 return Ok(QueueItem::Waiting);

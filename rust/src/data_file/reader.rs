@@ -81,7 +81,8 @@ impl Reader {
         let mut wanted = threads.unwrap_or(available).clamp(1, 256);
         let mut openers = 0;
         if plan.store.is_remote() && threads != Some(1) {
-            wanted = wanted.max(usize::try_from((memory / OF_REMOTE_DECODER).min(REMOTE_DECODERS)).unwrap_or(1));
+            wanted =
+                wanted.max(usize::try_from((memory / OF_REMOTE_DECODER).min(REMOTE_DECODERS)).unwrap_or(1));
             openers = OPENERS.min(plan.unit_count().saturating_sub(wanted));
         }
         let threads = budget::threads(memory, wanted);
@@ -151,7 +152,9 @@ impl Reader {
         for index in 0..threads + shared.openers {
             let shared = Arc::clone(shared);
             let decodes = index < threads;
-            let spawned = std::thread::Builder::new().name(format!("deltaic-read-{index}")).spawn(move || shared.work(decodes));
+            let spawned = std::thread::Builder::new()
+                .name(format!("deltaic-read-{index}"))
+                .spawn(move || shared.work(decodes));
             match spawned {
                 Ok(_) => {}
                 Err(_) if index > 0 => break, // fewer threads can do the work
@@ -204,17 +207,22 @@ impl ReaderState {
                 Task::Done => return,
                 Task::Fail(error, slot) => self.queue.finish(slot, Err(error)),
                 Task::Open(index) => {
-                    let opened = match self.guarded(self.plan.unit(index).0, || OpenFile::open(&self.plan, index)) {
-                        Ok(file) => OpenedFile::File(Arc::new(file)),
-                        Err(error) => OpenedFile::Failed(error),
-                    };
+                    let opened =
+                        match self.guarded(self.plan.unit(index).0, || OpenFile::open(&self.plan, index)) {
+                            Ok(file) => OpenedFile::File(Arc::new(file)),
+                            Err(error) => OpenedFile::Failed(error),
+                        };
                     self.work.lock().unwrap_or_else(PoisonError::into_inner).opened.insert(index, opened);
                     self.changed.notify_all();
                 }
                 Task::Group(file, group, slot) => {
-                    let mut sink = |batch: RecordBatch| Ok(batch.num_rows() == 0 || self.queue.push(slot, batch, self.most_waiting()));
+                    let mut sink = |batch: RecordBatch| {
+                        Ok(batch.num_rows() == 0 || self.queue.push(slot, batch, self.most_waiting()))
+                    };
                     let allowance = self.allowance();
-                    let end = self.guarded(file.index, || decode(&self.plan, &file, &file.groups[group], allowance, &mut sink));
+                    let end = self.guarded(file.index, || {
+                        decode(&self.plan, &file, &file.groups[group], allowance, &mut sink)
+                    });
                     self.queue.finish(slot, end);
                 }
             }
@@ -232,9 +240,11 @@ impl ReaderState {
 
     /// Turns a panic of the decoder, or an error, into an error with the file's path.
     fn guarded<T>(&self, index: usize, work: impl FnOnce() -> Result<T>) -> Result<T> {
-        guard::guarded("the Parquet file cannot be decoded", work).map_err(|error| match self.plan.files.path(index) {
-            Ok(path) => error.at(path),
-            Err(_) => error,
+        guard::guarded("the Parquet file cannot be decoded", work).map_err(|error| {
+            match self.plan.files.path(index) {
+                Ok(path) => error.at(path),
+                Err(_) => error,
+            }
         })
     }
 
@@ -277,7 +287,9 @@ impl ReaderState {
                     work.next_group = 0;
                 }
                 OpenedFile::Failed(_) => {
-                    let Some(OpenedFile::Failed(error)) = work.opened.remove(&work.current) else { return None };
+                    let Some(OpenedFile::Failed(error)) = work.opened.remove(&work.current) else {
+                        return None;
+                    };
                     work.current = self.plan.unit_count(); // nothing after an error
                     work.next_to_open = self.plan.unit_count();
                     return Some(Task::Fail(error, self.queue.open()));

@@ -104,7 +104,9 @@ impl Rows {
             FileRows::All => Self::all(total),
             FileRows::Only(rows) => match rows.count_within(range.clone()) {
                 0 => Self::of_runs(total, Vec::new()),
-                count if count as usize * ROWS_PER_RUN <= total => Self::of_runs(total, rows.runs_within(range).map(local).collect()),
+                count if count as usize * ROWS_PER_RUN <= total => {
+                    Self::of_runs(total, rows.runs_within(range).map(local).collect())
+                }
                 _ => Self::of_mask(!&rows.keep_mask(first, total)),
             },
             FileRows::Except(rows) => match rows.count_within(range.clone()) {
@@ -274,12 +276,19 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_agree_with_a_set(total in 1_usize..600, deleted in prop::collection::btree_set(0_u64..700, 0..200),
-                                 selected in prop::option::of((prop::collection::btree_set(0_u64..700, 0..300), any::<bool>())),
-                                 pages in prop::collection::vec((0_usize..600, 1_usize..90), 0..6), first in 0_u64..100,
-                                 survive in any::<u64>()) {
-            let vector = |rows: &std::collections::BTreeSet<u64>| DeletionVector::from_rows(rows.iter().copied().collect()).unwrap();
-            let wanted = FileRows::new(Some(vector(&deleted)), selected.as_ref().map(|(rows, keep)| (vector(rows), *keep)));
+        fn rows_agree_with_a_set(
+            total in 1_usize..600,
+            deleted in prop::collection::btree_set(0_u64..700, 0..200),
+            selected in prop::option::of((prop::collection::btree_set(0_u64..700, 0..300), any::<bool>())),
+            pages in prop::collection::vec((0_usize..600, 1_usize..90), 0..6),
+            first in 0_u64..100,
+            survive in any::<u64>(),
+        ) {
+            let vector = |rows: &std::collections::BTreeSet<u64>| {
+                DeletionVector::from_rows(rows.iter().copied().collect()).unwrap()
+            };
+            let chosen = selected.as_ref().map(|(rows, keep)| (vector(rows), *keep));
+            let wanted = FileRows::new(Some(vector(&deleted)), chosen);
             let mut runs: Vec<Range<usize>> = Vec::new();
             for (start, length) in pages {
                 let start = start.max(runs.last().map_or(0, |run| run.end));
@@ -294,9 +303,15 @@ mod tests {
             prop_assert_eq!(rows.count(), expected.len());
             let found = Positions::new(&rows).take(first, rows.count());
             prop_assert_eq!(found.values().to_vec(), expected.clone());
-            let mask: BooleanBuffer = (0..expected.len()).map(|index| survive >> (index % 64) & 1 == 1).collect();
+            let mask: BooleanBuffer =
+                (0..expected.len()).map(|index| survive >> (index % 64) & 1 == 1).collect();
             let refined = rows.refine(&mask);
-            let kept: Vec<i64> = expected.iter().enumerate().filter(|(index, _)| mask.value(*index)).map(|(_, row)| *row).collect();
+            let kept: Vec<i64> = expected
+                .iter()
+                .enumerate()
+                .filter(|(index, _)| mask.value(*index))
+                .map(|(_, row)| *row)
+                .collect();
             prop_assert_eq!(Positions::new(&refined).take(first, refined.count()).values().to_vec(), kept);
             if let Some(selection) = rows.selection() {
                 prop_assert_eq!(selection.row_count(), rows.read_count());

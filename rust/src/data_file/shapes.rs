@@ -11,7 +11,10 @@ use crate::schema::{Shape, Type};
 
 /// Returns the schema of a data file with logical types on its geographic columns. `types`: the types of its
 /// columns, in order.
-pub fn marked<'a>(schema: SchemaDescriptor, types: impl Iterator<Item = &'a Type>) -> Result<SchemaDescriptor> {
+pub fn marked<'a>(
+    schema: SchemaDescriptor,
+    types: impl Iterator<Item = &'a Type>,
+) -> Result<SchemaDescriptor> {
     let mut leaves = Vec::new();
     types.for_each(|each| collect(each, &mut leaves));
     if leaves.iter().all(Option::is_none) {
@@ -40,13 +43,18 @@ fn rebuilt<'a>(node: &TypePtr, leaves: &mut impl Iterator<Item = Option<&'a Shap
     let id = info.has_id().then(|| info.id());
     if !node.is_group() {
         let Some(shape) = leaves.next().flatten() else { return Ok(Arc::clone(node)) };
-        let leaf = Node::primitive_type_builder(node.name(), Physical::BYTE_ARRAY).with_repetition(info.repetition()).with_id(id);
+        let leaf = Node::primitive_type_builder(node.name(), Physical::BYTE_ARRAY)
+            .with_repetition(info.repetition())
+            .with_id(id);
         return Ok(Arc::new(leaf.with_logical_type(Some(logical_type(shape))).build()?));
     }
     let fields = node.get_fields().iter().map(|field| rebuilt(field, leaves)).collect::<Result<Vec<_>>>()?;
     let group = Node::group_type_builder(node.name()).with_fields(fields).with_id(id);
-    let group = group.with_logical_type(info.logical_type_ref().cloned()).with_converted_type(info.converted_type());
-    Ok(Arc::new(if info.has_repetition() { group.with_repetition(info.repetition()) } else { group }.build()?))
+    let group =
+        group.with_logical_type(info.logical_type_ref().cloned()).with_converted_type(info.converted_type());
+    Ok(Arc::new(
+        if info.has_repetition() { group.with_repetition(info.repetition()) } else { group }.build()?,
+    ))
 }
 
 fn logical_type(shape: &Shape) -> LogicalType {

@@ -52,7 +52,13 @@ impl FileBytes {
     pub fn new(store: Arc<dyn Store>, path: String, size: u64, fetched: Arc<AtomicU64>) -> Self {
         Self::with(store, path, size, fetched, None)
     }
-    fn with(store: Arc<dyn Store>, path: String, size: u64, fetched: Arc<AtomicU64>, failure: Option<Mutex<Option<Error>>>) -> Self {
+    fn with(
+        store: Arc<dyn Store>,
+        path: String,
+        size: u64,
+        fetched: Arc<AtomicU64>,
+        failure: Option<Mutex<Option<Error>>>,
+    ) -> Self {
         let (pieces, later, windows) = (Mutex::default(), Mutex::default(), Mutex::default());
         Self(Arc::new(Pieces { store, path, size, pieces, later, windows, fetched, failure }))
     }
@@ -64,7 +70,13 @@ impl FileBytes {
     /// a whole. It keeps its [`Self::failure`].
     pub fn again(&self) -> Self {
         let fetched = Arc::clone(&self.0.fetched);
-        let again = Self::with(Arc::clone(&self.0.store), self.0.path.clone(), self.0.size, fetched, Some(Mutex::default()));
+        let again = Self::with(
+            Arc::clone(&self.0.store),
+            self.0.path.clone(),
+            self.0.size,
+            fetched,
+            Some(Mutex::default()),
+        );
         if self.0.size <= TAIL
             && self.0.store.is_remote()
             && let Some(whole) = self.0.piece(0).filter(|bytes| bytes.len() as u64 == self.0.size)
@@ -104,7 +116,9 @@ impl FileBytes {
 impl Pieces {
     fn fetch(&self, ranges: Vec<Range<u64>>) -> Result<()> {
         let mut ranges = coalesce(ranges);
-        ranges.retain(|range| self.piece(range.start).is_none_or(|bytes| (bytes.len() as u64) < range.end - range.start));
+        ranges.retain(|range| {
+            self.piece(range.start).is_none_or(|bytes| (bytes.len() as u64) < range.end - range.start)
+        });
         if ranges.is_empty() {
             return Ok(());
         }
@@ -143,7 +157,9 @@ impl Pieces {
         }
         let end = self.move_window(start).unwrap_or(start).max(start.saturating_add(length.max(1)));
         self.fetch(vec![start..end])?;
-        self.piece(start).filter(enough).ok_or_else(|| Error::protocol("the Parquet file is cut off").at(self.path.as_str()))
+        self.piece(start)
+            .filter(enough)
+            .ok_or_else(|| Error::protocol("the Parquet file is cut off").at(self.path.as_str()))
     }
 }
 
@@ -153,7 +169,10 @@ impl Pieces {
     fn move_window(&self, start: u64) -> Option<u64> {
         let windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         let chunk = holding(&windows.chunks, start)?;
-        self.pieces.lock().unwrap_or_else(PoisonError::into_inner).retain(|(first, _)| !(chunk.start..=start).contains(first));
+        self.pieces
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|(first, _)| !(chunk.start..=start).contains(first));
         Some(holding(&windows.ranges, start)?.end.min(start.saturating_add(windows.bytes)))
     }
 }
@@ -240,7 +259,9 @@ impl ChunkReader for FileBytes {
 pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
     let size = file.0.size;
     if size < 12 {
-        let error = Error::protocol("the file is too short for Parquet").at(file.0.path.as_str()).found(format!("{size} bytes"));
+        let error = Error::protocol("the file is too short for Parquet")
+            .at(file.0.path.as_str())
+            .found(format!("{size} bytes"));
         return Err(error.expected("a Parquet file"));
     }
     let tail = TAIL.min(size);
@@ -248,7 +269,9 @@ pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
     let trailer = file.0.piece_or_fetch(size - 8, 8)?;
     if &trailer[4..8] != b"PAR1" {
         let error = Error::protocol("the file does not end as Parquet does").at(file.0.path.as_str());
-        return Err(error.found(format!("\"{}\"", trailer[4..8].escape_ascii())).expected("PAR1, unencrypted"));
+        return Err(error
+            .found(format!("\"{}\"", trailer[4..8].escape_ascii()))
+            .expected("PAR1, unencrypted"));
     }
     let length = u64::from(u32::from_le_bytes([trailer[0], trailer[1], trailer[2], trailer[3]]));
     if length + 8 > size || length > LARGEST_FOOTER {
@@ -262,25 +285,34 @@ pub fn read_footer(file: &FileBytes, pages: bool) -> Result<ParquetMetaData> {
     }
     let policy = if pages { PageIndexPolicy::Optional } else { PageIndexPolicy::Skip };
     let reader = ParquetMetaDataReader::new().with_page_index_policy(policy);
-    let metadata = reader.parse_and_finish(file).map_err(|error| Error::from(error).at(file.0.path.as_str()))?;
+    let metadata =
+        reader.parse_and_finish(file).map_err(|error| Error::from(error).at(file.0.path.as_str()))?;
     check_footer(file, &metadata)?;
     Ok(metadata)
 }
 
 /// Returns an error for impossible numbers in the footer, before memory is allocated for them.
 fn check_footer(file: &FileBytes, metadata: &ParquetMetaData) -> Result<()> {
-    let wrong = |message: &str, found: String| Err(Error::protocol(message).at(file.0.path.as_str()).found(found));
+    let wrong =
+        |message: &str, found: String| Err(Error::protocol(message).at(file.0.path.as_str()).found(found));
     let mut rows = 0_i64;
     for (index, group) in metadata.row_groups().iter().enumerate() {
         if group.num_rows() < 0 {
-            return wrong("a row group has a negative number of rows", format!("row group {index}: {}", group.num_rows()));
+            return wrong(
+                "a row group has a negative number of rows",
+                format!("row group {index}: {}", group.num_rows()),
+            );
         }
         rows = rows.saturating_add(group.num_rows());
         for column in group.columns() {
             let start = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
             let end = start.checked_add(column.compressed_size());
             if start < 0 || column.compressed_size() < 0 || end.is_none_or(|end| end as u64 > file.0.size) {
-                let place = format!("row group {index}, column {}: {} bytes at {start}", column.column_path(), column.compressed_size());
+                let place = format!(
+                    "row group {index}, column {}: {} bytes at {start}",
+                    column.column_path(),
+                    column.compressed_size()
+                );
                 return wrong("a column chunk lies outside the file", place);
             }
         }

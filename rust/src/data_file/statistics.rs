@@ -12,8 +12,8 @@ use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, PrimitiveArray}
 use arrow::buffer::NullBuffer;
 use arrow::compute::{max, min};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
-    TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
@@ -55,7 +55,9 @@ impl StatisticsShape {
                 named.push(schema.leaf(name)?.path);
             }
         }
-        let within = |path: &[String]| matches!(indexed, IndexedColumns::First(_)) || named.iter().any(|name| path.starts_with(name));
+        let within = |path: &[String]| {
+            matches!(indexed, IndexedColumns::First(_)) || named.iter().any(|name| path.starts_with(name))
+        };
         let mut chosen = Vec::with_capacity(fields.len());
         for field in fields {
             let index = schema.column(&field.name)?.0;
@@ -69,7 +71,12 @@ impl StatisticsShape {
         Ok(chosen)
     }
 
-    fn of_type(data_type: &Type, path: &mut Vec<String>, within: &impl Fn(&[String]) -> bool, left: &mut usize) -> Self {
+    fn of_type(
+        data_type: &Type,
+        path: &mut Vec<String>,
+        within: &impl Fn(&[String]) -> bool,
+        left: &mut usize,
+    ) -> Self {
         if let Type::Struct(fields) = data_type {
             let child = |field: &Field| {
                 path.push(field.name.clone());
@@ -136,8 +143,12 @@ impl GatheredStatistics {
     pub fn new(wanted: &StatisticsShape) -> Self {
         match wanted {
             StatisticsShape::Nothing => Self::Nothing,
-            StatisticsShape::Leaf(primitive) => Self::Leaf(Leaf { primitive: Some(*primitive), nulls: 0, nan: false, bounds: None }),
-            StatisticsShape::Count => Self::Leaf(Leaf { primitive: None, nulls: 0, nan: false, bounds: None }),
+            StatisticsShape::Leaf(primitive) => {
+                Self::Leaf(Leaf { primitive: Some(*primitive), nulls: 0, nan: false, bounds: None })
+            }
+            StatisticsShape::Count => {
+                Self::Leaf(Leaf { primitive: None, nulls: 0, nan: false, bounds: None })
+            }
             StatisticsShape::Struct(fields) => Self::Struct(fields.iter().map(Self::new).collect()),
         }
     }
@@ -149,7 +160,10 @@ impl GatheredStatistics {
             Self::Struct(fields) => {
                 let Some(found) = array.as_struct_opt() else { return };
                 let above = NullBuffer::union(above, found.nulls());
-                fields.iter_mut().zip(found.columns()).for_each(|(field, child)| field.add(child, above.as_ref()));
+                fields
+                    .iter_mut()
+                    .zip(found.columns())
+                    .for_each(|(field, child)| field.add(child, above.as_ref()));
             }
         }
     }
@@ -157,7 +171,9 @@ impl GatheredStatistics {
     pub fn merge(&mut self, other: Self) {
         match (self, other) {
             (Self::Leaf(leaf), Self::Leaf(other)) => leaf.merge(other),
-            (Self::Struct(fields), Self::Struct(others)) => fields.iter_mut().zip(others).for_each(|(field, other)| field.merge(other)),
+            (Self::Struct(fields), Self::Struct(others)) => {
+                fields.iter_mut().zip(others).for_each(|(field, other)| field.merge(other))
+            }
             _ => {}
         }
     }
@@ -213,20 +229,28 @@ impl Leaf {
             DataType::Int32 => self.integers::<Int32Type>(array, nulls),
             DataType::Int64 => self.integers::<Int64Type>(array, nulls),
             DataType::Date32 => self.integers::<Date32Type>(array, nulls),
-            DataType::Timestamp(TimeUnit::Microsecond, _) => self.integers::<TimestampMicrosecondType>(array, nulls),
+            DataType::Timestamp(TimeUnit::Microsecond, _) => {
+                self.integers::<TimestampMicrosecondType>(array, nulls)
+            }
             DataType::Decimal128(_, _) => {
                 if let Some((low, high)) = extremes(&masked::<Decimal128Type>(array, nulls)) {
                     self.widen(Value::Decimal(low), Value::Decimal(high));
                 }
             }
-            DataType::Float32 => self.floats(masked::<Float32Type>(array, nulls).iter().flatten().map(f64::from)),
+            DataType::Float32 => {
+                self.floats(masked::<Float32Type>(array, nulls).iter().flatten().map(f64::from))
+            }
             DataType::Float64 => self.floats(masked::<Float64Type>(array, nulls).iter().flatten()),
             DataType::Utf8 => self.texts(array, nulls.as_ref()),
             _ => {}
         }
     }
 
-    fn integers<T: ArrowPrimitiveType<Native: Into<i64>>>(&mut self, array: &ArrayRef, nulls: Option<NullBuffer>) {
+    fn integers<T: ArrowPrimitiveType<Native: Into<i64>>>(
+        &mut self,
+        array: &ArrayRef,
+        nulls: Option<NullBuffer>,
+    ) {
         if let Some((low, high)) = extremes(&masked::<T>(array, nulls)) {
             self.widen(Value::Integer(low.into()), Value::Integer(high.into()));
         }
@@ -333,7 +357,11 @@ fn object(columns: &[NamedStatistics<'_>], part: Part, schema: &TableSchema, for
                 let inner: Vec<NamedStatistics<'_>> = fields
                     .iter()
                     .zip(gathered)
-                    .map(|(field, gathered)| NamedStatistics { name: schema.physical_name(field), data_type: &field.data_type, gathered })
+                    .map(|(field, gathered)| NamedStatistics {
+                        name: schema.physical_name(field),
+                        data_type: &field.data_type,
+                        gathered,
+                    })
                     .collect();
                 object(&inner, part, schema, form)
             }
@@ -366,10 +394,16 @@ impl Leaf {
         let upper = part == Part::Max;
         match (if upper { high } else { low }, self.primitive?) {
             (Value::Integer(days), Primitive::Date) => date(*days).map(|date| format!("\"{date}\"")),
-            (Value::Integer(micros), Primitive::Timestamp) => timestamp(*micros, upper).map(|time| format!("\"{time}Z\"")),
-            (Value::Integer(micros), Primitive::TimestampNtz) => timestamp(*micros, upper).map(|time| format!("\"{time}\"")),
+            (Value::Integer(micros), Primitive::Timestamp) => {
+                timestamp(*micros, upper).map(|time| format!("\"{time}Z\""))
+            }
+            (Value::Integer(micros), Primitive::TimestampNtz) => {
+                timestamp(*micros, upper).map(|time| format!("\"{time}\""))
+            }
             (Value::Integer(value), _) => Some(value.to_string()),
-            (Value::Float(value), Primitive::Float) => finite(f64::from(*value as f32), serde_json::to_string(&(*value as f32)).ok()),
+            (Value::Float(value), Primitive::Float) => {
+                finite(f64::from(*value as f32), serde_json::to_string(&(*value as f32)).ok())
+            }
             (Value::Float(value), _) => finite(*value, serde_json::to_string(value).ok()),
             (Value::Decimal(value), Primitive::Decimal(_, scale)) => Some(decimal(*value, scale)),
             (Value::Text(text), _) => bound_text(text, form.letters, upper).map(|text| json_text(&text)),

@@ -81,7 +81,8 @@ impl Survey {
         progress: &(dyn Fn(usize) + Sync),
         interrupt: &Interrupt,
     ) -> Result<Self> {
-        let (paths, sizes, times) = (text(listing, "path")?, long(listing, "size")?, long(listing, "modification_time")?);
+        let (paths, sizes, times) =
+            (text(listing, "path")?, long(listing, "size")?, long(listing, "modification_time")?);
         let mut names: Option<(Vec<String>, usize)> = None;
         let mut files = Vec::with_capacity(paths.len());
         for row in 0..paths.len() {
@@ -89,7 +90,10 @@ impl Survey {
             match &names {
                 None => names = Some((found, row)),
                 Some((first, at)) if *first != found => {
-                    let error = Error::new(Kind::InvalidArgument, "two files lie in folders of different partition columns");
+                    let error = Error::new(
+                        Kind::InvalidArgument,
+                        "two files lie in folders of different partition columns",
+                    );
                     return Err(error.at(paths.value(row)).found(shown(&found)).expected(format!(
                         "{}, as {}",
                         shown(first),
@@ -99,7 +103,13 @@ impl Survey {
                 Some(_) => {}
             }
             let size = u64::try_from(sizes.value(row)).unwrap_or_default();
-            files.push(ListedFile { path: paths.value(row).to_owned(), size, modified: times.value(row), values, footer: None });
+            files.push(ListedFile {
+                path: paths.value(row).to_owned(),
+                size,
+                modified: times.value(row),
+                values,
+                footer: None,
+            });
         }
         let names = names.map(|(names, _)| names).unwrap_or_default();
         let mut survey = Self { store, files, names, schemas: Vec::new() };
@@ -115,7 +125,9 @@ impl Survey {
     /// Returns the Arrow schemas of the files, with field ids as `PARQUET:field_id` in the metadata of
     /// fields, each with the first file that has it.
     pub fn arrow_schemas(&self) -> impl Iterator<Item = (Schema, &str)> {
-        self.schemas.iter().map(|schema| (Schema::new(schema.fields.clone()), self.files[schema.first].path.as_str()))
+        self.schemas
+            .iter()
+            .map(|schema| (Schema::new(schema.fields.clone()), self.files[schema.first].path.as_str()))
     }
 
     /// Returns the names of partition columns by level; empty names if folders have only values.
@@ -130,7 +142,13 @@ impl Survey {
 
     /// Returns the rows of `add`. `schema`: the table's schema, with partition columns in the order of the
     /// levels.
-    pub fn adds(&self, schema: &Arc<TableSchema>, options: &WriteOptions, statistics: bool, interrupt: &Interrupt) -> Result<RecordBatch> {
+    pub fn adds(
+        &self,
+        schema: &Arc<TableSchema>,
+        options: &WriteOptions,
+        statistics: bool,
+        interrupt: &Interrupt,
+    ) -> Result<RecordBatch> {
         let footers = FooterStatistics::new(schema, options)?;
         let partitions: Vec<_> = schema.partition_fields().collect();
         let mut known: Vec<BTreeMap<Option<&str>, Option<String>>> = vec![BTreeMap::new(); partitions.len()];
@@ -153,9 +171,18 @@ impl Survey {
                 let text = match known.get(&value.as_deref()) {
                     Some(text) => text.clone(),
                     None => {
-                        let array = partition_values::parse_scalar(value.as_deref(), &field.data_type.to_arrow(false));
-                        let array = array.map_err(|error| error.within(format_args!("{}, partition column {}", file.path, field.name)))?;
-                        let text = partition_values::format_array(stored(&array)?.as_ref())?.iter().next().flatten().map(str::to_owned);
+                        let array = partition_values::parse_scalar(
+                            value.as_deref(),
+                            &field.data_type.to_arrow(false),
+                        );
+                        let array = array.map_err(|error| {
+                            error.within(format_args!("{}, partition column {}", file.path, field.name))
+                        })?;
+                        let text = partition_values::format_array(stored(&array)?.as_ref())?
+                            .iter()
+                            .next()
+                            .flatten()
+                            .map(str::to_owned);
                         known.insert(value.as_deref(), text.clone());
                         text
                     }
@@ -163,7 +190,13 @@ impl Survey {
                 partition_values.push((schema.physical_name(field).to_owned(), text));
             }
             let (path, stats) = (layout::encode(&file.path), stats.next().flatten());
-            added.push(NewFile { path, partition_values, size: file.size, modification_time: file.modified, stats });
+            added.push(NewFile {
+                path,
+                partition_values,
+                size: file.size,
+                modification_time: file.modified,
+                stats,
+            });
         }
         adds::batch(added, options.data_change.unwrap_or(true), &options.tags)
     }
@@ -188,8 +221,13 @@ impl Survey {
             match known.iter_mut().find(|schema| schema.fields == *fields) {
                 Some(schema) => schema.first = index.min(schema.first),
                 None => {
-                    let found = fields_from_arrow(metadata.schema()).map_err(|error| error.within(&self.files[index].path))?;
-                    known.push(FileSchema { fields: fields.clone(), json: json::struct_json(&found).to_string(), first: index });
+                    let found = fields_from_arrow(metadata.schema())
+                        .map_err(|error| error.within(&self.files[index].path))?;
+                    known.push(FileSchema {
+                        fields: fields.clone(),
+                        json: json::struct_json(&found).to_string(),
+                        first: index,
+                    });
                 }
             }
             drop(known);
@@ -225,7 +263,9 @@ fn levels(path: &str, how: Partitioning) -> Result<(Vec<String>, Vec<Option<Stri
                 values.push(value(text));
             }
             (Partitioning::Hive, None) => {
-                let error = Error::new(Kind::InvalidArgument, "a folder does not name a partition column").at(path).found(folder);
+                let error = Error::new(Kind::InvalidArgument, "a folder does not name a partition column")
+                    .at(path)
+                    .found(folder);
                 return Err(error.expected("name=value, or partitioning=\"directory\""));
             }
         }

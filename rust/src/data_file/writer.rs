@@ -56,11 +56,20 @@ pub fn write(
     let threads = options.threads.unwrap_or_else(crate::parallel::processors).clamp(1, 64);
     let (pool, started) = (Pool::default(), OnceLock::new());
     std::thread::scope(|scope| {
-        let start = || started.get_or_init(|| (0..threads).for_each(|_| drop(scope.spawn(|| pool.work())))).to_owned();
-        let mut writer = Writer::new(store, schema, options, Threads { pool: &pool, start: &start, number: threads }, interrupt)?;
+        let start = || {
+            started.get_or_init(|| (0..threads).for_each(|_| drop(scope.spawn(|| pool.work())))).to_owned()
+        };
+        let mut writer = Writer::new(
+            store,
+            schema,
+            options,
+            Threads { pool: &pool, start: &start, number: threads },
+            interrupt,
+        )?;
         let outcome = guard::caught(|| writer.run(input));
         pool.close();
-        let outcome = outcome.unwrap_or_else(|panic| Err(Error::new(Kind::Io, "the rows could not be written").found(panic)));
+        let outcome = outcome
+            .unwrap_or_else(|panic| Err(Error::new(Kind::Io, "the rows could not be written").found(panic)));
         let adds = outcome.and_then(|()| writer.sync()).and_then(|()| writer.adds());
         if adds.is_err() {
             writer.undo();
@@ -81,7 +90,9 @@ struct Threads<'a> {
 pub fn indexed(options: &WriteOptions) -> IndexedColumns {
     match &options.statistics_columns {
         Some(names) => IndexedColumns::Named(names.clone()),
-        None => IndexedColumns::First(usize::try_from(options.indexed_columns.unwrap_or(32)).unwrap_or(usize::MAX)),
+        None => IndexedColumns::First(
+            usize::try_from(options.indexed_columns.unwrap_or(32)).unwrap_or(usize::MAX),
+        ),
     }
 }
 
@@ -138,14 +149,17 @@ impl<'a> Writer<'a> {
         let columns = physical::data_columns(schema, options.partition_columns)?;
         let physical = Arc::new(physical::file_schema(schema, &columns)?);
         let descriptor = ArrowSchemaConverter::new().schema_root("spark_schema").convert(&physical)?;
-        let descriptor = shapes::marked(descriptor, columns.iter().map(|&index| &schema.fields()[index].data_type))?;
+        let descriptor =
+            shapes::marked(descriptor, columns.iter().map(|&index| &schema.fields()[index].data_type))?;
         let properties = Arc::new(options.properties(schema, &descriptor)?);
         // A file without rows, in memory, only to get the factory.
-        let probe = SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), Arc::clone(&properties))?;
+        let probe =
+            SerializedFileWriter::new(Vec::new(), descriptor.root_schema_ptr(), Arc::clone(&properties))?;
         let factory = ColumnWriters::new(&probe, Arc::clone(&physical));
         let fields: Vec<&Field> = columns.iter().map(|&index| &schema.fields()[index]).collect();
         let wanted = StatisticsShape::of(schema, &fields, &indexed(options))?;
-        let shape = Shape { schema: physical, root: descriptor.root_schema_ptr(), properties, factory, wanted };
+        let shape =
+            Shape { schema: physical, root: descriptor.root_schema_ptr(), properties, factory, wanted };
         let splitter = Splitter::new(schema)?;
         Ok(Self {
             store,
@@ -220,21 +234,33 @@ impl<'a> Writer<'a> {
                 [first, ..] => concat_batches(&first.schema(), pending)?,
                 [] => return Ok(()),
             };
-            let file = Output::whole(store, path.clone(), shape, &stored_columns(schema, columns, &rows)?, rows.num_rows())?;
+            let file = Output::whole(
+                store,
+                path.clone(),
+                shape,
+                &stored_columns(schema, columns, &rows)?,
+                rows.num_rows(),
+            )?;
             lock(&finished).push((*number, file));
             Ok(())
         };
         let work = || {
             while let Some(file) = small.get(next.fetch_add(1, Ordering::Relaxed)) {
-                guard::guarded("the rows cannot be written", || write(file)).inspect_err(|_| next.store(small.len(), Ordering::Relaxed))?;
+                guard::guarded("the rows cannot be written", || write(file))
+                    .inspect_err(|_| next.store(small.len(), Ordering::Relaxed))?;
             }
             Ok(())
         };
         let outcome = std::thread::scope(|scope| {
-            let others: Vec<_> = (1..self.threads.number.min(small.len())).map(|_| scope.spawn(work)).collect();
+            let others: Vec<_> =
+                (1..self.threads.number.min(small.len())).map(|_| scope.spawn(work)).collect();
             let mine = work();
             others.into_iter().fold(mine, |outcome, other| {
-                outcome.and(other.join().unwrap_or_else(|_| Err(Error::new(Kind::Io, "the rows could not be written"))))
+                outcome.and(
+                    other
+                        .join()
+                        .unwrap_or_else(|_| Err(Error::new(Kind::Io, "the rows could not be written"))),
+                )
             })
         });
         let mut files = finished.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -298,7 +324,11 @@ impl<'a> Writer<'a> {
         let limit = self.memory() / 2; // the rest is for encoded pages and the input
         let mut held: u64 = self.targets.iter().map(Target::held).sum();
         while held > limit {
-            let Some((number, most)) = self.targets.iter().map(Target::held).enumerate().max_by_key(|(_, held)| *held) else { break };
+            let Some((number, most)) =
+                self.targets.iter().map(Target::held).enumerate().max_by_key(|(_, held)| *held)
+            else {
+                break;
+            };
             self.write_pending(number)?;
             let (pool, interrupt) = (self.pool, self.interrupt);
             if let Some(output) = &mut self.targets[number].output {
@@ -328,7 +358,11 @@ impl<'a> Writer<'a> {
         let buffered = |target: &Target| target.output.as_ref().map_or(0, Output::buffered);
         let mut held: u64 = self.targets.iter().map(buffered).sum();
         while held > limit {
-            let Some((number, most)) = self.targets.iter().map(buffered).enumerate().max_by_key(|(_, held)| *held) else { break };
+            let Some((number, most)) =
+                self.targets.iter().map(buffered).enumerate().max_by_key(|(_, held)| *held)
+            else {
+                break;
+            };
             self.finish(number)?;
             held = held.saturating_sub(most.max(1));
         }
@@ -373,7 +407,8 @@ impl<'a> Writer<'a> {
     fn path(&mut self, number: usize) -> Result<String> {
         let codec = suffix(self.options.codec()?);
         let prefix = match (self.options.random_prefix_length, self.schema.mapping()) {
-            (0, ColumnMapping::Name | ColumnMapping::Id) => 2, // as in delta-spark: logical names may change, folders do not
+            // As in delta-spark: logical names may change, folders do not.
+            (0, ColumnMapping::Name | ColumnMapping::Id) => 2,
             (length, _) => length,
         };
         let folder = layout::folder(&self.splitter.folder_values(number), prefix);
@@ -398,7 +433,8 @@ impl<'a> Writer<'a> {
     /// Ends the row group, or the file, if it is full.
     fn cut(&mut self, number: usize) -> Result<()> {
         let (pool, interrupt, options) = (self.pool, self.interrupt, self.options);
-        let encoded = self.memory() / 4; // the row group before it may still wait to be appended, and the store may hold as much
+        // The row group before it may still wait to be appended, and the store may hold as much.
+        let encoded = self.memory() / 4;
         let Some(output) = &mut self.targets[number].output else { return Ok(()) };
         let (rows, raw) = output.group();
         if output.size() as f64 * self.shrinkage >= options.file_size() as f64
@@ -426,7 +462,9 @@ impl<'a> Writer<'a> {
     }
 
     fn adds(&mut self) -> Result<RecordBatch> {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .map_or(0, |time| i64::try_from(time.as_millis()).unwrap_or(i64::MAX));
         let added = self.finished.iter().map(|(number, file)| {
             let columns: Vec<NamedStatistics<'_>> = self
                 .columns
@@ -434,7 +472,11 @@ impl<'a> Writer<'a> {
                 .zip(&file.gathered)
                 .map(|(&index, gathered)| {
                     let field = &self.schema.fields()[index];
-                    NamedStatistics { name: self.schema.physical_name(field), data_type: &field.data_type, gathered }
+                    NamedStatistics {
+                        name: self.schema.physical_name(field),
+                        data_type: &field.data_type,
+                        gathered,
+                    }
                 })
                 .collect();
             NewFile {
@@ -481,6 +523,8 @@ fn bytes_of(array: &ArrayRef) -> u64 {
 pub fn from_source(error: arrow::error::ArrowError) -> Error {
     match error {
         arrow::error::ArrowError::ExternalError(_) => Error::from(error),
-        other => Error::new(Kind::InvalidArgument, "the data could not be read from its source").caused_by(other),
+        other => {
+            Error::new(Kind::InvalidArgument, "the data could not be read from its source").caused_by(other)
+        }
     }
 }

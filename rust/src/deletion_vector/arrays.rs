@@ -17,17 +17,26 @@ pub fn rows_of(arrays: &[ArrayRef]) -> Result<DeletionVector> {
         let strict = CastOptions { safe: false, ..CastOptions::default() };
         let array = cast_with_options(array, &arrow::datatypes::DataType::UInt64, &strict)
             .map_err(|error| Error::new(Kind::InvalidArgument, "row index is negative").caused_by(error))?;
-        rows.extend(array.as_any().downcast_ref::<UInt64Array>().map(|array| array.values().as_ref()).unwrap_or_default());
+        rows.extend(
+            array
+                .as_any()
+                .downcast_ref::<UInt64Array>()
+                .map(|array| array.values().as_ref())
+                .unwrap_or_default(),
+        );
     }
     DeletionVector::from_rows(rows)
 }
 
 fn check_integers(array: &ArrayRef) -> Result<()> {
     if !array.data_type().is_integer() && !array.data_type().is_null() {
-        return Err(Error::new(Kind::InvalidArgument, "row indexes are not integers").found(array.data_type()).expected("integers"));
+        return Err(Error::new(Kind::InvalidArgument, "row indexes are not integers")
+            .found(array.data_type())
+            .expected("integers"));
     }
     if array.logical_null_count() > 0 {
-        return Err(Error::new(Kind::InvalidArgument, "row index is null").found(format!("{} nulls", array.logical_null_count())));
+        return Err(Error::new(Kind::InvalidArgument, "row index is null")
+            .found(format!("{} nulls", array.logical_null_count())));
     }
     Ok(())
 }
@@ -42,7 +51,9 @@ pub fn filter(rows: &DeletionVector, batch: &RecordBatch, first_row: RowIndex) -
         _ => {
             let mask = BooleanArray::new(rows.keep_mask(first_row, count), None);
             let kept = filter_record_batch(batch, &mask);
-            kept.map_err(|error| Error::new(Kind::InvalidArgument, "data cannot be filtered").caused_by(error))
+            kept.map_err(|error| {
+                Error::new(Kind::InvalidArgument, "data cannot be filtered").caused_by(error)
+            })
         }
     }
 }
@@ -84,11 +95,18 @@ mod tests {
         let rows = DeletionVector::from_rows(vec![0, 10, 11, 14]).unwrap();
         let column: ArrayRef = Arc::new(Int64Array::from_iter_values(10..14));
         let batch = RecordBatch::try_from_iter([("row", column)]).unwrap();
-        let kept = |first| filter(&rows, &batch, first).unwrap().column(0).to_data().buffers()[0].typed_data::<i64>().to_vec();
+        let kept = |first| {
+            filter(&rows, &batch, first).unwrap().column(0).to_data().buffers()[0]
+                .typed_data::<i64>()
+                .to_vec()
+        };
         assert_eq!(kept(10), [12, 13]);
         assert_eq!(kept(0), [11, 12, 13]);
         assert_eq!(kept(11), [11, 12]);
         assert_eq!(filter(&rows, &batch, 100).unwrap(), batch);
-        assert_eq!(filter(&DeletionVector::from_rows((0..20).collect()).unwrap(), &batch, 10).unwrap().num_rows(), 0);
+        assert_eq!(
+            filter(&DeletionVector::from_rows((0..20).collect()).unwrap(), &batch, 10).unwrap().num_rows(),
+            0
+        );
     }
 }

@@ -24,7 +24,9 @@ pub fn read(column: &dyn Array) -> Result<Vec<Option<Descriptor>>> {
 pub fn write(descriptors: &[Option<Descriptor>]) -> Result<StructArray> {
     let each = || descriptors.iter().map(Option::as_ref);
     let columns: Vec<Arc<dyn Array>> = vec![
-        Arc::new(StringArray::from_iter(each().map(|vector| vector.map(|vector| vector.storage_type.letter())))),
+        Arc::new(StringArray::from_iter(
+            each().map(|vector| vector.map(|vector| vector.storage_type.letter())),
+        )),
         Arc::new(StringArray::from_iter(each().map(|vector| vector.map(|vector| &vector.path_or_inline)))),
         Arc::new(Int32Array::from_iter(each().map(|vector| vector.and_then(|vector| vector.offset)))),
         Arc::new(Int32Array::from_iter(each().map(|vector| vector.map(|vector| vector.size_in_bytes)))),
@@ -61,8 +63,11 @@ impl Descriptors {
             return Ok(Self { column, fields: None });
         }
         let column = conform_column(&column, &DataType::Struct(vector_fields()), "deletionVector")?;
-        let wrong = || Error::new(Kind::InvalidArgument, "deletionVector is no descriptor").found(column.data_type());
-        let Some([storage_type, path, offset, size, cardinality]) = column.as_struct_opt().map(StructArray::columns) else {
+        let wrong =
+            || Error::new(Kind::InvalidArgument, "deletionVector is no descriptor").found(column.data_type());
+        let Some([storage_type, path, offset, size, cardinality]) =
+            column.as_struct_opt().map(StructArray::columns)
+        else {
             return Err(wrong());
         };
         let fields = Fields {
@@ -85,11 +90,18 @@ impl Descriptors {
     /// # Errors
     /// A required field is null, or the storage type is unknown.
     pub fn get(&self, row: usize) -> Result<Option<Descriptor>> {
-        let Some(fields) = self.fields.as_ref().filter(|fields| self.column.is_valid(row) && fields.storage_type.is_valid(row)) else {
+        let Some(fields) = self
+            .fields
+            .as_ref()
+            .filter(|fields| self.column.is_valid(row) && fields.storage_type.is_valid(row))
+        else {
             return Ok(None);
         };
-        let required: [(&str, &dyn Array); 3] =
-            [("pathOrInlineDv", &fields.path), ("sizeInBytes", &fields.size), ("cardinality", &fields.cardinality)];
+        let required: [(&str, &dyn Array); 3] = [
+            ("pathOrInlineDv", &fields.path),
+            ("sizeInBytes", &fields.size),
+            ("cardinality", &fields.cardinality),
+        ];
         if let Some((name, _)) = required.iter().find(|(_, field)| field.is_null(row)) {
             return Err(Error::protocol("deletion vector lacks a field").expected(name));
         }

@@ -2,9 +2,11 @@
 //!
 //! | storageType | pathOrInlineDv |
 //! |---|---|
-//! | `u` | optional prefix, then 20 letters of Z85: the UUID of `[<prefix>/]deletion_vector_<uuid>.bin` in the table |
+//! | `u` | optional prefix, then 20 letters of Z85: the UUID of the file in the table |
 //! | `i` | the bytes themselves as Z85 |
 //! | `p` | absolute path of a file, percent-encoded |
+//!
+//! The file of `u` is `[<prefix>/]deletion_vector_<uuid>.bin` in the table.
 #![warn(clippy::indexing_slicing)]
 
 use bytes::Bytes;
@@ -75,7 +77,9 @@ impl StorageType {
             "u" => Ok(Self::Uuid),
             "i" => Ok(Self::Inline),
             "p" => Ok(Self::Path),
-            other => Err(Error::protocol("deletion vector has an unknown storage type").found(format!("{other:?}")).expected("u, i or p")),
+            other => Err(Error::protocol("deletion vector has an unknown storage type")
+                .found(format!("{other:?}"))
+                .expected("u, i or p")),
         }
     }
 
@@ -93,7 +97,13 @@ impl Descriptor {
     /// A vector in the file with this id, below the folder `prefix` (empty: in the table's root).
     pub fn in_file(prefix: &str, id: Uuid, (offset, size_in_bytes): (i32, i32), cardinality: i64) -> Self {
         let path_or_inline = format!("{prefix}{}", z85::encode(id.as_bytes()));
-        Self { storage_type: StorageType::Uuid, path_or_inline, offset: Some(offset), size_in_bytes, cardinality }
+        Self {
+            storage_type: StorageType::Uuid,
+            path_or_inline,
+            offset: Some(offset),
+            size_in_bytes,
+            cardinality,
+        }
     }
 
     /// A vector in the log itself.
@@ -102,10 +112,17 @@ impl Descriptor {
     /// It has more than 2 GiB.
     pub fn inline(rows: &DeletionVector) -> Result<Self> {
         let data = rows.to_bytes();
-        let size_in_bytes = i32::try_from(data.len())
-            .map_err(|_| Error::new(Kind::InvalidArgument, "deletion vector is too large to be inline").found(data.len()))?;
+        let size_in_bytes = i32::try_from(data.len()).map_err(|_| {
+            Error::new(Kind::InvalidArgument, "deletion vector is too large to be inline").found(data.len())
+        })?;
         let cardinality = rows.cardinality() as i64;
-        Ok(Self { storage_type: StorageType::Inline, path_or_inline: z85::encode(&data), offset: None, size_in_bytes, cardinality })
+        Ok(Self {
+            storage_type: StorageType::Inline,
+            path_or_inline: z85::encode(&data),
+            offset: None,
+            size_in_bytes,
+            cardinality,
+        })
     }
 
     /// Returns what distinguishes vectors of one data file: type and path, and offset if there is one.
@@ -131,9 +148,14 @@ impl Descriptor {
 
     fn file_in_table(&self) -> Result<String> {
         let id = &self.path_or_inline;
-        let (prefix, uuid) = id.len().checked_sub(UUID_LETTERS).and_then(|at| id.split_at_checked(at)).ok_or_else(|| short_id(id))?;
+        let (prefix, uuid) = id
+            .len()
+            .checked_sub(UUID_LETTERS)
+            .and_then(|at| id.split_at_checked(at))
+            .ok_or_else(|| short_id(id))?;
         check_prefix(prefix)?;
-        let uuid = z85::decode_exact(uuid, 16).and_then(|id| Uuid::from_slice(&id).map_err(|error| short_id(prefix).caused_by(error)))?;
+        let uuid = z85::decode_exact(uuid, 16)
+            .and_then(|id| Uuid::from_slice(&id).map_err(|error| short_id(prefix).caused_by(error)))?;
         let name = file::name(uuid);
         Ok(if prefix.is_empty() { name } else { format!("{prefix}/{name}") })
     }
@@ -146,7 +168,8 @@ impl Descriptor {
         let frame = file::frame_range(offset, size)?;
         let place = format!("{}, offset {offset}", location.text());
         let pieces = read_pieces(store, &location, std::slice::from_ref(&frame))?;
-        let data = pieces.frame(&frame).and_then(|frame| self.open(file::open_frame(&frame, size)?, num_records));
+        let data =
+            pieces.frame(&frame).and_then(|frame| self.open(file::open_frame(&frame, size)?, num_records));
         data.map_err(|error| error.at(place))
     }
 
@@ -164,8 +187,9 @@ impl Descriptor {
     }
 
     fn checked_size(&self) -> Result<u64> {
-        let size = u64::try_from(self.size_in_bytes)
-            .map_err(|_| Error::protocol("deletion vector has a negative sizeInBytes").found(self.size_in_bytes))?;
+        let size = u64::try_from(self.size_in_bytes).map_err(|_| {
+            Error::protocol("deletion vector has a negative sizeInBytes").found(self.size_in_bytes)
+        })?;
         limit::check(size)?;
         Ok(size)
     }
@@ -247,7 +271,9 @@ impl Pieces {
             let (start, end) = ((range.start - piece.start) as usize, (range.end - piece.start) as usize);
             (end <= bytes.len()).then(|| bytes.slice(start..end))
         });
-        slice.ok_or_else(|| Error::protocol("deletion vector is cut off in its file").expected(format!("bytes {range:?}")))
+        slice.ok_or_else(|| {
+            Error::protocol("deletion vector is cut off in its file").expected(format!("bytes {range:?}"))
+        })
     }
 }
 
@@ -299,7 +325,9 @@ fn resolve<'a>(store: &'a dyn Store, location: &Location) -> Result<(Target<'a>,
 }
 
 fn short_id(id: &str) -> Error {
-    Error::protocol("deletion vector does not name its file").found(format!("{id:?}")).expected("an optional prefix and 20 letters of Z85")
+    Error::protocol("deletion vector does not name its file")
+        .found(format!("{id:?}"))
+        .expected("an optional prefix and 20 letters of Z85")
 }
 
 /// Checks a prefix, which must be the name of one folder.
@@ -317,12 +345,16 @@ fn decode_path(encoded: &str) -> Result<String> {
     let escapes = bytes.iter().enumerate().filter(|(_, byte)| **byte == b'%');
     for (at, _) in escapes {
         if !bytes.get(at + 1..at + 3).is_some_and(|hex| hex.iter().all(u8::is_ascii_hexdigit)) {
-            return Err(Error::protocol(format!("path of a deletion vector has a bad escape at position {at}")).found(encoded));
+            return Err(Error::protocol(format!(
+                "path of a deletion vector has a bad escape at position {at}"
+            ))
+            .found(encoded));
         }
     }
     let path = percent_encoding::percent_decode_str(encoded).decode_utf8();
-    path.map(|path| path.into_owned())
-        .map_err(|error| Error::protocol("path of a deletion vector is not UTF-8").found(encoded).caused_by(error))
+    path.map(|path| path.into_owned()).map_err(|error| {
+        Error::protocol("path of a deletion vector is not UTF-8").found(encoded).caused_by(error)
+    })
 }
 
 fn check_cardinality(rows: &DeletionVector, declared: i64) -> Result<()> {
@@ -330,7 +362,9 @@ fn check_cardinality(rows: &DeletionVector, declared: i64) -> Result<()> {
     if u64::try_from(declared) == Ok(cardinality) {
         return Ok(());
     }
-    Err(Error::protocol("deletion vector does not have the cardinality that its descriptor says").found(cardinality).expected(declared))
+    Err(Error::protocol("deletion vector does not have the cardinality that its descriptor says")
+        .found(cardinality)
+        .expected(declared))
 }
 
 fn check_rows(rows: &DeletionVector, num_records: Option<u64>) -> Result<()> {

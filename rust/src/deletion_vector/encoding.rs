@@ -146,7 +146,9 @@ fn check_magic(magic: [u8; 4]) -> Result<()> {
     let (little, big) = (u32::from_le_bytes(magic), u32::from_be_bytes(magic));
     let what = match (little, big) {
         (MAGIC, _) => return Ok(()),
-        (OLDER_MAGIC, _) => "deletion vector has the older format 1681511376 (a bitmap array that is not portable)",
+        (OLDER_MAGIC, _) => {
+            "deletion vector has the older format 1681511376 (a bitmap array that is not portable)"
+        }
         (_, OLDER_MAGIC) => "deletion vector has the older format 1681511376, in big-endian order",
         (_, MAGIC) => "deletion vector is in big-endian order",
         _ => "deletion vector has a wrong magic number",
@@ -159,7 +161,9 @@ fn check_bitmap_count(count: u64, rest: usize) -> Result<()> {
     if count <= most {
         return Ok(());
     }
-    Err(fault("deletion vector counts more bitmaps than it has bytes for", 4).found(count).expected(format!("at most {most}")))
+    Err(fault("deletion vector counts more bitmaps than it has bytes for", 4)
+        .found(count)
+        .expected(format!("at most {most}")))
 }
 
 fn check_bitmap_key(previous: Option<u32>, key: u32, start: usize) -> Result<()> {
@@ -170,11 +174,16 @@ fn check_bitmap_key(previous: Option<u32>, key: u32, start: usize) -> Result<()>
     check_ascending("keys of the bitmaps of a deletion vector do not ascend", previous, key, start)
 }
 
-fn check_ascending<T: PartialOrd + Display>(what: &str, previous: Option<T>, key: T, start: usize) -> Result<()> {
+fn check_ascending<T: PartialOrd + Display>(
+    what: &str,
+    previous: Option<T>,
+    key: T,
+    start: usize,
+) -> Result<()> {
     match previous {
-        Some(previous) if key <= previous => {
-            Err(fault(what, start).found(format!("{key} after {previous}")).expected("strictly ascending keys"))
-        }
+        Some(previous) if key <= previous => Err(fault(what, start)
+            .found(format!("{key} after {previous}"))
+            .expected("strictly ascending keys")),
         _ => Ok(()),
     }
 }
@@ -188,7 +197,9 @@ fn check_container_count(count: u32, start: usize) -> Result<()> {
     if count <= MAX_CONTAINERS {
         return Ok(());
     }
-    Err(fault("bitmap of a deletion vector has too many containers", start).found(count).expected(format!("at most {MAX_CONTAINERS}")))
+    Err(fault("bitmap of a deletion vector has too many containers", start)
+        .found(count)
+        .expected(format!("at most {MAX_CONTAINERS}")))
 }
 
 fn check_container_key(previous: Option<u16>, key: u16, start: usize) -> Result<()> {
@@ -199,7 +210,9 @@ fn check_offset(offset: u32, expected: usize, start: usize) -> Result<()> {
     if offset as usize == expected {
         return Ok(());
     }
-    Err(fault("container of a deletion vector is not where its offset points", start).found(offset).expected(expected))
+    Err(fault("container of a deletion vector is not where its offset points", start)
+        .found(offset)
+        .expected(expected))
 }
 
 /// Checks runs: they ascend without overlapping or touching, end within the container, and add up to the
@@ -231,24 +244,33 @@ fn check_array(input: &mut Input<'_>, cardinality: u32) -> Result<()> {
     let start = input.at;
     let (rows, _) = input.take(cardinality as usize * 2)?.as_chunks::<2>();
     // Without an early exit, so that several are compared at once.
-    let ascending = rows.iter().zip(rows.iter().skip(1)).fold(true, |ok, (a, b)| ok & (u16::from_le_bytes(*a) < u16::from_le_bytes(*b)));
+    let ascending = rows
+        .iter()
+        .zip(rows.iter().skip(1))
+        .fold(true, |ok, (a, b)| ok & (u16::from_le_bytes(*a) < u16::from_le_bytes(*b)));
     if ascending {
         return Ok(());
     }
-    Err(fault("rows of a container of a deletion vector do not ascend", start).expected("strictly ascending rows"))
+    Err(fault("rows of a container of a deletion vector do not ascend", start)
+        .expected("strictly ascending rows"))
 }
 
 fn check_bits(input: &mut Input<'_>, cardinality: u32) -> Result<()> {
     let start = input.at;
     let (words, _) = input.take(BITS_BYTES)?.as_chunks::<8>();
-    check_cardinality(cardinality, words.iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum(), start)
+    check_cardinality(
+        cardinality,
+        words.iter().map(|word| u64::from_le_bytes(*word).count_ones()).sum(),
+        start,
+    )
 }
 
 fn check_cardinality(declared: u32, rows: u32, start: usize) -> Result<()> {
     if declared == rows {
         return Ok(());
     }
-    let error = fault("container of a deletion vector does not have the rows that its header declares", start);
+    let error =
+        fault("container of a deletion vector does not have the rows that its header declares", start);
     Err(error.found(format!("{rows} rows")).expected(format!("{declared} rows")))
 }
 
@@ -278,13 +300,15 @@ impl<'a> Input<'a> {
 
     /// The next `count` bytes.
     fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let taken = self.data.get(self.at..).and_then(|rest| rest.get(..count)).ok_or_else(|| self.cut_off(count))?;
+        let taken =
+            self.data.get(self.at..).and_then(|rest| rest.get(..count)).ok_or_else(|| self.cut_off(count))?;
         self.at += count;
         Ok(taken)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let array = self.data.get(self.at..).and_then(|rest| rest.first_chunk()).ok_or_else(|| self.cut_off(N))?;
+        let array =
+            self.data.get(self.at..).and_then(|rest| rest.first_chunk()).ok_or_else(|| self.cut_off(N))?;
         self.at += N;
         Ok(*array)
     }
@@ -294,7 +318,9 @@ impl<'a> Input<'a> {
     }
 
     fn cut_off(&self, count: usize) -> Error {
-        fault("deletion vector is cut off", self.at).found(format!("{} bytes left", self.rest())).expected(count)
+        fault("deletion vector is cut off", self.at)
+            .found(format!("{} bytes left", self.rest()))
+            .expected(count)
     }
 }
 

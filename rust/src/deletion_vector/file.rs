@@ -30,14 +30,19 @@ pub fn name(id: Uuid) -> String {
 pub fn frame_range(offset: u64, size: u64) -> Result<Range<u64>> {
     size.checked_add(SIZE_BYTES + CHECKSUM_BYTES)
         .and_then(|length| Some(offset..offset.checked_add(length)?))
-        .ok_or_else(|| Error::protocol("deletion vector lies outside any file").found(format!("{size} bytes at {offset}")))
+        .ok_or_else(|| {
+            Error::protocol("deletion vector lies outside any file")
+                .found(format!("{size} bytes at {offset}"))
+        })
 }
 
 /// Returns an error for a file of another version.
 pub fn check_version(first_byte: &[u8]) -> Result<()> {
     match first_byte {
         [VERSION, ..] => Ok(()),
-        [version, ..] => Err(Error::protocol("deletion vector file has an unknown version").found(version).expected(VERSION)),
+        [version, ..] => Err(Error::protocol("deletion vector file has an unknown version")
+            .found(version)
+            .expected(VERSION)),
         [] => Err(Error::protocol("deletion vector file is empty").expected(format!("version {VERSION}"))),
     }
 }
@@ -76,7 +81,9 @@ fn check_checksum(data: &[u8], expected: u32) -> Result<()> {
     if found == expected {
         return Ok(());
     }
-    Err(Error::protocol("deletion vector has a wrong CRC-32").found(format!("{found:#010x}")).expected(format!("{expected:#010x}")))
+    Err(Error::protocol("deletion vector has a wrong CRC-32")
+        .found(format!("{found:#010x}"))
+        .expected(format!("{expected:#010x}")))
 }
 
 /// A file that is being built.

@@ -53,7 +53,9 @@ impl<'a> Packer<'a> {
         }
         let data = rows.to_bytes();
         limit::check(data.len() as u64)?;
-        let full = |file: &OpenFile| !file.builder.is_empty() && file.builder.len() + data.len() + 8 > self.packing.target_size;
+        let full = |file: &OpenFile| {
+            !file.builder.is_empty() && file.builder.len() + data.len() + 8 > self.packing.target_size
+        };
         if self.open.as_ref().is_some_and(full) {
             self.close()?;
         }
@@ -91,7 +93,10 @@ impl Drop for Packer<'_> {
     fn drop(&mut self) {
         for path in &self.written {
             if let Err(error) = self.store.delete(path) {
-                log::warn!(target: "deltaic", "vector file {path} of a failed write was not deleted: {error}");
+                log::warn!(
+                    target: "deltaic",
+                    "vector file {path} of a failed write was not deleted: {error}"
+                );
             }
         }
     }
@@ -101,7 +106,11 @@ impl Drop for Packer<'_> {
 fn random_prefix(length: usize) -> String {
     const LETTERS: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
     let random = std::iter::repeat_with(|| Uuid::new_v4().as_u128() >> 64);
-    random.take(length).filter_map(|number| LETTERS.get((number % 62) as usize)).map(|letter| char::from(*letter)).collect()
+    random
+        .take(length)
+        .filter_map(|number| LETTERS.get((number % 62) as usize))
+        .map(|letter| char::from(*letter))
+        .collect()
 }
 
 /// Returns an error for a folder name that file systems do not allow.
@@ -109,7 +118,9 @@ pub fn check(packing: &VectorTarget) -> Result<()> {
     if packing.prefix_length <= 200 {
         return Ok(());
     }
-    Err(Error::new(Kind::InvalidArgument, "random prefix is too long").found(packing.prefix_length).expected("at most 200 letters"))
+    Err(Error::new(Kind::InvalidArgument, "random prefix is too long")
+        .found(packing.prefix_length)
+        .expected("at most 200 letters"))
 }
 
 #[cfg(test)]

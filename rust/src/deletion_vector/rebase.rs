@@ -33,7 +33,13 @@ pub struct RebaseResult {
 ///
 /// # Errors
 /// A row is in none of the files; a vector cannot be read.
-pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &RecordBatch, removes: &RecordBatch) -> Result<RebaseResult> {
+pub fn rebase(
+    store: &dyn Store,
+    files: &RecordBatch,
+    rows: &RowIds,
+    adds: &RecordBatch,
+    removes: &RecordBatch,
+) -> Result<RebaseResult> {
     let positions = rows.positions(files)?;
     let ordinals: Vec<_> = positions.iter().map(|(_, ordinal)| *ordinal).collect();
     let before = schema::conform(&take(files, positions.iter().map(|(at, _)| *at))?, &schema::ADD)?;
@@ -53,7 +59,8 @@ pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &Reco
         let mine = ordinals.get(*row).and_then(|ordinal| rows.of_file(*ordinal)).cloned().unwrap_or_default();
         // Restored rows were not visible to the command, so its rows do not contain them; they count as added
         // rows.
-        let taken = if again.is_some() { mine.intersection(&new).difference(&old) } else { mine.difference(&old) };
+        let taken =
+            if again.is_some() { mine.intersection(&new).difference(&old) } else { mine.difference(&old) };
         if !taken.is_empty() {
             deleted.push((paths.value(*row).to_owned(), taken.cardinality()));
         }
@@ -61,7 +68,10 @@ pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &Reco
     let gone_or_again: HashMap<_, _> = touched.iter().copied().collect();
     let untouched: Vec<_> = (0..before.num_rows()).filter(|row| !gone_or_again.contains_key(row)).collect();
     let again: Vec<_> = touched.iter().filter_map(|(row, again)| again.map(|again| (*row, again))).collect();
-    let kept = concat_batches(&schema::ADD, &[take(&before, untouched.iter().copied())?, take(&adds, again.iter().map(|(_, at)| *at))?])?;
+    let kept = concat_batches(
+        &schema::ADD,
+        &[take(&before, untouched.iter().copied())?, take(&adds, again.iter().map(|(_, at)| *at))?],
+    )?;
     let left = untouched.iter().copied().chain(again.iter().map(|(row, _)| *row));
     let left: Vec<_> = left.filter_map(|row| ordinals.get(row).copied()).collect();
     let rows = rows.only(&left);
@@ -76,16 +86,21 @@ pub fn rebase(store: &dyn Store, files: &RecordBatch, rows: &RowIds, adds: &Reco
 pub fn with_new_rows(store: &dyn Store, adds: &RecordBatch, removes: &RecordBatch) -> Result<RecordBatch> {
     let (adds, removes) = (schema::conform(adds, &schema::ADD)?, schema::conform(removes, &schema::REMOVE)?);
     let (removed, paths) = (by_path(&removes)?, schema::text(&adds, "path")?);
-    let pairs: Vec<_> = (0..adds.num_rows()).map(|row| (row, removed.get(canonical("", paths.value(row)).as_ref()).copied())).collect();
+    let pairs: Vec<_> = (0..adds.num_rows())
+        .map(|row| (row, removed.get(canonical("", paths.value(row)).as_ref()).copied()))
+        .collect();
     let had_vector: Vec<_> = pairs
         .iter()
         .filter_map(|(row, before)| {
-            before.filter(|before| schema::vectors(&removes).is_ok_and(|found| found.is_valid(*before))).map(|before| (*row, before))
+            before
+                .filter(|before| schema::vectors(&removes).is_ok_and(|found| found.is_valid(*before)))
+                .map(|before| (*row, before))
         })
         .collect();
     let old = vectors(store, &removes, had_vector.iter().map(|(_, before)| Some(*before)))?;
     let new = vectors(store, &adds, had_vector.iter().map(|(row, _)| Some(*row)))?;
-    let resurrecting = had_vector.iter().zip(old).zip(new).filter(|((_, old), new)| !old.difference(new).is_empty());
+    let resurrecting =
+        had_vector.iter().zip(old).zip(new).filter(|((_, old), new)| !old.difference(new).is_empty());
     let mut kept: Vec<_> = resurrecting.map(|(((row, _), _), _)| *row).collect();
     kept.extend(pairs.iter().filter(|(_, before)| before.is_none()).map(|(row, _)| *row));
     kept.sort_unstable();
@@ -93,11 +108,18 @@ pub fn with_new_rows(store: &dyn Store, adds: &RecordBatch, removes: &RecordBatc
 }
 
 /// Reads the vectors of rows of a table of actions. Empty for a file without a vector, and for `None`.
-fn vectors(store: &dyn Store, actions: &RecordBatch, rows: impl Iterator<Item = Option<usize>>) -> Result<Vec<DeletionVector>> {
+fn vectors(
+    store: &dyn Store,
+    actions: &RecordBatch,
+    rows: impl Iterator<Item = Option<usize>>,
+) -> Result<Vec<DeletionVector>> {
     let found = columns::read(schema::vectors(actions)?)?;
     let wanted = rows.map(|row| row.and_then(|row| found.get(row).cloned().flatten()));
-    let wanted: Vec<_> =
-        wanted.map(|descriptor: Option<Descriptor>| descriptor.map(|descriptor| VectorRequest { descriptor, num_records: None })).collect();
+    let wanted: Vec<_> = wanted
+        .map(|descriptor: Option<Descriptor>| {
+            descriptor.map(|descriptor| VectorRequest { descriptor, num_records: None })
+        })
+        .collect();
     Ok(read_all(store, &wanted)?.into_iter().map(Option::unwrap_or_default).collect())
 }
 
@@ -105,8 +127,15 @@ fn vectors(store: &dyn Store, actions: &RecordBatch, rows: impl Iterator<Item = 
 fn by_path(actions: &RecordBatch) -> Result<HashMap<String, usize>> {
     let column = actions.column_by_name("path").ok_or_else(|| Error::protocol("actions without paths"))?;
     let paths = schema::conform_column(column, &DataType::Utf8, "path")?;
-    let paths = paths.as_any().downcast_ref::<arrow::array::StringArray>().ok_or_else(|| Error::protocol("paths are texts"))?;
-    Ok(paths.iter().enumerate().filter_map(|(row, path)| path.map(|path| (canonical("", path).into_owned(), row))).collect())
+    let paths = paths
+        .as_any()
+        .downcast_ref::<arrow::array::StringArray>()
+        .ok_or_else(|| Error::protocol("paths are texts"))?;
+    Ok(paths
+        .iter()
+        .enumerate()
+        .filter_map(|(row, path)| path.map(|path| (canonical("", path).into_owned(), row)))
+        .collect())
 }
 
 fn take(batch: &RecordBatch, rows: impl Iterator<Item = usize>) -> Result<RecordBatch> {

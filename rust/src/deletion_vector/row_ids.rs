@@ -1,7 +1,9 @@
 //! Collects rows of many files from pairs (file ordinal, row index) in one bitmap per file, so that the
 //! memory is that of the bitmaps.
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Int32Array, Int64Array, RecordBatch, UInt32Array,
+};
 use arrow::compute::{cast, take_record_batch};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,11 +45,13 @@ impl RowIds {
     pub fn extend(&mut self, batch: &RecordBatch) -> Result<()> {
         let files = column(batch, FILE_COLUMN, &DataType::Int32)?;
         let rows = column(batch, ROW_COLUMN, &DataType::Int64)?;
-        let (files, rows) = (files.as_primitive::<Int32Type>().values(), rows.as_primitive::<Int64Type>().values());
+        let (files, rows) =
+            (files.as_primitive::<Int32Type>().values(), rows.as_primitive::<Int64Type>().values());
         check_not_negative(files.iter().copied().min().map(i64::from), FILE_COLUMN)?;
         check_not_negative(rows.iter().copied().min(), ROW_COLUMN)?;
         // The output of a scan is sorted already, that of a join is not.
-        let mut pairs: Vec<(i32, RowIndex)> = files.iter().copied().zip(rows.iter().map(|row| *row as RowIndex)).collect();
+        let mut pairs: Vec<(i32, RowIndex)> =
+            files.iter().copied().zip(rows.iter().map(|row| *row as RowIndex)).collect();
         if !pairs.is_sorted() {
             pairs.sort_unstable();
         }
@@ -68,12 +72,16 @@ impl RowIds {
     /// A column is missing or null, a bitmap is none; with `unique`, a pair came twice
     /// ([`Kind::MergeCardinality`]).
     pub fn extend_bitmaps(&mut self, batch: &RecordBatch) -> Result<()> {
-        let (files, counts) = (column(batch, FILE_COLUMN, &DataType::Int32)?, column(batch, COUNT_COLUMN, &DataType::Int64)?);
-        let (files, counts) = (files.as_primitive::<Int32Type>().values(), counts.as_primitive::<Int64Type>().values());
+        let (files, counts) =
+            (column(batch, FILE_COLUMN, &DataType::Int32)?, column(batch, COUNT_COLUMN, &DataType::Int64)?);
+        let (files, counts) =
+            (files.as_primitive::<Int32Type>().values(), counts.as_primitive::<Int64Type>().values());
         check_not_negative(files.iter().copied().min().map(i64::from), FILE_COLUMN)?;
         check_not_negative(counts.iter().copied().min(), COUNT_COLUMN)?;
         let bitmaps = batch.column_by_name(BITMAP_COLUMN).filter(|found| found.null_count() == 0);
-        let bitmaps = bitmaps.ok_or_else(|| Error::new(Kind::InvalidArgument, "row ids lack a column").expected(BITMAP_COLUMN))?;
+        let bitmaps = bitmaps.ok_or_else(|| {
+            Error::new(Kind::InvalidArgument, "row ids lack a column").expected(BITMAP_COLUMN)
+        })?;
         let bitmaps = cast(bitmaps, &DataType::Binary)?;
         for ((file, count), bitmap) in files.iter().zip(counts).zip(bitmaps.as_binary::<i32>().iter()) {
             let rows = self.files.entry(*file).or_default();
@@ -81,9 +89,12 @@ impl RowIds {
             let named = self.named.entry(*file).or_default();
             *named += *count as u64;
             if self.unique && *named != rows.cardinality() {
-                return Err(Error::new(Kind::MergeCardinality, "more than one source row matches the same target row")
-                    .found(format!("{named} source rows for {} rows of file {file}", rows.cardinality()))
-                    .expected("at most one source row for each target row"));
+                return Err(Error::new(
+                    Kind::MergeCardinality,
+                    "more than one source row matches the same target row",
+                )
+                .found(format!("{named} source rows for {} rows of file {file}", rows.cardinality()))
+                .expected("at most one source row for each target row"));
             }
         }
         Ok(())
@@ -93,8 +104,14 @@ impl RowIds {
     pub fn bitmaps(&self) -> Result<RecordBatch> {
         let columns: [(&str, ArrayRef); 3] = [
             (FILE_COLUMN, Arc::new(Int32Array::from_iter_values(self.files.keys().copied()))),
-            (BITMAP_COLUMN, Arc::new(BinaryArray::from_iter_values(self.files.values().map(DeletionVector::to_bytes)))),
-            (COUNT_COLUMN, Arc::new(Int64Array::from_iter_values(self.named.values().map(|count| *count as i64)))),
+            (
+                BITMAP_COLUMN,
+                Arc::new(BinaryArray::from_iter_values(self.files.values().map(DeletionVector::to_bytes))),
+            ),
+            (
+                COUNT_COLUMN,
+                Arc::new(Int64Array::from_iter_values(self.named.values().map(|count| *count as i64))),
+            ),
         ];
         Ok(RecordBatch::try_from_iter(columns)?)
     }
@@ -105,9 +122,12 @@ impl RowIds {
         if self.unique
             && let Some(twice) = first_twice(rows, sorted)
         {
-            return Err(Error::new(Kind::MergeCardinality, "more than one source row matches the same target row")
-                .found(format!("row {twice} of file {file} at least twice"))
-                .expected("at most one source row for each target row"));
+            return Err(Error::new(
+                Kind::MergeCardinality,
+                "more than one source row matches the same target row",
+            )
+            .found(format!("row {twice} of file {file} at least twice"))
+            .expected("at most one source row for each target row"));
         }
         sorted.dedup();
         rows.add_sorted(sorted);
@@ -137,8 +157,13 @@ impl RowIds {
     /// The rows of the files with these ordinals.
     pub fn only(&self, ordinals: &[i32]) -> Self {
         let wanted: BTreeSet<_> = ordinals.iter().collect();
-        let files = self.files.iter().filter(|(file, _)| wanted.contains(file)).map(|(file, rows)| (*file, rows.clone()));
-        let named = self.named.iter().filter(|(file, _)| wanted.contains(file)).map(|(file, count)| (*file, *count));
+        let files = self
+            .files
+            .iter()
+            .filter(|(file, _)| wanted.contains(file))
+            .map(|(file, rows)| (*file, rows.clone()));
+        let named =
+            self.named.iter().filter(|(file, _)| wanted.contains(file)).map(|(file, count)| (*file, *count));
         Self { files: files.collect(), named: named.collect(), unique: self.unique }
     }
 
@@ -149,14 +174,17 @@ impl RowIds {
     /// Rows of a file that `files` does not have; one ordinal twice.
     pub fn positions(&self, files: &RecordBatch) -> Result<Vec<(usize, i32)>> {
         let ordinals = ordinals(files)?;
-        let positions: Vec<_> =
-            ordinals.values().iter().copied().enumerate().filter(|(_, ordinal)| self.files.contains_key(ordinal)).collect();
+        let positions: Vec<_> = ordinals
+            .values()
+            .iter()
+            .copied()
+            .enumerate()
+            .filter(|(_, ordinal)| self.files.contains_key(ordinal))
+            .collect();
         if positions.len() != self.files.len() {
-            return Err(Error::new(Kind::InvalidArgument, "rows do not belong to these files").found(format!(
-                "rows of {} files, of which {} are there",
-                self.files.len(),
-                positions.len()
-            )));
+            return Err(Error::new(Kind::InvalidArgument, "rows do not belong to these files").found(
+                format!("rows of {} files, of which {} are there", self.files.len(), positions.len()),
+            ));
         }
         Ok(positions)
     }
@@ -166,12 +194,19 @@ impl RowIds {
     /// and [`FILE_COLUMN`].
     pub fn select(&self, files: &RecordBatch, keep_selected: bool) -> Result<RecordBatch> {
         let positions = self.positions(files)?;
-        let taken = take_record_batch(files, &UInt32Array::from_iter_values(positions.iter().map(|(at, _)| *at as u32)))?;
-        let bitmaps = positions.iter().filter_map(|(_, ordinal)| self.files.get(ordinal).map(DeletionVector::to_bytes));
+        let taken = take_record_batch(
+            files,
+            &UInt32Array::from_iter_values(positions.iter().map(|(at, _)| *at as u32)),
+        )?;
+        let bitmaps =
+            positions.iter().filter_map(|(_, ordinal)| self.files.get(ordinal).map(DeletionVector::to_bytes));
         let added: [(&str, ArrayRef); 3] = [
             ("selection", Arc::new(BinaryArray::from_iter_values(bitmaps))),
             ("keep_selected", Arc::new(BooleanArray::from(vec![keep_selected; positions.len()]))),
-            (FILE_COLUMN, Arc::new(Int32Array::from_iter_values(positions.iter().map(|(_, ordinal)| *ordinal)))),
+            (
+                FILE_COLUMN,
+                Arc::new(Int32Array::from_iter_values(positions.iter().map(|(_, ordinal)| *ordinal))),
+            ),
         ];
         with_columns(&taken, added)
     }
@@ -180,8 +215,13 @@ impl RowIds {
 /// Returns `batch` with these columns: in place of those with the same names, or at the end.
 fn with_columns<const N: usize>(batch: &RecordBatch, added: [(&str, ArrayRef); N]) -> Result<RecordBatch> {
     let schema = batch.schema();
-    let kept = schema.fields().iter().zip(batch.columns()).filter(|(field, _)| added.iter().all(|(name, _)| name != field.name()));
-    let (mut fields, mut columns): (Vec<_>, Vec<_>) = kept.map(|(field, column)| (field.clone(), column.clone())).unzip();
+    let kept = schema
+        .fields()
+        .iter()
+        .zip(batch.columns())
+        .filter(|(field, _)| added.iter().all(|(name, _)| name != field.name()));
+    let (mut fields, mut columns): (Vec<_>, Vec<_>) =
+        kept.map(|(field, column)| (field.clone(), column.clone())).unzip();
     for (name, column) in added {
         fields.push(Arc::new(Field::new(name, column.data_type().clone(), false)));
         columns.push(column);
@@ -193,17 +233,23 @@ fn ordinals(files: &RecordBatch) -> Result<Int32Array> {
     if files.column_by_name(FILE_COLUMN).is_some() {
         return Ok(column(files, FILE_COLUMN, &DataType::Int32)?.as_primitive::<Int32Type>().clone());
     }
-    let count = i32::try_from(files.num_rows()).map_err(|_| Error::new(Kind::InvalidArgument, "too many files").found(files.num_rows()))?;
+    let count = i32::try_from(files.num_rows())
+        .map_err(|_| Error::new(Kind::InvalidArgument, "too many files").found(files.num_rows()))?;
     Ok(Int32Array::from_iter_values(0..count))
 }
 
 fn column(batch: &RecordBatch, name: &str, data_type: &DataType) -> Result<ArrayRef> {
-    let column = batch.column_by_name(name).ok_or_else(|| Error::new(Kind::InvalidArgument, "row ids lack a column").expected(name))?;
+    let column = batch
+        .column_by_name(name)
+        .ok_or_else(|| Error::new(Kind::InvalidArgument, "row ids lack a column").expected(name))?;
     if column.null_count() > 0 {
         return Err(Error::new(Kind::InvalidArgument, "row id is null").at(name));
     }
     if !column.data_type().is_integer() && !column.data_type().is_null() {
-        return Err(Error::new(Kind::InvalidArgument, "row id is no integer").at(name).found(column.data_type()).expected(data_type));
+        return Err(Error::new(Kind::InvalidArgument, "row id is no integer")
+            .at(name)
+            .found(column.data_type())
+            .expected(data_type));
     }
     let column = cast(column, data_type)?;
     // A cast that is not checked makes values that do not fit null.
@@ -215,7 +261,9 @@ fn column(batch: &RecordBatch, name: &str, data_type: &DataType) -> Result<Array
 
 fn check_not_negative(smallest: Option<i64>, name: &str) -> Result<()> {
     match smallest {
-        Some(value) if value < 0 => Err(Error::new(Kind::InvalidArgument, "row id is negative").at(name).found(value)),
+        Some(value) if value < 0 => {
+            Err(Error::new(Kind::InvalidArgument, "row id is negative").at(name).found(value))
+        }
         _ => Ok(()),
     }
 }

@@ -49,7 +49,9 @@ impl DeletionVector {
         }
         rows.dedup();
         if let Some(row) = rows.last().filter(|row| **row > MAX_ROW) {
-            return Err(Error::new(Kind::InvalidArgument, "row index is too large").found(row).expected(format!("at most {MAX_ROW}")));
+            return Err(Error::new(Kind::InvalidArgument, "row index is too large")
+                .found(row)
+                .expected(format!("at most {MAX_ROW}")));
         }
         let mut set = Self::new();
         set.add_sorted(&rows);
@@ -115,7 +117,8 @@ impl DeletionVector {
 
     /// The rows in `range`, ascending.
     pub fn rows_within(&self, range: Range<RowIndex>) -> impl Iterator<Item = RowIndex> {
-        self.parts(range).flat_map(|(key, low, high, bitmap)| bitmap.range(low..=high).map(move |low| join(key, low)))
+        self.parts(range)
+            .flat_map(|(key, low, high, bitmap)| bitmap.range(low..=high).map(move |low| join(key, low)))
     }
 
     /// All rows, ascending, in one allocation that may fail.
@@ -125,10 +128,15 @@ impl DeletionVector {
     pub fn to_rows(&self) -> Result<Vec<RowIndex>> {
         let count = self.cardinality();
         let mut rows = Vec::new();
-        usize::try_from(count).ok().and_then(|count| rows.try_reserve_exact(count).ok()).ok_or_else(|| {
-            Error::new(Kind::InvalidArgument, "deletion vector has more rows than fit into memory one by one")
+        usize::try_from(count).ok().and_then(|count| rows.try_reserve_exact(count).ok()).ok_or_else(
+            || {
+                Error::new(
+                    Kind::InvalidArgument,
+                    "deletion vector has more rows than fit into memory one by one",
+                )
                 .found(format!("{count} rows"))
-        })?;
+            },
+        )?;
         for (key, bitmap) in &self.bitmaps {
             bitmap.iter().for_each(|low| rows.push(join(*key, low)));
         }
@@ -139,7 +147,9 @@ impl DeletionVector {
     pub fn runs_within(&self, range: Range<RowIndex>) -> impl Iterator<Item = Range<RowIndex>> {
         let mut parts = self.parts(range).flat_map(|(key, low, high, bitmap)| {
             let mut rows = bitmap.range(low..=high);
-            std::iter::from_fn(move || rows.next_range().map(|run| join(key, *run.start())..join(key, *run.end()) + 1))
+            std::iter::from_fn(move || {
+                rows.next_range().map(|run| join(key, *run.start())..join(key, *run.end()) + 1)
+            })
         });
         let mut ahead = parts.next();
         std::iter::from_fn(move || {
@@ -195,10 +205,13 @@ impl DeletionVector {
 
     /// Rows of either.
     pub fn union(&self, other: &Self) -> Self {
-        let both =
-            |(key, mine): (&u32, &RoaringBitmap)| (*key, other.bitmaps.get(key).map_or_else(|| mine.clone(), |theirs| mine | theirs));
+        let both = |(key, mine): (&u32, &RoaringBitmap)| {
+            (*key, other.bitmaps.get(key).map_or_else(|| mine.clone(), |theirs| mine | theirs))
+        };
         let theirs = other.bitmaps.iter().filter(|(key, _)| !self.bitmaps.contains_key(key));
-        Self::from_bitmaps(self.bitmaps.iter().map(both).chain(theirs.map(|(key, bitmap)| (*key, bitmap.clone()))))
+        Self::from_bitmaps(
+            self.bitmaps.iter().map(both).chain(theirs.map(|(key, bitmap)| (*key, bitmap.clone()))),
+        )
     }
 
     /// Adds the rows of the other one.
@@ -210,7 +223,8 @@ impl DeletionVector {
 
     /// Rows of both.
     pub fn intersection(&self, other: &Self) -> Self {
-        let both = self.bitmaps.iter().filter_map(|(key, bitmap)| Some((*key, bitmap & other.bitmaps.get(key)?)));
+        let both =
+            self.bitmaps.iter().filter_map(|(key, bitmap)| Some((*key, bitmap & other.bitmaps.get(key)?)));
         Self::from_bitmaps(both)
     }
 

@@ -98,7 +98,12 @@ pub fn mark_deleted(
 }
 
 /// Reads what the touched files have and merges; leaves out those whose vector stays as it is.
-fn touch(store: &Arc<dyn Store>, files: &RecordBatch, rows: &RowIds, interrupt: &Interrupt) -> Result<Vec<MarkedFile>> {
+fn touch(
+    store: &Arc<dyn Store>,
+    files: &RecordBatch,
+    rows: &RowIds,
+    interrupt: &Interrupt,
+) -> Result<Vec<MarkedFile>> {
     let positions = rows.positions(files)?;
     let wanted_files = take(files, positions.iter().map(|(at, _)| *at))?;
     let wanted_files = schema::conform(&wanted_files, &schema::ADD)?;
@@ -107,14 +112,19 @@ fn touch(store: &Arc<dyn Store>, files: &RecordBatch, rows: &RowIds, interrupt: 
     let mut wanted = Vec::with_capacity(positions.len());
     for (row, descriptor) in columns::read(schema::vectors(&wanted_files)?)?.into_iter().enumerate() {
         interrupt.check()?;
-        let statistics = Statistics::parse(stats.is_valid(row).then(|| stats.value(row))).map_err(|error| error.at(paths.value(row)))?;
-        let num_records = statistics.num_records().map_or_else(|| footer::rows(store, paths.value(row)), Ok)?;
-        wanted.push(descriptor.map(|descriptor| VectorRequest { descriptor, num_records: Some(num_records) }));
+        let statistics = Statistics::parse(stats.is_valid(row).then(|| stats.value(row)))
+            .map_err(|error| error.at(paths.value(row)))?;
+        let num_records =
+            statistics.num_records().map_or_else(|| footer::rows(store, paths.value(row)), Ok)?;
+        wanted
+            .push(descriptor.map(|descriptor| VectorRequest { descriptor, num_records: Some(num_records) }));
         known.push((statistics, num_records));
     }
     let old = read_all(store.as_ref(), &wanted)?;
     let mut touched = Vec::with_capacity(positions.len());
-    for (row, (((position, ordinal), (statistics, num_records)), old)) in positions.into_iter().zip(known).zip(old).enumerate() {
+    for (row, (((position, ordinal), (statistics, num_records)), old)) in
+        positions.into_iter().zip(known).zip(old).enumerate()
+    {
         let Some(new) = rows.of_file(ordinal) else { continue };
         check_rows(new, num_records).map_err(|error| error.at(paths.value(row)))?;
         let merged = old.as_ref().map_or_else(|| new.clone(), |old| old.union(new));
@@ -143,9 +153,11 @@ impl MarkedFile {
 
 fn check_rows(rows: &DeletionVector, num_records: u64) -> Result<()> {
     match rows.max() {
-        Some(row) if row >= num_records => Err(Error::protocol("data file has fewer rows than were read from it")
-            .found(format!("row {row}"))
-            .expected(format!("rows below {num_records} (numRecords)"))),
+        Some(row) if row >= num_records => {
+            Err(Error::protocol("data file has fewer rows than were read from it")
+                .found(format!("row {row}"))
+                .expected(format!("rows below {num_records} (numRecords)")))
+        }
         _ => Ok(()),
     }
 }
@@ -155,10 +167,16 @@ fn take(files: &RecordBatch, positions: impl Iterator<Item = usize>) -> Result<R
 }
 
 /// The files again with their vectors; those without one are gone.
-fn new_adds(changed: &RecordBatch, touched: Vec<MarkedFile>, vectors: Vec<Option<Descriptor>>) -> Result<RecordBatch> {
-    let kept: Vec<_> = vectors.iter().enumerate().filter_map(|(at, vector)| vector.as_ref().map(|_| at)).collect();
+fn new_adds(
+    changed: &RecordBatch,
+    touched: Vec<MarkedFile>,
+    vectors: Vec<Option<Descriptor>>,
+) -> Result<RecordBatch> {
+    let kept: Vec<_> =
+        vectors.iter().enumerate().filter_map(|(at, vector)| vector.as_ref().map(|_| at)).collect();
     let adds = take(changed, kept.into_iter())?;
-    let (files, vectors): (Vec<_>, Vec<_>) = touched.into_iter().zip(vectors).filter(|(_, vector)| vector.is_some()).unzip();
+    let (files, vectors): (Vec<_>, Vec<_>) =
+        touched.into_iter().zip(vectors).filter(|(_, vector)| vector.is_some()).unzip();
     let stats = files.into_iter().map(|file| {
         let deleted = file.deleted_before();
         file.statistics.widen(file.num_records, deleted).map(Some)
@@ -166,11 +184,13 @@ fn new_adds(changed: &RecordBatch, touched: Vec<MarkedFile>, vectors: Vec<Option
     let stats: ArrayRef = Arc::new(StringArray::from(stats.collect::<Result<Vec<_>>>()?));
     let vectors: ArrayRef = Arc::new(columns::write(&vectors)?);
     let changes: ArrayRef = Arc::new(BooleanArray::from(vec![true; adds.num_rows()]));
-    let columns = adds.schema_ref().fields().iter().zip(adds.columns()).map(|(field, column)| match field.name().as_str() {
-        "stats" => Arc::clone(&stats),
-        "deletionVector" => Arc::clone(&vectors),
-        "dataChange" => Arc::clone(&changes),
-        _ => Arc::clone(column),
+    let columns = adds.schema_ref().fields().iter().zip(adds.columns()).map(|(field, column)| {
+        match field.name().as_str() {
+            "stats" => Arc::clone(&stats),
+            "deletionVector" => Arc::clone(&vectors),
+            "dataChange" => Arc::clone(&changes),
+            _ => Arc::clone(column),
+        }
     });
     Ok(RecordBatch::try_new(adds.schema(), columns.collect())?)
 }

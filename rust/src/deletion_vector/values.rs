@@ -31,7 +31,9 @@ pub fn z85_decode(values: &ArrayRef) -> Result<BinaryArray> {
 /// is decoded once for them.
 pub fn rows_deleted(vectors: &ArrayRef, rows: &ArrayRef) -> Result<BooleanArray> {
     if vectors.len() != rows.len() {
-        return Err(Error::new(Kind::InvalidArgument, "columns of different lengths").found(rows.len()).expected(vectors.len()));
+        return Err(Error::new(Kind::InvalidArgument, "columns of different lengths")
+            .found(rows.len())
+            .expected(vectors.len()));
     }
     let vectors = taken_as(vectors, &DataType::Binary)?;
     let rows = taken_as(rows, &DataType::Int64)?;
@@ -58,12 +60,22 @@ fn taken_as(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let found = values.data_type();
     let fits = match wanted {
         DataType::Int64 => found.is_integer() || found.is_null(),
-        DataType::Utf8 => matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null),
+        DataType::Utf8 => {
+            matches!(found, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null)
+        }
         _ => {
-            matches!(found, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null)
+            matches!(
+                found,
+                DataType::Binary
+                    | DataType::LargeBinary
+                    | DataType::BinaryView
+                    | DataType::FixedSizeBinary(_)
+                    | DataType::Null
+            )
         }
     };
-    let refused = || Error::new(Kind::InvalidArgument, "a column of the wrong type").found(found).expected(wanted);
+    let refused =
+        || Error::new(Kind::InvalidArgument, "a column of the wrong type").found(found).expected(wanted);
     if !fits {
         return Err(refused());
     }
@@ -80,7 +92,11 @@ mod tests {
 
     #[test]
     fn text_there_and_back() {
-        let bytes: ArrayRef = Arc::new(LargeBinaryArray::from(vec![Some(&b"\x86\x4f\xd2\x6f\xb5\x59\xf7\x5b"[..]), None, Some(b"")]));
+        let bytes: ArrayRef = Arc::new(LargeBinaryArray::from(vec![
+            Some(&b"\x86\x4f\xd2\x6f\xb5\x59\xf7\x5b"[..]),
+            None,
+            Some(b""),
+        ]));
         let text: ArrayRef = Arc::new(z85_encode(&bytes).unwrap());
         assert_eq!(text.as_string::<i32>().iter().collect::<Vec<_>>(), [Some("HelloWorld"), None, Some("")]);
         assert_eq!(
@@ -96,10 +112,21 @@ mod tests {
     fn rows_beside_their_vectors() {
         let few = DeletionVector::from_rows(vec![1, 3]).unwrap().to_bytes();
         let none = DeletionVector::from_rows(vec![]).unwrap().to_bytes();
-        let vectors: ArrayRef = Arc::new(BinaryArray::from(vec![Some(&few[..]), Some(&few), Some(&none), None, Some(&few), Some(&few)]));
-        let rows: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(1), Some(1), None, Some(-1)]));
+        let vectors: ArrayRef = Arc::new(BinaryArray::from(vec![
+            Some(&few[..]),
+            Some(&few),
+            Some(&none),
+            None,
+            Some(&few),
+            Some(&few),
+        ]));
+        let rows: ArrayRef =
+            Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(1), Some(1), None, Some(-1)]));
         let answers = rows_deleted(&vectors, &rows).unwrap();
-        assert_eq!(answers.iter().collect::<Vec<_>>(), [Some(true), Some(false), Some(false), Some(false), None, Some(false)]);
+        assert_eq!(
+            answers.iter().collect::<Vec<_>>(),
+            [Some(true), Some(false), Some(false), Some(false), None, Some(false)]
+        );
         let short: ArrayRef = Arc::new(Int32Array::from(vec![1]));
         assert!(rows_deleted(&vectors, &short).is_err());
         let hostile: ArrayRef = Arc::new(BinaryArray::from(vec![&b"no vector"[..]]));

@@ -23,8 +23,9 @@ impl Statistics {
     pub fn parse(stats: Option<&str>) -> Result<Self> {
         let members = match stats {
             None | Some("") => BTreeMap::new(),
-            Some(text) => serde_json::from_str(text)
-                .map_err(|error| Error::protocol("statistics of a file are no JSON object").found(text).caused_by(error))?,
+            Some(text) => serde_json::from_str(text).map_err(|error| {
+                Error::protocol("statistics of a file are no JSON object").found(text).caused_by(error)
+            })?,
         };
         Ok(Self { members })
     }
@@ -55,7 +56,8 @@ impl Statistics {
     /// tell.
     fn widen_null_counts(&mut self, num_records: u64, logical: u64) -> Result<()> {
         let Some(counts) = self.members.get("nullCount") else { return Ok(()) };
-        let mut counts: Value = serde_json::from_str(counts.get()).map_err(|error| unwritable().caused_by(error))?;
+        let mut counts: Value =
+            serde_json::from_str(counts.get()).map_err(|error| unwritable().caused_by(error))?;
         replace_all_null(&mut counts, logical, num_records);
         self.set("nullCount", counts.to_string())
     }
@@ -63,7 +65,9 @@ impl Statistics {
 
 fn replace_all_null(counts: &mut Value, logical: u64, physical: u64) {
     match counts {
-        Value::Object(fields) => fields.values_mut().for_each(|field| replace_all_null(field, logical, physical)),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(|field| replace_all_null(field, logical, physical))
+        }
         count if count.as_u64() == Some(logical) => *count = physical.into(),
         _ => {}
     }
@@ -84,10 +88,20 @@ mod tests {
 
     #[test]
     fn the_first_vector_keeps_everything_else() {
-        let stats = r#"{"numRecords":4,"minValues":{"d":-99999999999999999999999999999999999.999,"é":"a\"b"},"maxValues":{},"nullCount":{"d":4,"e":0},"tightBounds":true}"#;
+        let stats = concat!(
+            r#"{"numRecords":4,"minValues":{"d":-99999999999999999999999999999999999.999,"é":"a\"b"},"#,
+            r#""maxValues":{},"nullCount":{"d":4,"e":0},"tightBounds":true}"#,
+        );
         let wide = widen(Some(stats), 4, 0);
-        assert!(wide.contains(r#""minValues":{"d":-99999999999999999999999999999999999.999,"é":"a\"b"}"#), "{wide}");
-        assert!(wide.contains(r#""nullCount":{"d":4,"e":0}"#) && wide.contains(r#""tightBounds":false"#) && !wide.contains("true"));
+        assert!(
+            wide.contains(r#""minValues":{"d":-99999999999999999999999999999999999.999,"é":"a\"b"}"#),
+            "{wide}"
+        );
+        assert!(
+            wide.contains(r#""nullCount":{"d":4,"e":0}"#)
+                && wide.contains(r#""tightBounds":false"#)
+                && !wide.contains("true")
+        );
     }
 
     /// A column null in all 8 live rows of 10: of the physical rows, a reader may take it as all null.

@@ -16,7 +16,8 @@ fn doubles(list: &ArrayRef) -> Result<Vec<f64>> {
 /// `weighted_percentile(values, frequencies, place)`: the value at a position from 0 to 1 of ascending
 /// values, each repeated as often as its frequency. Between two values, it is interpolated.
 pub fn weighted_percentile(given: &Arguments) -> Result<ArrayRef> {
-    let (values, frequencies, places) = (given.array(0)?.as_list::<i32>(), given.array(1)?.as_list::<i32>(), given.doubles(2)?);
+    let (values, frequencies, places) =
+        (given.array(0)?.as_list::<i32>(), given.array(1)?.as_list::<i32>(), given.doubles(2)?);
     let found = (0..given.rows()).map(|row| {
         if values.is_null(row) || values.value(row).is_empty() {
             return Ok(None);
@@ -33,7 +34,11 @@ pub fn weighted_percentile(given: &Arguments) -> Result<ArrayRef> {
         let position = (frequencies.iter().sum::<f64>() - 1.0) * places.value(row);
         let (low, high) = (position.floor(), position.ceil());
         let (below, above) = (at(low), at(high));
-        Ok(Some(if low == high || below == above { below } else { (high - position) * below + (position - low) * above }))
+        Ok(Some(if low == high || below == above {
+            below
+        } else {
+            (high - position) * below + (position - low) * above
+        }))
     });
     Ok(Arc::new(found.collect::<Result<Float64Array>>()?))
 }
@@ -48,7 +53,8 @@ pub fn histogram(given: &Arguments) -> Result<ArrayRef> {
             out.append_null();
             continue;
         }
-        let mut histogram = Histogram { bins: Vec::new(), most: bins.value(row).max(1) as usize, random: Random::new(31183) };
+        let mut histogram =
+            Histogram { bins: Vec::new(), most: bins.value(row).max(1) as usize, random: Random::new(31183) };
         for value in doubles(&values.value(row))? {
             histogram.add(value);
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, Float64Array, Int32Array, Int64Array, StringArray, StringBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, Float64Array, Int32Array, Int64Array, StringArray, StringBuilder,
+};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 
@@ -19,7 +21,9 @@ impl<'a> Arguments<'a> {
     pub fn new(arrays: &'a [ArrayRef]) -> Result<Self> {
         let rows = arrays.first().map_or(0, |array| array.len());
         match arrays.iter().find(|array| array.len() != rows) {
-            Some(array) => Err(Error::new(Kind::InvalidArgument, "arguments of different lengths").found(array.len()).expected(rows)),
+            Some(array) => Err(Error::new(Kind::InvalidArgument, "arguments of different lengths")
+                .found(array.len())
+                .expected(rows)),
             None if arrays.is_empty() => Err(Error::new(Kind::InvalidArgument, "a kernel without arguments")),
             None => Ok(Self { arrays, rows }),
         }
@@ -42,7 +46,9 @@ impl<'a> Arguments<'a> {
 
     /// An argument as it is.
     pub fn array(&self, place: usize) -> Result<&'a ArrayRef> {
-        self.arrays.get(place).ok_or_else(|| Error::new(Kind::InvalidArgument, "too few arguments of a kernel").found(self.arrays.len()))
+        self.arrays.get(place).ok_or_else(|| {
+            Error::new(Kind::InvalidArgument, "too few arguments of a kernel").found(self.arrays.len())
+        })
     }
 
     fn cast(&self, place: usize, kind: &DataType) -> Result<ArrayRef> {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use arrow::array::timezone::Tz;
 use arrow::array::{
-    Array, ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    Array, ArrayRef, BooleanArray, Date32Array, Float32Array, Float64Array, Int64Array, StringArray,
+    TimestampMicrosecondArray,
 };
 
 use super::arguments::Arguments;
@@ -43,7 +44,8 @@ pub(super) fn float_text(text: &str) -> Option<&str> {
     if unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.') {
         let body = body.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(body);
         let mantissa = unsigned.split(['e', 'E', 'f', 'F', 'd', 'D']).next().unwrap_or_default();
-        let proper = mantissa.bytes().any(|byte| byte.is_ascii_digit()) && mantissa.bytes().filter(|&byte| byte == b'.').count() <= 1;
+        let proper = mantissa.bytes().any(|byte| byte.is_ascii_digit())
+            && mantissa.bytes().filter(|&byte| byte == b'.').count() <= 1;
         return proper.then_some(body);
     }
     let named = ["nan", "inf", "infinity"].iter().position(|name| unsigned.eq_ignore_ascii_case(name))?;
@@ -141,9 +143,17 @@ pub fn make_timestamp(given: &Arguments) -> Result<ArrayRef> {
     let micros = given.longs(5)?;
     let moments = (0..given.rows()).map(|row| {
         let part = |place: usize| parts[place].is_valid(row).then(|| i64::from(parts[place].value(row)));
-        let micros = micros.is_valid(row).then(|| micros.value(row)).filter(|micros| (0..=60_000_000).contains(micros))?;
-        let (hour, minute) = (part(3).filter(|hour| (0..24).contains(hour))?, part(4).filter(|minute| (0..60).contains(minute))?);
-        days((part(0)?, part(1)?, part(2)?))?.checked_mul(DAY)?.checked_add((hour * 60 + minute) * 60_000_000 + micros)
+        let micros = micros
+            .is_valid(row)
+            .then(|| micros.value(row))
+            .filter(|micros| (0..=60_000_000).contains(micros))?;
+        let (hour, minute) = (
+            part(3).filter(|hour| (0..24).contains(hour))?,
+            part(4).filter(|minute| (0..60).contains(minute))?,
+        );
+        days((part(0)?, part(1)?, part(2)?))?
+            .checked_mul(DAY)?
+            .checked_add((hour * 60 + minute) * 60_000_000 + micros)
     });
     Ok(Arc::new(moments.collect::<TimestampMicrosecondArray>()))
 }
@@ -166,7 +176,11 @@ fn local(text: &str) -> Option<(i64, &str)> {
             if let Some(after) = rest.strip_prefix('.') {
                 let length = after.bytes().take_while(u8::is_ascii_digit).count();
                 let shown = &after[..length.min(6)];
-                micros = if shown.is_empty() { 0 } else { shown.parse::<i64>().ok()? * 10_i64.pow(6 - shown.len() as u32) };
+                micros = if shown.is_empty() {
+                    0
+                } else {
+                    shown.parse::<i64>().ok()? * 10_i64.pow(6 - shown.len() as u32)
+                };
                 rest = &after[length..];
             }
             (zone, rest) = (rest.trim_matches(' '), "");
@@ -188,8 +202,11 @@ fn offset(zone: &str) -> Option<i64> {
     let negative = rest.starts_with('-');
     let rest = rest.strip_prefix(['+', '-'])?;
     let (hours, rest) = digits(rest, 1, 2)?;
-    let minutes =
-        if rest.is_empty() { 0 } else { digits(rest.strip_prefix(':').unwrap_or(rest), 2, 2).filter(|(_, rest)| rest.is_empty())?.0 };
+    let minutes = if rest.is_empty() {
+        0
+    } else {
+        digits(rest.strip_prefix(':').unwrap_or(rest), 2, 2).filter(|(_, rest)| rest.is_empty())?.0
+    };
     let seconds = hours * 3600 + minutes * 60;
     (seconds <= 64_800).then_some(if negative { -seconds } else { seconds })
 }
@@ -200,7 +217,8 @@ fn is_utc(zone: &str) -> bool {
 
 fn region(zone: &str) -> Option<Tz> {
     let (first, rest) = zone.split_once('/')?;
-    let proper = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_alphabetic()) && !rest.is_empty();
+    let proper =
+        !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_alphabetic()) && !rest.is_empty();
     if proper { zone.parse().ok() } else { None }
 }
 
@@ -209,7 +227,8 @@ pub fn timestamp_ntz(given: &Arguments) -> Result<ArrayRef> {
     let texts = given.text(0)?;
     let moments = texts.iter().map(|text| {
         let (moment, zone) = local(text?)?;
-        (zone.is_empty() || is_utc(zone) || offset(zone).is_some() || region(zone).is_some()).then_some(moment)
+        (zone.is_empty() || is_utc(zone) || offset(zone).is_some() || region(zone).is_some())
+            .then_some(moment)
     });
     Ok(Arc::new(moments.collect::<TimestampMicrosecondArray>()))
 }
@@ -219,7 +238,8 @@ pub fn timestamp_ntz(given: &Arguments) -> Result<ArrayRef> {
 pub fn timestamp(given: &Arguments) -> Result<ArrayRef> {
     let (texts, zones) = (given.text(0)?, given.text(1)?);
     let name = if given.rows() > 0 { zones.value(0) } else { "UTC" };
-    let session: Tz = name.parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {name}")))?;
+    let session: Tz =
+        name.parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {name}")))?;
     moments(&texts, name == "UTC", &session).map(|moments| Arc::new(moments.with_timezone("UTC")) as ArrayRef)
 }
 
@@ -238,7 +258,9 @@ fn moments(texts: &StringArray, utc: bool, session: &Tz) -> Result<TimestampMicr
                 Some(seconds) => moment.checked_sub(seconds * 1_000_000),
                 None => region(zone).and_then(|zone| zones::instant(&zone, moment)),
             },
-            None if is_time_only(text) => return Err(failure("UNSUPPORTED_TIME", format!("a time without a date, {text}"))),
+            None if is_time_only(text) => {
+                return Err(failure("UNSUPPORTED_TIME", format!("a time without a date, {text}")));
+            }
             None => None,
         });
     }
@@ -247,7 +269,8 @@ fn moments(texts: &StringArray, utc: bool, session: &Tz) -> Result<TimestampMicr
 
 /// True if a text is a timestamp in some zone; a time alone is a timestamp of today.
 pub(super) fn is_timestamp(text: &str) -> bool {
-    let known = |zone: &str| zone.is_empty() || is_utc(zone) || offset(zone).is_some() || region(zone).is_some();
+    let known =
+        |zone: &str| zone.is_empty() || is_utc(zone) || offset(zone).is_some() || region(zone).is_some();
     is_time_only(text) || local(text).is_some_and(|(_, zone)| known(zone))
 }
 
@@ -285,17 +308,27 @@ mod tests {
 
     #[test]
     fn offsets() {
-        for (text, seconds) in [("+05:30", Some(19_800)), ("UTC-8", Some(-28_800)), ("+0530", Some(19_800)), ("+19:00", None), ("5", None)]
-        {
+        for (text, seconds) in [
+            ("+05:30", Some(19_800)),
+            ("UTC-8", Some(-28_800)),
+            ("+0530", Some(19_800)),
+            ("+19:00", None),
+            ("5", None),
+        ] {
             assert_eq!(offset(text), seconds, "{text}");
         }
     }
 
     #[test]
     fn numbers() {
-        for (text, shown) in
-            [("1.5f", Some("1.5")), (" -2e3 ", Some("-2e3")), (".", None), ("1e", Some("1e")), ("NaN", Some("NaN")), ("+nan", None)]
-        {
+        for (text, shown) in [
+            ("1.5f", Some("1.5")),
+            (" -2e3 ", Some("-2e3")),
+            (".", None),
+            ("1e", Some("1e")),
+            ("NaN", Some("NaN")),
+            ("+nan", None),
+        ] {
             assert_eq!(float_text(text), shown, "{text}");
         }
     }

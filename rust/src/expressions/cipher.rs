@@ -7,7 +7,10 @@ use std::sync::Arc;
 
 use aes::cipher::block_padding::Pkcs7;
 use aes::cipher::consts::{U12, U16};
-use aes::cipher::{BlockCipher, BlockDecrypt, BlockDecryptMut, BlockEncrypt, BlockEncryptMut, BlockSizeUser, KeyInit, KeyIvInit};
+use aes::cipher::{
+    BlockCipher, BlockDecrypt, BlockDecryptMut, BlockEncrypt, BlockEncryptMut, BlockSizeUser, KeyInit,
+    KeyIvInit,
+};
 use aes::{Aes128, Aes192, Aes256};
 use aes_gcm::AesGcm;
 use aes_gcm::aead::rand_core::RngCore;
@@ -31,7 +34,10 @@ impl Mode {
             ("GCM", "NONE" | "DEFAULT") => Ok(Self::Gcm),
             ("CBC", "PKCS" | "DEFAULT") => Ok(Self::Cbc),
             ("ECB", "PKCS" | "DEFAULT") => Ok(Self::Ecb),
-            _ => Err(failure("UNSUPPORTED_FEATURE.AES_MODE", format!("AES-{mode} with the padding {padding} is not supported."))),
+            _ => Err(failure(
+                "UNSUPPORTED_FEATURE.AES_MODE",
+                format!("AES-{mode} with the padding {padding} is not supported."),
+            )),
         }
     }
 
@@ -53,11 +59,17 @@ struct Row<'a> {
 }
 
 fn crypto_error() -> Error {
-    failure("INVALID_PARAMETER_VALUE.AES_CRYPTO_ERROR", "the text cannot be encrypted or decrypted with this key and mode")
+    failure(
+        "INVALID_PARAMETER_VALUE.AES_CRYPTO_ERROR",
+        "the text cannot be encrypted or decrypted with this key and mode",
+    )
 }
 
 fn key_length(found: usize) -> Error {
-    failure("INVALID_PARAMETER_VALUE.AES_KEY_LENGTH", format!("expects a binary value with 16, 24 or 32 bytes, but got {found} bytes."))
+    failure(
+        "INVALID_PARAMETER_VALUE.AES_KEY_LENGTH",
+        format!("expects a binary value with 16, 24 or 32 bytes, but got {found} bytes."),
+    )
 }
 
 trait Cipher: BlockCipher + BlockSizeUser<BlockSize = U16> + BlockEncrypt + BlockDecrypt + KeyInit {}
@@ -156,10 +168,16 @@ fn check(key: &[u8], mode: Mode, start: &[u8], aad: &[u8]) -> Result<()> {
         return Err(key_length(key.len()));
     }
     if !aad.is_empty() && mode != Mode::Gcm {
-        return Err(failure("UNSUPPORTED_FEATURE.AES_MODE_AAD", "additional authenticated data goes with the mode GCM alone"));
+        return Err(failure(
+            "UNSUPPORTED_FEATURE.AES_MODE_AAD",
+            "additional authenticated data goes with the mode GCM alone",
+        ));
     }
     if !start.is_empty() && mode == Mode::Ecb {
-        return Err(failure("UNSUPPORTED_FEATURE.AES_MODE_IV", "the mode ECB takes no initialization vector"));
+        return Err(failure(
+            "UNSUPPORTED_FEATURE.AES_MODE_IV",
+            "the mode ECB takes no initialization vector",
+        ));
     }
     if !start.is_empty() && start.len() != mode.start() {
         let (expected, found) = (mode.start(), start.len());
@@ -180,11 +198,19 @@ struct Columns {
 
 impl Columns {
     fn new(given: &Arguments) -> Result<Self> {
-        Ok(Self { texts: given.binary(0)?, keys: given.binary(1)?, modes: given.text(2)?, paddings: given.text(3)? })
+        Ok(Self {
+            texts: given.binary(0)?,
+            keys: given.binary(1)?,
+            modes: given.text(2)?,
+            paddings: given.text(3)?,
+        })
     }
 
     fn is_null(&self, row: usize) -> bool {
-        self.texts.is_null(row) || self.keys.is_null(row) || self.modes.is_null(row) || self.paddings.is_null(row)
+        self.texts.is_null(row)
+            || self.keys.is_null(row)
+            || self.modes.is_null(row)
+            || self.paddings.is_null(row)
     }
 
     fn decrypted(&self, row: usize, aad: &[u8]) -> Result<Vec<u8>> {
@@ -219,13 +245,21 @@ mod tests {
     #[test]
     fn there_and_back() {
         let safe: ArrayRef = Arc::new(arrow::array::Int32Array::from(vec![0]));
-        for (mode, key) in
-            [("GCM", &b"0000111122223333"[..]), ("CBC", b"abcdefghijklmnop12345678"), ("ecb", b"abcdefghijklmnop12345678ABCDEFGH")]
-        {
+        for (mode, key) in [
+            ("GCM", &b"0000111122223333"[..]),
+            ("CBC", b"abcdefghijklmnop12345678"),
+            ("ecb", b"abcdefghijklmnop12345678ABCDEFGH"),
+        ] {
             let given = [bytes(&[b"Spark", key]), words(&[mode, "DEFAULT"]), bytes(&[b"", b""])].concat();
             let secret = evaluate("aes_encrypt", &given).unwrap();
-            let given =
-                [vec![Arc::clone(&secret)], bytes(&[key]), words(&[mode, "DEFAULT"]), bytes(&[b""]), vec![Arc::clone(&safe)]].concat();
+            let given = [
+                vec![Arc::clone(&secret)],
+                bytes(&[key]),
+                words(&[mode, "DEFAULT"]),
+                bytes(&[b""]),
+                vec![Arc::clone(&safe)],
+            ]
+            .concat();
             let text = evaluate("aes_decrypt", &given).unwrap();
             assert_eq!(text.as_binary::<i32>().value(0), b"Spark");
         }

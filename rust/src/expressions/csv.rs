@@ -60,7 +60,10 @@ impl Format {
             } else {
                 at = start;
                 let value = self.until_separator(&characters, &mut at);
-                (if self.ignore_trailing { value.trim_end_matches(is_space).to_owned() } else { value }, false)
+                (
+                    if self.ignore_trailing { value.trim_end_matches(is_space).to_owned() } else { value },
+                    false,
+                )
             };
             found.push(Some(value).filter(|value| *value != self.null && (quoted || !value.is_empty())));
             if at >= characters.len() {
@@ -71,7 +74,8 @@ impl Format {
     }
 
     fn without_leading(&self, characters: &[char], at: usize) -> usize {
-        let spaces = characters[at..].iter().take_while(|one| is_space(**one) && **one != self.separator).count();
+        let spaces =
+            characters[at..].iter().take_while(|one| is_space(**one) && **one != self.separator).count();
         if self.ignore_leading { at + spaces } else { at }
     }
 
@@ -180,7 +184,12 @@ pub fn from_csv(given: &Arguments) -> Result<ArrayRef> {
             buffer.push(if number == 0 { '{' } else { ',' });
             push_quoted(name, &mut buffer);
             buffer.push(':');
-            if values.get(number).and_then(Option::as_deref).and_then(|value| push_value(value, kind, &mut buffer)).is_none() {
+            if values
+                .get(number)
+                .and_then(Option::as_deref)
+                .and_then(|value| push_value(value, kind, &mut buffer))
+                .is_none()
+            {
                 buffer.push_str("null");
             }
         }
@@ -227,7 +236,12 @@ fn number_of(value: &str) -> Option<f64> {
     match value {
         "Inf" => Some(f64::INFINITY),
         "-Inf" => Some(f64::NEG_INFINITY),
-        _ if plain.starts_with(|one: char| one.is_ascii_alphabetic()) && plain != "NaN" && plain != "Infinity" => None,
+        _ if plain.starts_with(|one: char| one.is_ascii_alphabetic())
+            && plain != "NaN"
+            && plain != "Infinity" =>
+        {
+            None
+        }
         _ => float_text(value)?.parse().ok(),
     }
 }
@@ -249,7 +263,11 @@ pub fn schema_of_csv(given: &Arguments) -> Result<ArrayRef> {
             continue;
         };
         let values = Format::of(options.value(0))?.values(text);
-        let fields: Vec<String> = values.iter().enumerate().map(|(at, value)| format!("_c{at}: {}", type_of(value.as_deref()))).collect();
+        let fields: Vec<String> = values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| format!("_c{at}: {}", type_of(value.as_deref())))
+            .collect();
         out.append_value(format!("STRUCT<{}>", fields.join(", ")));
     }
     Ok(Arc::new(out.finish()))
@@ -258,7 +276,9 @@ pub fn schema_of_csv(given: &Arguments) -> Result<ArrayRef> {
 fn type_of(value: Option<&str>) -> String {
     let Some(value) = value.filter(|value| !value.is_empty()) else { return "STRING".to_owned() };
     let digits = value.trim_start_matches(['+', '-']);
-    let whole = !digits.is_empty() && value.len() - digits.len() <= 1 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let whole = !digits.is_empty()
+        && value.len() - digits.len() <= 1
+        && digits.bytes().all(|byte| byte.is_ascii_digit());
     let significant = digits.trim_start_matches('0').len().max(1);
     let known = if value.parse::<i32>().is_ok() {
         "INT"
@@ -291,7 +311,10 @@ pub fn to_csv(given: &Arguments) -> Result<ArrayRef> {
     if given.rows() == 0 {
         return Ok(Arc::new(StringArray::from(Vec::<&str>::new())));
     }
-    let zone: Tz = zones.value(0).parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {}", zones.value(0))))?;
+    let zone: Tz = zones
+        .value(0)
+        .parse()
+        .map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {}", zones.value(0))))?;
     let writing = Writing { zone, nulls: false };
     let format = Format::of(options.value(0))?;
     let columns = rows.as_struct().columns();
@@ -347,7 +370,11 @@ mod tests {
             (r#""",x,"#, vec![None, Some("x"), None]),
             ("a\nb, c ", vec![Some("a\nb"), Some(" c ")]),
         ] {
-            assert_eq!(format.values(record).iter().map(Option::as_deref).collect::<Vec<_>>(), expected, "{record}");
+            assert_eq!(
+                format.values(record).iter().map(Option::as_deref).collect::<Vec<_>>(),
+                expected,
+                "{record}"
+            );
         }
     }
 

@@ -19,7 +19,8 @@ const DIGITS: u32 = 38;
 /// A product is rounded to 38 digits first and a quotient to 38 places, as in Spark. A divisor of zero gives
 /// null.
 pub fn calculate(given: &Arguments) -> Result<ArrayRef> {
-    let (operators, left, right, scales) = (given.text(0)?, Digits::of(given.array(1)?)?, Digits::of(given.array(2)?)?, given.integers(3)?);
+    let (operators, left, right, scales) =
+        (given.text(0)?, Digits::of(given.array(1)?)?, Digits::of(given.array(2)?)?, given.integers(3)?);
     let mut out = Vec::with_capacity(given.rows());
     for row in 0..given.rows() {
         out.push(match (left.value(row), right.value(row)) {
@@ -40,7 +41,9 @@ impl Digits {
     fn of(array: &ArrayRef) -> Result<Self> {
         let whole = |values: Decimal128Array| Self { values, scale: 0 };
         Ok(match array.data_type() {
-            DataType::Decimal128(_, scale) => Self { values: array.as_primitive::<Decimal128Type>().clone(), scale: i32::from(*scale) },
+            DataType::Decimal128(_, scale) => {
+                Self { values: array.as_primitive::<Decimal128Type>().clone(), scale: i32::from(*scale) }
+            }
             DataType::Int8 => whole(array.as_primitive::<Int8Type>().unary(i128::from)),
             DataType::Int16 => whole(array.as_primitive::<Int16Type>().unary(i128::from)),
             DataType::Int32 => whole(array.as_primitive::<Int32Type>().unary(i128::from)),
@@ -54,14 +57,26 @@ impl Digits {
     }
 }
 
-fn one(operators: &StringArray, row: usize, a: (i128, i32), b: (i128, i32), scale: i32) -> Result<Option<i128>> {
+fn one(
+    operators: &StringArray,
+    row: usize,
+    a: (i128, i32),
+    b: (i128, i32),
+    scale: i32,
+) -> Result<Option<i128>> {
     if let Some(digits) = narrow_result(operators.value(row), a, b, scale) {
         return Ok(Some(digits));
     }
     wide_result(operators, row, a, b, scale)
 }
 
-fn wide_result(operators: &StringArray, row: usize, a: (i128, i32), b: (i128, i32), scale: i32) -> Result<Option<i128>> {
+fn wide_result(
+    operators: &StringArray,
+    row: usize,
+    a: (i128, i32),
+    b: (i128, i32),
+    scale: i32,
+) -> Result<Option<i128>> {
     let common = a.1.max(b.1);
     let aligned = |(digits, scale): (i128, i32)| wide(digits) * power((common - scale) as u32);
     let (digits, at) = match operators.value(row) {
@@ -72,7 +87,11 @@ fn wide_result(operators: &StringArray, row: usize, a: (i128, i32), b: (i128, i3
         "%" => (aligned(a) % aligned(b), common),
         "/" if b.0 == 0 => return Ok(None),
         "/" => return quotient(a, b, scale).map(Some),
-        other => return Err(Error::new(Kind::InvalidArgument, "unknown operator").found(other).expected("+ - * / %")),
+        other => {
+            return Err(Error::new(Kind::InvalidArgument, "unknown operator")
+                .found(other)
+                .expected("+ - * / %"));
+        }
     };
     narrow(rescaled(digits, at, scale), scale).map(Some)
 }
@@ -81,7 +100,9 @@ fn wide_result(operators: &StringArray, row: usize, a: (i128, i32), b: (i128, i3
 /// with 256 bits.
 fn narrow_result(operator: &str, a: (i128, i32), b: (i128, i32), scale: i32) -> Option<i128> {
     let common = a.1.max(b.1);
-    let unit = |places: i32| u32::try_from(places).ok().filter(|&places| places <= DIGITS).map(|places| 10_i128.pow(places));
+    let unit = |places: i32| {
+        u32::try_from(places).ok().filter(|&places| places <= DIGITS).map(|places| 10_i128.pow(places))
+    };
     let aligned = |(digits, scale): (i128, i32)| digits.checked_mul(unit(common - scale)?);
     let (digits, at) = match operator {
         "+" => (aligned(a)?.checked_add(aligned(b)?)?, common),
@@ -118,7 +139,11 @@ fn wide(digits: i128) -> i256 {
 
 /// 10 to the power of `places`, at most 76.
 fn power(places: u32) -> i256 {
-    if places <= DIGITS { wide(10_i128.pow(places)) } else { wide(10_i128.pow(DIGITS)) * wide(10_i128.pow((places - DIGITS).min(DIGITS))) }
+    if places <= DIGITS {
+        wide(10_i128.pow(places))
+    } else {
+        wide(10_i128.pow(DIGITS)) * wide(10_i128.pow((places - DIGITS).min(DIGITS)))
+    }
 }
 
 /// `digits / unit` rounded half away from zero; `unit` is positive and even.
@@ -163,9 +188,10 @@ fn narrow(digits: Option<i256>, scale: i32) -> Result<i128> {
     let limit = 10_i128.pow(DIGITS);
     match digits.and_then(i256::to_i128) {
         Some(digits) if -limit < digits && digits < limit => Ok(digits),
-        _ => {
-            Err(failure("NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION", format!("the result cannot be represented as Decimal(38, {scale})")))
-        }
+        _ => Err(failure(
+            "NUMERIC_VALUE_OUT_OF_RANGE.WITH_SUGGESTION",
+            format!("the result cannot be represented as Decimal(38, {scale})"),
+        )),
     }
 }
 
@@ -199,10 +225,14 @@ mod tests {
     use super::*;
 
     fn calculated(operator: &str, a: (i128, i8), b: (i128, i8), scale: i32) -> Result<Option<i128>> {
-        let decimal =
-            |(digits, scale)| -> ArrayRef { Arc::new(Decimal128Array::from(vec![digits]).with_precision_and_scale(38, scale).unwrap()) };
+        let decimal = |(digits, scale)| -> ArrayRef {
+            Arc::new(Decimal128Array::from(vec![digits]).with_precision_and_scale(38, scale).unwrap())
+        };
         let scales: ArrayRef = Arc::new(arrow::array::Int32Array::from(vec![scale]));
-        let result = evaluate("decimal", &[Arc::new(StringArray::from(vec![operator])), decimal(a), decimal(b), scales])?;
+        let result = evaluate(
+            "decimal",
+            &[Arc::new(StringArray::from(vec![operator])), decimal(a), decimal(b), scales],
+        )?;
         let values = result.as_primitive::<Decimal128Type>();
         Ok(values.is_valid(0).then(|| values.value(0)))
     }
@@ -216,7 +246,8 @@ mod tests {
     #[test]
     fn products_keep_38_digits_first() {
         let nines = 10_i128.pow(38) - 1;
-        assert_eq!(calculated("*", (nines, 38), (nines, 38), 38).unwrap(), Some(nines - 1)); // 0.99…98 after rounding to 38 digits
+        // 0.99…98 after rounding to 38 digits.
+        assert_eq!(calculated("*", (nines, 38), (nines, 38), 38).unwrap(), Some(nines - 1));
         assert_eq!(calculated("*", (nines, 10), (5, 1), 6).unwrap(), Some(5 * 10_i128.pow(33)));
         assert!(calculated("*", (nines, 0), (nines, 0), 6).is_err());
     }
@@ -235,14 +266,32 @@ mod tests {
 
     #[test]
     fn narrow_results_are_the_wide_ones() {
-        let numbers = [0, 1, -1, 5, 49, -50, 51, 99_999, -123_456_789, 10_i128.pow(18), 10_i128.pow(37) - 1, 5 * 10_i128.pow(36)];
+        let numbers = [
+            0,
+            1,
+            -1,
+            5,
+            49,
+            -50,
+            51,
+            99_999,
+            -123_456_789,
+            10_i128.pow(18),
+            10_i128.pow(37) - 1,
+            5 * 10_i128.pow(36),
+        ];
         let operators = StringArray::from(vec!["+", "-", "*", "/", "%"]);
         for (row, operator) in operators.iter().flatten().enumerate() {
             for (a, b) in numbers.iter().flat_map(|a| numbers.iter().map(move |b| (*a, *b))) {
-                for (scales, scale) in [((2, 2), 2), ((10, 0), 6), ((0, 10), 6), ((5, 7), 0), ((18, 18), 20)] {
+                for (scales, scale) in [((2, 2), 2), ((10, 0), 6), ((0, 10), 6), ((5, 7), 0), ((18, 18), 20)]
+                {
                     let (a, b) = ((a, scales.0), (b, scales.1));
                     let Some(narrow) = narrow_result(operator, a, b, scale) else { continue };
-                    assert_eq!(wide_result(&operators, row, a, b, scale).unwrap(), Some(narrow), "{a:?} {operator} {b:?} at {scale}");
+                    assert_eq!(
+                        wide_result(&operators, row, a, b, scale).unwrap(),
+                        Some(narrow),
+                        "{a:?} {operator} {b:?} at {scale}"
+                    );
                 }
             }
         }

@@ -30,7 +30,11 @@ pub fn sha2(given: &Arguments) -> Result<ArrayRef> {
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]).map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)])).collect()
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(b"0123456789abcdef"[usize::from(digit)]))
+        .collect()
 }
 
 /// `hmac(key, message, function)`: the authentication code of RFC 2104, with a hash function such as
@@ -48,7 +52,8 @@ pub fn hmac(given: &Arguments) -> Result<ArrayRef> {
         }
         macro_rules! code {
             ($hash:ty) => {{
-                let mut code = Hmac::<$hash>::new_from_slice(key).map_err(|error| Error::new(Kind::InvalidArgument, error.to_string()))?;
+                let mut code = Hmac::<$hash>::new_from_slice(key)
+                    .map_err(|error| Error::new(Kind::InvalidArgument, error.to_string()))?;
                 code.update(message);
                 code.finalize().into_bytes().to_vec()
             }};
@@ -85,8 +90,12 @@ fn coded<V, R>(
     sets: &StringArray,
     code: fn(V, &str) -> Option<R>,
 ) -> Result<Vec<Option<R>>> {
-    let malformed =
-        |set: &str| failure("MALFORMED_CHARACTER_CODING", format!("invalid value found when performing `{function}` with {set}"));
+    let malformed = |set: &str| {
+        failure(
+            "MALFORMED_CHARACTER_CODING",
+            format!("invalid value found when performing `{function}` with {set}"),
+        )
+    };
     let one = |(value, set): (Option<V>, Option<&str>)| match (value, set) {
         (Some(value), Some(set)) => code(value, set).map(Some).ok_or_else(|| malformed(set)),
         _ => Ok(None),
@@ -98,7 +107,9 @@ fn encoded(text: &str, set: &str) -> Option<Vec<u8>> {
     let units = || text.encode_utf16();
     Some(match set {
         "US-ASCII" => text.is_ascii().then(|| text.as_bytes().to_vec())?,
-        "ISO-8859-1" => text.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect::<Option<_>>()?,
+        "ISO-8859-1" => {
+            text.chars().map(|letter| u8::try_from(u32::from(letter)).ok()).collect::<Option<_>>()?
+        }
         "UTF-8" => text.as_bytes().to_vec(),
         "UTF-16BE" => units().flat_map(u16::to_be_bytes).collect(),
         "UTF-16LE" => units().flat_map(u16::to_le_bytes).collect(),
@@ -153,12 +164,15 @@ mod tests {
     #[test]
     fn digests_of_rfc_6234() {
         let text: ArrayRef = Arc::new(BinaryArray::from(vec![b"abc".as_slice(); 6]));
-        let bits: ArrayRef = Arc::new(Int32Array::from(vec![Some(224), Some(0), Some(384), Some(512), Some(1), None]));
+        let bits: ArrayRef =
+            Arc::new(Int32Array::from(vec![Some(224), Some(0), Some(384), Some(512), Some(1), None]));
         let found = sha2(&Arguments::new(&[text, bits]).unwrap()).unwrap();
-        let found: Vec<_> = found.as_string::<i32>().iter().map(|text| text.map(|text| text[..8].to_owned())).collect();
+        let found: Vec<_> =
+            found.as_string::<i32>().iter().map(|text| text.map(|text| text[..8].to_owned())).collect();
         assert_eq!(
             found,
-            [Some("23097d22"), Some("ba7816bf"), Some("cb00753f"), Some("ddaf35a1"), None, None].map(|text| text.map(str::to_owned))
+            [Some("23097d22"), Some("ba7816bf"), Some("cb00753f"), Some("ddaf35a1"), None, None]
+                .map(|text| text.map(str::to_owned))
         );
     }
 
@@ -184,6 +198,10 @@ mod tests {
         assert_eq!(encoded("a", "UTF-16").unwrap(), [0xFE, 0xFF, 0, b'a']);
         assert_eq!(encoded("é", "ISO-8859-1").unwrap(), [0xE9]);
         assert!(encoded("é", "US-ASCII").is_none() && encoded("€", "ISO-8859-1").is_none());
-        assert!(decoded(&[0xD8, 0], "UTF-16BE").is_none() && decoded(&[0], "UTF-16").is_none() && decoded(&[0; 3], "UTF-32").is_none());
+        assert!(
+            decoded(&[0xD8, 0], "UTF-16BE").is_none()
+                && decoded(&[0], "UTF-16").is_none()
+                && decoded(&[0; 3], "UTF-32").is_none()
+        );
     }
 }

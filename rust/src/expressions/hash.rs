@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, Int64Array};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType,
 };
 
 use super::arguments::Arguments;
@@ -18,7 +19,11 @@ const SEED: i32 = 42;
 
 /// CRC-32 of bytes, as an unsigned number.
 pub fn crc32(given: &Arguments) -> Result<ArrayRef> {
-    let sums = given.binary(0)?.iter().map(|bytes| bytes.map(|bytes| i64::from(crc32fast::hash(bytes)))).collect::<Int64Array>();
+    let sums = given
+        .binary(0)?
+        .iter()
+        .map(|bytes| bytes.map(|bytes| i64::from(crc32fast::hash(bytes))))
+        .collect::<Int64Array>();
     Ok(Arc::new(sums))
 }
 
@@ -111,22 +116,39 @@ fn fold<H: Hash>(array: &ArrayRef, seeds: &mut [H::Seed]) -> Result<()> {
     match array.data_type() {
         DataType::Null => {}
         DataType::Boolean => each!(array.as_boolean(), |value, seed| H::int(i32::from(value), seed)),
-        DataType::Int8 => each!(array.as_primitive::<Int8Type>(), |value, seed| H::int(i32::from(value), seed)),
-        DataType::Int16 => each!(array.as_primitive::<Int16Type>(), |value, seed| H::int(i32::from(value), seed)),
+        DataType::Int8 => {
+            each!(array.as_primitive::<Int8Type>(), |value, seed| H::int(i32::from(value), seed))
+        }
+        DataType::Int16 => {
+            each!(array.as_primitive::<Int16Type>(), |value, seed| H::int(i32::from(value), seed))
+        }
         DataType::Int32 => each!(array.as_primitive::<Int32Type>(), H::int),
         DataType::Int64 => each!(array.as_primitive::<Int64Type>(), H::long),
         DataType::Date32 => each!(array.as_primitive::<Date32Type>(), H::int),
-        DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, _) => each!(array.as_primitive::<TimestampMicrosecondType>(), H::long),
-        DataType::Float32 => each!(array.as_primitive::<Float32Type>(), |value: f32, seed| H::int(float_bits(value), seed)),
-        DataType::Float64 => each!(array.as_primitive::<Float64Type>(), |value: f64, seed| H::long(double_bits(value), seed)),
+        DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, _) => {
+            each!(array.as_primitive::<TimestampMicrosecondType>(), H::long)
+        }
+        DataType::Float32 => {
+            each!(array.as_primitive::<Float32Type>(), |value: f32, seed| H::int(float_bits(value), seed))
+        }
+        DataType::Float64 => {
+            each!(array.as_primitive::<Float64Type>(), |value: f64, seed| H::long(double_bits(value), seed))
+        }
         DataType::Decimal128(precision, _) if *precision <= 18 => {
             each!(array.as_primitive::<Decimal128Type>(), |value: i128, seed| H::long(value as i64, seed));
         }
         DataType::Decimal128(_, _) => {
-            each!(array.as_primitive::<Decimal128Type>(), |value: i128, seed| H::bytes(shortest(&value.to_be_bytes()), seed))
+            each!(array.as_primitive::<Decimal128Type>(), |value: i128, seed| H::bytes(
+                shortest(&value.to_be_bytes()),
+                seed
+            ))
         }
-        DataType::Utf8 => each!(array.as_string::<i32>(), |value: &str, seed| H::bytes(value.as_bytes(), seed)),
-        DataType::LargeUtf8 => each!(array.as_string::<i64>(), |value: &str, seed| H::bytes(value.as_bytes(), seed)),
+        DataType::Utf8 => {
+            each!(array.as_string::<i32>(), |value: &str, seed| H::bytes(value.as_bytes(), seed))
+        }
+        DataType::LargeUtf8 => {
+            each!(array.as_string::<i64>(), |value: &str, seed| H::bytes(value.as_bytes(), seed))
+        }
         DataType::Binary => each!(array.as_binary::<i32>(), H::bytes),
         DataType::LargeBinary => each!(array.as_binary::<i64>(), H::bytes),
         DataType::Struct(_) => return fold_struct::<H>(array, seeds),
@@ -181,7 +203,11 @@ fn double_bits(value: f64) -> i64 {
 fn shortest(bytes: &[u8]) -> &[u8] {
     let mut rest = bytes;
     while let [first, second, ..] = rest {
-        if (*first == 0 && *second < 0x80) || (*first == 0xff && *second >= 0x80) { rest = &rest[1..] } else { break }
+        if (*first == 0 && *second < 0x80) || (*first == 0xff && *second >= 0x80) {
+            rest = &rest[1..]
+        } else {
+            break;
+        }
     }
     rest
 }
@@ -196,11 +222,18 @@ mod tests {
     #[test]
     fn hashes_of_sparks_documentation() {
         let text: ArrayRef = Arc::new(StringArray::from(vec!["Spark"]));
-        let lists = arrow::array::ListArray::from_iter_primitive::<Int32Type, _, _>(vec![Some(vec![Some(123)])]);
+        let lists =
+            arrow::array::ListArray::from_iter_primitive::<Int32Type, _, _>(vec![Some(vec![Some(123)])]);
         let columns = [text, Arc::new(lists) as ArrayRef, Arc::new(Int32Array::from(vec![2]))];
         assert_eq!(evaluate("hash", &columns).unwrap().as_primitive::<Int32Type>().value(0), -1_321_691_492);
-        assert_eq!(evaluate("xxhash64", &columns).unwrap().as_primitive::<Int64Type>().value(0), 5_602_566_077_635_097_486);
-        assert_eq!(evaluate("crc32", &columns[..1]).unwrap().as_primitive::<Int64Type>().value(0), 1_557_323_817);
+        assert_eq!(
+            evaluate("xxhash64", &columns).unwrap().as_primitive::<Int64Type>().value(0),
+            5_602_566_077_635_097_486
+        );
+        assert_eq!(
+            evaluate("crc32", &columns[..1]).unwrap().as_primitive::<Int64Type>().value(0),
+            1_557_323_817
+        );
     }
 
     #[test]

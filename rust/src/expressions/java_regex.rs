@@ -61,7 +61,8 @@ struct Parser {
 
 /// Translates a pattern of `java.util.regex.Pattern` without flags.
 pub fn translate(pattern: &str) -> Parsed<Translation> {
-    let mut parser = Parser { chars: pattern.chars().collect(), at: 0, out: String::new(), groups: 0, names: Vec::new() };
+    let mut parser =
+        Parser { chars: pattern.chars().collect(), at: 0, out: String::new(), groups: 0, names: Vec::new() };
     parser.alternatives(Flags::default(), 0)?;
     if parser.at < parser.chars.len() {
         return Err(Refusal::Invalid); // a closing bracket without an opening one
@@ -81,7 +82,8 @@ impl Parser {
     }
 
     fn accept(&mut self, text: &str) -> bool {
-        let found = text.chars().enumerate().all(|(place, one)| self.chars.get(self.at + place) == Some(&one));
+        let found =
+            text.chars().enumerate().all(|(place, one)| self.chars.get(self.at + place) == Some(&one));
         self.at += if found { text.chars().count() } else { 0 };
         found
     }
@@ -138,7 +140,9 @@ impl Parser {
         let text: String = self.chars[self.at + 1..self.at + close].iter().collect();
         self.at += close + 1;
         let (least, most) = text.split_once(',').unwrap_or((&text, &text));
-        let number = |text: &str| if text.bytes().all(|one| one.is_ascii_digit()) { text.parse::<u32>().ok() } else { None };
+        let number = |text: &str| {
+            if text.bytes().all(|one| one.is_ascii_digit()) { text.parse::<u32>().ok() } else { None }
+        };
         let (from, to) = (number(least).ok_or(Refusal::Invalid)?, number(most));
         if (to.is_none() && !most.is_empty()) || to.is_some_and(|to| to < from) {
             return Err(Refusal::Invalid);
@@ -181,7 +185,11 @@ impl Parser {
     }
 
     fn before_last_line_end(&mut self, unix: bool) -> Atom {
-        self.out.push_str(if unix { r"(?=\n?\z)" } else { r"(?=(?:\r\n|(?<!\r)\n|[\r\x{85}\x{2028}\x{2029}])?\z)" });
+        self.out.push_str(if unix {
+            r"(?=\n?\z)"
+        } else {
+            r"(?=(?:\r\n|(?<!\r)\n|[\r\x{85}\x{2028}\x{2029}])?\z)"
+        });
         Atom::Assertion
     }
 
@@ -210,7 +218,8 @@ impl Parser {
             self.out.push_str("(?>");
         } else if self.accept("<") {
             let name = self.until('>')?;
-            let plain = name.chars().all(|one| one.is_ascii_alphanumeric()) && name.starts_with(|one: char| one.is_ascii_alphabetic());
+            let plain = name.chars().all(|one| one.is_ascii_alphanumeric())
+                && name.starts_with(|one: char| one.is_ascii_alphabetic());
             if !plain || self.names.iter().any(|(known, _)| *known == name) {
                 return Err(Refusal::Invalid);
             }
@@ -338,7 +347,10 @@ impl Parser {
             '0' => {
                 let mut code = 0;
                 let mut digits = 0;
-                while let Some(digit) = self.peek().and_then(|one| one.to_digit(8)).filter(|digit| digits < 3 && code * 8 + digit <= 0o377)
+                while let Some(digit) = self
+                    .peek()
+                    .and_then(|one| one.to_digit(8))
+                    .filter(|digit| digits < 3 && code * 8 + digit <= 0o377)
                 {
                     (code, digits) = (code * 8 + digit, digits + 1);
                     self.at += 1;
@@ -348,7 +360,9 @@ impl Parser {
                 }
                 code
             }
-            'x' if self.accept("{") => u32::from_str_radix(&self.until('}')?, 16).map_err(|_| Refusal::Invalid)?,
+            'x' if self.accept("{") => {
+                u32::from_str_radix(&self.until('}')?, 16).map_err(|_| Refusal::Invalid)?
+            }
             'x' => self.hexadecimal(2)?,
             'u' => self.hexadecimal(4)?,
             one if one.is_ascii_alphanumeric() => return Err(Refusal::Invalid),
@@ -361,7 +375,11 @@ impl Parser {
         let text: String = self.chars[self.at..].iter().take(digits).collect();
         self.at += digits.min(text.chars().count());
         let valid = text.len() == digits && text.bytes().all(|one| one.is_ascii_hexdigit());
-        if valid { u32::from_str_radix(&text, 16).map_err(|_| Refusal::Invalid) } else { Err(Refusal::Invalid) }
+        if valid {
+            u32::from_str_radix(&text, 16).map_err(|_| Refusal::Invalid)
+        } else {
+            Err(Refusal::Invalid)
+        }
     }
 
     /// Returns an escape such as `\d` or `\p{Lu}` as a class, which may be within another class. `None` for
@@ -376,7 +394,11 @@ impl Parser {
             'v' => VERTICAL,
             'p' => {
                 self.at += 1;
-                let name = if self.accept("{") { self.until('}')? } else { self.next().ok_or(Refusal::Invalid)?.to_string() };
+                let name = if self.accept("{") {
+                    self.until('}')?
+                } else {
+                    self.next().ok_or(Refusal::Invalid)?.to_string()
+                };
                 return property(&name, one == 'P', flags).map(Some);
             }
             _ => return Ok(None),
@@ -444,7 +466,9 @@ impl Parser {
         if self.peek() == Some('-') && !matches!(self.chars.get(self.at + 1), None | Some(']' | '[' | '&')) {
             self.at += 1;
             last = match self.next().ok_or(Refusal::Invalid)? {
-                '\\' if self.class_escape(flags)?.is_some() => return Err(Refusal::Unsupported("a range that ends with a class")),
+                '\\' if self.class_escape(flags)?.is_some() => {
+                    return Err(Refusal::Unsupported("a range that ends with a class"));
+                }
                 '\\' => self.character()?,
                 one => one,
             };
@@ -482,8 +506,8 @@ fn push_code(one: char, out: &mut String) {
 }
 
 const CATEGORIES: &[&str] = &[
-    "L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "S",
-    "Sm", "Sc", "Sk", "So", "Z", "Zs", "Zl", "Zp", "Cc", "Cf",
+    "L", "Lu", "Ll", "Lt", "Lm", "Lo", "M", "Mn", "Mc", "Me", "N", "Nd", "Nl", "No", "P", "Pc", "Pd", "Ps",
+    "Pe", "Pi", "Pf", "Po", "S", "Sm", "Sc", "Sk", "So", "Z", "Zs", "Zl", "Zp", "Cc", "Cf",
 ];
 const SCRIPTS: &[&str] = &[
     "Latin",
@@ -504,7 +528,10 @@ const SCRIPTS: &[&str] = &[
 /// Translates `\p{name}`: POSIX classes are ASCII; `Is` is the prefix of Unicode's properties, scripts and
 /// categories.
 fn property(name: &str, negated: bool, flags: Flags) -> Parsed<String> {
-    let cased = matches!(name.trim_start_matches("Is"), "Lower" | "Upper" | "Lu" | "Ll" | "Lt" | "Lowercase" | "Uppercase");
+    let cased = matches!(
+        name.trim_start_matches("Is"),
+        "Lower" | "Upper" | "Lu" | "Ll" | "Lt" | "Lowercase" | "Uppercase"
+    );
     if flags.ignore_case && cased {
         return Err(Refusal::Unsupported("a class of case that ignores case"));
     }
@@ -530,7 +557,11 @@ fn property(name: &str, negated: bool, flags: Flags) -> Parsed<String> {
     let short = name.strip_prefix("Is").unwrap_or(name);
     let unicode = match short {
         _ if CATEGORIES.contains(&short) => short.to_owned(),
-        "Alphabetic" | "Uppercase" | "Lowercase" | "White_Space" | "Ideographic" if name.starts_with("Is") => short.to_owned(),
+        "Alphabetic" | "Uppercase" | "Lowercase" | "White_Space" | "Ideographic"
+            if name.starts_with("Is") =>
+        {
+            short.to_owned()
+        }
         "Letter" if name.starts_with("Is") => "L".to_owned(),
         "Digit" if name.starts_with("Is") => "Nd".to_owned(),
         "Punctuation" if name.starts_with("Is") => "P".to_owned(),

@@ -163,7 +163,10 @@ impl<'a> Parser<'a> {
     }
 
     fn ends(&self) -> bool {
-        self.text.as_bytes().get(self.place).is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}' | b':'))
+        self.text
+            .as_bytes()
+            .get(self.place)
+            .is_none_or(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}' | b':'))
     }
 
     fn word(&mut self, word: &str, value: Json<'a>) -> Option<Json<'a>> {
@@ -256,7 +259,10 @@ impl<'a> Parser<'a> {
     }
 
     fn four_digits(&mut self) -> Option<u32> {
-        let digits = self.text.get(self.place..self.place + 4).filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
+        let digits = self
+            .text
+            .get(self.place..self.place + 4)
+            .filter(|digits| digits.bytes().all(|b| b.is_ascii_hexdigit()))?;
         self.place += 4;
         u32::from_str_radix(digits, 16).ok()
     }
@@ -407,15 +413,19 @@ fn walk(value: &Json, path: &[Step], style: Style, out: &mut Writer) -> bool {
             out.value(text);
             true
         }
-        (Json::Array(items), []) if style == Style::Flat => items.iter().fold(false, |any, item| walk(item, &[], style, out) | any),
+        (Json::Array(items), []) if style == Style::Flat => {
+            items.iter().fold(false, |any, item| walk(item, &[], style, out) | any)
+        }
         (_, []) => {
             out.json(value);
             true
         }
-        (Json::Object(fields), [Step::Named(name), rest @ ..]) => {
-            fields.iter().any(|(field, value)| field == name && *value != Json::Null && walk(value, rest, style, out))
+        (Json::Object(fields), [Step::Named(name), rest @ ..]) => fields
+            .iter()
+            .any(|(field, value)| field == name && *value != Json::Null && walk(value, rest, style, out)),
+        (Json::Array(items), [Step::AnyIndex, Step::AnyIndex, rest @ ..]) => {
+            listed(items, rest, Style::Flat, out)
         }
-        (Json::Array(items), [Step::AnyIndex, Step::AnyIndex, rest @ ..]) => listed(items, rest, Style::Flat, out),
         (Json::Array(items), [Step::AnyIndex, rest @ ..]) if style != Style::Quoted => {
             let next = if style == Style::Raw { Style::Quoted } else { Style::Flat };
             let mut inner = Writer::default();

@@ -54,10 +54,13 @@ impl Type {
                 (text(json, "keyType") == Some("string")).then_some(())?;
                 Some(Self::Map(Box::new(Self::of(field(json, "valueType")?)?)))
             }
-            Json::Object(_) if text(json, "type") == Some("array") => Some(Self::Array(Box::new(Self::of(field(json, "elementType")?)?))),
+            Json::Object(_) if text(json, "type") == Some("array") => {
+                Some(Self::Array(Box::new(Self::of(field(json, "elementType")?)?)))
+            }
             Json::Object(_) if text(json, "type") == Some("struct") => {
                 let Json::Array(fields) = field(json, "fields")? else { return None };
-                let typed = |one: &Json| Some((text(one, "name")?.to_owned(), Self::of(field(one, "type")?)?));
+                let typed =
+                    |one: &Json| Some((text(one, "name")?.to_owned(), Self::of(field(one, "type")?)?));
                 fields.iter().map(typed).collect::<Option<Vec<_>>>().map(Self::Struct)
             }
             _ => None,
@@ -88,26 +91,31 @@ pub fn from_json(given: &Arguments) -> Result<ArrayRef> {
         return Ok(Arc::new(out.finish()));
     }
     let schema = Json::parse(schemas.value(0)).as_ref().and_then(Type::of);
-    let schema = schema.ok_or_else(|| failure("UNSUPPORTED_JSON", format!("from_json of the type {}", schemas.value(0))))?;
+    let schema = schema
+        .ok_or_else(|| failure("UNSUPPORTED_JSON", format!("from_json of the type {}", schemas.value(0))))?;
     let mut buffer = String::new();
     for value in &texts {
-        let Some(value) = value.filter(|value| !value.trim_matches([' ', '\t', '\n', '\r']).is_empty()) else {
+        let Some(value) = value.filter(|value| !value.trim_matches([' ', '\t', '\n', '\r']).is_empty())
+        else {
             out.append_null();
             continue;
         };
         buffer.clear();
         let parsed = Json::parse(value);
         match (&schema, &parsed) {
-            (Type::Struct(_) | Type::Map(_), Some(Json::Object(_))) | (Type::Array(_), Some(Json::Array(_))) => {
+            (Type::Struct(_) | Type::Map(_), Some(Json::Object(_)))
+            | (Type::Array(_), Some(Json::Array(_))) => {
                 if !push(parsed.as_ref().unwrap_or(&Json::Null), &schema, &mut buffer) {
                     out.append_null();
                     continue;
                 }
             }
-            (Type::Struct(_), Some(Json::Array(items))) if items.iter().all(|item| matches!(item, Json::Object(_))) => {
+            (Type::Struct(_), Some(Json::Array(items)))
+                if items.iter().all(|item| matches!(item, Json::Object(_))) =>
+            {
                 return Err(failure("UNSUPPORTED_JSON", "from_json of an array as a struct"));
             }
-            (Type::Array(_), Some(Json::Object(_))) if matches!(&schema, Type::Array(item) if matches!(**item, Type::Struct(_))) => {
+            (Type::Array(item), Some(Json::Object(_))) if matches!(**item, Type::Struct(_)) => {
                 return Err(failure("UNSUPPORTED_JSON", "from_json of an object as an array"));
             }
             (Type::Struct(_), _) => {
@@ -156,7 +164,11 @@ fn push(value: &Json, kind: &Type, out: &mut String) -> bool {
                 out.push_str(if number > 0 { "," } else { "" });
                 push_quoted(name, out);
                 out.push(':');
-                let found = values.iter().rev().find(|(field, _)| field == name).map_or(&Json::Null, |(_, value)| value);
+                let found = values
+                    .iter()
+                    .rev()
+                    .find(|(field, _)| field == name)
+                    .map_or(&Json::Null, |(_, value)| value);
                 let length = out.len();
                 if !push(found, kind, out) {
                     out.truncate(length);
@@ -180,7 +192,9 @@ fn push_primitive(value: &Json, kind: &Type, out: &mut String) -> bool {
         }
         (Type::Boolean, Json::Bool(_)) => value.push(out),
         (Type::Whole(bits), Json::Number(digits)) => match digits.parse::<i64>() {
-            Ok(number) if number >> (bits - 1) == 0 || number >> (bits - 1) == -1 => out.push_str(&number.to_string()),
+            Ok(number) if number >> (bits - 1) == 0 || number >> (bits - 1) == -1 => {
+                out.push_str(&number.to_string())
+            }
             _ => return false,
         },
         (Type::Float, Json::Number(digits)) => {
@@ -247,8 +261,12 @@ impl JsonType {
                 _ => Self::Double,
             },
             Json::Text(_) => Self::Text,
-            Json::Array(items) => Self::Array(Box::new(items.iter().map(Self::of).fold(Self::Nothing, Self::with))),
-            Json::Object(fields) => Self::Struct(fields.iter().map(|(name, value)| (name.to_string(), Self::of(value))).collect()),
+            Json::Array(items) => {
+                Self::Array(Box::new(items.iter().map(Self::of).fold(Self::Nothing, Self::with)))
+            }
+            Json::Object(fields) => {
+                Self::Struct(fields.iter().map(|(name, value)| (name.to_string(), Self::of(value))).collect())
+            }
         }
     }
 
@@ -288,7 +306,8 @@ impl JsonType {
                     if number > 0 {
                         out.push_str(", ");
                     }
-                    let plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.is_empty();
+                    let plain =
+                        name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') && !name.is_empty();
                     if plain {
                         out.push_str(name)
                     } else {
@@ -323,11 +342,16 @@ mod tests {
 
     #[test]
     fn values_by_a_schema() {
-        let schema =
-            r#"{"type":"struct","fields":[{"name":"a","type":"byte"},{"name":"b","type":{"type":"array","elementType":"string"}}]}"#;
+        let schema = concat!(
+            r#"{"type":"struct","fields":[{"name":"a","type":"byte"},"#,
+            r#"{"name":"b","type":{"type":"array","elementType":"string"}}]}"#,
+        );
         let kind = Type::of(&Json::parse(schema).unwrap()).unwrap();
         for (text, expected) in [
-            (r#"{"a":127,"b":["x",1,null,{"c":1.50}],"z":0}"#, r#"{"a":127,"b":["x","1",null,"{\"c\":1.5}"]}"#),
+            (
+                r#"{"a":127,"b":["x",1,null,{"c":1.50}],"z":0}"#,
+                r#"{"a":127,"b":["x","1",null,"{\"c\":1.5}"]}"#,
+            ),
             (r#"{"a":128,"b":"x"}"#, r#"{"a":null,"b":null}"#),
             (r#"{"a":1,"a":-128}"#, r#"{"a":-128,"b":null}"#),
         ] {
@@ -340,7 +364,10 @@ mod tests {
     #[test]
     fn schemas() {
         for (text, expected) in [
-            (r#"{"b":[1.5,null],"a":1,"c d":{"e":"x"}}"#, "STRUCT<a: BIGINT, b: ARRAY<DOUBLE>, `c d`: STRUCT<e: STRING>>"),
+            (
+                r#"{"b":[1.5,null],"a":1,"c d":{"e":"x"}}"#,
+                "STRUCT<a: BIGINT, b: ARRAY<DOUBLE>, `c d`: STRUCT<e: STRING>>",
+            ),
             (r#"[{"a":1},{"b":true}]"#, "ARRAY<STRUCT<a: BIGINT, b: BOOLEAN>>"),
             ("[1,\"x\"]", "ARRAY<STRING>"),
             ("123456789012345678901", "DECIMAL(21,0)"),

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::timezone::Tz;
 use arrow::array::{Array, ArrayRef, AsArray, StringBuilder};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType,
 };
 use chrono::{DateTime, Datelike, Timelike};
 
@@ -29,7 +30,8 @@ pub(super) struct Writing {
 pub fn to_json(given: &Arguments) -> Result<ArrayRef> {
     let (zones, values) = (given.text(0)?, given.array(1)?);
     let zone = if given.rows() > 0 { zones.value(0) } else { "UTC" };
-    let zone: Tz = zone.parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {zone}")))?;
+    let zone: Tz =
+        zone.parse().map_err(|_| failure("UNSUPPORTED_TIME_ZONE", format!("the time zone {zone}")))?;
     let writing = Writing { zone, nulls: given.rows() > 0 && given.integers(2)?.value(0) != 0 };
     let mut out = StringBuilder::with_capacity(given.rows(), 32 * given.rows());
     let mut buffer = String::new();
@@ -51,7 +53,9 @@ pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String
         DataType::Struct(fields) => {
             let columns = array.as_struct().columns();
             let mut separator = '{';
-            for (field, column) in fields.iter().zip(columns).filter(|(_, column)| how.nulls || column.is_valid(row)) {
+            for (field, column) in
+                fields.iter().zip(columns).filter(|(_, column)| how.nulls || column.is_valid(row))
+            {
                 out.push(separator);
                 separator = ',';
                 push_quoted(field.name(), out);
@@ -94,18 +98,28 @@ pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String
         DataType::Float32 | DataType::Float64 => {
             let mut shown = String::new();
             push_key(array, row, &mut shown)?;
-            if shown.ends_with(|last: char| last.is_ascii_digit()) { out.push_str(&shown) } else { push_quoted(&shown, out) }
+            if shown.ends_with(|last: char| last.is_ascii_digit()) {
+                out.push_str(&shown)
+            } else {
+                push_quoted(&shown, out)
+            }
         }
         DataType::Date32 => {
-            let day = DateTime::from_timestamp(i64::from(array.as_primitive::<Date32Type>().value(row)) * 86_400, 0);
+            let day = DateTime::from_timestamp(
+                i64::from(array.as_primitive::<Date32Type>().value(row)) * 86_400,
+                0,
+            );
             let day = day.ok_or_else(|| failure("UNSUPPORTED_DATE", "a date as far away as this one"))?;
             out.push('"');
             push_date(&day.naive_utc(), out);
             out.push('"');
         }
         DataType::Timestamp(_, shown_zone) => {
-            let instant = DateTime::from_timestamp_micros(array.as_primitive::<TimestampMicrosecondType>().value(row));
-            let instant = instant.ok_or_else(|| failure("UNSUPPORTED_TIMESTAMP", "a timestamp as far away as this one"))?.naive_utc();
+            let instant =
+                DateTime::from_timestamp_micros(array.as_primitive::<TimestampMicrosecondType>().value(row));
+            let instant = instant
+                .ok_or_else(|| failure("UNSUPPORTED_TIMESTAMP", "a timestamp as far away as this one"))?
+                .naive_utc();
             let offset = shown_zone.is_some().then(|| zones::offset(&how.zone, &instant));
             let local = instant + chrono::Duration::seconds(i64::from(offset.unwrap_or(0)));
             out.push('"');
@@ -179,7 +193,9 @@ pub(super) fn push_key(array: &ArrayRef, row: usize, out: &mut String) -> Result
         DataType::Int64 => out.push_str(&array.as_primitive::<Int64Type>().value(row).to_string()),
         DataType::Float32 => push_float(array.as_primitive::<Float32Type>().value(row), out),
         DataType::Float64 => push_double(array.as_primitive::<Float64Type>().value(row), out),
-        DataType::Decimal128(_, _) => out.push_str(&array.as_primitive::<Decimal128Type>().value_as_string(row)),
+        DataType::Decimal128(_, _) => {
+            out.push_str(&array.as_primitive::<Decimal128Type>().value_as_string(row))
+        }
         kind => return Err(failure("UNSUPPORTED_JSON", format!("to_json of {kind}"))),
     }
     Ok(())
@@ -195,7 +211,9 @@ mod tests {
 
     #[test]
     fn rows_as_text() {
-        let column = |name: &str, array: ArrayRef| (Arc::new(Field::new(name, array.data_type().clone(), true)), array);
+        let column = |name: &str, array: ArrayRef| {
+            (Arc::new(Field::new(name, array.data_type().clone(), true)), array)
+        };
         let moments = TimestampMicrosecondArray::from(vec![1_717_273_840_500_000; 2]).with_timezone("UTC");
         let rows = StructArray::from(vec![
             column("a", Arc::new(Int32Array::from(vec![Some(1), None]))),
@@ -203,12 +221,19 @@ mod tests {
             column("c", Arc::new(Float64Array::from(vec![f64::NAN, 1e10]))),
             column("d", Arc::new(moments)),
         ]);
-        let (zones, rows): (ArrayRef, ArrayRef) = (Arc::new(StringArray::from(vec!["America/New_York"; 2])), Arc::new(rows));
-        let written = |nulls| evaluate("to_json", &[zones.clone(), rows.clone(), Arc::new(Int32Array::from(vec![nulls; 2]))]).unwrap();
+        let (zones, rows): (ArrayRef, ArrayRef) =
+            (Arc::new(StringArray::from(vec!["America/New_York"; 2])), Arc::new(rows));
+        let written = |nulls| {
+            evaluate("to_json", &[zones.clone(), rows.clone(), Arc::new(Int32Array::from(vec![nulls; 2]))])
+                .unwrap()
+        };
         let result = written(0);
         let texts = result.as_string::<i32>();
         assert_eq!(texts.value(0), r#"{"a":1,"b":"x\"","c":"NaN","d":"2024-06-01T16:30:40.500-04:00"}"#);
         assert_eq!(texts.value(1), r#"{"b":"y","c":1.0E10,"d":"2024-06-01T16:30:40.500-04:00"}"#);
-        assert_eq!(written(1).as_string::<i32>().value(1), r#"{"a":null,"b":"y","c":1.0E10,"d":"2024-06-01T16:30:40.500-04:00"}"#);
+        assert_eq!(
+            written(1).as_string::<i32>().value(1),
+            r#"{"a":null,"b":"y","c":1.0E10,"d":"2024-06-01T16:30:40.500-04:00"}"#
+        );
     }
 }

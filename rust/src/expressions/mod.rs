@@ -50,7 +50,8 @@ use crate::guard;
 pub fn evaluate(name: &str, arguments: &[ArrayRef]) -> Result<ArrayRef> {
     let given = Arguments::new(arguments)?;
     if name.starts_with("variant_") {
-        return guard::caught(|| of_variants(name, &given)).unwrap_or_else(|_| Err(variant_bytes::malformed()));
+        return guard::caught(|| of_variants(name, &given))
+            .unwrap_or_else(|_| Err(variant_bytes::malformed()));
     }
     match name {
         "make_date" => casts::make_date(&given),

@@ -69,7 +69,9 @@ fn digits(tokens: &[Token], behind_point: bool) -> usize {
     for token in tokens {
         match token {
             Token::Point => point = true,
-            Token::Digits(runs) if point == behind_point => number += runs.iter().map(|(length, _)| length).sum::<usize>(),
+            Token::Digits(runs) if point == behind_point => {
+                number += runs.iter().map(|(length, _)| length).sum::<usize>()
+            }
             _ => {}
         }
     }
@@ -90,7 +92,10 @@ pub fn to_number(given: &Arguments) -> Result<ArrayRef> {
         };
         let number = parse(text, &tokens);
         if number.is_none() && safe.value(0) == 0 {
-            return Err(failure("INVALID_FORMAT.MISMATCH_INPUT", format!("the text {text} does not fit the format {format}")));
+            return Err(failure(
+                "INVALID_FORMAT.MISMATCH_INPUT",
+                format!("the text {text} does not fit the format {format}"),
+            ));
         }
         values.push(number);
     }

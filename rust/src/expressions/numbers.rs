@@ -11,7 +11,11 @@ use crate::error::Result;
 
 /// The square root of the sum of two squares, without intermediate overflow.
 pub fn hypot(given: &Arguments) -> Result<ArrayRef> {
-    Ok(Arc::new(arrow::compute::binary::<_, _, _, Float64Type>(&given.doubles(0)?, &given.doubles(1)?, f64::hypot)?))
+    Ok(Arc::new(arrow::compute::binary::<_, _, _, Float64Type>(
+        &given.doubles(0)?,
+        &given.doubles(1)?,
+        f64::hypot,
+    )?))
 }
 
 /// `conv(digits, from, to)`: a whole number of 64 bits from one base to another; a negative `to` reads it as
@@ -47,7 +51,9 @@ fn converted(text: &str, from: u32, to: i32) -> Result<Option<String>> {
         value = value
             .checked_mul(u64::from(from))
             .and_then(|value| value.checked_add(u64::from(digit)))
-            .ok_or_else(|| failure("ARITHMETIC_OVERFLOW", format!("Overflow in function conv() of {text}")))?;
+            .ok_or_else(|| {
+                failure("ARITHMETIC_OVERFLOW", format!("Overflow in function conv() of {text}"))
+            })?;
     }
     let mut negative = minus;
     if minus && to > 0 {
@@ -203,7 +209,8 @@ pub fn fixed(given: &Arguments) -> Result<ArrayRef> {
 fn half_up(value: f64, places: usize) -> String {
     let shown = format!("{}", value.abs());
     let (whole, fraction) = shown.split_once('.').unwrap_or((&shown, ""));
-    let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes().chain(std::iter::repeat(b'0')).take(places)).collect();
+    let mut digits: Vec<u8> =
+        whole.bytes().chain(fraction.bytes().chain(std::iter::repeat(b'0')).take(places)).collect();
     if fraction.as_bytes().get(places).is_some_and(|&next| next >= b'5') {
         up(&mut digits);
     }
@@ -237,7 +244,9 @@ pub fn format_number(given: &Arguments) -> Result<ArrayRef> {
         let places = places.value(row).min(1000) as usize;
         let text = match (&doubles, &shown) {
             (Some(doubles), _) if doubles.value(row).is_nan() => "NaN".to_owned(),
-            (Some(doubles), _) if doubles.value(row).is_infinite() => if doubles.value(row) > 0.0 { "∞" } else { "-∞" }.to_owned(),
+            (Some(doubles), _) if doubles.value(row).is_infinite() => {
+                if doubles.value(row) > 0.0 { "∞" } else { "-∞" }.to_owned()
+            }
             (Some(doubles), _) => grouped(&format!("{:.places$}", doubles.value(row))), // exact, half to even
             (None, Some(shown)) => grouped(&half_even(shown.value(row), places)),
             (None, None) => String::new(),
@@ -251,7 +260,8 @@ pub fn format_number(given: &Arguments) -> Result<ArrayRef> {
 fn half_even(text: &str, places: usize) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
     let (whole, fraction) = rest.split_once('.').unwrap_or((rest, ""));
-    let mut digits: Vec<u8> = whole.bytes().chain(fraction.bytes().chain(std::iter::repeat(b'0')).take(places)).collect();
+    let mut digits: Vec<u8> =
+        whole.bytes().chain(fraction.bytes().chain(std::iter::repeat(b'0')).take(places)).collect();
     if let Some(next) = fraction.as_bytes().get(places) {
         let exact = *next == b'5' && fraction.as_bytes()[places + 1..].iter().all(|&digit| digit == b'0');
         let odd = digits.last().is_some_and(|last| last % 2 == 1);
@@ -261,7 +271,11 @@ fn half_even(text: &str, places: usize) -> String {
     }
     let point = digits.len() - places;
     let shown: String = digits.into_iter().map(char::from).collect();
-    if places == 0 { format!("{sign}{shown}") } else { format!("{sign}{}.{}", &shown[..point], &shown[point..]) }
+    if places == 0 {
+        format!("{sign}{shown}")
+    } else {
+        format!("{sign}{}.{}", &shown[..point], &shown[point..])
+    }
 }
 
 /// Adds one in the last place.
@@ -279,7 +293,8 @@ fn up(digits: &mut Vec<u8>) {
 /// `-1234567.50` with its whole part in groups: `-1,234,567.50`.
 fn grouped(text: &str) -> String {
     let (sign, rest) = text.strip_prefix('-').map_or(("", text), |rest| ("-", rest));
-    let (whole, fraction) = rest.split_once('.').map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
+    let (whole, fraction) =
+        rest.split_once('.').map_or((rest, None), |(whole, fraction)| (whole, Some(fraction)));
     let mut out = String::from(sign);
     for (place, digit) in whole.chars().enumerate() {
         if place > 0 && (whole.len() - place) % 3 == 0 {

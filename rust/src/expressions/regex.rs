@@ -40,25 +40,39 @@ fn compiled(pattern: &str) -> Result<Rc<CompiledPattern>> {
 }
 
 fn compile(pattern: &str) -> Result<CompiledPattern> {
-    let unsupported = |why: &str| failure("UNSUPPORTED_REGEX", format!("the regular expression {pattern}: {why}"));
+    let unsupported =
+        |why: &str| failure("UNSUPPORTED_REGEX", format!("the regular expression {pattern}: {why}"));
     let translation = translate(pattern).map_err(|refusal| match refusal {
-        Refusal::Invalid => failure("INVALID_PARAMETER_VALUE.PATTERN", format!("the regular expression {pattern} is not valid")),
+        Refusal::Invalid => failure(
+            "INVALID_PARAMETER_VALUE.PATTERN",
+            format!("the regular expression {pattern} is not valid"),
+        ),
         Refusal::Unsupported(what) => unsupported(what),
     })?;
     let regex = RegexBuilder::new(&translation.pattern).backtrack_limit(STEPS).build();
-    Ok(CompiledPattern { regex: regex.map_err(|_| unsupported("too large, or a look behind of any length"))?, names: translation.names })
+    Ok(CompiledPattern {
+        regex: regex.map_err(|_| unsupported("too large, or a look behind of any length"))?,
+        names: translation.names,
+    })
 }
 
 impl CompiledPattern {
     /// Visits the matches as Java's `Matcher.find` returns them, also an empty match directly after another
     /// match.
-    fn each<'t>(&self, text: &'t str, mut visit: impl FnMut(&Captures<'t, str>, (usize, usize)) -> Result<bool>) -> Result<()> {
+    fn each<'t>(
+        &self,
+        text: &'t str,
+        mut visit: impl FnMut(&Captures<'t, str>, (usize, usize)) -> Result<bool>,
+    ) -> Result<()> {
         let mut from = 0;
         while from <= text.len() {
-            let found = self.regex.captures_from_pos(text, from).map_err(|_| failure("UNSUPPORTED_REGEX", "a match of too many steps"))?;
-            let Some((found, range)) =
-                found.and_then(|found| found.get(0).map(|whole| (whole.start(), whole.end())).map(|range| (found, range)))
-            else {
+            let found = self
+                .regex
+                .captures_from_pos(text, from)
+                .map_err(|_| failure("UNSUPPORTED_REGEX", "a match of too many steps"))?;
+            let Some((found, range)) = found.and_then(|found| {
+                found.get(0).map(|whole| (whole.start(), whole.end())).map(|range| (found, range))
+            }) else {
                 break;
             };
             if !visit(&found, range)? {
@@ -69,7 +83,10 @@ impl CompiledPattern {
                 let next = text[from..].chars().next();
                 if next.is_some_and(|one| one.len_utf16() > 1) {
                     // Java continues after the first of the two units, in the middle of the character.
-                    return Err(failure("UNSUPPORTED_REGEX", "an empty match before a character of two UTF-16 units"));
+                    return Err(failure(
+                        "UNSUPPORTED_REGEX",
+                        "an empty match before a character of two UTF-16 units",
+                    ));
                 }
                 from += next.map_or(1, char::len_utf8);
             }
@@ -85,7 +102,9 @@ impl CompiledPattern {
     fn group(&self, group: i32) -> Result<usize> {
         let groups = self.regex.captures_len() - 1;
         let known = usize::try_from(group).ok().filter(|group| *group <= groups);
-        known.ok_or_else(|| failure("INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX", format!("group {group} of {groups}")))
+        known.ok_or_else(|| {
+            failure("INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX", format!("group {group} of {groups}"))
+        })
     }
 }
 
@@ -104,7 +123,10 @@ impl Rows {
         Ok(Self { texts: given.text(0)?, patterns: given.text(1)? })
     }
 
-    fn map<T>(&self, mut value: impl FnMut(usize, &str, &CompiledPattern) -> Result<Option<T>>) -> Result<Vec<Option<T>>> {
+    fn map<T>(
+        &self,
+        mut value: impl FnMut(usize, &str, &CompiledPattern) -> Result<Option<T>>,
+    ) -> Result<Vec<Option<T>>> {
         let mut last: Option<(&str, Rc<CompiledPattern>)> = None;
         let mut out = Vec::with_capacity(self.texts.len());
         for (row, pair) in self.texts.iter().zip(&self.patterns).enumerate() {
@@ -127,7 +149,11 @@ impl Rows {
 /// `regex_matches(text, pattern)`: true if a part of the text matches.
 pub fn matches(given: &Arguments) -> Result<ArrayRef> {
     let found = Rows::of(given)?.map(|_, text, compiled| {
-        compiled.regex.is_match(text).map(Some).map_err(|_| failure("UNSUPPORTED_REGEX", "a match of too many steps"))
+        compiled
+            .regex
+            .is_match(text)
+            .map(Some)
+            .map_err(|_| failure("UNSUPPORTED_REGEX", "a match of too many steps"))
     })?;
     Ok(Arc::new(BooleanArray::from(found)))
 }
@@ -231,7 +257,10 @@ pub fn replace(given: &Arguments) -> Result<ArrayRef> {
             return Ok(None);
         }
         let replacement = replacements.value(row);
-        let skipped = text.char_indices().nth((positions.value(row).max(1) - 1) as usize).map_or(text.len(), |(place, _)| place);
+        let skipped = text
+            .char_indices()
+            .nth((positions.value(row).max(1) - 1) as usize)
+            .map_or(text.len(), |(place, _)| place);
         let (before, rest) = text.split_at(skipped);
         if rest.is_empty() && positions.value(row) > 1 {
             return Ok(Some(text.to_owned()));
@@ -241,7 +270,10 @@ pub fn replace(given: &Arguments) -> Result<ArrayRef> {
             out.push_str(&rest[from..start]);
             from = end;
             push_replacement(replacement, found, compiled, &mut out).ok_or_else(|| {
-                failure("INVALID_REGEXP_REPLACE", format!("the replacement {replacement} does not fit the regular expression"))
+                failure(
+                    "INVALID_REGEXP_REPLACE",
+                    format!("the replacement {replacement} does not fit the regular expression"),
+                )
             })?;
             Ok(true)
         })?;
@@ -253,7 +285,12 @@ pub fn replace(given: &Arguments) -> Result<ArrayRef> {
 
 /// Appends a replacement as Java's `Matcher.appendReplacement`. `None` for an unknown group, or an escape
 /// without a character.
-fn push_replacement(replacement: &str, found: &Captures<'_, str>, compiled: &CompiledPattern, out: &mut String) -> Option<()> {
+fn push_replacement(
+    replacement: &str,
+    found: &Captures<'_, str>,
+    compiled: &CompiledPattern,
+    out: &mut String,
+) -> Option<()> {
     let mut rest = replacement.chars().peekable();
     while let Some(one) = rest.next() {
         match one {
@@ -310,7 +347,11 @@ mod tests {
             ("", "a*", "x", 1, "x"),
             ("", "^$", "x", 2, ""),
         ] {
-            let result = evaluate("regex_replace", &[column(text), column(pattern), column(replacement), number(position)]).unwrap();
+            let result = evaluate(
+                "regex_replace",
+                &[column(text), column(pattern), column(replacement), number(position)],
+            )
+            .unwrap();
             assert_eq!(result.as_string::<i32>().value(0), expected, "{text} {pattern}");
         }
         assert!(evaluate("regex_replace", &[column("b"), column("b"), column("$1"), number(1)]).is_err());
@@ -326,7 +367,11 @@ mod tests {
         ] {
             let result = evaluate("regex_split", &[column(text), column(pattern), number(limit)]).unwrap();
             let items = result.as_list::<i32>().value(0);
-            assert_eq!(items.as_string::<i32>().iter().map(|one| one.unwrap()).collect::<Vec<_>>(), expected, "{text} {pattern}");
+            assert_eq!(
+                items.as_string::<i32>().iter().map(|one| one.unwrap()).collect::<Vec<_>>(),
+                expected,
+                "{text} {pattern}"
+            );
         }
     }
 }

@@ -24,7 +24,11 @@ pub fn initcap(given: &Arguments) -> Result<ArrayRef> {
         if value.is_ascii() {
             let mut first = true;
             for byte in value.bytes() {
-                out.push(char::from(if first { byte.to_ascii_uppercase() } else { byte.to_ascii_lowercase() }));
+                out.push(char::from(if first {
+                    byte.to_ascii_uppercase()
+                } else {
+                    byte.to_ascii_lowercase()
+                }));
                 first = byte == b' ';
             }
             return;
@@ -106,7 +110,9 @@ const SOUNDS: &[u8; 26] = b"01230127022455012623017202";
 /// The American Soundex code. Text that does not begin with an ASCII letter is returned unchanged.
 pub fn soundex(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| {
-        let Some(first) = value.bytes().next().filter(u8::is_ascii_alphabetic) else { return out.push_str(value) };
+        let Some(first) = value.bytes().next().filter(u8::is_ascii_alphabetic) else {
+            return out.push_str(value);
+        };
         let code = |letter: u8| SOUNDS[usize::from(letter.to_ascii_uppercase() - b'A')];
         out.push(char::from(first.to_ascii_uppercase()));
         let mut last = code(first);
@@ -143,7 +149,12 @@ pub fn mask(given: &Arguments) -> Result<ArrayRef> {
         let replacement: &StringArray = &masks[class];
         if replacement.is_null(row) { out.push(character) } else { out.push_str(replacement.value(row)) }
     };
-    let mut place = values.iter().enumerate().filter_map(|(row, value)| value.map(|_| row)).collect::<Vec<_>>().into_iter();
+    let mut place = values
+        .iter()
+        .enumerate()
+        .filter_map(|(row, value)| value.map(|_| row))
+        .collect::<Vec<_>>()
+        .into_iter();
     Ok(map_text(&values, |value, out| {
         row = place.next().unwrap_or(row);
         for character in value.chars() {
@@ -191,7 +202,8 @@ mod tests {
 
     #[test]
     fn distances_count_characters() {
-        let (a, b) = (column(&[Some("añb😀"), Some(""), None]), column(&[Some("anb"), Some("abc"), Some("x")]));
+        let (a, b) =
+            (column(&[Some("añb😀"), Some(""), None]), column(&[Some("anb"), Some("abc"), Some("x")]));
         let result = evaluate("levenshtein", &[a, b]).unwrap();
         let distances = result.as_primitive::<Int32Type>();
         assert_eq!((distances.value(0), distances.value(1), distances.is_null(2)), (2, 3, true));
@@ -199,8 +211,14 @@ mod tests {
 
     #[test]
     fn sounds() {
-        for (word, code) in [("Robert", "R163"), ("Rupert", "R163"), ("Tymczak", "T522"), ("Pfister", "P236"), ("1a", "1a"), ("a", "A000")]
-        {
+        for (word, code) in [
+            ("Robert", "R163"),
+            ("Rupert", "R163"),
+            ("Tymczak", "T522"),
+            ("Pfister", "P236"),
+            ("1a", "1a"),
+            ("a", "A000"),
+        ] {
             assert_eq!(shown("soundex", word), code, "{word}");
         }
     }

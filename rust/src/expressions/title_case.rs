@@ -70,7 +70,9 @@ pub fn push(character: char, out: &mut String) {
     }
     match character {
         // Already in title case: digraphs such as `ǅ`, Georgian letters, Greek capitals with an iota below.
-        '\u{1c5}' | '\u{1c8}' | '\u{1cb}' | '\u{1f2}' | '\u{10d0}'..='\u{10fa}' | '\u{10fd}'..='\u{10ff}' => out.push(character),
+        '\u{1c5}' | '\u{1c8}' | '\u{1cb}' | '\u{1f2}' | '\u{10d0}'..='\u{10fa}' | '\u{10fd}'..='\u{10ff}' => {
+            out.push(character)
+        }
         '\u{1f88}'..='\u{1f8f}' | '\u{1f98}'..='\u{1f9f}' | '\u{1fa8}'..='\u{1faf}' => out.push(character),
         '\u{1fbc}' | '\u{1fcc}' | '\u{1ffc}' => out.push(character),
         _ => match OTHER.binary_search_by_key(&character, |pair| pair.0) {
@@ -86,8 +88,15 @@ mod tests {
 
     #[test]
     fn title_case_differs_from_upper_case() {
-        for (character, expected) in [('a', "A"), ('ß', "Ss"), ('ǆ', "ǅ"), ('ﬁ', "Fi"), ('é', "É"), ('1', "1"), ('\u{1f88}', "\u{1f88}")]
-        {
+        for (character, expected) in [
+            ('a', "A"),
+            ('ß', "Ss"),
+            ('ǆ', "ǅ"),
+            ('ﬁ', "Fi"),
+            ('é', "É"),
+            ('1', "1"),
+            ('\u{1f88}', "\u{1f88}"),
+        ] {
             let mut out = String::new();
             push(character, &mut out);
             assert_eq!(out, expected);

@@ -13,7 +13,9 @@ pub fn encode(given: &Arguments) -> Result<ArrayRef> {
     Ok(map_text(&given.text(0)?, |value, out| {
         for byte in value.bytes() {
             match byte {
-                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => out.push(char::from(byte)),
+                b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => {
+                    out.push(char::from(byte))
+                }
                 b' ' => out.push('+'),
                 _ => out.push_str(&format!("%{byte:02X}")),
             }
@@ -31,7 +33,10 @@ pub fn decode(given: &Arguments) -> Result<ArrayRef> {
             Some(Some(text)) => out.append_value(text),
             Some(None) if safe.is_valid(row) && safe.value(row) == 0 => {
                 let shown = value.unwrap_or_default();
-                return Err(failure("CANNOT_DECODE_URL", format!("The provided URL cannot be decoded: {shown}.")));
+                return Err(failure(
+                    "CANNOT_DECODE_URL",
+                    format!("The provided URL cannot be decoded: {shown}."),
+                ));
             }
             _ => out.append_null(),
         }
@@ -71,9 +76,12 @@ pub fn parse(given: &Arguments) -> Result<ArrayRef> {
             continue;
         }
         match Url::new(urls.value(row)) {
-            Some(url) => out.append_option(url.part(parts.value(row), keys.is_valid(row).then(|| keys.value(row)))),
+            Some(url) => {
+                out.append_option(url.part(parts.value(row), keys.is_valid(row).then(|| keys.value(row))))
+            }
             None if safe.is_valid(row) && safe.value(row) == 0 => {
-                let message = format!("The url is invalid: {}. Use `try_parse_url` to tolerate it.", urls.value(row));
+                let message =
+                    format!("The url is invalid: {}. Use `try_parse_url` to tolerate it.", urls.value(row));
                 return Err(failure("INVALID_URL", message));
             }
             None => out.append_null(),
@@ -131,10 +139,16 @@ impl<'a> Url<'a> {
 
     fn user_and_host(&self) -> Option<(Option<&'a str>, &'a str)> {
         let authority = self.authority?;
-        let (user, address) = authority.rsplit_once('@').map_or((None, authority), |(user, address)| (Some(user), address));
-        let host = if address.starts_with('[') { &address[..=address.find(']')?] } else { address.split(':').next()? };
+        let (user, address) =
+            authority.rsplit_once('@').map_or((None, authority), |(user, address)| (Some(user), address));
+        let host = if address.starts_with('[') {
+            &address[..=address.find(']')?]
+        } else {
+            address.split(':').next()?
+        };
         let port = &address[host.len()..];
-        let proper_port = port.is_empty() || (port.starts_with(':') && port[1..].bytes().all(|b| b.is_ascii_digit()));
+        let proper_port =
+            port.is_empty() || (port.starts_with(':') && port[1..].bytes().all(|b| b.is_ascii_digit()));
         (proper_port && is_host(host)).then_some((user, host))
     }
 
@@ -147,9 +161,11 @@ impl<'a> Url<'a> {
             "PATH" => self.path.map(str::to_owned),
             "QUERY" => match key {
                 None => self.query.map(str::to_owned),
-                Some(key) => {
-                    self.query?.split('&').find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key)).map(|(_, v)| v.to_owned())
-                }
+                Some(key) => self
+                    .query?
+                    .split('&')
+                    .find_map(|pair| pair.split_once('=').filter(|(name, _)| *name == key))
+                    .map(|(_, v)| v.to_owned()),
             },
             "REF" => self.fragment.map(str::to_owned),
             "PROTOCOL" => self.scheme.map(str::to_owned),
@@ -191,7 +207,8 @@ fn is_host(host: &str) -> bool {
             && !label.ends_with('-')
     };
     let address = labels.len() == 4 && labels.iter().all(|label| label.parse::<u8>().is_ok());
-    labels.iter().all(proper) && (address || labels.last().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_alphabetic())))
+    labels.iter().all(proper)
+        && (address || labels.last().is_some_and(|last| last.starts_with(|c: char| c.is_ascii_alphabetic())))
 }
 
 #[cfg(test)]

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, NullBufferBuilder, StringBuilder, StructArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryBuilder, BooleanArray, NullBufferBuilder, StringBuilder, StructArray,
+};
 use arrow::datatypes::{DataType, Field, Fields};
 use parquet_variant::Variant;
 
@@ -30,7 +32,10 @@ pub fn parse_json(given: &Arguments) -> Result<ArrayRef> {
         };
         if written.is_none() {
             if safe.value(row) == 0 {
-                return Err(failure("MALFORMED_RECORD_IN_PARSING", format!("Malformed records are detected in record parsing: {text}.")));
+                return Err(failure(
+                    "MALFORMED_RECORD_IN_PARSING",
+                    format!("Malformed records are detected in record parsing: {text}."),
+                ));
             }
             out.append_null()?;
         }
@@ -74,9 +79,12 @@ pub(super) fn path_of(text: &str) -> Option<Vec<Step>> {
             }
             steps.push(Step::Named(after[..end].to_owned()));
             rest = &after[end..];
-        } else if let Some((quote, after)) = ["['", "[\""].iter().find_map(|quote| Some((&quote[1..], rest.strip_prefix(quote)?))) {
-            let end =
-                after.find(&format!("{quote}]")).filter(|&end| end > 0 && !after[..end].contains(quote) && !after[..end].contains('?'))?;
+        } else if let Some((quote, after)) =
+            ["['", "[\""].iter().find_map(|quote| Some((&quote[1..], rest.strip_prefix(quote)?)))
+        {
+            let end = after
+                .find(&format!("{quote}]"))
+                .filter(|&end| end > 0 && !after[..end].contains(quote) && !after[..end].contains('?'))?;
             steps.push(Step::Named(after[..end].to_owned()));
             rest = &after[end + 2..];
         } else {
@@ -92,7 +100,10 @@ pub(super) fn path_of(text: &str) -> Option<Vec<Step>> {
 }
 
 fn invalid_path(path: &str, name: &str) -> Error {
-    failure("INVALID_VARIANT_GET_PATH", format!("The path `{path}` is not a valid variant extraction path in `{name}`."))
+    failure(
+        "INVALID_VARIANT_GET_PATH",
+        format!("The path `{path}` is not a valid variant extraction path in `{name}`."),
+    )
 }
 
 /// Returns the variants of the first argument or, if there is an argument at `place`, their parts at this
@@ -167,7 +178,8 @@ pub(super) fn whole_of(value: &Variant) -> Option<i64> {
 pub fn parts(given: &Arguments) -> Result<ArrayRef> {
     let (values, zone) = (Variants::new(given.array(0)?)?, zone_of(given, 1)?);
     let rows = given.rows();
-    let (mut kinds, mut texts) = (StringBuilder::with_capacity(rows, 8 * rows), StringBuilder::with_capacity(rows, 8 * rows));
+    let (mut kinds, mut texts) =
+        (StringBuilder::with_capacity(rows, 8 * rows), StringBuilder::with_capacity(rows, 8 * rows));
     let mut wholes: Vec<Option<i64>> = Vec::with_capacity(rows);
     let mut numbers: Vec<Option<f64>> = Vec::with_capacity(rows);
     let (mut bytes, mut nulls) = (BinaryBuilder::new(), NullBufferBuilder::new(rows));
@@ -196,7 +208,8 @@ pub fn parts(given: &Arguments) -> Result<ArrayRef> {
         });
         text.clear();
         match kind {
-            "null" | "long" | "double" | "float" | "date" | "timestamp" | "timestamp_ntz" | "boolean" | "binary" => {}
+            "null" | "long" | "double" | "float" | "date" | "timestamp" | "timestamp_ntz" | "boolean"
+            | "binary" => {}
             "string" | "decimal" => push_scalar(&value, &zone, &mut text)?,
             _ => push(&value, &zone, &mut text)?,
         }
@@ -211,7 +224,11 @@ pub fn parts(given: &Arguments) -> Result<ArrayRef> {
         Arc::new(bytes.finish()),
     ];
     let names = ["kind", "whole", "number", "text", "bytes"];
-    let fields: Fields = names.iter().zip(&columns).map(|(name, column)| Field::new(*name, column.data_type().clone(), true)).collect();
+    let fields: Fields = names
+        .iter()
+        .zip(&columns)
+        .map(|(name, column)| Field::new(*name, column.data_type().clone(), true))
+        .collect();
     Ok(Arc::new(StructArray::try_new(fields, columns, nulls.finish())?))
 }
 
@@ -231,7 +248,9 @@ fn kind_of(value: &Variant) -> Result<&'static str> {
         Variant::Uuid(_) => "uuid",
         Variant::List(_) => "array",
         Variant::Object(_) => "object",
-        Variant::TimestampNanos(_) | Variant::TimestampNtzNanos(_) | Variant::Time(_) => return Err(unknown()),
+        Variant::TimestampNanos(_) | Variant::TimestampNtzNanos(_) | Variant::Time(_) => {
+            return Err(unknown());
+        }
     })
 }
 
@@ -245,7 +264,9 @@ pub fn items(given: &Arguments) -> Result<ArrayRef> {
     for value in values.iter() {
         let found: Option<Vec<(Option<&str>, Variant)>> = match value? {
             Some(Variant::List(items)) => Some(items.iter().map(|item| (None, item)).collect()),
-            Some(Variant::Object(object)) => Some(object.iter().map(|(name, item)| (Some(name), item)).collect()),
+            Some(Variant::Object(object)) => {
+                Some(object.iter().map(|(name, item)| (Some(name), item)).collect())
+            }
             _ => None,
         };
         nulls.append(found.is_some());
@@ -256,8 +277,11 @@ pub fn items(given: &Arguments) -> Result<ArrayRef> {
         }
         offsets.push(places.len() as i32);
     }
-    let columns: Vec<ArrayRef> =
-        vec![Arc::new(arrow::array::Int32Array::from(places)), Arc::new(keys.finish()), Arc::new(column.finish()?)];
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(arrow::array::Int32Array::from(places)),
+        Arc::new(keys.finish()),
+        Arc::new(column.finish()?),
+    ];
     let of_item = Fields::from(vec![
         Field::new("pos", DataType::Int32, true),
         Field::new("key", DataType::Utf8, true),
@@ -343,9 +367,24 @@ mod tests {
 
     #[test]
     fn text_to_variant_and_back() {
-        let variants =
-            parsed(vec![r#"{"b":1,"a":{"z":1.50,"y":[1,2,{"k":null}]}}"#, "1 x", "{bad", r#"{"a":1,"a":2}"#, "100.00", "'x'", "1e20"]);
-        let expected = [Some(r#"{"a":{"y":[1,2,{"k":null}],"z":1.5},"b":1}"#), Some("1"), None, None, Some("100"), None, Some("1.0E20")];
+        let variants = parsed(vec![
+            r#"{"b":1,"a":{"z":1.50,"y":[1,2,{"k":null}]}}"#,
+            "1 x",
+            "{bad",
+            r#"{"a":1,"a":2}"#,
+            "100.00",
+            "'x'",
+            "1e20",
+        ]);
+        let expected = [
+            Some(r#"{"a":{"y":[1,2,{"k":null}],"z":1.5},"b":1}"#),
+            Some("1"),
+            None,
+            None,
+            Some("100"),
+            None,
+            Some("1.0E20"),
+        ];
         assert_eq!(shown(&variants), expected.map(|text| text.map(str::to_owned)));
     }
 
@@ -356,7 +395,8 @@ mod tests {
         assert_eq!(read.metadata.value(0), b"\x01\x04\x00\x01\x02\x03\x04abcd");
         assert_eq!(
             read.value.value(0),
-            b"\x02\x03\x00\x01\x02\x00\x02\x13!\x0c\x01\x03\x04\x00\x06\x07\x08\n \x01\x0f\x00\x00\x00\x04\x00\x05x\x02\x01\x03\x00\t\x1c\x00\x00\x00\x00\x00@\x8f@"
+            b"\x02\x03\x00\x01\x02\x00\x02\x13!\x0c\x01\x03\x04\x00\x06\x07\x08\n \x01\x0f\
+              \x00\x00\x00\x04\x00\x05x\x02\x01\x03\x00\t\x1c\x00\x00\x00\x00\x00@\x8f@"
         );
     }
 
@@ -364,13 +404,18 @@ mod tests {
     fn malformed_bytes() {
         let field = |name: &str| Arc::new(Field::new(name, DataType::Binary, true));
         let column = |bytes: &[u8]| Arc::new(BinaryArray::from(vec![bytes])) as ArrayRef;
-        let (zones, paths): (ArrayRef, ArrayRef) = (Arc::new(StringArray::from(vec!["UTC"])), Arc::new(StringArray::from(vec!["$[1]"])));
+        let (zones, paths): (ArrayRef, ArrayRef) =
+            (Arc::new(StringArray::from(vec!["UTC"])), Arc::new(StringArray::from(vec!["$[1]"])));
         // An array of two items, the second of which is a string of five bytes of which one is there.
         let bytes = column(b"\x03\x02\x00\x01\x03\x00\x15a");
-        let variants: ArrayRef = Arc::new(StructArray::from(vec![(field("metadata"), column(b"\x01\x00\x00")), (field("value"), bytes)]));
+        let variants: ArrayRef = Arc::new(StructArray::from(vec![
+            (field("metadata"), column(b"\x01\x00\x00")),
+            (field("value"), bytes),
+        ]));
         let valid = evaluate("variant_is_valid", &[Arc::clone(&variants)]).unwrap();
         assert!(!valid.as_boolean().value(0));
-        for name in ["variant_to_json", "variant_to_text", "variant_parts", "variant_schema", "variant_items"] {
+        for name in ["variant_to_json", "variant_to_text", "variant_parts", "variant_schema", "variant_items"]
+        {
             let failed = evaluate(name, &[Arc::clone(&variants), Arc::clone(&zones)]).unwrap_err();
             assert!(failed.to_string().contains("MALFORMED_VARIANT"), "{name}: {failed}");
         }
@@ -380,7 +425,8 @@ mod tests {
 
     #[test]
     fn an_object_may_have_many_fields() {
-        let fields = (0..100_000).map(|number| format!(r#""f{number}":{number}"#)).collect::<Vec<_>>().join(",");
+        let fields =
+            (0..100_000).map(|number| format!(r#""f{number}":{number}"#)).collect::<Vec<_>>().join(",");
         let variants = parsed(vec![&format!("{{{fields}}}"), r#"{"f0":1}"#]);
         let read = Variants::new(&variants).unwrap();
         let found = read.iter().next().unwrap().unwrap().unwrap();
@@ -390,9 +436,12 @@ mod tests {
 
     #[test]
     fn paths() {
-        for (path, expected) in
-            [("$.a[1].b", Some("7")), ("$['a'][0]", Some("1")), ("$[\"a\"][9]", None), ("$", Some(r#"{"a":[1,{"b":7}]}"#))]
-        {
+        for (path, expected) in [
+            ("$.a[1].b", Some("7")),
+            ("$['a'][0]", Some("1")),
+            ("$[\"a\"][9]", None),
+            ("$", Some(r#"{"a":[1,{"b":7}]}"#)),
+        ] {
             let paths: ArrayRef = Arc::new(StringArray::from(vec![path]));
             let found = evaluate("variant_get", &[parsed(vec![r#"{"a":[1,{"b":7}]}"#]), paths]).unwrap();
             assert_eq!(shown(&found)[0].as_deref(), expected, "{path}");

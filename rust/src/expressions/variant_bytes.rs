@@ -10,8 +10,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, NullBufferBuilder, StructArray};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Field, Fields, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Field, Fields, Float32Type, Float64Type, Int8Type, Int16Type,
+    Int32Type, Int64Type, TimestampMicrosecondType,
 };
 use chrono::{Datelike, NaiveDate};
 use parquet_variant::{Variant, VariantMetadata};
@@ -29,9 +29,13 @@ pub(super) struct Variants {
 
 impl Variants {
     pub(super) fn new(array: &ArrayRef) -> Result<Self> {
-        let rows = array.as_struct_opt().ok_or_else(|| failure("INTERNAL_ERROR", "a variant is a struct of metadata and value"))?;
+        let rows = array
+            .as_struct_opt()
+            .ok_or_else(|| failure("INTERNAL_ERROR", "a variant is a struct of metadata and value"))?;
         let part = |name: &str| -> Result<BinaryArray> {
-            let column = rows.column_by_name(name).ok_or_else(|| failure("INTERNAL_ERROR", format!("a variant without {name}")))?;
+            let column = rows
+                .column_by_name(name)
+                .ok_or_else(|| failure("INTERNAL_ERROR", format!("a variant without {name}")))?;
             Ok(arrow::compute::cast(column, &DataType::Binary)?.as_binary::<i32>().clone())
         };
         Ok(Self { metadata: part("metadata")?, value: part("value")?, nulls: rows.nulls().cloned() })
@@ -55,12 +59,16 @@ impl Variants {
     ) -> impl Iterator<Item = Result<Option<Variant<'a, 'a>>>> {
         let mut known: Option<(&[u8], VariantMetadata)> = None;
         (0..self.value.len()).map(move |row| {
-            if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row)) || self.value.is_null(row) || self.metadata.is_null(row) {
+            if self.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+                || self.value.is_null(row)
+                || self.metadata.is_null(row)
+            {
                 return Ok(None);
             }
             let bytes = self.metadata.value(row);
             let names = match known.take().filter(|(before, _)| *before == bytes) {
-                Some((_, names)) => names, // the same names as in the row before, as in most columns, are checked only once
+                // The same names as in the row before, as in most columns, are checked only once.
+                Some((_, names)) => names,
                 None => VariantMetadata::try_new(bytes).map_err(|_| malformed())?,
             };
             known = Some((bytes, names.clone()));
@@ -75,7 +83,10 @@ pub(super) fn malformed() -> Error {
 
 /// The fields of a column of variants.
 pub(super) fn fields() -> Fields {
-    Fields::from(vec![Field::new("metadata", DataType::Binary, true), Field::new("value", DataType::Binary, true)])
+    Fields::from(vec![
+        Field::new("metadata", DataType::Binary, true),
+        Field::new("value", DataType::Binary, true),
+    ])
 }
 
 /// Values of bytes, one after the other in one buffer.
@@ -94,7 +105,9 @@ impl Pieces {
     /// Ends the value that was appended to `bytes`.
     fn end(&mut self) -> Result<()> {
         let end = i32::try_from(self.bytes.len());
-        self.offsets.push(end.map_err(|_| failure("VARIANT_SIZE_LIMIT", "the variants of a batch have more than 2 GB"))?);
+        self.offsets.push(
+            end.map_err(|_| failure("VARIANT_SIZE_LIMIT", "the variants of a batch have more than 2 GB"))?,
+        );
         Ok(())
     }
 
@@ -113,7 +126,12 @@ pub(super) struct Column {
 
 impl Column {
     pub(super) fn new(rows: usize) -> Self {
-        Self { metadata: Pieces::new(rows), value: Pieces::new(rows), nulls: NullBufferBuilder::new(rows), encoder: Encoder::default() }
+        Self {
+            metadata: Pieces::new(rows),
+            value: Pieces::new(rows),
+            nulls: NullBufferBuilder::new(rows),
+            encoder: Encoder::default(),
+        }
     }
 
     pub(super) fn append_null(&mut self) -> Result<()> {
@@ -123,7 +141,10 @@ impl Column {
     }
 
     /// Appends the value that `write` encodes, or nothing if `write` returns `None`.
-    pub(super) fn append(&mut self, write: impl FnOnce(&mut Encoder, &mut Vec<u8>) -> Result<Option<()>>) -> Result<Option<()>> {
+    pub(super) fn append(
+        &mut self,
+        write: impl FnOnce(&mut Encoder, &mut Vec<u8>) -> Result<Option<()>>,
+    ) -> Result<Option<()>> {
         self.encoder.clear();
         let start = self.value.bytes.len();
         if write(&mut self.encoder, &mut self.value.bytes)?.is_none() {
@@ -328,7 +349,8 @@ impl Encoder {
             return Ok(None);
         }
         let size = out.len() - start;
-        let (large, of_ids) = (fields.len() > 255, width(fields.iter().map(|field| field.0).max().unwrap_or(0)));
+        let (large, of_ids) =
+            (fields.len() > 255, width(fields.iter().map(|field| field.0).max().unwrap_or(0)));
         let of_offsets = width(size);
         head.clear();
         head.push(2 | ((of_offsets - 1) << 2) as u8 | ((of_ids - 1) << 4) as u8 | u8::from(large) << 6);
@@ -348,7 +370,9 @@ impl Encoder {
             Json::Bool(value) => out.push(if *value { 1 << 2 } else { 2 << 2 }),
             Json::Text(text) => Self::text(text, out),
             Json::Number(text) => Self::number(text, out),
-            Json::Array(items) => return self.list(items.len(), out, |encoder, place, out| encoder.json(&items[place], out)),
+            Json::Array(items) => {
+                return self.list(items.len(), out, |encoder, place, out| encoder.json(&items[place], out));
+            }
             Json::Object(fields) => {
                 let names = fields.iter().map(|(name, _)| name.as_ref());
                 return self.object(names, out, |encoder, place, out| encoder.json(&fields[place].1, out));
@@ -392,8 +416,12 @@ impl Encoder {
                 }
             }
             Variant::Date(day) => Self::fixed(11, &days_of(*day).to_le_bytes(), out),
-            Variant::TimestampMicros(moment) => Self::fixed(12, &moment.timestamp_micros().to_le_bytes(), out),
-            Variant::TimestampNtzMicros(moment) => Self::fixed(13, &moment.and_utc().timestamp_micros().to_le_bytes(), out),
+            Variant::TimestampMicros(moment) => {
+                Self::fixed(12, &moment.timestamp_micros().to_le_bytes(), out)
+            }
+            Variant::TimestampNtzMicros(moment) => {
+                Self::fixed(13, &moment.and_utc().timestamp_micros().to_le_bytes(), out)
+            }
             Variant::Binary(bytes) => {
                 Self::fixed(15, &(bytes.len() as u32).to_le_bytes(), out);
                 out.extend_from_slice(bytes);
@@ -403,13 +431,19 @@ impl Encoder {
             Variant::Uuid(id) => Self::fixed(20, id.as_bytes(), out),
             Variant::List(items) => {
                 let items: Vec<Variant> = items.iter().collect();
-                self.list(items.len(), out, |encoder, place, out| encoder.variant(&items[place], out).map(Some))?;
+                self.list(items.len(), out, |encoder, place, out| {
+                    encoder.variant(&items[place], out).map(Some)
+                })?;
             }
             Variant::Object(object) => {
                 let (names, values): (Vec<&str>, Vec<Variant>) = object.iter().unzip();
-                self.object(names.into_iter(), out, |encoder, place, out| encoder.variant(&values[place], out).map(Some))?;
+                self.object(names.into_iter(), out, |encoder, place, out| {
+                    encoder.variant(&values[place], out).map(Some)
+                })?;
             }
-            Variant::TimestampNanos(_) | Variant::TimestampNtzNanos(_) | Variant::Time(_) => return Err(unknown()),
+            Variant::TimestampNanos(_) | Variant::TimestampNtzNanos(_) | Variant::Time(_) => {
+                return Err(unknown());
+            }
         }
         Ok(())
     }
@@ -426,27 +460,41 @@ impl Encoder {
             DataType::Int16 => Self::long(i64::from(array.as_primitive::<Int16Type>().value(row)), out),
             DataType::Int32 => Self::long(i64::from(array.as_primitive::<Int32Type>().value(row)), out),
             DataType::Int64 => Self::long(array.as_primitive::<Int64Type>().value(row), out),
-            DataType::Float32 => Self::fixed(14, &array.as_primitive::<Float32Type>().value(row).to_le_bytes(), out),
-            DataType::Float64 => Self::fixed(7, &array.as_primitive::<Float64Type>().value(row).to_le_bytes(), out),
-            DataType::Decimal128(_, scale) => Self::decimal(array.as_primitive::<Decimal128Type>().value(row), *scale as u8, out),
+            DataType::Float32 => {
+                Self::fixed(14, &array.as_primitive::<Float32Type>().value(row).to_le_bytes(), out)
+            }
+            DataType::Float64 => {
+                Self::fixed(7, &array.as_primitive::<Float64Type>().value(row).to_le_bytes(), out)
+            }
+            DataType::Decimal128(_, scale) => {
+                Self::decimal(array.as_primitive::<Decimal128Type>().value(row), *scale as u8, out)
+            }
             DataType::Utf8 => Self::text(array.as_string::<i32>().value(row), out),
             DataType::Binary => {
                 let bytes = array.as_binary::<i32>().value(row);
                 Self::fixed(15, &(bytes.len() as u32).to_le_bytes(), out);
                 out.extend_from_slice(bytes);
             }
-            DataType::Date32 => Self::fixed(11, &array.as_primitive::<Date32Type>().value(row).to_le_bytes(), out),
+            DataType::Date32 => {
+                Self::fixed(11, &array.as_primitive::<Date32Type>().value(row).to_le_bytes(), out)
+            }
             DataType::Timestamp(_, zone) => {
                 let header = if zone.is_some() { 12 } else { 13 };
-                Self::fixed(header, &array.as_primitive::<TimestampMicrosecondType>().value(row).to_le_bytes(), out);
+                Self::fixed(
+                    header,
+                    &array.as_primitive::<TimestampMicrosecondType>().value(row).to_le_bytes(),
+                    out,
+                );
             }
             DataType::List(_) => {
                 let items = array.as_list::<i32>().value(row);
                 return self.list(items.len(), out, |encoder, place, out| encoder.value(&items, place, out));
             }
             DataType::Struct(fields) => {
-                let (names, columns) = (fields.iter().map(|field| field.name().as_str()), array.as_struct().columns());
-                return self.object(names, out, |encoder, place, out| encoder.value(&columns[place], row, out));
+                let (names, columns) =
+                    (fields.iter().map(|field| field.name().as_str()), array.as_struct().columns());
+                return self
+                    .object(names, out, |encoder, place, out| encoder.value(&columns[place], row, out));
             }
             DataType::Map(_, _) => {
                 let entries = array.as_map().value(row);

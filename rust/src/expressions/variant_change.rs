@@ -31,9 +31,9 @@ impl<'a> Node<'a> {
     fn opened(self) -> Self {
         match self {
             Self::Whole(Variant::List(items)) => Self::List(items.iter().map(Node::Whole).collect()),
-            Self::Whole(Variant::Object(fields)) => {
-                Self::Object(fields.iter().map(|(name, value)| (Cow::Borrowed(name), Node::Whole(value))).collect())
-            }
+            Self::Whole(Variant::Object(fields)) => Self::Object(
+                fields.iter().map(|(name, value)| (Cow::Borrowed(name), Node::Whole(value))).collect(),
+            ),
             other => other,
         }
     }
@@ -42,11 +42,19 @@ impl<'a> Node<'a> {
     fn without_nulls(self, items: bool) -> Self {
         let is_null = |node: &Node| matches!(node, Node::Whole(Variant::Null));
         match self.opened() {
-            Self::List(nodes) => {
-                Self::List(nodes.into_iter().filter(|node| !(items && is_null(node))).map(|node| node.without_nulls(items)).collect())
-            }
+            Self::List(nodes) => Self::List(
+                nodes
+                    .into_iter()
+                    .filter(|node| !(items && is_null(node)))
+                    .map(|node| node.without_nulls(items))
+                    .collect(),
+            ),
             Self::Object(fields) => Self::Object(
-                fields.into_iter().filter(|(_, node)| !is_null(node)).map(|(name, node)| (name, node.without_nulls(items))).collect(),
+                fields
+                    .into_iter()
+                    .filter(|(_, node)| !is_null(node))
+                    .map(|(name, node)| (name, node.without_nulls(items)))
+                    .collect(),
             ),
             other => other,
         }
@@ -55,7 +63,9 @@ impl<'a> Node<'a> {
     fn write(&self, encoder: &mut Encoder, out: &mut Vec<u8>) -> Result<Option<()>> {
         match self {
             Self::Whole(value) => encoder.variant(value, out).map(Some),
-            Self::List(nodes) => encoder.list(nodes.len(), out, |encoder, place, out| nodes[place].write(encoder, out)),
+            Self::List(nodes) => {
+                encoder.list(nodes.len(), out, |encoder, place, out| nodes[place].write(encoder, out))
+            }
             Self::Object(fields) => {
                 let names = fields.iter().map(|(name, _)| name.as_ref());
                 encoder.object(names, out, |encoder, place, out| fields[place].1.write(encoder, out))
@@ -99,7 +109,9 @@ fn put<'a>(node: Node<'a>, path: &[Step], at: usize, value: Node<'a>, change: Ch
             match fields.iter_mut().find(|field| field.0 == *name) {
                 Some(_) if is_last && change == Change::Insert => return Err(Refusal::Known(name.clone())),
                 Some(field) if is_last => field.1 = value,
-                Some(field) => field.1 = put(std::mem::replace(&mut field.1, NULL), path, at + 1, value, change)?,
+                Some(field) => {
+                    field.1 = put(std::mem::replace(&mut field.1, NULL), path, at + 1, value, change)?
+                }
                 None if creates => fields.push((Cow::Owned(name.clone()), made(path, at + 1, value)?)),
                 None => {}
             }
@@ -234,11 +246,15 @@ pub fn change(given: &Arguments) -> Result<ArrayRef> {
             Ok(node) => {
                 out.append(|encoder, bytes| node.write(encoder, bytes))?;
             }
-            Err(Refusal::TooLong) => return Err(failure("VARIANT_SIZE_LIMIT", format!("an array with an item at '{path}'"))),
+            Err(Refusal::TooLong) => {
+                return Err(failure("VARIANT_SIZE_LIMIT", format!("an array with an item at '{path}'")));
+            }
             Err(_) if is_safe => out.append_null()?,
             Err(Refusal::Mismatch(at)) => {
                 let place = shown(&steps[..at]);
-                let message = format!("The path '{path}' is incompatible with the variant value at '{place}' in `{name}`.");
+                let message = format!(
+                    "The path '{path}' is incompatible with the variant value at '{place}' in `{name}`."
+                );
                 return Err(failure("VARIANT_PATH_TYPE_MISMATCH", message));
             }
             Err(Refusal::Known(field)) => {
@@ -290,12 +306,17 @@ mod tests {
     use super::*;
 
     fn parsed(text: &str) -> ArrayRef {
-        evaluate("parse_json", &[Arc::new(StringArray::from(vec![text])), Arc::new(Int32Array::from(vec![0]))]).unwrap()
+        evaluate(
+            "parse_json",
+            &[Arc::new(StringArray::from(vec![text])), Arc::new(Int32Array::from(vec![0]))],
+        )
+        .unwrap()
     }
 
     fn changed(function: &str, variant: &str, path: &str, value: &str) -> Result<ArrayRef> {
         let text = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
-        let arguments = [parsed(variant), text(path), parsed(value), text(function), Arc::new(Int32Array::from(vec![1]))];
+        let arguments =
+            [parsed(variant), text(path), parsed(value), text(function), Arc::new(Int32Array::from(vec![1]))];
         evaluate("variant_change", &arguments)
     }
 
@@ -304,7 +325,11 @@ mod tests {
         let found = changed("variant_insert", r#"{"b":1,"c":{"z":1}}"#, "$.a", "1.50").unwrap();
         let of = |part: usize| found.as_struct().column(part).as_binary::<i32>().value(0).to_vec();
         assert_eq!(of(0), b"\x01\x04\x00\x01\x02\x03\x04bcza");
-        assert_eq!(of(1), b"\x02\x03\x03\x00\x01\x09\x00\x02\x0f\x0c\x01\x02\x01\x02\x00\x02\x0c\x01\x20\x02\x96\x00\x00\x00");
+        assert_eq!(
+            of(1),
+            b"\x02\x03\x03\x00\x01\x09\x00\x02\x0f\x0c\x01\x02\x01\x02\x00\x02\x0c\
+              \x01\x20\x02\x96\x00\x00\x00"
+        );
     }
 
     #[test]
@@ -319,8 +344,13 @@ mod tests {
         let once = changed("variant_set", "{}", &deep, "1").unwrap();
         let text = |text: &str| -> ArrayRef { Arc::new(StringArray::from(vec![text])) };
         let create: ArrayRef = Arc::new(Int32Array::from(vec![1]));
-        for (path, value) in [(deep.as_str(), Arc::clone(&once)), (&format!("$.b{}", ".a".repeat(100_000)), parsed("1"))] {
-            let error = evaluate("variant_change", &[Arc::clone(&once), text(path), value, text("try_variant_set"), Arc::clone(&create)]);
+        for (path, value) in
+            [(deep.as_str(), Arc::clone(&once)), (&format!("$.b{}", ".a".repeat(100_000)), parsed("1"))]
+        {
+            let error = evaluate(
+                "variant_change",
+                &[Arc::clone(&once), text(path), value, text("try_variant_set"), Arc::clone(&create)],
+            );
             assert!(error.unwrap_err().to_string().contains("VARIANT_SIZE_LIMIT"));
         }
     }
@@ -328,7 +358,12 @@ mod tests {
     #[test]
     fn what_does_not_fit_says_where() {
         let error = changed("variant_insert", r#"{"a":[5]}"#, "$.a[0].b", "1").unwrap_err().to_string();
-        assert!(error.contains("'$.a[0].b' is incompatible with the variant value at '$.a[0]' in `variant_insert`"), "{error}");
+        assert!(
+            error.contains(
+                "'$.a[0].b' is incompatible with the variant value at '$.a[0]' in `variant_insert`"
+            ),
+            "{error}"
+        );
         assert!(changed("try_variant_insert", r#"{"a":5}"#, "$.a.b", "1").unwrap().is_null(0));
     }
 }

@@ -43,7 +43,9 @@ impl Schema {
                 Object(fields)
             }
             (Array(one), Array(other)) => Array(Box::new(one.merged(*other))),
-            (Decimal(precision, scale), Decimal(digits, places)) => common_decimal((precision, scale), (digits, places)),
+            (Decimal(precision, scale), Decimal(digits, places)) => {
+                common_decimal((precision, scale), (digits, places))
+            }
             (Decimal(precision, scale), Scalar("long")) | (Scalar("long"), Decimal(precision, scale)) => {
                 common_decimal((precision, scale), (20, 0))
             }
@@ -68,7 +70,9 @@ fn common_scalar(one: &'static str, other: &'static str) -> Schema {
     }
     match (one, other) {
         ("date", "timestamp_ntz") | ("timestamp_ntz", "date") => Schema::Scalar("timestamp_ntz"),
-        ("date" | "timestamp_ntz", "timestamp") | ("timestamp", "date" | "timestamp_ntz") => Schema::Scalar("timestamp"),
+        ("date" | "timestamp_ntz", "timestamp") | ("timestamp", "date" | "timestamp_ntz") => {
+            Schema::Scalar("timestamp")
+        }
         _ => Schema::Variant,
     }
 }
@@ -87,7 +91,11 @@ impl fmt::Display for Schema {
                 for (place, (name, kind)) in fields.iter().enumerate() {
                     let plain = name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_')
                         && !name.starts_with(|one: char| one.is_ascii_digit());
-                    let shown = if plain && !name.is_empty() { name.clone() } else { format!("`{}`", name.replace('`', "``")) };
+                    let shown = if plain && !name.is_empty() {
+                        name.clone()
+                    } else {
+                        format!("`{}`", name.replace('`', "``"))
+                    };
                     write!(out, "{}{shown}: {kind}", if place > 0 { ", " } else { "" })?;
                 }
                 out.write_str(">")

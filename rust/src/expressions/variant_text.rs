@@ -75,9 +75,9 @@ pub fn to_text(given: &Arguments) -> Result<ArrayRef> {
                 let offset = zones::offset(&zone, &moment.naive_utc());
                 push_moment(moment.naive_utc() + chrono::Duration::seconds(i64::from(offset)), &mut buffer);
             }
-            Some(Variant::Binary(bytes)) => buffer.push_str(
-                std::str::from_utf8(bytes).map_err(|_| failure("INVALID_UTF8_STRING", "the bytes of a variant are no text in UTF-8"))?,
-            ),
+            Some(Variant::Binary(bytes)) => buffer.push_str(std::str::from_utf8(bytes).map_err(|_| {
+                failure("INVALID_UTF8_STRING", "the bytes of a variant are no text in UTF-8")
+            })?),
             Some(value) => push_scalar(&value, &zone, &mut buffer)?,
         }
         out.append_value(&buffer);

@@ -23,7 +23,9 @@ pub fn instant(zone: &Tz, moment: i64) -> Option<i64> {
     let seconds = match zone.offset_from_local_datetime(&clock) {
         LocalResult::Single(offset) => offset.fix().local_minus_utc(),
         LocalResult::Ambiguous(one, other) => one.fix().local_minus_utc().max(other.fix().local_minus_utc()),
-        LocalResult::None => zone.offset_from_utc_datetime(&(clock - chrono::Duration::days(1))).fix().local_minus_utc(),
+        LocalResult::None => {
+            zone.offset_from_utc_datetime(&(clock - chrono::Duration::days(1))).fix().local_minus_utc()
+        }
     };
     moment.checked_sub(i64::from(seconds) * 1_000_000)
 }
@@ -36,7 +38,12 @@ fn known(zone: &Tz, time: &NaiveDateTime) -> NaiveDateTime {
     // The 28 years before 2100 have each kind of year: leap or not, beginning with each day of the week.
     let year = (LAST - 27..=LAST).rev().find(|year| is_alike(*year, time.year())).unwrap_or(LAST);
     let moved = if has_summer(zone) { time.with_year(year) } else { None };
-    moved.unwrap_or_else(|| NaiveDate::from_yo_opt(LAST, 1).and_then(|day| day.checked_add_days(Days::new(360))).unwrap_or_default().into())
+    moved.unwrap_or_else(|| {
+        NaiveDate::from_yo_opt(LAST, 1)
+            .and_then(|day| day.checked_add_days(Days::new(360)))
+            .unwrap_or_default()
+            .into()
+    })
 }
 
 /// True if two years have the same calendar.
@@ -47,7 +54,10 @@ fn is_alike(one: i32, other: i32) -> bool {
 
 /// True if the zone has daylight saving time in the last year of the tables.
 fn has_summer(zone: &Tz) -> bool {
-    let at = |month| NaiveDate::from_ymd_opt(LAST, month, 15).map(|day| zone.offset_from_utc_datetime(&day.into()).fix().local_minus_utc());
+    let at = |month| {
+        NaiveDate::from_ymd_opt(LAST, month, 15)
+            .map(|day| zone.offset_from_utc_datetime(&day.into()).fix().local_minus_utc())
+    };
     at(1) != at(7)
 }
 
@@ -84,7 +94,8 @@ mod tests {
     #[test]
     fn a_local_time_that_occurs_twice_is_the_earlier_one() {
         let zone: Tz = "America/New_York".parse().unwrap();
-        assert_eq!(instant(&zone, micros("2024-03-10 02:30:00")), Some(micros("2024-03-10 07:30:00"))); // skipped: 03:30 of summer
+        // Skipped: 03:30 of summer.
+        assert_eq!(instant(&zone, micros("2024-03-10 02:30:00")), Some(micros("2024-03-10 07:30:00")));
         assert_eq!(instant(&zone, micros("2024-11-03 01:30:00")), Some(micros("2024-11-03 05:30:00")));
         assert_eq!(instant(&zone, micros("2100-11-07 01:30:00")), Some(micros("2100-11-07 05:30:00")));
         assert_eq!(instant(&zone, micros("2150-07-01 12:00:00")), Some(micros("2150-07-01 16:00:00")));

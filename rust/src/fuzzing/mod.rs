@@ -75,14 +75,24 @@ pub fn vector_text(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(rows) = DeletionVector::from_inline(text)
     {
-        assert_eq!(rows, DeletionVector::from_inline(&z85::encode(&rows.to_bytes())).expect("what was written can be read"));
+        assert_eq!(
+            rows,
+            DeletionVector::from_inline(&z85::encode(&rows.to_bytes()))
+                .expect("what was written can be read")
+        );
     }
     let Some(([kind, s0, s1, s2, s3, c0, c1, c2, c3], rest)) = head(data) else { return };
     let Ok(text) = std::str::from_utf8(rest) else { return };
     let size_in_bytes = i32::from_le_bytes([s0, s1, s2, s3]);
     let cardinality = i64::from(i32::from_le_bytes([c0, c1, c2, c3]));
     let storage_type = [StorageType::Inline, StorageType::Uuid, StorageType::Path][usize::from(kind % 3)];
-    let descriptor = Descriptor { storage_type, path_or_inline: text.to_owned(), offset: None, size_in_bytes, cardinality };
+    let descriptor = Descriptor {
+        storage_type,
+        path_or_inline: text.to_owned(),
+        offset: None,
+        size_in_bytes,
+        cardinality,
+    };
     let _ = descriptor.location();
     if let Ok(rows) = descriptor.read(OneFile::with("none", b"").as_ref(), None) {
         assert_eq!(rows.cardinality() as i64, cardinality);
@@ -97,7 +107,13 @@ pub fn vector_file(data: &[u8]) {
     let (offset, size) = (i32::from_le_bytes([o0, o1, o2, o3]), i32::from_le_bytes([s0, s1, s2, s3]));
     let cardinality = i64::from(i32::from_le_bytes([c0, c1, c2, c3]));
     let path_or_inline = format!("{TABLE}/deletion_vector.bin");
-    let descriptor = Descriptor { storage_type: StorageType::Path, path_or_inline, offset: Some(offset), size_in_bytes: size, cardinality };
+    let descriptor = Descriptor {
+        storage_type: StorageType::Path,
+        path_or_inline,
+        offset: Some(offset),
+        size_in_bytes: size,
+        cardinality,
+    };
     let read = |file: &[u8]| {
         if let Ok(rows) = descriptor.read(OneFile::with("deletion_vector.bin", file).as_ref(), None) {
             assert_eq!(rows.cardinality() as i64, cardinality);
@@ -106,7 +122,11 @@ pub fn vector_file(data: &[u8]) {
     read(file);
     let (Ok(start), Ok(size)) = (usize::try_from(offset), usize::try_from(size)) else { return };
     let mut whole = file.to_vec();
-    let (Some(body), Some(end)) = (start.checked_add(4), start.checked_add(4).and_then(|body| body.checked_add(size))) else { return };
+    let (Some(body), Some(end)) =
+        (start.checked_add(4), start.checked_add(4).and_then(|body| body.checked_add(size)))
+    else {
+        return;
+    };
     if whole.get(body..end).is_some() && end + 4 <= whole.len() {
         let checksum = crc32fast::hash(&whole[body..end]);
         whole[start..body].copy_from_slice(&(size as u32).to_be_bytes());
@@ -126,17 +146,27 @@ pub fn commit(data: &[u8]) {
     let Ok(commit) = Commit::parse(data, COMMIT, &go_on) else { return };
     for (name, batches) in [("add", &commit.adds), ("remove", &commit.removes)] {
         for batch in batches {
-            let lines = action_lines(name, batch, &go_on).expect("actions that were read can be written").concat();
-            let again = Commit::parse(lines.as_bytes(), COMMIT, &go_on).expect("what was written can be read");
+            let lines =
+                action_lines(name, batch, &go_on).expect("actions that were read can be written").concat();
+            let again =
+                Commit::parse(lines.as_bytes(), COMMIT, &go_on).expect("what was written can be read");
             assert_eq!(if name == "add" { again.adds } else { again.removes }, std::slice::from_ref(batch));
         }
     }
     let Ok((paths, count)) = live_paths(&store, &[], u64::MAX) else { return };
     assert_eq!(paths.len(), count);
-    assert_eq!(left_in_log.expect("what is read at once can be read when it is asked for"), (paths.clone(), count));
-    let compacted = compact(&store, &[(0, COMMIT.to_owned())], &go_on).expect("what was read can be compacted");
+    assert_eq!(
+        left_in_log.expect("what is read at once can be read when it is asked for"),
+        (paths.clone(), count)
+    );
+    let compacted =
+        compact(&store, &[(0, COMMIT.to_owned())], &go_on).expect("what was read can be compacted");
     if !compacted.is_empty() {
-        assert_eq!(live_paths(&OneFile::with(COMMIT, &compacted), &[], u64::MAX).expect("what was written can be read"), (paths, count));
+        assert_eq!(
+            live_paths(&OneFile::with(COMMIT, &compacted), &[], u64::MAX)
+                .expect("what was written can be read"),
+            (paths, count)
+        );
     }
 }
 
@@ -183,7 +213,8 @@ pub fn last_checkpoint(data: &[u8]) {
 pub fn schema_json(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let (first, schema) = text.split_once('\n').unwrap_or(("", text));
-    let partition: Vec<String> = first.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+    let partition: Vec<String> =
+        first.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     for mode in ["none", "name", "id"] {
         let Ok(table) = TableSchema::parse(schema, &partition, mode) else { continue };
         let written = json::struct_json(table.fields()).to_string();
@@ -235,7 +266,9 @@ pub fn partition_value(data: &[u8]) {
         let value = match data_type {
             DataType::Timestamp(_, _) | DataType::Int64 => arrow::compute::cast(&long, data_type),
             DataType::Date32 | DataType::Int32 => arrow::compute::cast(&int, data_type),
-            DataType::Float64 => Ok(Arc::new(arrow::array::Float64Array::from(vec![f64::from_le_bytes(bytes)])) as ArrayRef),
+            DataType::Float64 => {
+                Ok(Arc::new(arrow::array::Float64Array::from(vec![f64::from_le_bytes(bytes)])) as ArrayRef)
+            }
             _ => continue,
         };
         written_again(&value.expect("as many bytes"), false);
@@ -251,8 +284,10 @@ fn written_again(value: &ArrayRef, must: bool) {
     };
     let text = texts.is_valid(0).then(|| texts.value(0));
     assert_eq!(text.is_none(), value.is_null(0), "{value:?} has the text {text:?}");
-    let again = parse_scalar(text, value.data_type()).unwrap_or_else(|error| panic!("what was written can be read: {error}"));
-    assert_eq!(format_array(&again).expect("it was written before"), texts); // NaN has many forms of bits and one text
+    let again = parse_scalar(text, value.data_type())
+        .unwrap_or_else(|error| panic!("what was written can be read: {error}"));
+    // NaN has many forms of bits and one text.
+    assert_eq!(format_array(&again).expect("it was written before"), texts);
 }
 
 /// Statistics of a file: whatever they are, they are no error; bounds that files are skipped by are not
@@ -265,7 +300,10 @@ pub fn file_statistics(data: &[u8]) {
     let of_inner = [DataType::Int32, DataType::Null];
     let columns = names.iter().zip(&types).chain(inner.iter().zip(&of_inner));
     for was_float in [false, true] {
-        let wanted: Vec<_> = columns.clone().map(|(path, data_type)| StatisticsColumn { path, data_type, was_float }).collect();
+        let wanted: Vec<_> = columns
+            .clone()
+            .map(|(path, data_type)| StatisticsColumn { path, data_type, was_float })
+            .collect();
         let texts = StringArray::from(vec![Some(text)]);
         let wide = parse(&texts, &wanted).expect("statistics are hints");
         let plain = parse_as_written(&texts, &wanted).expect("statistics are hints");
@@ -299,10 +337,15 @@ pub fn path(data: &[u8]) {
                 check_relative(&path).expect("a path inside the table is plain and relative");
                 // A name that looks like a URL, as `a:/b`, is reached by its whole address alone.
                 if scheme(&path).is_none() {
-                    assert_eq!(locate_encoded(root, &layout::encode(&path)).expect("it was found before"), Place::Inside(path));
+                    assert_eq!(
+                        locate_encoded(root, &layout::encode(&path)).expect("it was found before"),
+                        Place::Inside(path)
+                    );
                 }
             }
-            Ok(Place::Outside(path)) => assert!(path.split(['/', '\\']).all(|segment| segment != ".."), "{path}"),
+            Ok(Place::Outside(path)) => {
+                assert!(path.split(['/', '\\']).all(|segment| segment != ".."), "{path}")
+            }
             Err(_) => {}
         }
     }
@@ -316,7 +359,8 @@ pub fn predicate(data: &[u8]) {
     let resolve = |path: &[String]| Column::resolve(schema, path);
     let Ok(predicate) = from_json(text, &resolve) else { return };
     let Ok(written) = to_json(&predicate) else { return };
-    let again = from_json(&written, &resolve).unwrap_or_else(|error| panic!("what was written can be read: {error}"));
+    let again =
+        from_json(&written, &resolve).unwrap_or_else(|error| panic!("what was written can be read: {error}"));
     assert_eq!(to_json(&again).expect("it was written before"), written);
     let selected = selection::select(adds, Some(&predicate), true, &Interrupt::default());
     for (number, rows) in files.iter().enumerate() {
@@ -326,7 +370,10 @@ pub fn predicate(data: &[u8]) {
             let paths = batch.column(0).as_string::<i32>();
             paths.iter().flatten().any(|path| path == number.to_string())
         });
-        assert!(is_selected || matches.true_count() == 0, "file {number} is skipped and has a match of {written}");
+        assert!(
+            is_selected || matches.true_count() == 0,
+            "file {number} is skipped and has a match of {written}"
+        );
     }
 }
 
@@ -347,7 +394,12 @@ pub fn data_file(data: &[u8]) {
     let _ = read_rows(store, Arc::new(schema), columns, NAME); // it guards its decoders itself
 }
 
-fn read_rows(store: Arc<dyn Store>, schema: Arc<TableSchema>, columns: Vec<String>, name: &str) -> Result<()> {
+fn read_rows(
+    store: Arc<dyn Store>,
+    schema: Arc<TableSchema>,
+    columns: Vec<String>,
+    name: &str,
+) -> Result<()> {
     let path: ArrayRef = Arc::new(StringArray::from(vec![name]));
     let size = store.head(name)?.map(|found| found.size as i64);
     let size: ArrayRef = Arc::new(Int64Array::from(vec![size]));
@@ -380,7 +432,10 @@ pub fn manifest_list(data: &[u8]) {
         assert_eq!(iceberg::read_list(&written).expect("it was read before"), again);
     }
     static EMPTY: LazyLock<(TableSchema, RecordBatch)> = LazyLock::new(|| {
-        let schema = r#"{"type":"struct","fields":[{"name":"i","type":"integer","metadata":{"delta.columnMapping.id":1}}]}"#;
+        let schema = concat!(
+            r#"{"type":"struct","fields":["#,
+            r#"{"name":"i","type":"integer","metadata":{"delta.columnMapping.id":1}}]}"#,
+        );
         let adds = crate::log::schema::ADD.fields().iter();
         let adds = adds.map(|field| (field.name().as_str(), new_null_array(field.data_type(), 0)));
         let places = ["location", "vectorLocation"].map(|name| (name, new_null_array(&DataType::Utf8, 0)));
@@ -389,8 +444,14 @@ pub fn manifest_list(data: &[u8]) {
     });
     let (schema, adds) = &*EMPTY;
     for deletes in [false, true] {
-        let options =
-            iceberg::Options { version: 3, deletes, snapshot_id: 2, sequence_number: 2, partition: Vec::new(), header: Default::default() };
+        let options = iceberg::Options {
+            version: 3,
+            deletes,
+            snapshot_id: 2,
+            sequence_number: 2,
+            partition: Vec::new(),
+            header: Default::default(),
+        };
         if let Ok((written, _)) = iceberg::manifest(adds, schema, &[data], &[], &options) {
             let again = iceberg::manifest(adds, schema, &[&written], &[], &options);
             again.expect("what was written can be read");

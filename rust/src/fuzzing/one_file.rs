@@ -36,7 +36,8 @@ impl Store for OneFile {
     }
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
         let size = self.data.len() as u64;
-        let found = || ObjectMeta { path: path.to_owned(), size, modified_ms: 0, symlink: false, identity: 0 };
+        let found =
+            || ObjectMeta { path: path.to_owned(), size, modified_ms: 0, symlink: false, identity: 0 };
         Ok(path.ends_with(self.name).then(found))
     }
     fn get(&self, path: &str) -> Result<Bytes> {

@@ -27,7 +27,10 @@ fn every_property_holds_for_the_corpora() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz");
     assert_eq!(fs::read_dir(root.join("targets")).unwrap().count(), TARGETS.len());
     for (name, target) in TARGETS {
-        let mut inputs: Vec<_> = fs::read_dir(root.join("corpora").join(name)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let mut inputs: Vec<_> = fs::read_dir(root.join("corpora").join(name))
+            .unwrap()
+            .map(|entry| entry.unwrap().path())
+            .collect();
         assert!(inputs.len() >= 5, "{name} has {} inputs", inputs.len());
         inputs.sort();
         for input in inputs {

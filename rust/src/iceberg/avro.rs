@@ -92,7 +92,9 @@ impl Container {
         if self.values == 0 {
             return Ok(());
         }
-        let failed = |error: std::io::Error| Error::protocol("a block of a manifest could not be compressed").caused_by(error);
+        let failed = |error: std::io::Error| {
+            Error::protocol("a block of a manifest could not be compressed").caused_by(error)
+        };
         let mut encoder = DeflateEncoder::new(Vec::new(), flate2::Compression::default());
         encoder.write_all(&self.block).map_err(failed)?;
         let packed = encoder.finish().map_err(failed)?;
@@ -135,13 +137,16 @@ pub enum Layout {
 impl Layout {
     /// Parses the JSON of an Avro schema. A type that is already defined may be given by name.
     pub fn parse(schema: &str) -> Result<Self> {
-        let value: Value = serde_json::from_str(schema).map_err(|error| malformed("the schema").caused_by(error))?;
+        let value: Value =
+            serde_json::from_str(schema).map_err(|error| malformed("the schema").caused_by(error))?;
         Self::of(&value, &mut NamedTypes::default(), 0)
     }
 
     fn of(schema: &Value, named: &mut NamedTypes, depth: usize) -> Result<Self> {
         if depth > MOST_DEPTH {
-            return Err(malformed("the schema is nested too deeply").expected(format!("at most {MOST_DEPTH} levels")));
+            return Err(
+                malformed("the schema is nested too deeply").expected(format!("at most {MOST_DEPTH} levels"))
+            );
         }
         let before = named.counted;
         named.count(1)?;
@@ -150,18 +155,30 @@ impl Layout {
             Value::Array(branches) => Self::Union(branches.iter().map(inner).collect::<Result<_>>()?),
             Value::Object(object) => match object.get("type") {
                 Some(Value::String(kind)) if kind == "record" => {
-                    let fields = object.get("fields").and_then(Value::as_array).ok_or_else(|| malformed("a record without fields"))?;
+                    let fields = object
+                        .get("fields")
+                        .and_then(Value::as_array)
+                        .ok_or_else(|| malformed("a record without fields"))?;
                     let one = |field: &Value| -> Result<(String, Self)> {
-                        let name = field.get("name").and_then(Value::as_str).ok_or_else(|| malformed("a field without name"))?;
-                        Ok((name.to_owned(), inner(field.get("type").ok_or_else(|| malformed("a field without type"))?)?))
+                        let name = field
+                            .get("name")
+                            .and_then(Value::as_str)
+                            .ok_or_else(|| malformed("a field without name"))?;
+                        Ok((
+                            name.to_owned(),
+                            inner(field.get("type").ok_or_else(|| malformed("a field without type"))?)?,
+                        ))
                     };
                     Self::Record(fields.iter().map(one).collect::<Result<_>>()?)
                 }
-                Some(Value::String(kind)) if kind == "array" => {
-                    Self::Array(Box::new(inner(object.get("items").ok_or_else(|| malformed("an array without items"))?)?))
-                }
+                Some(Value::String(kind)) if kind == "array" => Self::Array(Box::new(inner(
+                    object.get("items").ok_or_else(|| malformed("an array without items"))?,
+                )?)),
                 Some(Value::String(kind)) if kind == "fixed" => {
-                    let size = object.get("size").and_then(Value::as_u64).and_then(|size| usize::try_from(size).ok());
+                    let size = object
+                        .get("size")
+                        .and_then(Value::as_u64)
+                        .and_then(|size| usize::try_from(size).ok());
                     Self::Fixed(size.ok_or_else(|| malformed("a fixed type without size"))?)
                 }
                 Some(other) => inner(other)?,
@@ -198,8 +215,11 @@ impl NamedTypes {
     fn count(&mut self, types: usize) -> Result<()> {
         self.counted += types;
         if self.counted > MOST_TYPES {
-            let error = malformed("the schema has too many types, each named one counted wherever it is used");
-            return Err(error.found(format!("{} and more", self.counted)).expected(format!("at most {MOST_TYPES}")));
+            let error =
+                malformed("the schema has too many types, each named one counted wherever it is used");
+            return Err(error
+                .found(format!("{} and more", self.counted))
+                .expected(format!("at most {MOST_TYPES}")));
         }
         Ok(())
     }
@@ -209,7 +229,10 @@ impl NamedTypes {
     fn reuse(&mut self, name: &str) -> Result<Layout> {
         let (_, types) = self.types.get(name).ok_or_else(|| malformed("an unknown type").found(name))?;
         self.count(types - 1)?;
-        self.types.get(name).map(|(layout, _)| layout.clone()).ok_or_else(|| malformed("an unknown type").found(name))
+        self.types
+            .get(name)
+            .map(|(layout, _)| layout.clone())
+            .ok_or_else(|| malformed("an unknown type").found(name))
     }
 }
 
@@ -236,7 +259,8 @@ impl<'a> Cursor<'a> {
 
     /// Reads `count` bytes.
     pub fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let (first, rest) = self.0.split_at_checked(count).ok_or_else(|| malformed("it ends within a value"))?;
+        let (first, rest) =
+            self.0.split_at_checked(count).ok_or_else(|| malformed("it ends within a value"))?;
         self.0 = rest;
         Ok(first)
     }
@@ -273,7 +297,10 @@ impl<'a> Cursor<'a> {
     /// Reads the number of a union's branch, and returns the branch.
     pub fn branch<'b>(&mut self, branches: &'b [Layout]) -> Result<&'b Layout> {
         let number = self.long()?;
-        usize::try_from(number).ok().and_then(|at| branches.get(at)).ok_or_else(|| malformed("no such branch of a union").found(number))
+        usize::try_from(number)
+            .ok()
+            .and_then(|at| branches.get(at))
+            .ok_or_else(|| malformed("no such branch of a union").found(number))
     }
 
     fn blocks(&mut self, mut each: impl FnMut(&mut Self) -> Result<()>) -> Result<()> {
@@ -325,11 +352,16 @@ pub fn read(data: &[u8]) -> Result<Contents> {
         for _ in 0..count {
             match (cursor.text()?, cursor.bytes()?) {
                 ("avro.schema", text) => {
-                    schema = Some(std::str::from_utf8(text).map_err(|error| malformed("the schema").caused_by(error))?)
+                    schema = Some(
+                        std::str::from_utf8(text)
+                            .map_err(|error| malformed("the schema").caused_by(error))?,
+                    )
                 }
                 ("avro.codec", b"deflate") => deflated = true,
                 ("avro.codec", b"null") => {}
-                ("avro.codec", other) => return Err(malformed("an unknown codec").found(String::from_utf8_lossy(other))),
+                ("avro.codec", other) => {
+                    return Err(malformed("an unknown codec").found(String::from_utf8_lossy(other)));
+                }
                 _ => {}
             }
         }
@@ -376,9 +408,13 @@ mod tests {
 
     #[test]
     fn longs_are_zigzag_varints() {
-        for (value, expected) in
-            [(0, &[0_u8][..]), (-1, &[1]), (1, &[2]), (64, &[0x80, 1]), (i64::MIN, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1])]
-        {
+        for (value, expected) in [
+            (0, &[0_u8][..]),
+            (-1, &[1]),
+            (1, &[2]),
+            (64, &[0x80, 1]),
+            (i64::MIN, &[255, 255, 255, 255, 255, 255, 255, 255, 255, 1]),
+        ] {
             let mut out = Vec::new();
             long(&mut out, value);
             assert_eq!(out, expected);
@@ -388,7 +424,10 @@ mod tests {
 
     #[test]
     fn containers_come_back() {
-        let schema = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"},{"name":"b","type":["null","string"]}]}"#;
+        let schema = concat!(
+            r#"{"type":"record","name":"r","fields":[{"name":"a","type":"long"},"#,
+            r#"{"name":"b","type":["null","string"]}]}"#,
+        );
         let mut container = Container::new(&[("avro.schema", schema)]);
         for number in 0..5 {
             container
@@ -433,7 +472,8 @@ mod tests {
         let nulls = r#"{"type":"record","name":"r","fields":[{"name":"a","type":"null"}]}"#;
         assert_eq!(of("\"long\"", &[2, 4], 2).unwrap(), [(2, vec![2, 4])]);
         assert_eq!(of(nulls, &[], 0).unwrap(), [(0, vec![])]);
-        let message = "a block counts more values than it has bytes; found 4611686018427387904 values; expected at most 0";
+        let message = "a block counts more values than it has bytes; found 4611686018427387904 values; \
+                       expected at most 0";
         let error = of(nulls, &[], 1 << 62).unwrap_err().to_string();
         assert!(error.ends_with(message), "{error}");
     }
@@ -441,17 +481,24 @@ mod tests {
     #[test]
     fn schemas_that_double_at_each_level_are_refused() {
         let doubled = |levels: usize| {
-            let mut fields = vec![r#"{"name":"f","type":{"type":"record","name":"r0","fields":[]}}"#.to_owned()];
+            let mut fields =
+                vec![r#"{"name":"f","type":{"type":"record","name":"r0","fields":[]}}"#.to_owned()];
             for level in 1..levels {
                 let of = |field: &str| format!(r#"{{"name":"{field}","type":"r{}"}}"#, level - 1);
-                let record = format!(r#"{{"type":"record","name":"r{level}","fields":[{},{}]}}"#, of("a"), of("b"));
+                let record =
+                    format!(r#"{{"type":"record","name":"r{level}","fields":[{},{}]}}"#, of("a"), of("b"));
                 fields.push(format!(r#"{{"name":"f{level}","type":{record}}}"#));
             }
             Layout::parse(&format!(r#"{{"type":"record","name":"top","fields":[{}]}}"#, fields.join(",")))
         };
         assert!(doubled(10).is_ok());
         let error = doubled(40).unwrap_err().to_string();
-        assert!(error.contains("the schema has too many types, each named one counted wherever it is used; found 6132"), "{error}");
+        assert!(
+            error.contains(
+                "the schema has too many types, each named one counted wherever it is used; found 6132"
+            ),
+            "{error}"
+        );
         assert!(error.ends_with("and more; expected at most 4096"), "{error}");
     }
 }

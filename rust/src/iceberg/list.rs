@@ -27,9 +27,11 @@ const FIELDS: [(&str, &str, i32); 13] = [
 const FIRST_ROW_ID: &str = "first_row_id";
 
 fn schema(version: u8) -> String {
-    let mut fields: Vec<_> = FIELDS.iter().map(|(name, kind, id)| json!({"name": name, "type": kind, "field-id": id})).collect();
+    let mut fields: Vec<_> =
+        FIELDS.iter().map(|(name, kind, id)| json!({"name": name, "type": kind, "field-id": id})).collect();
     if version >= 3 {
-        fields.push(json!({"name": FIRST_ROW_ID, "type": ["null", "long"], "default": null, "field-id": 520}));
+        fields
+            .push(json!({"name": FIRST_ROW_ID, "type": ["null", "long"], "default": null, "field-id": 520}));
     }
     json!({"type": "record", "name": "manifest_file", "fields": fields}).to_string()
 }
@@ -37,9 +39,12 @@ fn schema(version: u8) -> String {
 /// Writes a manifest list of manifests (JSON objects with `FIELDS`). `header`: metadata of the file, a JSON
 /// object of texts. `version`: version of the format.
 pub fn write(manifests: &str, header: &str, version: u8) -> Result<Vec<u8>> {
-    let bad = || Error::new(Kind::InvalidArgument, "manifests, or metadata of a manifest list, that are none");
-    let manifests: Vec<Map<String, Value>> = serde_json::from_str(manifests).map_err(|error| bad().caused_by(error))?;
-    let header: BTreeMap<String, String> = serde_json::from_str(header).map_err(|error| bad().caused_by(error))?;
+    let bad =
+        || Error::new(Kind::InvalidArgument, "manifests, or metadata of a manifest list, that are none");
+    let manifests: Vec<Map<String, Value>> =
+        serde_json::from_str(manifests).map_err(|error| bad().caused_by(error))?;
+    let header: BTreeMap<String, String> =
+        serde_json::from_str(header).map_err(|error| bad().caused_by(error))?;
     let schema = schema(version);
     let mut metadata: Vec<_> = header.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     metadata.push(("avro.schema", &schema));
@@ -67,7 +72,9 @@ pub fn write(manifests: &str, header: &str, version: u8) -> Result<Vec<u8>> {
 /// Reads the manifests of a manifest list, as JSON. Fields that are not text or numbers are omitted.
 pub fn read(data: &[u8]) -> Result<String> {
     let contents = avro::read(data)?;
-    let Layout::Record(fields) = &contents.layout else { return Err(malformed("a manifest list without records")) };
+    let Layout::Record(fields) = &contents.layout else {
+        return Err(malformed("a manifest list without records"));
+    };
     let mut manifests = Vec::new();
     for (count, block) in &contents.blocks {
         let mut cursor = Cursor(block);

@@ -67,9 +67,11 @@ pub fn manifest(
 ) -> Result<(Vec<u8>, Counts)> {
     let avro_schema = avro_schema(schema, options)?;
     let layout = Layout::parse(&avro_schema)?;
-    let mut metadata: Vec<_> = options.header.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
+    let mut metadata: Vec<_> =
+        options.header.iter().map(|(key, value)| (key.as_str(), value.as_str())).collect();
     metadata.push(("avro.schema", &avro_schema));
-    let mut writer = ManifestWriter { container: Container::new(&metadata), counts: Counts::default(), options };
+    let mut writer =
+        ManifestWriter { container: Container::new(&metadata), counts: Counts::default(), options };
     let gone: HashSet<&str> = gone.iter().map(String::as_str).collect();
     for data in former {
         writer.carry_over(data, &layout, &gone)?;
@@ -82,23 +84,29 @@ pub fn manifest(
 }
 
 fn avro_schema(schema: &TableSchema, options: &Options) -> Result<String> {
-    let optional = |name: &str, kind: Value, id: i32| json!({"name": name, "type": ["null", kind], "default": null, "field-id": id});
+    let optional = |name: &str, kind: Value, id: i32| {
+        let kind = json!(["null", kind]);
+        json!({"name": name, "type": kind, "default": null, "field-id": id})
+    };
     if schema.partition_fields().len() != options.partition.len() {
         return Err(Error::new(Kind::InvalidArgument, "the partition spec has other columns than the table"));
     }
     let partition = schema.partition_fields().zip(&options.partition);
-    let partition: Vec<_> =
-        partition.map(|(field, (name, id))| Ok(optional(name, values::avro_type(&field.data_type, *id)?, *id))).collect::<Result<_>>()?;
+    let partition: Vec<_> = partition
+        .map(|(field, (name, id))| Ok(optional(name, values::avro_type(&field.data_type, *id)?, *id)))
+        .collect::<Result<_>>()?;
     let counts = |name: &str, kind: &str, id: i32, key: i32| {
         let entry = json!({"type": "record", "name": format!("k{key}_v{}", key + 1), "fields": [
-            {"name": "key", "type": "int", "field-id": key}, {"name": "value", "type": kind, "field-id": key + 1}]});
+            {"name": "key", "type": "int", "field-id": key},
+            {"name": "value", "type": kind, "field-id": key + 1}]});
         optional(name, json!({"type": "array", "logicalType": "map", "items": entry}), id)
     };
     let mut data_file = vec![
         json!({"name": "content", "type": "int", "field-id": 134}),
         json!({"name": "file_path", "type": "string", "field-id": 100}),
         json!({"name": "file_format", "type": "string", "field-id": 101}),
-        json!({"name": "partition", "type": {"type": "record", "name": "r102", "fields": partition}, "field-id": 102}),
+        json!({"name": "partition", "type": {"type": "record", "name": "r102", "fields": partition},
+            "field-id": 102}),
         json!({"name": "record_count", "type": "long", "field-id": 103}),
         json!({"name": "file_size_in_bytes", "type": "long", "field-id": 104}),
         counts("value_counts", "long", 109, 119),
@@ -166,7 +174,10 @@ impl<'a> Files<'a> {
             statistics: text(adds, "stats")?,
             first_row_ids: long(adds, "baseRowId")?,
             versions: long(adds, "defaultRowCommitVersion")?,
-            partition: schema.partition_fields().map(|field| (map_values(values, field.physical_name()), &field.data_type)).collect(),
+            partition: schema
+                .partition_fields()
+                .map(|field| (map_values(values, field.physical_name()), &field.data_type))
+                .collect(),
             vectors,
             leaves,
             ends,
@@ -180,7 +191,12 @@ fn collect<'a>(fields: &'a [Field], above: &mut Vec<&'a str>, leaves: &mut Vec<C
         match (&field.data_type, field.id()) {
             (Type::Struct(inner), _) => collect(inner, above, leaves),
             (Type::Primitive(_), Some(id)) => {
-                leaves.push(Column { id, physical: above.clone(), data_type: &field.data_type, was_float: field.was_float() });
+                leaves.push(Column {
+                    id,
+                    physical: above.clone(),
+                    data_type: &field.data_type,
+                    was_float: field.was_float(),
+                });
             }
             _ => {}
         }
@@ -223,7 +239,9 @@ impl ManifestWriter<'_> {
             return Err(malformed("its entries have other fields than those that are written with it"));
         }
         let Layout::Record(fields) = layout else { return Err(malformed("a manifest without records")) };
-        let Some((_, Layout::Record(file))) = fields.get(4) else { return Err(malformed("an entry without data file")) };
+        let Some((_, Layout::Record(file))) = fields.get(4) else {
+            return Err(malformed("an entry without data file"));
+        };
         for (count, block) in &contents.blocks {
             let mut cursor = Cursor(block);
             for _ in 0..*count {
@@ -248,7 +266,8 @@ impl ManifestWriter<'_> {
             add_to(&mut counts.existing_rows_count, entry.rows, "record_count")?;
         }
         self.note(entry.sequence);
-        let (status, snapshot) = if is_gone { (DELETED, Some(self.options.snapshot_id)) } else { (EXISTING, entry.snapshot) };
+        let (status, snapshot) =
+            if is_gone { (DELETED, Some(self.options.snapshot_id)) } else { (EXISTING, entry.snapshot) };
         self.container.push(|out| {
             avro::long(out, status);
             avro::optional_long(out, snapshot);
@@ -268,15 +287,25 @@ impl ManifestWriter<'_> {
 
     fn add(&mut self, files: &Files<'_>, row: usize) -> Result<()> {
         let place = files.locations.value(row);
-        let parsed = files.statistics.is_valid(row).then(|| serde_json::from_str(files.statistics.value(row))).transpose();
-        let statistics: Statistics<'_> =
-            parsed.map_err(|error| Error::protocol("malformed statistics").at(place).caused_by(error))?.unwrap_or_default();
+        let parsed = files
+            .statistics
+            .is_valid(row)
+            .then(|| serde_json::from_str(files.statistics.value(row)))
+            .transpose();
+        let statistics: Statistics<'_> = parsed
+            .map_err(|error| Error::protocol("malformed statistics").at(place).caused_by(error))?
+            .unwrap_or_default();
         let records = statistics.num_records.filter(|count| *count >= 0);
-        let records = records
-            .ok_or_else(|| Error::protocol("a file's statistics do not say how many rows it has").at(place).expected("numRecords"))?;
+        let records = records.ok_or_else(|| {
+            Error::protocol("a file's statistics do not say how many rows it has")
+                .at(place)
+                .expected("numRecords")
+        })?;
         let (rows, size) = match (&files.vectors[row], self.options.deletes) {
             (Some(vector), true) => (vector.cardinality, vector_size(vector)),
-            (None, true) => return Err(Error::new(Kind::InvalidArgument, "a file without deletion vector").at(place)),
+            (None, true) => {
+                return Err(Error::new(Kind::InvalidArgument, "a file without deletion vector").at(place));
+            }
             (_, false) => (records, if files.sizes.is_valid(row) { files.sizes.value(row) } else { 0 }),
         };
         self.counts.added_files_count += 1;
@@ -284,9 +313,14 @@ impl ManifestWriter<'_> {
         self.counts.added_bytes += size;
         // Row commit versions are sequence numbers in Iceberg: a file that was copied from another table
         // keeps its own.
-        let version = files.versions.is_valid(row).then(|| files.versions.value(row)).filter(|_| self.options.version >= 3);
-        let sequence =
-            if self.options.deletes { None } else { version }.unwrap_or(self.options.sequence_number).min(self.options.sequence_number);
+        let version = files
+            .versions
+            .is_valid(row)
+            .then(|| files.versions.value(row))
+            .filter(|_| self.options.version >= 3);
+        let sequence = if self.options.deletes { None } else { version }
+            .unwrap_or(self.options.sequence_number)
+            .min(self.options.sequence_number);
         self.note(Some(sequence));
         let options = self.options;
         self.container.push(|out| {
@@ -303,7 +337,9 @@ impl ManifestWriter<'_> {
 fn add_to(total: &mut i64, number: i64, name: &str) -> Result<()> {
     let sum = total.checked_add(number).filter(|_| number >= 0);
     *total = sum.ok_or_else(|| {
-        malformed("an entry has an impossible number").found(format!("{name} {number}")).expected("0 or more, with a total below 2^63")
+        malformed("an entry has an impossible number")
+            .found(format!("{name} {number}"))
+            .expected("0 or more, with a total below 2^63")
     })?;
     Ok(())
 }
@@ -313,13 +349,27 @@ fn vector_size(vector: &crate::deletion_vector::Descriptor) -> i64 {
 }
 
 /// Appends the record `data_file`.
-fn data_file(out: &mut Vec<u8>, files: &Files<'_>, row: usize, statistics: &Statistics<'_>, rows: i64, options: &Options) -> Result<()> {
+fn data_file(
+    out: &mut Vec<u8>,
+    files: &Files<'_>,
+    row: usize,
+    statistics: &Statistics<'_>,
+    rows: i64,
+    options: &Options,
+) -> Result<()> {
     let place = files.locations.value(row);
     let vector = files.vectors[row].as_ref().filter(|_| options.deletes);
     let vector_place = files.vector_locations.is_valid(row).then(|| files.vector_locations.value(row));
     let vector = vector.map(|vector| {
-        let in_file = Error::new(Kind::UnsupportedFeature, "a deletion vector in the log itself, which Iceberg cannot refer to").at(place);
-        vector_place.zip(vector.offset).ok_or(in_file).map(|(path, offset)| (path, i64::from(offset), vector_size(vector)))
+        let in_file = Error::new(
+            Kind::UnsupportedFeature,
+            "a deletion vector in the log itself, which Iceberg cannot refer to",
+        )
+        .at(place);
+        vector_place
+            .zip(vector.offset)
+            .ok_or(in_file)
+            .map(|(path, offset)| (path, i64::from(offset), vector_size(vector)))
     });
     let vector = vector.transpose()?;
     avro::long(out, i64::from(options.deletes));
@@ -356,7 +406,8 @@ fn bounds(out: &mut Vec<u8>, files: &Files<'_>, statistics: &Statistics<'_>, is_
     let records = statistics.num_records.unwrap_or(0);
     let leaves: &[Column<'_>] = if is_vector { &[] } else { &files.leaves };
     for column in leaves {
-        let count = stated(statistics.null_count.as_ref(), &column.physical).and_then(|text| text.parse::<i64>().ok());
+        let count = stated(statistics.null_count.as_ref(), &column.physical)
+            .and_then(|text| text.parse::<i64>().ok());
         if let Some(count) = count {
             values.push((column.id, records));
             nulls.push((column.id, count));
@@ -405,7 +456,12 @@ struct Entry<'a> {
 }
 
 impl<'a> Entry<'a> {
-    fn read(cursor: &mut Cursor<'a>, fields: &[(String, Layout)], file: &[(String, Layout)], deletes: bool) -> Result<Self> {
+    fn read(
+        cursor: &mut Cursor<'a>,
+        fields: &[(String, Layout)],
+        file: &[(String, Layout)],
+        deletes: bool,
+    ) -> Result<Self> {
         let mut numbers = [None; 4];
         for (number, (_, layout)) in numbers.iter_mut().zip(fields) {
             *number = match layout {
@@ -429,7 +485,16 @@ impl<'a> Entry<'a> {
         }
         let data_file = &whole[..whole.len() - cursor.0.len()];
         let [status, snapshot, sequence, file_sequence] = numbers;
-        Ok(Self { status: status.unwrap_or(EXISTING), snapshot, sequence, file_sequence, data_location, rows, size, data_file })
+        Ok(Self {
+            status: status.unwrap_or(EXISTING),
+            snapshot,
+            sequence,
+            file_sequence,
+            data_location,
+            rows,
+            size,
+            data_file,
+        })
     }
 }
 
@@ -443,7 +508,8 @@ mod tests {
         add_to(&mut total, i64::MAX, "record_count").unwrap();
         for number in [1, -1] {
             let error = add_to(&mut total, number, "record_count").unwrap_err().to_string();
-            let expected = format!("found record_count {number}; expected 0 or more, with a total below 2^63");
+            let expected =
+                format!("found record_count {number}; expected 0 or more, with a total below 2^63");
             assert!(error.ends_with(&expected), "{error}");
         }
         assert_eq!(total, i64::MAX);

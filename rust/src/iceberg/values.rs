@@ -3,8 +3,8 @@
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
-    TimestampMicrosecondType,
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use serde_json::{Value, json};
 
@@ -31,18 +31,24 @@ pub fn avro_type(data_type: &Type, id: i32) -> Result<Value> {
         Primitive::String => json!("string"),
         Primitive::Binary => json!("bytes"),
         Primitive::Date => json!({"type": "int", "logicalType": "date"}),
-        Primitive::Timestamp => json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": true}),
-        Primitive::TimestampNtz => json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": false}),
+        Primitive::Timestamp => {
+            json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": true})
+        }
+        Primitive::TimestampNtz => {
+            json!({"type": "long", "logicalType": "timestamp-micros", "adjust-to-utc": false})
+        }
         Primitive::Decimal(precision, scale) => json!({
-            "type": "fixed", "name": format!("decimal_{precision}_{scale}_{id}"), "size": decimal_bytes(*precision),
-            "logicalType": "decimal", "precision": precision, "scale": scale,
+            "type": "fixed", "name": format!("decimal_{precision}_{scale}_{id}"),
+            "size": decimal_bytes(*precision), "logicalType": "decimal",
+            "precision": precision, "scale": scale,
         }),
         Primitive::Void => return Err(not_partition(data_type)),
     })
 }
 
 fn not_partition(data_type: &Type) -> Error {
-    Error::new(Kind::UnsupportedFeature, "a partition column has a type that Iceberg cannot partition by").found(data_type.to_json())
+    Error::new(Kind::UnsupportedFeature, "a partition column has a type that Iceberg cannot partition by")
+        .found(data_type.to_json())
 }
 
 /// The least number of bytes that hold every value of this precision.
@@ -61,7 +67,12 @@ pub fn partition(out: &mut Vec<u8>, text: Option<&str>, data_type: &Type) -> Res
     avro::long(out, 1);
     match array.data_type() {
         DataType::Boolean => out.push(u8::from(array.as_boolean().value(0))),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 | DataType::Date32 | DataType::Timestamp(_, _) => {
+        DataType::Int8
+        | DataType::Int16
+        | DataType::Int32
+        | DataType::Int64
+        | DataType::Date32
+        | DataType::Timestamp(_, _) => {
             avro::long(out, whole(&array));
         }
         DataType::Decimal128(precision, _) => {
@@ -78,7 +89,11 @@ pub fn partition(out: &mut Vec<u8>, text: Option<&str>, data_type: &Type) -> Res
 /// double that was widened from float.
 pub fn bound(stated: &str, data_type: &Type, was_float: bool, side: Side) -> Option<Vec<u8>> {
     let Type::Primitive(primitive) = data_type else { return None };
-    let text = if stated.starts_with('"') { serde_json::from_str::<String>(stated).ok()? } else { stated.to_owned() };
+    let text = if stated.starts_with('"') {
+        serde_json::from_str::<String>(stated).ok()?
+    } else {
+        stated.to_owned()
+    };
     match primitive {
         // A text in statistics of numbers is "NaN" or an infinity, which are no safe bounds.
         Primitive::Float | Primitive::Double if stated.starts_with('"') => return None,
@@ -130,15 +145,23 @@ fn single(array: &ArrayRef) -> Result<Vec<u8>> {
         DataType::Float32 => array.as_primitive::<Float32Type>().value(0).to_le_bytes().to_vec(),
         DataType::Float64 => array.as_primitive::<Float64Type>().value(0).to_le_bytes().to_vec(),
         DataType::Int64 => whole(array).to_le_bytes().to_vec(),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Date32 => (whole(array) as i32).to_le_bytes().to_vec(),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Date32 => {
+            (whole(array) as i32).to_le_bytes().to_vec()
+        }
         DataType::Decimal128(_, _) => {
             let bytes = array.as_primitive::<Decimal128Type>().value(0).to_be_bytes();
             let sign = if bytes[0] >= 0x80 { 0xff } else { 0 };
-            let needed = |from: usize| bytes[..from].iter().any(|&byte| byte != sign) || (bytes[from] >= 0x80) != (sign == 0xff);
+            let needed = |from: usize| {
+                bytes[..from].iter().any(|&byte| byte != sign) || (bytes[from] >= 0x80) != (sign == 0xff)
+            };
             let from = (0..16).rev().find(|&from| !needed(from)).unwrap_or(0);
             bytes[from..].to_vec()
         }
-        other => return Err(Error::new(Kind::UnsupportedFeature, "a value that Iceberg has no bytes for").found(other)),
+        other => {
+            return Err(
+                Error::new(Kind::UnsupportedFeature, "a value that Iceberg has no bytes for").found(other)
+            );
+        }
     })
 }
 
@@ -149,21 +172,32 @@ mod tests {
     #[test]
     fn bounds_are_the_bytes_of_the_specification() {
         let side = |upper| if upper { Side::High } else { Side::Low };
-        let of = |stated: &str, primitive: Primitive, upper: bool| bound(stated, &Type::Primitive(primitive), false, side(upper));
+        let of = |stated: &str, primitive: Primitive, upper: bool| {
+            bound(stated, &Type::Primitive(primitive), false, side(upper))
+        };
         assert_eq!(of("7", Primitive::Short, false).unwrap(), 7_i32.to_le_bytes());
         assert_eq!(of("-7", Primitive::Long, true).unwrap(), (-7_i64).to_le_bytes());
         assert_eq!(of("\"2020-01-02\"", Primitive::Date, true).unwrap(), 18263_i32.to_le_bytes());
-        assert_eq!(of("\"1970-01-01T00:00:00.001Z\"", Primitive::Timestamp, false).unwrap(), 1000_i64.to_le_bytes());
-        assert_eq!(of("\"1970-01-01T00:00:00.001Z\"", Primitive::Timestamp, true).unwrap(), 1999_i64.to_le_bytes());
+        assert_eq!(
+            of("\"1970-01-01T00:00:00.001Z\"", Primitive::Timestamp, false).unwrap(),
+            1000_i64.to_le_bytes()
+        );
+        assert_eq!(
+            of("\"1970-01-01T00:00:00.001Z\"", Primitive::Timestamp, true).unwrap(),
+            1999_i64.to_le_bytes()
+        );
         assert_eq!(of("1.28", Primitive::Decimal(9, 2), false).unwrap(), [0, 128]);
         assert_eq!(of("-1.28", Primitive::Decimal(9, 2), false).unwrap(), [128]);
         assert_eq!(of("0", Primitive::Decimal(9, 2), false).unwrap(), [0]);
         assert_eq!(of("\"a\"", Primitive::String, false).unwrap(), b"a");
         assert_eq!(of("0.0", Primitive::Double, false).unwrap(), (-0.0_f64).to_le_bytes());
         assert_eq!(of("-0.0", Primitive::Double, true).unwrap(), 0.0_f64.to_le_bytes());
-        for (stated, primitive) in
-            [("\"NaN\"", Primitive::Double), ("true", Primitive::Boolean), ("\"x\"", Primitive::Long), ("1e400", Primitive::Long)]
-        {
+        for (stated, primitive) in [
+            ("\"NaN\"", Primitive::Double),
+            ("true", Primitive::Boolean),
+            ("\"x\"", Primitive::Long),
+            ("1e400", Primitive::Long),
+        ] {
             assert_eq!(of(stated, primitive, true), None);
         }
     }
@@ -171,8 +205,10 @@ mod tests {
     #[test]
     fn bounds_of_doubles_that_were_floats_hold_the_floats() {
         for float in [0.1_f32, 0.7, -0.1, 1e-45, f32::MAX, 0.5] {
-            let of = |side| bound(&float.to_string(), &Type::Primitive(Primitive::Double), true, side).unwrap();
-            let [low, high] = [Side::Low, Side::High].map(|side| f64::from_le_bytes(of(side).try_into().unwrap()));
+            let of =
+                |side| bound(&float.to_string(), &Type::Primitive(Primitive::Double), true, side).unwrap();
+            let [low, high] =
+                [Side::Low, Side::High].map(|side| f64::from_le_bytes(of(side).try_into().unwrap()));
             assert!(low <= f64::from(float) && f64::from(float) <= high, "{low} {float} {high}");
         }
     }

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 
 use arrow::array::{Array, AsArray, types::ArrowPrimitiveType};
 use arrow::datatypes::{
-    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    DataType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
 };
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -81,7 +81,11 @@ pub fn write_value(out: &mut String, array: &dyn Array, row: usize) -> Result<bo
             }
             out.push(']');
         }
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => {
+        DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_)
+        | DataType::Null => {
             return Ok(false);
         }
         _ => write_primitive(out, array, row)?,
@@ -98,27 +102,44 @@ fn write_primitive(out: &mut String, array: &dyn Array, row: usize) -> Result<()
         DataType::Int16 => push(out, number::<Int16Type>(array, row)),
         DataType::Int32 => push(out, number::<Int32Type>(array, row)),
         DataType::Int64 => push(out, number::<Int64Type>(array, row)),
-        DataType::Float32 => {
-            write_float(out, f64::from(number::<Float32Type>(array, row)), &format!("{:?}", number::<Float32Type>(array, row)))
+        DataType::Float32 => write_float(
+            out,
+            f64::from(number::<Float32Type>(array, row)),
+            &format!("{:?}", number::<Float32Type>(array, row)),
+        ),
+        DataType::Float64 => write_float(
+            out,
+            number::<Float64Type>(array, row),
+            &format!("{:?}", number::<Float64Type>(array, row)),
+        ),
+        DataType::Decimal128(_, _) => {
+            out.push_str(&array.as_primitive::<Decimal128Type>().value_as_string(row))
         }
-        DataType::Float64 => write_float(out, number::<Float64Type>(array, row), &format!("{:?}", number::<Float64Type>(array, row))),
-        DataType::Decimal128(_, _) => out.push_str(&array.as_primitive::<Decimal128Type>().value_as_string(row)),
         DataType::Date32 => {
-            let date = NaiveDate::from_epoch_days(number::<Date32Type>(array, row)).ok_or_else(|| beyond(array))?;
+            let date =
+                NaiveDate::from_epoch_days(number::<Date32Type>(array, row)).ok_or_else(|| beyond(array))?;
             push(out, format_args!("\"{}\"", date.format("%Y-%m-%d")));
         }
         DataType::Timestamp(unit, zone) => {
             let time = match unit {
-                TimeUnit::Millisecond => DateTime::from_timestamp_millis(number::<TimestampMillisecondType>(array, row)),
-                TimeUnit::Microsecond => DateTime::from_timestamp_micros(number::<TimestampMicrosecondType>(array, row)),
-                TimeUnit::Nanosecond => Some(DateTime::from_timestamp_nanos(number::<TimestampNanosecondType>(array, row))),
+                TimeUnit::Millisecond => {
+                    DateTime::from_timestamp_millis(number::<TimestampMillisecondType>(array, row))
+                }
+                TimeUnit::Microsecond => {
+                    DateTime::from_timestamp_micros(number::<TimestampMicrosecondType>(array, row))
+                }
+                TimeUnit::Nanosecond => {
+                    Some(DateTime::from_timestamp_nanos(number::<TimestampNanosecondType>(array, row)))
+                }
                 TimeUnit::Second => None,
             };
             let time: DateTime<Utc> = time.ok_or_else(|| beyond(array))?;
             let zone = if zone.is_some() { "Z" } else { "" };
             push(out, format_args!("\"{}{zone}\"", time.format("%Y-%m-%dT%H:%M:%S%.6f")));
         }
-        other => return Err(Error::protocol("a value of the log has a type without a JSON form").found(other)),
+        other => {
+            return Err(Error::protocol("a value of the log has a type without a JSON form").found(other));
+        }
     }
     Ok(())
 }

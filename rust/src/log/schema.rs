@@ -3,7 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use arrow::array::{Array, ArrayRef, AsArray, MapArray, RecordBatch, StringArray, StructArray, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, MapArray, RecordBatch, StringArray, StructArray, new_null_array,
+};
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
@@ -70,7 +72,10 @@ fn schema<const N: usize>(fields: [Field; N]) -> SchemaRef {
 
 /// Map of text to text; values may be null. Its children have the names of Parquet.
 pub fn text_map() -> DataType {
-    let entry = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)]);
+    let entry = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ]);
     DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entry), false)), false)
 }
 
@@ -94,7 +99,8 @@ pub fn conform(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = schema.fields().iter().map(|field| match batch.column_by_name(field.name()) {
         Some(column) => conform_column(column, field.data_type(), field.name()),
         None if field.is_nullable() => Ok(new_null_array(field.data_type(), batch.num_rows())),
-        None => Err(Error::new(Kind::InvalidArgument, "a table of actions without a column it needs").expected(field.name())),
+        None => Err(Error::new(Kind::InvalidArgument, "a table of actions without a column it needs")
+            .expected(field.name())),
     });
     Ok(RecordBatch::try_new(Arc::clone(schema), columns.collect::<Result<_>>()?)?)
 }
@@ -108,9 +114,16 @@ pub fn conform_column(column: &ArrayRef, wanted: &DataType, name: &str) -> Resul
     match (column.data_type(), wanted) {
         (DataType::Null, _) => Ok(new_null_array(wanted, column.len())),
         (DataType::Struct(_), DataType::Struct(fields)) => conform_struct(column.as_struct(), fields, name),
-        (DataType::Map(_, _), DataType::Map(entry, sorted)) => conform_map(column.as_map(), entry, *sorted, name),
+        (DataType::Map(_, _), DataType::Map(entry, sorted)) => {
+            conform_map(column.as_map(), entry, *sorted, name)
+        }
         (from, _) => {
-            let wrong = || Error::protocol("a column of the log has the wrong type").at(name).found(from).expected(wanted);
+            let wrong = || {
+                Error::protocol("a column of the log has the wrong type")
+                    .at(name)
+                    .found(from)
+                    .expected(wanted)
+            };
             if !fits(from, wanted) {
                 return Err(wrong());
             }
@@ -138,7 +151,12 @@ fn conform_struct(column: &StructArray, fields: &Fields, name: &str) -> Result<A
         Some(child) => conform_column(child, field.data_type(), &format!("{name}.{}", field.name())),
         None => Ok(new_null_array(field.data_type(), column.len())),
     });
-    Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), children.collect::<Result<_>>()?, column.nulls().cloned(), column.len())?))
+    Ok(Arc::new(StructArray::try_new_with_length(
+        fields.clone(),
+        children.collect::<Result<_>>()?,
+        column.nulls().cloned(),
+        column.len(),
+    )?))
 }
 
 fn conform_map(column: &MapArray, entry: &Arc<Field>, sorted: bool, name: &str) -> Result<ArrayRef> {
@@ -148,7 +166,13 @@ fn conform_map(column: &MapArray, entry: &Arc<Field>, sorted: bool, name: &str) 
     let keys = conform_column(column.keys(), fields[0].data_type(), name)?;
     let values = conform_column(column.values(), fields[1].data_type(), name)?;
     let entries = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-    Ok(Arc::new(MapArray::try_new(Arc::clone(entry), column.offsets().clone(), entries, column.nulls().cloned(), sorted)?))
+    Ok(Arc::new(MapArray::try_new(
+        Arc::clone(entry),
+        column.offsets().clone(),
+        entries,
+        column.nulls().cloned(),
+        sorted,
+    )?))
 }
 
 /// A text column of a batch in one of this module's schemas.
@@ -168,7 +192,10 @@ pub fn map<'a>(batch: &'a RecordBatch, name: &str) -> Result<&'a MapArray> {
 
 /// The deletion vectors.
 pub fn vectors(batch: &RecordBatch) -> Result<&StructArray> {
-    batch.column_by_name("deletionVector").and_then(|column| column.as_struct_opt()).ok_or_else(|| lacks("deletionVector"))
+    batch
+        .column_by_name("deletionVector")
+        .and_then(|column| column.as_struct_opt())
+        .ok_or_else(|| lacks("deletionVector"))
 }
 
 fn lacks(name: &str) -> Error {
@@ -177,10 +204,14 @@ fn lacks(name: &str) -> Error {
 
 /// Returns each row's value for `key`: null if the map is null, has no such key, or has null.
 pub fn map_values(map: &MapArray, key: &str) -> StringArray {
-    let (keys, values, offsets) = (map.keys().as_string::<i32>(), map.values().as_string::<i32>(), map.offsets());
+    let (keys, values, offsets) =
+        (map.keys().as_string::<i32>(), map.values().as_string::<i32>(), map.offsets());
     let find = |row: usize| {
         let (from, to) = (offsets[row] as usize, offsets[row + 1] as usize);
-        (from..to).find(|&at| keys.value(at) == key).filter(|&at| values.is_valid(at)).map(|at| values.value(at))
+        (from..to)
+            .find(|&at| keys.value(at) == key)
+            .filter(|&at| values.is_valid(at))
+            .map(|at| values.value(at))
     };
     (0..map.len()).map(|row| if map.is_valid(row) { find(row) } else { None }).collect()
 }
@@ -205,11 +236,16 @@ pub fn nested(columns: &[(&[String], ArrayRef)], rows: usize) -> Result<StructAr
     let (mut fields, mut arrays, mut at) = (Vec::new(), Vec::new(), 0);
     while let Some((path, array)) = columns.get(at) {
         let name = path.first().map(String::as_str).unwrap_or_default();
-        let same = columns[at..].iter().take_while(|(other, _)| other.first().is_some_and(|first| first == name)).count().max(1);
+        let same = columns[at..]
+            .iter()
+            .take_while(|(other, _)| other.first().is_some_and(|first| first == name))
+            .count()
+            .max(1);
         let array = if path.len() <= 1 {
             Arc::clone(array)
         } else {
-            let inner: Vec<_> = columns[at..at + same].iter().map(|(path, array)| (&path[1..], Arc::clone(array))).collect();
+            let inner: Vec<_> =
+                columns[at..at + same].iter().map(|(path, array)| (&path[1..], Arc::clone(array))).collect();
             Arc::new(nested(&inner, rows)?)
         };
         fields.push(Field::new(name, array.data_type().clone(), true));

@@ -32,8 +32,13 @@ impl Batches {
         batch: usize,
     ) -> Self {
         let read = reader.as_ref().map(arrow::array::RecordBatchReader::schema);
-        let read = read.iter().flat_map(|schema| schema.fields()).zip(roots).map(|(field, root)| (*root, Arc::clone(field)));
-        let mut fields: Vec<(usize, FieldRef)> = numbers.iter().map(|(root, field, _)| (*root, Arc::clone(field))).chain(read).collect();
+        let read = read
+            .iter()
+            .flat_map(|schema| schema.fields())
+            .zip(roots)
+            .map(|(field, root)| (*root, Arc::clone(field)));
+        let mut fields: Vec<(usize, FieldRef)> =
+            numbers.iter().map(|(root, field, _)| (*root, Arc::clone(field))).chain(read).collect();
         fields.sort_by_key(|(root, _)| *root);
         let place = |root| fields.iter().position(|(other, _)| *other == root).unwrap_or(0);
         let numbers = numbers.into_iter().map(|(root, _, column)| (place(root), column)).collect();
@@ -76,7 +81,10 @@ impl Batches {
             for (_, column) in &mut self.numbers {
                 let found = if rows.skip { column.skip(now)? } else { column.read(now)? };
                 if found != now {
-                    return Err(ParquetError::General(format!("a column of numbers ends {} rows early", now - found)));
+                    return Err(ParquetError::General(format!(
+                        "a column of numbers ends {} rows early",
+                        now - found
+                    )));
                 }
             }
             if !rows.skip {

@@ -55,7 +55,8 @@ impl Pages {
             return Ok(key);
         };
         let wrong = || ParquetError::General("a page header without room for a checksum".to_owned());
-        let (longer, dictionary) = headers::with_checksum(&header, crc32fast::hash(&blob)).ok_or_else(wrong)?;
+        let (longer, dictionary) =
+            headers::with_checksum(&header, crc32fast::hash(&blob)).ok_or_else(wrong)?;
         let page = StoredPage { added: longer.len() - header.len(), header: longer.into(), data: blob };
         self.bytes += page.len();
         if dictionary {
@@ -113,7 +114,8 @@ impl ColumnWriters {
     /// Column writers for the row groups of a file.
     pub fn new<W: Write + Send>(file: &SerializedFileWriter<W>, schema: SchemaRef) -> Self {
         let stores = Arc::new(Stores::default());
-        let factory = ArrowRowGroupWriterFactory::new(file, schema).with_page_store_factory(Arc::clone(&stores) as _);
+        let factory =
+            ArrowRowGroupWriterFactory::new(file, schema).with_page_store_factory(Arc::clone(&stores) as _);
         Self { factory, stores, one: Mutex::default() }
     }
 
@@ -124,7 +126,11 @@ impl ColumnWriters {
         let writers = self.factory.create_column_writers(0)?;
         let stores = std::mem::take(&mut *lock(&self.stores.0));
         if stores.len() != writers.len() {
-            return Err(ParquetError::General(format!("{} stores for {} columns", stores.len(), writers.len())));
+            return Err(ParquetError::General(format!(
+                "{} stores for {} columns",
+                stores.len(),
+                writers.len()
+            )));
         }
         Ok(writers.into_iter().zip(stores).map(|(writer, pages)| ColumnWriter { writer, pages }).collect())
     }
@@ -181,10 +187,17 @@ impl Chunk {
         let (stored, unfolded) = (closed.metadata.compressed_size(), closed.metadata.uncompressed_size());
         let metadata = closed.metadata.into_builder().set_data_page_offset(first as i64);
         let metadata = metadata.set_dictionary_page_offset(pages.dictionary.is_some().then_some(0));
-        let metadata = metadata.set_total_compressed_size(stored + added as i64).set_total_uncompressed_size(unfolded + added as i64);
+        let metadata = metadata
+            .set_total_compressed_size(stored + added as i64)
+            .set_total_uncompressed_size(unfolded + added as i64);
         closed.metadata = metadata.build()?;
         closed.bytes_written += added as u64;
-        let blobs = pages.dictionary.into_iter().chain(pages.data).flat_map(|page| [page.header, page.data]).collect();
+        let blobs = pages
+            .dictionary
+            .into_iter()
+            .chain(pages.data)
+            .flat_map(|page| [page.header, page.data])
+            .collect();
         Ok(Self { blobs, closed })
     }
 
@@ -207,7 +220,11 @@ impl ChunkReader for Blobs {
     type T = InOrder;
     fn get_read(&self, start: u64) -> Result<InOrder> {
         let blobs = std::mem::take(&mut *lock(&self.0));
-        if start == 0 { Ok(InOrder(blobs)) } else { Err(ParquetError::General(format!("a column that begins at {start}"))) }
+        if start == 0 {
+            Ok(InOrder(blobs))
+        } else {
+            Err(ParquetError::General(format!("a column that begins at {start}")))
+        }
     }
     fn get_bytes(&self, _: u64, _: usize) -> Result<Bytes> {
         Err(ParquetError::General("pages are read in order".to_owned()))

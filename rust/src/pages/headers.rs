@@ -52,9 +52,17 @@ pub fn verify<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData) -> Result<
 }
 
 /// Calls `visit` with the position of each page's data and its header. Sizes are not negative.
-fn each_page<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData, mut visit: impl FnMut(u64, &Header) -> Result<()>) -> Result<()> {
+fn each_page<R: ChunkReader>(
+    file: &R,
+    column: &ColumnChunkMetaData,
+    mut visit: impl FnMut(u64, &Header) -> Result<()>,
+) -> Result<()> {
     let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-    let wrong = |found: String| Error::protocol("the pages of a column cannot be found").found(found).expected("pages within the file");
+    let wrong = |found: String| {
+        Error::protocol("the pages of a column cannot be found")
+            .found(found)
+            .expected("pages within the file")
+    };
     let (Ok(mut at), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else {
         return Err(wrong(format!("{} bytes at {start}", column.compressed_size())));
     };
@@ -64,9 +72,13 @@ fn each_page<R: ChunkReader>(file: &R, column: &ColumnChunkMetaData, mut visit: 
     }
     let mut window = Window::default();
     while at < end {
-        let header = window.header_at(file, at, end)?.ok_or_else(|| wrong(format!("no page header at byte {at}")))?;
+        let header =
+            window.header_at(file, at, end)?.ok_or_else(|| wrong(format!("no page header at byte {at}")))?;
         if header.uncompressed < 0 || header.compressed < 0 {
-            return Err(wrong(format!("a page of {} bytes, {} decompressed", header.compressed, header.uncompressed)));
+            return Err(wrong(format!(
+                "a page of {} bytes, {} decompressed",
+                header.compressed, header.uncompressed
+            )));
         }
         let data = at.saturating_add(header.length as u64);
         visit(data, &header)?;
@@ -85,9 +97,12 @@ pub fn header_at<R: ChunkReader>(file: &R, at: u64) -> Result<Header> {
             return Ok(header);
         }
     }
-    let rest = file.len().saturating_sub(at).min(LONGEST); // a reader may return only the bytes that it has in memory
+    // A reader may return only the bytes that it has in memory.
+    let rest = file.len().saturating_sub(at).min(LONGEST);
     let header = parse(&file.get_bytes(at, usize::try_from(rest).unwrap_or(0))?);
-    header.ok_or_else(|| Error::protocol("a page of a column cannot be read").found(format!("no page header at byte {at}")))
+    header.ok_or_else(|| {
+        Error::protocol("a page of a column cannot be read").found(format!("no page header at byte {at}"))
+    })
 }
 
 /// The bytes of the last read.
@@ -99,7 +114,8 @@ struct Window {
 
 impl Window {
     fn header_at<R: ChunkReader>(&mut self, file: &R, at: u64, end: u64) -> Result<Option<Header>> {
-        let held = usize::try_from(at.saturating_sub(self.start)).ok().and_then(|from| self.bytes.get(from..));
+        let held =
+            usize::try_from(at.saturating_sub(self.start)).ok().and_then(|from| self.bytes.get(from..));
         if let Some(header) = held.and_then(parse) {
             return Ok(Some(header));
         }
@@ -260,13 +276,18 @@ mod tests {
 
     /// type 0, uncompressed 300, compressed 100, data_page_header { num_values 5, encoding 0, 3, 3,
     /// statistics { max "ab" } }, data.
-    const HEADER: [u8; 23] =
-        [0x15, 0, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c, 0x15, 10, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c, 0x18, 2, b'a', b'b', 0];
+    const HEADER: [u8; 23] = [
+        0x15, 0, 0x15, 0xd8, 0x04, 0x15, 0xc8, 0x01, 0x2c, 0x15, 10, 0x15, 0, 0x15, 6, 0x15, 6, 0x1c, 0x18,
+        2, b'a', b'b', 0,
+    ];
 
     #[test]
     fn a_header_with_statistics() {
         let bytes = [&HEADER[..], &[0, 0, 99, 99]].concat();
-        assert_eq!(parse(&bytes), Some(Header { index: false, uncompressed: 300, compressed: 100, checksum: None, length: 25 }));
+        assert_eq!(
+            parse(&bytes),
+            Some(Header { index: false, uncompressed: 300, compressed: 100, checksum: None, length: 25 })
+        );
     }
 
     #[test]
@@ -277,7 +298,11 @@ mod tests {
             assert!(!dictionary);
             assert_eq!(
                 parse(&longer),
-                Some(Header { length: longer.len(), checksum: Some(i64::from(checksum.cast_signed())), ..parse(&bytes).unwrap() })
+                Some(Header {
+                    length: longer.len(),
+                    checksum: Some(i64::from(checksum.cast_signed())),
+                    ..parse(&bytes).unwrap()
+                })
             );
             assert_eq!(with_checksum(&longer, checksum), None);
             let mut input = Input { rest: &longer[8..] };
@@ -297,7 +322,13 @@ mod tests {
 
     #[test]
     fn a_header_longer_than_what_is_at_hand() {
-        let long = [&[0x15, 0, 0x15, 4, 0x15, 6, 0x2c, 0x18][..], &[0xa0, 0x8d, 0x06], &vec![b'x'; 100_000], &[0, 0]].concat();
+        let long = [
+            &[0x15, 0, 0x15, 4, 0x15, 6, 0x2c, 0x18][..],
+            &[0xa0, 0x8d, 0x06],
+            &vec![b'x'; 100_000],
+            &[0, 0],
+        ]
+        .concat();
         let file = Bytes::from([&[9; 7][..], &long, &[9; 7]].concat());
         assert_eq!(
             header_at(&file, 7).unwrap(),

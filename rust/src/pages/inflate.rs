@@ -19,7 +19,9 @@ pub type Wrong = String;
 /// Returns a page of `size` bytes: `plain`, and then the decompressed `packed`. Never allocates more than
 /// this size.
 pub fn inflate(codec: Compression, plain: &[u8], packed: &[u8], size: usize) -> Result<Vec<u8>, Wrong> {
-    let Some(rest) = size.checked_sub(plain.len()) else { return Err(format!("{} bytes of levels", plain.len())) };
+    let Some(rest) = size.checked_sub(plain.len()) else {
+        return Err(format!("{} bytes of levels", plain.len()));
+    };
     let page = match codec {
         _ if rest == 0 => plain.to_vec(), // a page of nulls only
         Compression::GZIP(_) => stream(plain, MultiGzDecoder::new(packed), rest)?,
@@ -36,7 +38,11 @@ fn stream(plain: &[u8], from: impl Read, size: usize) -> Result<Vec<u8>, Wrong> 
     let mut page = Vec::with_capacity(plain.len() + size);
     page.extend_from_slice(plain);
     from.take(size as u64 + 1).read_to_end(&mut page).map_err(|error| error.to_string())?;
-    if page.len() > plain.len() + size { Err(format!("more than {} bytes", plain.len() + size)) } else { Ok(page) }
+    if page.len() > plain.len() + size {
+        Err(format!("more than {} bytes", plain.len() + size))
+    } else {
+        Ok(page)
+    }
 }
 
 /// Decompresses Zstandard, with one context for all pages of a thread.

@@ -54,11 +54,15 @@ impl Levels {
                 };
                 (buf, *num_values, *encoding, start, start + length as usize, is_packed)
             }
-            Page::DataPageV2 { buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, .. } => {
+            Page::DataPageV2 {
+                buf, num_values, encoding, def_levels_byte_len, rep_levels_byte_len, ..
+            } => {
                 let start = *rep_levels_byte_len as usize;
                 (buf, *num_values, *encoding, start, start + *def_levels_byte_len as usize, false)
             }
-            Page::DictionaryPage { .. } => return Err(ParquetError::General("a dictionary has no levels".to_owned())),
+            Page::DictionaryPage { .. } => {
+                return Err(ParquetError::General("a dictionary has no levels".to_owned()));
+            }
         };
         if end > buffer.len() {
             return Err(cut());
@@ -69,12 +73,20 @@ impl Levels {
             bytes = bytes.iter().map(|byte| byte.reverse_bits()).collect();
             run = Run::Packed { first: 0, rows };
         }
-        Ok((Self { next: if is_packed { bytes.len() } else { 0 }, bytes, run, rows }, buffer.slice(end..), encoding))
+        Ok((
+            Self { next: if is_packed { bytes.len() } else { 0 }, bytes, run, rows },
+            buffer.slice(end..),
+            encoding,
+        ))
     }
 
     /// Reads the levels of the next rows, at most `self.rows`, and appends a bit for each to `valid`, if
     /// given. Returns the number of rows that are not null.
-    pub fn advance(&mut self, mut rows: usize, mut valid: Option<&mut BooleanBufferBuilder>) -> Result<usize> {
+    pub fn advance(
+        &mut self,
+        mut rows: usize,
+        mut valid: Option<&mut BooleanBufferBuilder>,
+    ) -> Result<usize> {
         let mut count = 0;
         self.rows -= rows;
         while rows > 0 {
@@ -109,7 +121,11 @@ impl Levels {
     }
 
     fn next_run(&mut self) -> Result<Run> {
-        let wrong = || ParquetError::General("the definition levels of a column without nesting cannot be read".to_owned());
+        let wrong = || {
+            ParquetError::General(
+                "the definition levels of a column without nesting cannot be read".to_owned(),
+            )
+        };
         let (mut header, mut shift) = (0_u64, 0);
         loop {
             let byte = *self.bytes.get(self.next).ok_or_else(wrong)?;
@@ -187,7 +203,9 @@ mod tests {
 
     #[test]
     fn levels_that_lie() {
-        for levels in [&[][..], &[5 << 1, 2], &[0, 1], &[5 << 1], &[1], &[1 << 1 | 1], &[0xff; 9], &[3 << 1, 1]] {
+        for levels in
+            [&[][..], &[5 << 1, 2], &[0, 1], &[5 << 1], &[1], &[1 << 1 | 1], &[0xff; 9], &[3 << 1, 1]]
+        {
             assert!(read(&page(levels, 5, Encoding::RLE), &[5]).is_err(), "{levels:?}");
         }
         let long = Page::DataPage {

@@ -23,7 +23,9 @@ mod reader;
 use std::sync::Arc;
 
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ParquetRecordBatchReader, RowGroups, RowSelection, RowSelector};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ParquetRecordBatchReader, RowGroups, RowSelection, RowSelector,
+};
 use parquet::arrow::parquet_to_arrow_field_levels;
 use parquet::basic::Compression;
 use parquet::column::page::PageReader;
@@ -70,7 +72,11 @@ pub fn record_batches<R: ChunkReader + 'static>(
         let root = schema.get_column_root_idx(leaf);
         let (chunk, field) = (described.column(leaf), &metadata.schema().fields()[root]);
         if numbers::is_read_here(chunk, field.data_type()) {
-            numbers.push((root, Arc::clone(field), numbers::column(chunk, field.data_type().clone(), group.pages(leaf)?)?));
+            numbers.push((
+                root,
+                Arc::clone(field),
+                numbers::column(chunk, field.data_type().clone(), group.pages(leaf)?)?,
+            ));
         } else {
             others.push(leaf);
         }

@@ -40,16 +40,28 @@ pub fn is_read_here(chunk: &ColumnChunkMetaData, data_type: &ArrowType) -> bool 
     let is_plain = matches!(
         (column.physical_type(), data_type),
         (PhysicalType::INT32, ArrowType::Int32 | ArrowType::Date32 | ArrowType::Decimal32(_, _))
-            | (PhysicalType::INT64, ArrowType::Int64 | ArrowType::Timestamp(_, _) | ArrowType::Decimal64(_, _))
+            | (
+                PhysicalType::INT64,
+                ArrowType::Int64 | ArrowType::Timestamp(_, _) | ArrowType::Decimal64(_, _)
+            )
             | (PhysicalType::FLOAT, ArrowType::Float32)
             | (PhysicalType::DOUBLE, ArrowType::Float64)
     );
-    let has_nulls = chunk.statistics().and_then(|statistics| statistics.null_count_opt()).is_some_and(|nulls| nulls > 0);
-    is_plain && has_nulls && column.path().parts().len() == 1 && column.max_rep_level() == 0 && column.max_def_level() == 1
+    let has_nulls =
+        chunk.statistics().and_then(|statistics| statistics.null_count_opt()).is_some_and(|nulls| nulls > 0);
+    is_plain
+        && has_nulls
+        && column.path().parts().len() == 1
+        && column.max_rep_level() == 0
+        && column.max_def_level() == 1
 }
 
 /// A column chunk for which `is_read_here`.
-pub fn column(chunk: &ColumnChunkMetaData, data_type: ArrowType, pages: Box<dyn PageReader>) -> Result<Box<dyn Column>> {
+pub fn column(
+    chunk: &ColumnChunkMetaData,
+    data_type: ArrowType,
+    pages: Box<dyn PageReader>,
+) -> Result<Box<dyn Column>> {
     Ok(match chunk.column_descr().physical_type() {
         PhysicalType::INT32 => Box::new(Numbers::<Int32Type>::new(chunk, data_type, pages)),
         PhysicalType::INT64 => Box::new(Numbers::<Int64Type>::new(chunk, data_type, pages)),
@@ -119,7 +131,8 @@ where
         while left > 0 {
             if self.levels.rows == 0 {
                 let Some(page) = self.pages.peek_next_page()? else { break };
-                let in_page = page.num_rows.or(page.num_levels).filter(|in_page| !page.is_dict && *in_page <= left);
+                let in_page =
+                    page.num_rows.or(page.num_levels).filter(|in_page| !page.is_dict && *in_page <= left);
                 if let Some(in_page) = in_page {
                     self.pages.skip_next_page()?;
                     left -= in_page;
@@ -161,7 +174,10 @@ where
         let rows = valid.len();
         let nulls = (values.len() < rows).then(|| NullBuffer::new(valid.clone()));
         spread(&mut values, &valid);
-        let data = ArrayData::builder(self.data_type.clone()).len(rows).add_buffer(Buffer::from_vec(values)).nulls(nulls);
+        let data = ArrayData::builder(self.data_type.clone())
+            .len(rows)
+            .add_buffer(Buffer::from_vec(values))
+            .nulls(nulls);
         Ok(make_array(data.build()?))
     }
 }
@@ -239,13 +255,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_value_gets_to_its_row(rows in prop::collection::vec(prop::option::weighted(0.7, any::<i32>()), 0..400),
-                                      without_nulls in 0_usize..200) {
+        fn each_value_gets_to_its_row(
+            rows in prop::collection::vec(prop::option::weighted(0.7, any::<i32>()), 0..400),
+            without_nulls in 0_usize..200,
+        ) {
             let rows: Vec<Option<i32>> = (0..without_nulls as i32).map(Some).chain(rows).collect();
             let valid: BooleanBuffer = rows.iter().map(Option::is_some).collect();
             let mut values: Vec<i32> = rows.iter().flatten().copied().collect();
             spread(&mut values, &valid);
-            let found: Vec<Option<i32>> = valid.iter().zip(values).map(|(is_valid, value)| is_valid.then_some(value)).collect();
+            let found: Vec<Option<i32>> =
+                valid.iter().zip(values).map(|(is_valid, value)| is_valid.then_some(value)).collect();
             prop_assert_eq!(found, rows);
         }
     }

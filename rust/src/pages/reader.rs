@@ -84,7 +84,12 @@ pub struct BoundedPages<R: ChunkReader> {
 }
 
 impl<R: ChunkReader + 'static> BoundedPages<R> {
-    pub fn new(file: Arc<R>, column: &ColumnChunkMetaData, rows: usize, places: Option<Vec<PageLocation>>) -> Result<Self> {
+    pub fn new(
+        file: Arc<R>,
+        column: &ColumnChunkMetaData,
+        rows: usize,
+        places: Option<Vec<PageLocation>>,
+    ) -> Result<Self> {
         let (start, length) = column.byte_range();
         let headers = match &places {
             None => Headers::InARow(start, start.saturating_add(length)),
@@ -106,9 +111,12 @@ impl<R: ChunkReader + 'static> BoundedPages<R> {
             Headers::InARow(at, end) => Some(*at).filter(|at| at < end),
         };
         let Some(at) = at else { return Ok(None) };
-        let header = header_at(self.file.as_ref(), at).map_err(|error| ParquetError::External(Box::new(error)))?;
+        let header =
+            header_at(self.file.as_ref(), at).map_err(|error| ParquetError::External(Box::new(error)))?;
         if let Headers::InARow(at, _) = &mut self.headers {
-            *at = at.saturating_add(header.length as u64).saturating_add(header.compressed.max(0).unsigned_abs());
+            *at = at
+                .saturating_add(header.length as u64)
+                .saturating_add(header.compressed.max(0).unsigned_abs());
         }
         Ok(Some(header))
     }
@@ -124,13 +132,30 @@ impl<R: ChunkReader + 'static> BoundedPages<R> {
 
     fn unfolded(&self, page: Page, claimed: usize) -> Result<Page> {
         Ok(match page {
-            Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, statistics } => {
+            Page::DataPage {
+                buf,
+                num_values,
+                encoding,
+                def_level_encoding,
+                rep_level_encoding,
+                statistics,
+            } => {
                 let buf = self.unfold(&[], &buf, claimed)?;
-                Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, statistics }
+                Page::DataPage {
+                    buf,
+                    num_values,
+                    encoding,
+                    def_level_encoding,
+                    rep_level_encoding,
+                    statistics,
+                }
             }
-            Page::DictionaryPage { buf, num_values, encoding, is_sorted } => {
-                Page::DictionaryPage { buf: self.unfold(&[], &buf, claimed)?, num_values, encoding, is_sorted }
-            }
+            Page::DictionaryPage { buf, num_values, encoding, is_sorted } => Page::DictionaryPage {
+                buf: self.unfold(&[], &buf, claimed)?,
+                num_values,
+                encoding,
+                is_sorted,
+            },
             Page::DataPageV2 {
                 buf,
                 num_values,
@@ -146,7 +171,9 @@ impl<R: ChunkReader + 'static> BoundedPages<R> {
                 let (plain, packed) = buf.split_at_checked(levels).ok_or_else(|| {
                     let error = Error::protocol("a page of a Parquet file is shorter than its levels");
                     let found = format!("column {}: {} bytes", self.name, buf.len());
-                    ParquetError::External(Box::new(error.found(found).expected(format!("at least {levels}"))))
+                    ParquetError::External(Box::new(
+                        error.found(found).expected(format!("at least {levels}")),
+                    ))
                 })?;
                 Page::DataPageV2 {
                     buf: self.unfold(plain, packed, claimed)?,
@@ -179,7 +206,9 @@ impl<R: ChunkReader + 'static> PageReader for BoundedPages<R> {
         loop {
             match self.header()? {
                 Some(header) if header.index => {}
-                Some(header) => return self.unfolded(page, usize::try_from(header.uncompressed).unwrap_or(0)).map(Some),
+                Some(header) => {
+                    return self.unfolded(page, usize::try_from(header.uncompressed).unwrap_or(0)).map(Some);
+                }
                 None => return Err(ParquetError::EOF("a page without a header".to_owned())),
             }
         }

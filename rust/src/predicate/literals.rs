@@ -79,7 +79,9 @@ impl Numbers {
             return Some(Self::Sparse(numbers));
         }
         let mut next = numbers.iter().map(|number| number.abs_diff(first)).peekable();
-        let bits = BooleanBuffer::collect_bool(usize::try_from(span).ok()? + 1, |bit| next.next_if_eq(&(bit as u64)).is_some());
+        let bits = BooleanBuffer::collect_bool(usize::try_from(span).ok()? + 1, |bit| {
+            next.next_if_eq(&(bit as u64)).is_some()
+        });
         Some(Self::Dense { first, bits })
     }
 
@@ -92,10 +94,13 @@ impl Numbers {
             Self::Dense { first, bits } => BooleanBuffer::collect_bool(values.len(), |row| {
                 let number: i64 = values[row].into();
                 // A number below `first` wraps around to one above all others.
-                let place = usize::try_from(number.wrapping_sub(*first).cast_unsigned()).unwrap_or(usize::MAX);
+                let place =
+                    usize::try_from(number.wrapping_sub(*first).cast_unsigned()).unwrap_or(usize::MAX);
                 place < bits.len() && bits.value(place)
             }),
-            Self::Sparse(numbers) => BooleanBuffer::collect_bool(values.len(), |row| numbers.binary_search(&values[row].into()).is_ok()),
+            Self::Sparse(numbers) => BooleanBuffer::collect_bool(values.len(), |row| {
+                numbers.binary_search(&values[row].into()).is_ok()
+            }),
         }
     }
 }
@@ -136,12 +141,16 @@ mod tests {
     proptest! {
         #[test]
         fn a_number_is_found_where_a_set_has_it(
-            literals in prop_oneof![prop::collection::vec(-50..50_i64, 0..40), prop::collection::vec(any::<i64>(), 0..40)],
+            literals in prop_oneof![
+                prop::collection::vec(-50..50_i64, 0..40),
+                prop::collection::vec(any::<i64>(), 0..40),
+            ],
             values in prop::collection::vec(prop::option::of(prop_oneof![-60..60_i64, any::<i64>()]), 0..80),
         ) {
             let wanted: HashSet<i64> = literals.iter().copied().collect();
             let values = values.into_iter().chain(literals.iter().copied().map(Some)).collect::<Vec<_>>();
-            let expected = values.iter().map(|value| value.map(|number| wanted.contains(&number))).collect::<Vec<_>>();
+            let is_wanted = |value: &Option<i64>| value.map(|number| wanted.contains(&number));
+            let expected = values.iter().map(is_wanted).collect::<Vec<_>>();
             prop_assert_eq!(found(literals, values), expected);
         }
     }
@@ -154,7 +163,8 @@ mod tests {
         assert_eq!(found(vec![i64::MAX - 3, i64::MAX], ends.clone()), [f, t, f, None]);
         assert_eq!(found(vec![i64::MIN], ends.clone()), [t, f, f, None]);
         assert_eq!(found(vec![], ends), [f, f, f, None]);
-        let dense = |literals: Vec<i64>| Literals::from(Arc::new(Int64Array::from(literals)) as ArrayRef).are_dense();
+        let dense =
+            |literals: Vec<i64>| Literals::from(Arc::new(Int64Array::from(literals)) as ArrayRef).are_dense();
         assert!(dense((0..5000).map(|number| 60 * number).collect()));
         assert!(!dense((0..5000).map(|number| 70 * number).collect()));
         assert!(!dense(vec![i64::MIN, i64::MAX]));
@@ -164,7 +174,10 @@ mod tests {
     fn dates_and_small_integers_are_numbers_and_texts_are_not() {
         let days: ArrayRef = Arc::new(Date32Array::from(vec![Some(7), None, Some(-8)]));
         let literals = Literals::from(Arc::new(Date32Array::from(vec![-8])) as ArrayRef);
-        assert_eq!(literals.among_numbers(&days).unwrap().iter().collect::<Vec<_>>(), [Some(false), None, Some(true)]);
+        assert_eq!(
+            literals.among_numbers(&days).unwrap().iter().collect::<Vec<_>>(),
+            [Some(false), None, Some(true)]
+        );
         let small: ArrayRef = Arc::new(Int8Array::from(vec![-128, 127]));
         assert!(literals.among_numbers(&small).is_none());
         let literals = Literals::from(Arc::new(Int8Array::from(vec![127])) as ArrayRef);

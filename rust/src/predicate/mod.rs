@@ -141,7 +141,10 @@ impl Predicate {
 
     fn visit_columns(&self, visit: &mut impl FnMut(&Arc<Column>)) {
         match self {
-            Self::Compare(column, ..) | Self::In(column, ..) | Self::StartsWith(column, _) | Self::IsNull(column) => visit(column),
+            Self::Compare(column, ..)
+            | Self::In(column, ..)
+            | Self::StartsWith(column, _)
+            | Self::IsNull(column) => visit(column),
             Self::Not(inner) => inner.visit_columns(visit),
             Self::And(args) | Self::Or(args) => args.iter().for_each(|arg| arg.visit_columns(visit)),
             Self::Constant(_) => {}

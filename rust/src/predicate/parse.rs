@@ -59,16 +59,20 @@ enum Node {
 
 /// Parses JSON text to a tree.
 pub fn from_json(text: &str, resolve: &Resolve) -> Result<Predicate> {
-    let node: Node = serde_json::from_str(text)
-        .map_err(|e| Error::new(Kind::InvalidArgument, "a predicate that is not in its JSON form").found(text).caused_by(e))?;
+    let node: Node = serde_json::from_str(text).map_err(|e| {
+        Error::new(Kind::InvalidArgument, "a predicate that is not in its JSON form").found(text).caused_by(e)
+    })?;
     build(node, resolve, 0)
 }
 
 fn build(node: Node, resolve: &Resolve, depth: usize) -> Result<Predicate> {
     if depth > MAX_DEPTH {
-        return Err(Error::new(Kind::InvalidArgument, "a predicate nested too deeply").expected(format!("at most {MAX_DEPTH} levels")));
+        return Err(Error::new(Kind::InvalidArgument, "a predicate nested too deeply")
+            .expected(format!("at most {MAX_DEPTH} levels")));
     }
-    let all = |args: Vec<Node>| args.into_iter().map(|arg| build(arg, resolve, depth + 1)).collect::<Result<Vec<_>>>();
+    let all = |args: Vec<Node>| {
+        args.into_iter().map(|arg| build(arg, resolve, depth + 1)).collect::<Result<Vec<_>>>()
+    };
     let compare = |column: Vec<String>, operator, literal: String| {
         let column = resolve(&column)?;
         let literal = literals(&column, vec![Some(literal)])?;
@@ -112,7 +116,9 @@ fn build(node: Node, resolve: &Resolve, depth: usize) -> Result<Predicate> {
 /// row, a chain one comparison for each operand. Spark cannot plan an AND of thousands at all.
 fn memberships(args: Vec<Predicate>, operator: Operator) -> Result<Vec<Predicate>> {
     let chained = |arg: &Predicate| match arg {
-        Predicate::Compare(column, found, literal) if *found == operator => Some((column.clone(), literal.clone())),
+        Predicate::Compare(column, found, literal) if *found == operator => {
+            Some((column.clone(), literal.clone()))
+        }
         _ => None,
     };
     let mut chains: HashMap<Vec<String>, Vec<ArrayRef>> = HashMap::new();
@@ -128,10 +134,15 @@ fn memberships(args: Vec<Predicate>, operator: Operator) -> Result<Vec<Predicate
         let chain = chained(&arg).and_then(|(column, _)| Some((chains.get_mut(&column.path)?, column)));
         match chain {
             None => joined.push(arg),
-            Some((literals, _)) if literals.is_empty() => {} // the list is at the position of its first literal
+            // The list is at the position of its first literal.
+            Some((literals, _)) if literals.is_empty() => {}
             Some((literals, column)) => {
                 let literals = std::mem::take(literals);
-                let among = Predicate::In(column, concat(&literals.iter().map(AsRef::as_ref).collect::<Vec<_>>())?.into(), false);
+                let among = Predicate::In(
+                    column,
+                    concat(&literals.iter().map(AsRef::as_ref).collect::<Vec<_>>())?.into(),
+                    false,
+                );
                 joined.push(if operator == Operator::Eq { among } else { Predicate::Not(Box::new(among)) });
             }
         }
@@ -147,7 +158,9 @@ fn literals(column: &Column, texts: Vec<Option<String>>) -> Result<ArrayRef> {
     }
     let parsed = parse_array(&texts, &column.data_type).map_err(|e| e.at(column.path.join(".")))?;
     if parsed.null_count() > 0 {
-        return Err(Error::new(Kind::InvalidArgument, "an empty literal").at(column.path.join(".")).expected(&column.data_type));
+        return Err(Error::new(Kind::InvalidArgument, "an empty literal")
+            .at(column.path.join("."))
+            .expected(&column.data_type));
     }
     Ok(parsed)
 }
@@ -155,7 +168,8 @@ fn literals(column: &Column, texts: Vec<Option<String>>) -> Result<ArrayRef> {
 /// Writes a tree as JSON text, which `from_json` parses to the same tree.
 pub fn to_json(predicate: &Predicate) -> Result<String> {
     let node = describe(predicate)?;
-    serde_json::to_string(&node).map_err(|e| Error::new(Kind::InvalidArgument, "a predicate without a JSON form").caused_by(e))
+    serde_json::to_string(&node)
+        .map_err(|e| Error::new(Kind::InvalidArgument, "a predicate without a JSON form").caused_by(e))
 }
 
 fn describe(predicate: &Predicate) -> Result<Node> {
@@ -187,7 +201,9 @@ fn describe(predicate: &Predicate) -> Result<Node> {
             literals.extend(has_null.then_some(None));
             Node::In { column: column.path.clone(), literals }
         }
-        Predicate::StartsWith(column, prefix) => Node::StartsWith { column: column.path.clone(), literal: prefix.clone() },
+        Predicate::StartsWith(column, prefix) => {
+            Node::StartsWith { column: column.path.clone(), literal: prefix.clone() }
+        }
         Predicate::IsNull(column) => Node::IsNull { column: column.path.clone() },
         Predicate::Not(arg) => Node::Not { arg: Box::new(describe(arg)?) },
         Predicate::And(args) => Node::And { args: all(args)? },
@@ -223,7 +239,10 @@ pub(crate) mod tests {
     fn json_round_trip() {
         for text in [
             r#"{"op":"=","column":["i"],"literal":"5"}"#,
-            r#"{"op":"and","args":[{"op":"<","column":["d"],"literal":"NaN"},{"op":"not","arg":{"op":"is_null","column":["s"]}}]}"#,
+            concat!(
+                r#"{"op":"and","args":[{"op":"<","column":["d"],"literal":"NaN"},"#,
+                r#"{"op":"not","arg":{"op":"is_null","column":["s"]}}]}"#,
+            ),
             r#"{"op":"in","column":["s"],"literals":["","a",null]}"#,
             r#"{"op":"or","args":[{"op":"starts_with","column":["s"],"literal":"x"},{"op":"null"}]}"#,
             r#"{"op":">=","column":["t"],"literal":"2024-01-01T00:00:00.000001Z"}"#,
@@ -235,7 +254,10 @@ pub(crate) mod tests {
     #[test]
     fn long_chains_of_equalities_become_lists() {
         let chain = |op: &str, column: &str, count: usize| {
-            (0..count).map(|i| format!(r#"{{"op":"{op}","column":["{column}"],"literal":"{i}"}}"#)).collect::<Vec<_>>().join(",")
+            (0..count)
+                .map(|i| format!(r#"{{"op":"{op}","column":["{column}"],"literal":"{i}"}}"#))
+                .collect::<Vec<_>>()
+                .join(",")
         };
         let list = |column: &str, count: usize| {
             let literals = (0..count).map(|i| format!("\"{i}\"")).collect::<Vec<_>>().join(",");
@@ -249,9 +271,16 @@ pub(crate) mod tests {
             ),
             (
                 format!(r#"{{"op":"and","args":[{},{}]}}"#, chain("!=", "i", 20), chain("=", "s", 20)),
-                format!(r#"{{"op":"and","args":[{{"op":"not","arg":{}}},{}]}}"#, list("i", 20), chain("=", "s", 20)),
+                format!(
+                    r#"{{"op":"and","args":[{{"op":"not","arg":{}}},{}]}}"#,
+                    list("i", 20),
+                    chain("=", "s", 20)
+                ),
             ),
-            (format!(r#"{{"op":"or","args":[{}]}}"#, chain("!=", "i", 20)), format!(r#"{{"op":"or","args":[{}]}}"#, chain("!=", "i", 20))),
+            (
+                format!(r#"{{"op":"or","args":[{}]}}"#, chain("!=", "i", 20)),
+                format!(r#"{{"op":"or","args":[{}]}}"#, chain("!=", "i", 20)),
+            ),
         ] {
             assert_eq!(to_json(&from_json(&text, &resolve).unwrap()).unwrap(), expected);
         }

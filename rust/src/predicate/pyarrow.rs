@@ -39,14 +39,20 @@ fn malformed(what: &str) -> Error {
 fn pairs(bytes: &[u8]) -> Result<Vec<(String, String)>> {
     let length_at = bytes.len().checked_sub(10).ok_or_else(|| malformed("too few bytes"))?;
     let length = bytes.get(length_at..length_at + 4).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes);
-    let footer_at = length.and_then(|l| length_at.checked_sub(l as usize)).ok_or_else(|| malformed("a wrong footer length"))?;
+    let footer_at = length
+        .and_then(|l| length_at.checked_sub(l as usize))
+        .ok_or_else(|| malformed("a wrong footer length"))?;
     let footer = root_as_footer(&bytes[footer_at..length_at]).map_err(|e| malformed(&e.to_string()))?;
     let metadata = footer.schema().and_then(|s| s.custom_metadata()).ok_or_else(|| malformed("no tree"))?;
-    Ok(metadata.iter().map(|kv| (kv.key().unwrap_or_default().to_owned(), kv.value().unwrap_or_default().to_owned())).collect())
+    Ok(metadata
+        .iter()
+        .map(|kv| (kv.key().unwrap_or_default().to_owned(), kv.value().unwrap_or_default().to_owned()))
+        .collect())
 }
 
 fn literals(bytes: &[u8]) -> Result<Option<RecordBatch>> {
-    let mut reader = FileReader::try_new(std::io::Cursor::new(bytes), None).map_err(|e| malformed(&e.to_string()))?;
+    let mut reader =
+        FileReader::try_new(std::io::Cursor::new(bytes), None).map_err(|e| malformed(&e.to_string()))?;
     reader.next().transpose().map_err(|e| malformed(&e.to_string()))
 }
 
@@ -86,14 +92,21 @@ fn parse(pairs: &[(String, String)]) -> Result<Option<Node>> {
             "nested_field_ref" => {
                 let names = rest.by_ref().take(number()?);
                 let path = names.map(|(key, name)| (key == "field_ref").then(|| name.clone()));
-                Node::Field(path.collect::<Option<_>>().ok_or_else(|| malformed("a path that is not of names"))?)
+                Node::Field(
+                    path.collect::<Option<_>>().ok_or_else(|| malformed("a path that is not of names"))?,
+                )
             }
             "call" => {
                 let depth = open.len();
                 match open.last_mut().filter(|call| call.joins(value)) {
                     Some(call) => call.joined += 1,
                     None if depth == MAX_DEPTH => return Ok(None),
-                    None => open.push(OpenCall { name: value.clone(), args: Vec::new(), options: None, joined: 0 }),
+                    None => open.push(OpenCall {
+                        name: value.clone(),
+                        args: Vec::new(),
+                        options: None,
+                        joined: 0,
+                    }),
                 }
                 continue;
             }
@@ -145,8 +158,13 @@ impl Context<'_> {
         match node {
             Node::Field(_) => {
                 let column = self.column(node)?;
-                (column.data_type == DataType::Boolean)
-                    .then(|| Predicate::Compare(column, Operator::Eq, Arc::new(arrow::array::BooleanArray::from(vec![true]))))
+                (column.data_type == DataType::Boolean).then(|| {
+                    Predicate::Compare(
+                        column,
+                        Operator::Eq,
+                        Arc::new(arrow::array::BooleanArray::from(vec![true])),
+                    )
+                })
             }
             Node::Literal(_) => {
                 let value = self.literal(node)?;
@@ -165,14 +183,17 @@ impl Context<'_> {
             ("invert", [arg]) => Some(Predicate::Not(Box::new(self.say(arg)?))),
             ("is_valid", [arg]) => Some(Predicate::Not(Box::new(Predicate::IsNull(self.column(arg)?)))),
             ("is_null", [arg]) => {
-                let nan_is_null = self.option(options, "nan_is_null").is_some_and(|v| v.as_boolean_opt().is_none_or(|v| v.value(0)));
+                let nan_is_null = self
+                    .option(options, "nan_is_null")
+                    .is_some_and(|v| v.as_boolean_opt().is_none_or(|v| v.value(0)));
                 (!nan_is_null).then_some(Predicate::IsNull(self.column(arg)?))
             }
             ("starts_with", [arg]) => {
                 let ignore_case = self.option(options, "ignore_case")?.as_boolean_opt()?.value(0);
                 let prefix = self.option(options, "pattern")?.as_string_opt::<i32>()?.value(0).to_owned();
                 let column = self.column(arg)?;
-                (!ignore_case && column.data_type == DataType::Utf8).then_some(Predicate::StartsWith(column, prefix))
+                (!ignore_case && column.data_type == DataType::Utf8)
+                    .then_some(Predicate::StartsWith(column, prefix))
             }
             // pyarrow's is_in is never null: a null is in the set if the set has a null.
             ("is_in", [arg]) => {
@@ -190,7 +211,11 @@ impl Context<'_> {
                 if valid == "is_valid" && is_in == "is_in" && self.literal(otherwise)?.is_null(0) =>
             {
                 let (column, values, has_null) = self.membership(arg.first()?, *options)?;
-                (self.column(tested.first()?)? == column && !has_null).then_some(Predicate::In(column, values.into(), false))
+                (self.column(tested.first()?)? == column && !has_null).then_some(Predicate::In(
+                    column,
+                    values.into(),
+                    false,
+                ))
             }
             (_, [left, right]) => self.comparison(operator(name)?, left, right),
             _ => None,
@@ -210,7 +235,12 @@ impl Context<'_> {
 
     fn membership(&self, arg: &Node, options: Option<usize>) -> Option<(Arc<Column>, ArrayRef, bool)> {
         let matching = self.option(options, "null_matching_behavior")?;
-        if arrow::compute::cast(&matching, &DataType::Int64).ok()?.as_primitive::<arrow::datatypes::Int64Type>().value(0) != 0 {
+        if arrow::compute::cast(&matching, &DataType::Int64)
+            .ok()?
+            .as_primitive::<arrow::datatypes::Int64Type>()
+            .value(0)
+            != 0
+        {
             return None; // only MATCH is supported here
         }
         let set = self.option(options, "value_set")?.as_list_opt::<i32>()?.value(0);
@@ -261,7 +291,11 @@ fn keeps_order(from: &DataType, to: &DataType) -> bool {
         (Some(from), Some(to)) => from <= to,
         _ => {
             from == to
-                || matches!((from, to), (DataType::Float32, DataType::Float64) | (DataType::Utf8, DataType::LargeUtf8 | DataType::Utf8View))
+                || matches!(
+                    (from, to),
+                    (DataType::Float32, DataType::Float64)
+                        | (DataType::Utf8, DataType::LargeUtf8 | DataType::Utf8View)
+                )
         }
     }
 }
@@ -274,7 +308,12 @@ fn exactly(values: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     }
     let number = |t: &DataType| t.is_numeric();
     let text = |t: &DataType| matches!(t, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View);
-    let bytes = |t: &DataType| matches!(t, DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_));
+    let bytes = |t: &DataType| {
+        matches!(
+            t,
+            DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)
+        )
+    };
     let same_kind = match (from, to) {
         (DataType::Timestamp(_, a), DataType::Timestamp(_, b)) => a.is_some() == b.is_some(),
         (DataType::Date32 | DataType::Date64, DataType::Date32) => true,

@@ -30,13 +30,19 @@ pub fn evaluate(predicate: &Predicate, batch: &RecordBatch) -> Result<BooleanArr
         Predicate::Not(arg) => Ok(not(&evaluate(arg, batch)?)?),
         Predicate::IsNull(column) => {
             let (values, above) = find(column, batch)?;
-            let own = if values.data_type() == &DataType::Null { constant(Some(true), rows) } else { is_null(&values)? };
+            let own = if values.data_type() == &DataType::Null {
+                constant(Some(true), rows)
+            } else {
+                is_null(&values)?
+            };
             match above {
                 None => Ok(own),
                 Some(above) => Ok(BooleanArray::new(own.values() | &!above.inner(), None)),
             }
         }
-        Predicate::Compare(column, operator, literal) => on_values(column, batch, |values| compare(values, *operator, literal)),
+        Predicate::Compare(column, operator, literal) => {
+            on_values(column, batch, |values| compare(values, *operator, literal))
+        }
         Predicate::In(column, literals, with_null) => on_values(column, batch, |values| {
             let found = among(values, literals)?;
             // x in (1, null) is true or null, never false
@@ -78,7 +84,10 @@ fn combine(
 
 /// Returns the column's values, and the rows in which a struct above it is null.
 fn find(column: &Column, batch: &RecordBatch) -> Result<(ArrayRef, Option<NullBuffer>)> {
-    let missing = || Error::new(Kind::InvalidArgument, "a predicate names a column that is not there").found(column.path.join("."));
+    let missing = || {
+        Error::new(Kind::InvalidArgument, "a predicate names a column that is not there")
+            .found(column.path.join("."))
+    };
     let (first, rest) = column.path.split_first().ok_or_else(missing)?;
     let mut values = Arc::clone(batch.column_by_name(first).ok_or_else(missing)?);
     let mut above: Option<NullBuffer> = None;
@@ -90,11 +99,17 @@ fn find(column: &Column, batch: &RecordBatch) -> Result<(ArrayRef, Option<NullBu
     Ok((values, above))
 }
 
-fn on_values(column: &Column, batch: &RecordBatch, decide: impl Fn(&ArrayRef) -> Result<BooleanArray>) -> Result<BooleanArray> {
+fn on_values(
+    column: &Column,
+    batch: &RecordBatch,
+    decide: impl Fn(&ArrayRef) -> Result<BooleanArray>,
+) -> Result<BooleanArray> {
     let (values, above) = find(column, batch)?;
     let found = match values.as_any_dictionary_opt() {
         // Decided once for each value of the dictionary, not for each row.
-        Some(dictionary) => take(&decide(dictionary.values())?, dictionary.keys(), None)?.as_boolean().clone(),
+        Some(dictionary) => {
+            take(&decide(dictionary.values())?, dictionary.keys(), None)?.as_boolean().clone()
+        }
         None => decide(&values)?,
     };
     match above {
@@ -121,7 +136,11 @@ fn compare(values: &ArrayRef, operator: Operator, literal: &ArrayRef) -> Result<
 
 /// Returns literals in the type of the column's values: its own type, or the encoded one.
 fn like(literals: &ArrayRef, values: &ArrayRef) -> Result<ArrayRef> {
-    Ok(if literals.data_type() == values.data_type() { Arc::clone(literals) } else { cast(literals, values.data_type())? })
+    Ok(if literals.data_type() == values.data_type() {
+        Arc::clone(literals)
+    } else {
+        cast(literals, values.data_type())?
+    })
 }
 
 fn among(values: &ArrayRef, literals: &Literals) -> Result<BooleanArray> {
@@ -133,8 +152,9 @@ fn among(values: &ArrayRef, literals: &Literals) -> Result<BooleanArray> {
     let literals = &like(literals, values)?;
     if literals.len() <= FEW_LITERALS {
         let none = BooleanArray::new(BooleanBuffer::new_unset(values.len()), values.logical_nulls());
-        return (0..literals.len())
-            .try_fold(none, |all, index| Ok(or_kleene(&all, &compare(values, Operator::Eq, &literals.slice(index, 1))?)?));
+        return (0..literals.len()).try_fold(none, |all, index| {
+            Ok(or_kleene(&all, &compare(values, Operator::Eq, &literals.slice(index, 1))?)?)
+        });
     }
     let converter = RowConverter::new(vec![SortField::new(values.data_type().clone())])?;
     let literals = converter.convert_columns(&[normalise(literals)])?;

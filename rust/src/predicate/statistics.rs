@@ -78,7 +78,9 @@ impl PossibleTruths {
         let (a, b) = (self.0, other.0);
         let mut out = (a & b & Self::TRUE) | ((a | b) & Self::FALSE);
         // null and (true or null) = null
-        if a & Self::NULL != 0 && b & (Self::TRUE | Self::NULL) != 0 || b & Self::NULL != 0 && a & (Self::TRUE | Self::NULL) != 0 {
+        if a & Self::NULL != 0 && b & (Self::TRUE | Self::NULL) != 0
+            || b & Self::NULL != 0 && a & (Self::TRUE | Self::NULL) != 0
+        {
             out |= Self::NULL;
         }
         Self(out)
@@ -96,11 +98,12 @@ pub fn may_match(predicate: &Predicate, containers: &dyn Containers) -> Result<B
 /// Returns the truth values that each container's rows may give.
 pub fn possible(predicate: &Predicate, containers: &dyn Containers) -> Result<Vec<PossibleTruths>> {
     let n = containers.len();
-    let fold = |args: &[Predicate], start: u8, combine: fn(PossibleTruths, PossibleTruths) -> PossibleTruths| {
-        args.iter().try_fold(vec![PossibleTruths(start); n], |all, arg| {
-            Ok(all.into_iter().zip(possible(arg, containers)?).map(|(a, b)| combine(a, b)).collect())
-        })
-    };
+    let fold =
+        |args: &[Predicate], start: u8, combine: fn(PossibleTruths, PossibleTruths) -> PossibleTruths| {
+            args.iter().try_fold(vec![PossibleTruths(start); n], |all, arg| {
+                Ok(all.into_iter().zip(possible(arg, containers)?).map(|(a, b)| combine(a, b)).collect())
+            })
+        };
     match predicate {
         Predicate::Constant(value) => Ok(vec![
             PossibleTruths(match value {
@@ -118,7 +121,9 @@ pub fn possible(predicate: &Predicate, containers: &dyn Containers) -> Result<Ve
             Some(bounds) => Ok((0..n)
                 .map(|i| {
                     let (nulls, values) = presence(&bounds, i);
-                    PossibleTruths((u8::from(nulls) * PossibleTruths::TRUE) | (u8::from(values) * PossibleTruths::FALSE))
+                    PossibleTruths(
+                        (u8::from(nulls) * PossibleTruths::TRUE) | (u8::from(values) * PossibleTruths::FALSE),
+                    )
                 })
                 .collect()),
         },
@@ -216,8 +221,15 @@ struct Interval {
 impl Interval {
     fn new(bounds: &Bounds, literals: ArrayRef) -> Result<Self> {
         let (min, max) = (bounds.min.clone(), bounds.max.clone());
-        let compare = |side: &ArrayRef| make_comparator(side, &literals, SortOptions::default()).map_err(without_order);
-        Ok(Self { min_to_literal: compare(&min)?, max_to_literal: compare(&max)?, min, max, literals: literals.len() })
+        let compare =
+            |side: &ArrayRef| make_comparator(side, &literals, SortOptions::default()).map_err(without_order);
+        Ok(Self {
+            min_to_literal: compare(&min)?,
+            max_to_literal: compare(&max)?,
+            min,
+            max,
+            literals: literals.len(),
+        })
     }
 
     /// Compares the minimum with a literal; an unknown bound is below all literals.
@@ -236,7 +248,8 @@ impl Interval {
         let above = high.is_gt();
         let equal = low.is_le() && high.is_ge();
         let mut outcomes = 0;
-        for (may_be, order) in [(below, Ordering::Less), (equal, Ordering::Equal), (above, Ordering::Greater)] {
+        for (may_be, order) in [(below, Ordering::Less), (equal, Ordering::Equal), (above, Ordering::Greater)]
+        {
             if may_be {
                 outcomes |= truth(holds(operator, order));
             }
@@ -280,12 +293,16 @@ fn prefix_outcomes(min: Option<&str>, max: Option<&str>, prefix: &str) -> u8 {
 /// one.
 pub fn normalise(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
-        DataType::Float32 => {
-            Arc::new(values.as_primitive::<Float32Type>().unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 }))
-        }
-        DataType::Float64 => {
-            Arc::new(values.as_primitive::<Float64Type>().unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 }))
-        }
+        DataType::Float32 => Arc::new(
+            values
+                .as_primitive::<Float32Type>()
+                .unary::<_, Float32Type>(|v| if v.is_nan() { f32::NAN } else { v + 0.0 }),
+        ),
+        DataType::Float64 => Arc::new(
+            values
+                .as_primitive::<Float64Type>()
+                .unary::<_, Float64Type>(|v| if v.is_nan() { f64::NAN } else { v + 0.0 }),
+        ),
         _ => values.clone(),
     }
 }
@@ -322,32 +339,49 @@ mod tests {
             self.i.len()
         }
         fn bounds(&self, column: &Column) -> Result<Option<Bounds>> {
-            let ((min, max), (null_count, row_count)): ((ArrayRef, ArrayRef), _) = match column.path[0].as_str() {
-                "i" => {
-                    let side = |f: fn(&Vec<Option<i32>>) -> Option<i32>| Arc::new(self.i.iter().map(f).collect::<Int32Array>()) as ArrayRef;
-                    ((side(|r| r.iter().flatten().min().copied()), side(|r| r.iter().flatten().max().copied())), counts(&self.i))
-                }
-                "d" => {
-                    // as writers do: NaN is left out
-                    let pick = |r: &Vec<Option<f64>>, f: fn(f64, f64) -> f64| r.iter().flatten().copied().filter(|v| !v.is_nan()).reduce(f);
-                    let low = self.d.iter().map(|r| pick(r, f64::min)).collect::<Float64Array>();
-                    let high = self.d.iter().map(|r| pick(r, f64::max)).collect::<Float64Array>();
-                    ((Arc::new(low), Arc::new(high)), counts(&self.d))
-                }
-                "s" => {
-                    // truncated to one character, the maximum raised
-                    let low = self.s.iter().map(|r| r.iter().flatten().min().map(|t| t.chars().take(1).collect::<String>()));
-                    let high = self.s.iter().map(|r| {
-                        r.iter()
-                            .flatten()
-                            .max()
-                            .map(|t| if t.chars().count() > 1 { t.chars().take(1).chain(['\u{10ffff}']).collect() } else { t.clone() })
-                    });
-                    let (low, high) = (low.collect::<StringArray>(), high.collect::<StringArray>());
-                    ((Arc::new(low), Arc::new(high)), counts(&self.s))
-                }
-                _ => return Ok(None),
-            };
+            let ((min, max), (null_count, row_count)): ((ArrayRef, ArrayRef), _) =
+                match column.path[0].as_str() {
+                    "i" => {
+                        let side = |f: fn(&Vec<Option<i32>>) -> Option<i32>| {
+                            Arc::new(self.i.iter().map(f).collect::<Int32Array>()) as ArrayRef
+                        };
+                        (
+                            (
+                                side(|r| r.iter().flatten().min().copied()),
+                                side(|r| r.iter().flatten().max().copied()),
+                            ),
+                            counts(&self.i),
+                        )
+                    }
+                    "d" => {
+                        // as writers do: NaN is left out
+                        let pick = |r: &Vec<Option<f64>>, f: fn(f64, f64) -> f64| {
+                            r.iter().flatten().copied().filter(|v| !v.is_nan()).reduce(f)
+                        };
+                        let low = self.d.iter().map(|r| pick(r, f64::min)).collect::<Float64Array>();
+                        let high = self.d.iter().map(|r| pick(r, f64::max)).collect::<Float64Array>();
+                        ((Arc::new(low), Arc::new(high)), counts(&self.d))
+                    }
+                    "s" => {
+                        // truncated to one character, the maximum raised
+                        let low = self
+                            .s
+                            .iter()
+                            .map(|r| r.iter().flatten().min().map(|t| t.chars().take(1).collect::<String>()));
+                        let high = self.s.iter().map(|r| {
+                            r.iter().flatten().max().map(|t| {
+                                if t.chars().count() > 1 {
+                                    t.chars().take(1).chain(['\u{10ffff}']).collect()
+                                } else {
+                                    t.clone()
+                                }
+                            })
+                        });
+                        let (low, high) = (low.collect::<StringArray>(), high.collect::<StringArray>());
+                        ((Arc::new(low), Arc::new(high)), counts(&self.s))
+                    }
+                    _ => return Ok(None),
+                };
             Ok(Some(Bounds { min, max, null_count, row_count, exact: false }))
         }
     }
@@ -357,7 +391,9 @@ mod tests {
         let order = |column: &Column, literal: &ArrayRef, k: usize| match column.path[0].as_str() {
             "i" => i.map(|v| v.cmp(&literal.as_primitive::<arrow::datatypes::Int32Type>().value(k))),
             "d" => {
-                let (l, key) = (literal.as_primitive::<Float64Type>().value(k), |v: f64| if v.is_nan() { f64::NAN } else { v + 0.0 });
+                let (l, key) = (literal.as_primitive::<Float64Type>().value(k), |v: f64| {
+                    if v.is_nan() { f64::NAN } else { v + 0.0 }
+                });
                 d.map(|v| key(v).total_cmp(&key(l)))
             }
             _ => s.map(|v| v.cmp(literal.as_string::<i32>().value(k))),
@@ -391,7 +427,11 @@ mod tests {
     /// SQL's AND (`by` false) and OR (`by` true): one answer of `by` decides, else one unknown leaves it
     /// unknown.
     fn decided(mut answers: impl Iterator<Item = Option<bool>> + Clone, by: bool) -> Option<bool> {
-        if answers.clone().any(|answer| answer == Some(by)) { Some(by) } else { answers.all(|answer| answer.is_some()).then_some(!by) }
+        if answers.clone().any(|answer| answer == Some(by)) {
+            Some(by)
+        } else {
+            answers.all(|answer| answer.is_some()).then_some(!by)
+        }
     }
 
     fn double() -> impl Strategy<Value = f64> {
@@ -411,15 +451,20 @@ mod tests {
         };
         prop_oneof![
             (op(), -4..4i32).prop_map(|(op, v)| format!(r#"{{"op":"{op}","column":["i"],"literal":"{v}"}}"#)),
-            (op(), double()).prop_map(move |(op, v)| format!(r#"{{"op":"{op}","column":["d"],"literal":"{}"}}"#, float(v))),
-            (op(), "[a-c]{0,3}").prop_map(|(op, v)| format!(r#"{{"op":"{op}","column":["s"],"literal":"{v}"}}"#)),
+            (op(), double()).prop_map(move |(op, v)| format!(
+                r#"{{"op":"{op}","column":["d"],"literal":"{}"}}"#,
+                float(v)
+            )),
+            (op(), "[a-c]{0,3}")
+                .prop_map(|(op, v)| format!(r#"{{"op":"{op}","column":["s"],"literal":"{v}"}}"#)),
             (prop::collection::vec(-4..4i32, 0..4), any::<bool>()).prop_map(|(v, n)| {
                 let mut all: Vec<String> = v.iter().map(|v| format!("\"{v}\"")).collect();
                 all.extend(n.then(|| "null".to_owned()));
                 format!(r#"{{"op":"in","column":["i"],"literals":[{}]}}"#, all.join(","))
             }),
             "[a-c]{0,2}".prop_map(|v| format!(r#"{{"op":"starts_with","column":["s"],"literal":"{v}"}}"#)),
-            prop::sample::select(vec!["i", "d", "s"]).prop_map(|c| format!(r#"{{"op":"is_null","column":["{c}"]}}"#)),
+            prop::sample::select(vec!["i", "d", "s"])
+                .prop_map(|c| format!(r#"{{"op":"is_null","column":["{c}"]}}"#)),
             Just(r#"{"op":"null"}"#.to_owned()),
         ]
     }
@@ -428,18 +473,27 @@ mod tests {
         leaf().prop_recursive(3, 12, 3, |inner| {
             prop_oneof![
                 inner.clone().prop_map(|a| format!(r#"{{"op":"not","arg":{a}}}"#)),
-                prop::collection::vec(inner.clone(), 0..3).prop_map(|a| format!(r#"{{"op":"and","args":[{}]}}"#, a.join(","))),
-                prop::collection::vec(inner, 0..3).prop_map(|a| format!(r#"{{"op":"or","args":[{}]}}"#, a.join(","))),
+                prop::collection::vec(inner.clone(), 0..3)
+                    .prop_map(|a| format!(r#"{{"op":"and","args":[{}]}}"#, a.join(","))),
+                prop::collection::vec(inner, 0..3)
+                    .prop_map(|a| format!(r#"{{"op":"or","args":[{}]}}"#, a.join(","))),
             ]
         })
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: 2000,
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
         #[test]
         fn what_a_row_gives_is_always_possible(
             text in tree(),
-            rows in prop::collection::vec((prop::option::of(-4..4i32), prop::option::of(double()), prop::option::of("[a-c]{0,3}")), 1..5),
+            rows in prop::collection::vec(
+                (prop::option::of(-4..4i32), prop::option::of(double()), prop::option::of("[a-c]{0,3}")),
+                1..5,
+            ),
         ) {
             let predicate = from_json(&text, &resolve).unwrap();
             let files = Files {
@@ -454,7 +508,11 @@ mod tests {
                     Some(false) => PossibleTruths::FALSE,
                     None => PossibleTruths::NULL,
                 };
-                prop_assert!(outcomes.0 & bit != 0, "{text} on {i:?} {d:?} {s:?} gives {bit}, said to be possible: {}", outcomes.0);
+                prop_assert!(
+                    outcomes.0 & bit != 0,
+                    "{text} on {i:?} {d:?} {s:?} gives {bit}, said to be possible: {}",
+                    outcomes.0
+                );
             }
         }
     }
@@ -467,7 +525,11 @@ mod tests {
             s: vec![vec![Some("ab".into())], vec![Some("b".into())], vec![Some("c".into())]],
         };
         let kept = |text: &str| -> Vec<bool> {
-            may_match(&from_json(text, &resolve).unwrap(), &files).unwrap().iter().map(|v| v.unwrap_or_default()).collect()
+            may_match(&from_json(text, &resolve).unwrap(), &files)
+                .unwrap()
+                .iter()
+                .map(|v| v.unwrap_or_default())
+                .collect()
         };
         assert_eq!(kept(r#"{"op":"=","column":["i"],"literal":"2"}"#), [true, false, false]);
         assert_eq!(kept(r#"{"op":">","column":["i"],"literal":"3"}"#), [false, false, true]);

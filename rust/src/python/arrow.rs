@@ -36,7 +36,11 @@ impl PyBatches {
         table_of_batches(py, self.batches.clone(), SchemaRef::clone(&self.schema))
     }
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let table = PyTable::try_new(self.batches.clone(), SchemaRef::clone(&self.schema))?;
         table.into_pyobject(py)?.call_method1("__arrow_c_stream__", (requested_schema,))
     }
@@ -49,7 +53,11 @@ pub fn table_of(py: Python<'_>, batch: RecordBatch) -> PyResult<Bound<'_, PyAny>
 }
 
 /// Returns batches of one schema as a `pyarrow.Table`.
-pub fn table_of_batches(py: Python<'_>, batches: Vec<RecordBatch>, schema: SchemaRef) -> PyResult<Bound<'_, PyAny>> {
+pub fn table_of_batches(
+    py: Python<'_>,
+    batches: Vec<RecordBatch>,
+    schema: SchemaRef,
+) -> PyResult<Bound<'_, PyAny>> {
     // Not `pyarrow.table()`, which imports pandas to check for a data frame.
     let reader = py.import("pyarrow")?.getattr("RecordBatchReader")?;
     reader.call_method1("from_stream", (PyTable::try_new(batches, schema)?,))?.call_method0("read_all")
@@ -96,7 +104,8 @@ pub fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
     }
     // arrow-rs 59 panics on slices of structs within structs; no panic crosses into Python.
     guard::caught(|| data.extract()).unwrap_or_else(|_| {
-        let error = Error::new(Kind::InvalidArgument, "the Arrow data cannot be taken in").found("a slice of structs within structs");
+        let error = Error::new(Kind::InvalidArgument, "the Arrow data cannot be taken in")
+            .found("a slice of structs within structs");
         Err(error.expected("data of its own, such as take() makes").into())
     })
 }

@@ -29,8 +29,9 @@ use crate::error::{Error, Kind};
 
 /// Reads the logical rows of files, without deleted rows (stub: `read`).
 #[pyfunction]
-#[pyo3(signature = (store, schema, files, columns, predicate=None, *, row_ids=false, constants=vec![], row_tracking=None, threads=None,
-                    batch_size=65536, limit=None, memory_limit=None, pruning=true, encoded=vec![], views=vec![]))]
+#[pyo3(signature = (store, schema, files, columns, predicate=None, *, row_ids=false, constants=vec![],
+                    row_tracking=None, threads=None, batch_size=65536, limit=None, memory_limit=None,
+                    pruning=true, encoded=vec![], views=vec![]))]
 #[allow(clippy::too_many_arguments)] // the stub's signature
 fn read(
     py: Python<'_>,
@@ -54,7 +55,8 @@ fn read(
     let predicate = predicate.map(|predicate| predicate.0.as_ref().clone());
     let encoded = texts_of(encoded, views);
     let batch_size = batch_size.max(1);
-    let request = Request { columns, predicate, row_ids, constants, row_tracking, batch_size, limit, pruning, encoded };
+    let request =
+        Request { columns, predicate, row_ids, constants, row_tracking, batch_size, limit, pruning, encoded };
     let plan = interrupt::brief(py, || Plan::new(store, schema, Files::new(files)?, request))?;
     Ok(PyReadStream::of_scan(Reader::new(plan, threads, memory_limit)))
 }
@@ -86,7 +88,9 @@ fn plain_files(
     columns: Vec<String>,
 ) -> PyResult<Option<(Vec<String>, Vec<String>, u64, bool)>> {
     let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
-    let found = interrupt::brief(py, || PlainFiles::of(&Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?))?;
+    let found = interrupt::brief(py, || {
+        PlainFiles::of(&Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?)
+    })?;
     Ok(found.map(|found| {
         let (bytes, again) = (found.unverified_bytes(), found.met_again());
         (found.paths, found.names, bytes, again)
@@ -104,7 +108,8 @@ fn verify_pages(
 ) -> PyResult<()> {
     let (store, files, schema) = (store_of(store)?, batch_of(files)?, Arc::clone(&schema.0));
     interrupt::run(py, move |interrupt| {
-        let found = PlainFiles::of(&Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?)?;
+        let found =
+            PlainFiles::of(&Plan::new(store, schema, Files::new(files)?, Request::unpruned(columns))?)?;
         found.map_or(Ok(()), |found| found.verify(interrupt))
     })
 }
@@ -112,11 +117,21 @@ fn verify_pages(
 /// Converts Arrow data to the table's columns (stub: `conform`).
 #[pyfunction(name = "conform")]
 #[pyo3(signature = (data, schema, *, casting="strict", unique_keys=false))]
-fn conform_data(data: AnyRecordBatch, schema: &PyTableSchema, casting: &str, unique_keys: bool) -> PyResult<PyReadStream> {
+fn conform_data(
+    data: AnyRecordBatch,
+    schema: &PyTableSchema,
+    casting: &str,
+    unique_keys: bool,
+) -> PyResult<PyReadStream> {
     let casting = match casting {
         "strict" => CastPolicy::Strict,
         "try" => CastPolicy::Try,
-        other => return Err(Error::new(Kind::InvalidArgument, "unknown casting").found(other).expected("strict or try").into()),
+        other => {
+            return Err(Error::new(Kind::InvalidArgument, "unknown casting")
+                .found(other)
+                .expected("strict or try")
+                .into());
+        }
     };
     let input = data.into_reader()?;
     let mut conform = Conform::new(&schema.0, &input.schema(), casting)?;
@@ -145,7 +160,8 @@ fn write<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let (store, schema, options) = (store_of(store)?, Arc::clone(&schema.0), WriteOptions::parse(options)?);
     let input = data.into_reader()?;
-    let adds = interrupt::run(py, move |interrupt| writer::write(&store, &schema, input, &options, interrupt))?;
+    let adds =
+        interrupt::run(py, move |interrupt| writer::write(&store, &schema, input, &options, interrupt))?;
     table_of(py, adds)
 }
 
@@ -160,9 +176,12 @@ fn file_statistics<'py>(
     options: &str,
     tight: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (store, schema, files, options) = (store_of(store)?, Arc::clone(&schema.0), batch_of(files)?, WriteOptions::parse(options)?);
+    let (store, schema, files, options) =
+        (store_of(store)?, Arc::clone(&schema.0), batch_of(files)?, WriteOptions::parse(options)?);
     let how = if tight { StatisticsSource::LiveRows } else { StatisticsSource::Footers };
-    let measured = interrupt::run(py, move |interrupt| measure::measure(&store, &schema, files, &options, how, interrupt))?;
+    let measured = interrupt::run(py, move |interrupt| {
+        measure::measure(&store, &schema, files, &options, how, interrupt)
+    })?;
     table_of(py, measured)
 }
 
@@ -175,7 +194,8 @@ fn has_dropped_columns<'py>(
     files: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (store, schema, files) = (store_of(store)?, Arc::clone(&schema.0), batch_of(files)?);
-    let dropped = interrupt::run(py, move |interrupt| measure::has_dropped_columns(&store, &schema, files, interrupt))?;
+    let dropped =
+        interrupt::run(py, move |interrupt| measure::has_dropped_columns(&store, &schema, files, interrupt))?;
     array_of(py, Arc::new(dropped))
 }
 
@@ -204,8 +224,10 @@ fn footers_of<'py>(
     adds: &Bound<'py, PyAny>,
     options: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let (store, schema, adds, options) = (store_of(store)?, Arc::clone(&schema.0), batch_of(adds)?, WriteOptions::parse(options)?);
-    let adds = interrupt::run(py, move |interrupt| adopt::footers(&store, &schema, adds, &options, interrupt))?;
+    let (store, schema, adds, options) =
+        (store_of(store)?, Arc::clone(&schema.0), batch_of(adds)?, WriteOptions::parse(options)?);
+    let adds =
+        interrupt::run(py, move |interrupt| adopt::footers(&store, &schema, adds, &options, interrupt))?;
     table_of(py, adds)
 }
 
@@ -236,12 +258,19 @@ struct PySurvey(Survey);
 impl PySurvey {
     #[new]
     #[pyo3(signature = (store, files, *, hive=true, progress=None))]
-    fn new(py: Python<'_>, store: &Bound<'_, PyAny>, files: &Bound<'_, PyAny>, hive: bool, progress: Option<Py<PyAny>>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        store: &Bound<'_, PyAny>,
+        files: &Bound<'_, PyAny>,
+        hive: bool,
+        progress: Option<Py<PyAny>>,
+    ) -> PyResult<Self> {
         let (store, files) = (store_of(store)?, batch_of(files)?);
         let how = if hive { Partitioning::Hive } else { Partitioning::Directory };
         let told = |done: usize| {
             if let Some(progress) = &progress {
-                let _ = Python::attach(|py| progress.call1(py, (done,)).map(drop)); // a message that fails is no failure of the work
+                // A message that fails is no failure of the work.
+                let _ = Python::attach(|py| progress.call1(py, (done,)).map(drop));
             }
         };
         interrupt::run(py, |interrupt| Survey::new(store, &files, how, &told, interrupt)).map(Self)
@@ -252,7 +281,10 @@ impl PySurvey {
     }
     #[getter]
     fn arrow_schemas<'py>(&self, py: Python<'py>) -> PyResult<Vec<(Bound<'py, PyAny>, &str)>> {
-        self.0.arrow_schemas().map(|(schema, path)| Ok((PySchema::new(Arc::new(schema)).into_pyarrow(py)?, path))).collect()
+        self.0
+            .arrow_schemas()
+            .map(|(schema, path)| Ok((PySchema::new(Arc::new(schema)).into_pyarrow(py)?, path)))
+            .collect()
     }
     #[getter]
     fn names(&self) -> Vec<String> {
@@ -262,7 +294,13 @@ impl PySurvey {
         array_of(py, Arc::new(self.0.values(level)))
     }
     #[pyo3(signature = (schema, options="{}", *, statistics=true))]
-    fn adds<'py>(&self, py: Python<'py>, schema: &PyTableSchema, options: &str, statistics: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn adds<'py>(
+        &self,
+        py: Python<'py>,
+        schema: &PyTableSchema,
+        options: &str,
+        statistics: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (schema, options) = (Arc::clone(&schema.0), WriteOptions::parse(options)?);
         table_of(py, interrupt::run(py, |interrupt| self.0.adds(&schema, &options, statistics, interrupt))?)
     }

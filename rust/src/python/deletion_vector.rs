@@ -77,7 +77,8 @@ fn set_vector_limit(size: u64) -> u64 {
 }
 
 #[pyfunction]
-#[pyo3(signature = (store, storage_type, path_or_inline, offset, size_in_bytes, cardinality, num_records = None))]
+#[pyo3(signature = (store, storage_type, path_or_inline, offset, size_in_bytes, cardinality,
+                    num_records = None))]
 fn read_deletion_vector(
     store: &Bound<'_, PyAny>,
     storage_type: &str,
@@ -88,7 +89,13 @@ fn read_deletion_vector(
     num_records: Option<u64>,
 ) -> PyResult<PyDeletionVector> {
     let place = store::store_of(store)?;
-    let descriptor = Descriptor { storage_type: StorageType::parse(storage_type)?, path_or_inline, offset, size_in_bytes, cardinality };
+    let descriptor = Descriptor {
+        storage_type: StorageType::parse(storage_type)?,
+        path_or_inline,
+        offset,
+        size_in_bytes,
+        cardinality,
+    };
     PyDeletionVector::detached(store.py(), || descriptor.read(place.as_ref(), num_records))
 }
 
@@ -127,14 +134,17 @@ impl PyDeletionVector {
     /// Decodes PROTOCOL.md's portable format. Raises ProtocolError for malformed bytes.
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let data: PyBackedBytes = data.extract().map_err(|_| wrong_type(data, "a vector's bytes are of the wrong type", "bytes"))?;
+        let data: PyBackedBytes = data
+            .extract()
+            .map_err(|_| wrong_type(data, "a vector's bytes are of the wrong type", "bytes"))?;
         Self::detached(py, || DeletionVector::from_bytes(&data))
     }
 
     /// Decodes the Z85 text of an inline vector (`pathOrInlineDv`). Raises ProtocolError for malformed text.
     #[staticmethod]
     fn from_inline(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let text: PyBackedStr = text.extract().map_err(|_| wrong_type(text, "an inline vector is of the wrong type", "text"))?;
+        let text: PyBackedStr =
+            text.extract().map_err(|_| wrong_type(text, "an inline vector is of the wrong type", "text"))?;
         Self::detached(py, || DeletionVector::from_inline(&text))
     }
 
@@ -176,7 +186,9 @@ impl PyDeletionVector {
 
     fn __repr__(&self) -> String {
         match (self.0.iter().next(), self.0.max()) {
-            (Some(first), Some(last)) => format!("DeletionVector({} rows from {first} to {last})", self.0.cardinality()),
+            (Some(first), Some(last)) => {
+                format!("DeletionVector({} rows from {first} to {last})", self.0.cardinality())
+            }
             _ => "DeletionVector(no rows)".to_owned(),
         }
     }
@@ -205,24 +217,36 @@ impl PyDeletionVector {
     /// Returns the rows of Arrow data of the file, in the order of the file, that are not in the set.
     /// `first_row`: the index of the data's first row in the file.
     #[pyo3(signature = (data, first_row = None), text_signature = "($self, data, first_row=0)")]
-    fn filter<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>, first_row: Option<&Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn filter<'py>(
+        &self,
+        py: Python<'py>,
+        data: &Bound<'py, PyAny>,
+        first_row: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let first_row = first_row.map_or(Ok(0), row_index)?;
         match any_batch(data)? {
             AnyRecordBatch::RecordBatch(batch) => {
                 let batch = batch.into_inner();
-                PyRecordBatch::new(interrupt::brief(py, || arrays::filter(&self.0, &batch, first_row))?).into_pyarrow(py)
+                PyRecordBatch::new(interrupt::brief(py, || arrays::filter(&self.0, &batch, first_row))?)
+                    .into_pyarrow(py)
             }
             AnyRecordBatch::Stream(stream) => {
                 let reader = stream.into_reader()?;
                 let schema = reader.schema();
-                let batches = interrupt::run(py, |interrupt| filter_all(&self.0, reader, first_row, interrupt))?;
+                let batches =
+                    interrupt::run(py, |interrupt| filter_all(&self.0, reader, first_row, interrupt))?;
                 PyTable::try_new(batches, schema)?.into_pyarrow(py)
             }
         }
     }
 
     /// Returns a boolean for each of `count` rows from `first_row` on: True for a row that is not in the set.
-    fn mask<'py>(&self, py: Python<'py>, first_row: &Bound<'py, PyAny>, count: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    fn mask<'py>(
+        &self,
+        py: Python<'py>,
+        first_row: &Bound<'py, PyAny>,
+        count: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (first_row, count) = (row_index(first_row)?, row_index(count)? as usize);
         let mask = interrupt::brief(py, || checked_mask(&self.0, first_row, count))?;
         to_pyarrow(py, Arc::new(mask))
@@ -257,7 +281,10 @@ impl RowIterator {
 fn as_arrays(rows: &Bound<'_, PyAny>) -> PyResult<Option<Vec<ArrayRef>>> {
     let py = rows.py();
     let is_arrow = |rows: &Bound<'_, PyAny>| {
-        Ok::<_, PyErr>(rows.hasattr(intern!(py, "__arrow_c_array__"))? || rows.hasattr(intern!(py, "__arrow_c_stream__"))?)
+        Ok::<_, PyErr>(
+            rows.hasattr(intern!(py, "__arrow_c_array__"))?
+                || rows.hasattr(intern!(py, "__arrow_c_stream__"))?,
+        )
     };
     let rows = if !is_arrow(rows)? && rows.hasattr(intern!(py, "__array__"))? {
         py.import(intern!(py, "pyarrow"))?.call_method1(intern!(py, "array"), (rows,))?
@@ -282,7 +309,10 @@ fn row_index(row: &Bound<'_, PyAny>) -> PyResult<RowIndex> {
         if error.is_instance_of::<PyTypeError>(row.py()) {
             return wrong_type(row, "row index is no integer", EXPECTED_ROWS);
         }
-        Error::new(Kind::InvalidArgument, "row index is out of range").found(row).expected(format!("0 to {MAX_ROW}")).into()
+        Error::new(Kind::InvalidArgument, "row index is out of range")
+            .found(row)
+            .expected(format!("0 to {MAX_ROW}"))
+            .into()
     })
 }
 
@@ -296,7 +326,8 @@ fn filter_all(
     let mut kept = Vec::new();
     for batch in batches {
         interrupt.check()?;
-        let batch = batch.map_err(|error| Error::new(Kind::InvalidArgument, "data cannot be read").caused_by(error))?;
+        let batch = batch
+            .map_err(|error| Error::new(Kind::InvalidArgument, "data cannot be read").caused_by(error))?;
         kept.push(arrays::filter(rows, &batch, first_row)?);
         first_row = first_row.saturating_add(batch.num_rows() as u64);
     }
@@ -305,7 +336,9 @@ fn filter_all(
 
 fn checked_mask(rows: &DeletionVector, first_row: RowIndex, count: usize) -> Result<BooleanArray> {
     Vec::<u64>::new().try_reserve_exact(count.div_ceil(64)).map_err(|error| {
-        Error::new(Kind::InvalidArgument, "mask does not fit into memory").found(format!("{count} rows")).caused_by(error)
+        Error::new(Kind::InvalidArgument, "mask does not fit into memory")
+            .found(format!("{count} rows"))
+            .caused_by(error)
     })?;
     Ok(BooleanArray::new(rows.keep_mask(first_row, count), None))
 }

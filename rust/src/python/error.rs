@@ -28,10 +28,16 @@ impl From<Error> for PyErr {
 /// "/t/part-0.parquet")`.
 fn os_error(error: &Error) -> PyErr {
     let system = std::error::Error::source(error).and_then(|source| source.downcast_ref::<std::io::Error>());
-    let Some(number) = system.and_then(std::io::Error::raw_os_error) else { return PyOSError::new_err(error.to_string()) };
+    let Some(number) = system.and_then(std::io::Error::raw_os_error) else {
+        return PyOSError::new_err(error.to_string());
+    };
     let text = std::io::Error::from_raw_os_error(number).to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
-    let text = if error.message() == STORE_FAILED { text.to_owned() } else { format!("{text} ({})", error.message()) };
+    let text = if error.message() == STORE_FAILED {
+        text.to_owned()
+    } else {
+        format!("{text} ({})", error.message())
+    };
     match error.location() {
         // The last argument is `winerror`, from which Python derives `errno` on Windows. Other systems ignore
         // it.

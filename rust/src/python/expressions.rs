@@ -15,7 +15,8 @@ use crate::expressions;
 fn evaluate_kernel<'py>(py: Python<'py>, arguments: Vec<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
     let arrays = arguments.iter().map(whole).collect::<PyResult<Vec<_>>>()?;
     let result = interrupt::brief(py, || {
-        let name = arrays.first().and_then(|array| array.as_string_opt::<i32>()).filter(|names| !names.is_empty());
+        let name =
+            arrays.first().and_then(|array| array.as_string_opt::<i32>()).filter(|names| !names.is_empty());
         let name = name.ok_or_else(|| Error::new(Kind::InvalidArgument, "a kernel without a name"))?.value(0);
         expressions::evaluate(name, &arrays[1..])
     })?;

@@ -21,18 +21,24 @@ fn iceberg_manifest<'py>(
 ) -> PyResult<(Bound<'py, PyBytes>, String)> {
     let (adds, schema) = (batch_of(adds)?, std::sync::Arc::clone(&schema.get().0));
     let (data, counts) = interrupt::brief(py, || {
-        let options =
-            serde_json::from_str(options).map_err(|error| Error::new(Kind::InvalidArgument, "options of a manifest").caused_by(error))?;
+        let options = serde_json::from_str(options)
+            .map_err(|error| Error::new(Kind::InvalidArgument, "options of a manifest").caused_by(error))?;
         let former: Vec<&[u8]> = former.iter().map(Vec::as_slice).collect();
         iceberg::manifest(&adds, &schema, &former, &gone, &options)
     })?;
-    let counts = serde_json::to_string(&counts).map_err(|error| Error::protocol("counts of a manifest").caused_by(error))?;
+    let counts = serde_json::to_string(&counts)
+        .map_err(|error| Error::protocol("counts of a manifest").caused_by(error))?;
     Ok((PyBytes::new(py, &data), counts))
 }
 
 /// Returns a manifest list (stub: `iceberg_manifest_list`).
 #[pyfunction]
-fn iceberg_manifest_list<'py>(py: Python<'py>, manifests: &str, header: &str, version: u8) -> PyResult<Bound<'py, PyBytes>> {
+fn iceberg_manifest_list<'py>(
+    py: Python<'py>,
+    manifests: &str,
+    header: &str,
+    version: u8,
+) -> PyResult<Bound<'py, PyBytes>> {
     Ok(PyBytes::new(py, &iceberg::write_list(manifests, header, version)?))
 }
 

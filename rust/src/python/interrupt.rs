@@ -73,7 +73,9 @@ pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> +
             });
             match answer {
                 Ok(result) => return stopped.map_or_else(|| result.map_err(PyErr::from), Err),
-                Err(RecvTimeoutError::Disconnected) => return Err(Error::protocol("the worker ended without an answer").into()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(Error::protocol("the worker ended without an answer").into());
+                }
                 Err(RecvTimeoutError::Timeout) if stopped.is_none() => {
                     if let Err(signal) = check(py) {
                         interrupt.raise();

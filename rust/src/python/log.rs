@@ -88,7 +88,8 @@ impl PyCommit {
 
 #[pyfunction]
 fn read_commit(py: Python<'_>, store: &PyStore, version: u64, path: String) -> PyResult<PyCommit> {
-    interrupt::run(py, |interrupt| Commit::read(store.store.as_ref(), version, &path, interrupt)).map(PyCommit)
+    interrupt::run(py, |interrupt| Commit::read(store.store.as_ref(), version, &path, interrupt))
+        .map(PyCommit)
 }
 
 #[pyfunction]
@@ -98,7 +99,9 @@ fn read_commit_info(py: Python<'_>, store: &PyStore, path: String) -> PyResult<O
 
 #[pyfunction]
 fn read_commit_infos(py: Python<'_>, store: &PyStore, paths: Vec<String>) -> PyResult<Vec<Option<String>>> {
-    interrupt::run(py, |interrupt| on_threads(&paths, interrupt, &|path| Commit::read_info(store.store.as_ref(), path)))
+    interrupt::run(py, |interrupt| {
+        on_threads(&paths, interrupt, &|path| Commit::read_info(store.store.as_ref(), path))
+    })
 }
 
 #[pyfunction]
@@ -112,7 +115,9 @@ fn commit_body<'py>(
 ) -> PyResult<Bound<'py, PyBytes>> {
     let [adds, removes, cdc] = [adds, removes, cdc].map(|table| table.as_ref().map(batch_of).transpose());
     let (adds, removes, cdc) = (adds?, removes?, cdc?);
-    let body = interrupt::run(py, |interrupt| body::commit_body(&actions, adds.as_ref(), removes.as_ref(), cdc.as_ref(), interrupt))?;
+    let body = interrupt::run(py, |interrupt| {
+        body::commit_body(&actions, adds.as_ref(), removes.as_ref(), cdc.as_ref(), interrupt)
+    })?;
     PyBytes::new_with(py, body.iter().map(String::len).sum(), |mut bytes| {
         for text in body {
             let (now, rest) = bytes.split_at_mut(text.len());
@@ -135,7 +140,12 @@ fn empty_removes(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
 
 #[pyfunction]
 #[pyo3(signature = (adds, deletion_timestamp, data_change=true))]
-fn removes_of<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, deletion_timestamp: i64, data_change: bool) -> PyResult<Bound<'py, PyAny>> {
+fn removes_of<'py>(
+    py: Python<'py>,
+    adds: &Bound<'py, PyAny>,
+    deletion_timestamp: i64,
+    data_change: bool,
+) -> PyResult<Bound<'py, PyAny>> {
     let adds = batch_of(adds)?;
     table_of(py, interrupt::brief(py, || actions::removes_of(&adds, deletion_timestamp, data_change))?)
 }
@@ -154,13 +164,21 @@ fn physical_rows<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>) -> PyResult<Bou
 
 #[pyfunction]
 #[pyo3(signature = (adds, *, data_change=None))]
-fn adds_again<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, data_change: Option<bool>) -> PyResult<Bound<'py, PyAny>> {
+fn adds_again<'py>(
+    py: Python<'py>,
+    adds: &Bound<'py, PyAny>,
+    data_change: Option<bool>,
+) -> PyResult<Bound<'py, PyAny>> {
     let adds = batch_of(adds)?;
     table_of(py, interrupt::brief(py, || actions::adds_again(&adds, data_change))?)
 }
 
 #[pyfunction]
-fn absolute_adds<'py>(py: Python<'py>, adds: &Bound<'py, PyAny>, location: &str) -> PyResult<Bound<'py, PyAny>> {
+fn absolute_adds<'py>(
+    py: Python<'py>,
+    adds: &Bound<'py, PyAny>,
+    location: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let adds = batch_of(adds)?;
     table_of(py, interrupt::run(py, |_| relocate::absolute_adds(&adds, location))?)
 }
@@ -187,7 +205,11 @@ fn relocated_adds<'py>(
 }
 
 #[pyfunction]
-fn overlapping_paths(py: Python<'_>, left: &Bound<'_, PyAny>, right: &Bound<'_, PyAny>) -> PyResult<Vec<String>> {
+fn overlapping_paths(
+    py: Python<'_>,
+    left: &Bound<'_, PyAny>,
+    right: &Bound<'_, PyAny>,
+) -> PyResult<Vec<String>> {
     let (left, right) = (batch_of(left)?, batch_of(right)?);
     interrupt::brief(py, || actions::overlapping_paths(&left, &right, 10))
 }
@@ -204,12 +226,18 @@ fn filter_adds<'py>(
     let _ = schema; // the predicate is resolved against it already
     let adds = batch_of(adds)?;
     let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
-    let kept = interrupt::run(py, |interrupt| select(&conform(&adds, &ADD)?, predicate.as_deref(), !partitions_only, interrupt))?;
+    let kept = interrupt::run(py, |interrupt| {
+        select(&conform(&adds, &ADD)?, predicate.as_deref(), !partitions_only, interrupt)
+    })?;
     table_of_batches(py, kept.files, SchemaRef::clone(&ADD))
 }
 
 #[pyfunction]
-fn files_that_may_match<'py>(py: Python<'py>, files: &Bound<'py, PyAny>, predicate: &PyPredicate) -> PyResult<Bound<'py, PyAny>> {
+fn files_that_may_match<'py>(
+    py: Python<'py>,
+    files: &Bound<'py, PyAny>,
+    predicate: &PyPredicate,
+) -> PyResult<Bound<'py, PyAny>> {
     let (files, predicate) = (batch_of(files)?, Arc::clone(&predicate.0));
     let left = interrupt::run(py, |interrupt| {
         let left = selection::positions(&files, &predicate, interrupt)?;
@@ -229,10 +257,13 @@ fn read_changes<'py>(
     commits: Vec<(u64, String, Option<i64>)>,
     partition_columns: Vec<String>,
 ) -> PyResult<Feed<'py>> {
-    let places: Vec<_> = commits.into_iter().map(|(version, path, time)| changes::Place { version, path, time }).collect();
+    let places: Vec<_> =
+        commits.into_iter().map(|(version, path, time)| changes::Place { version, path, time }).collect();
     let files = changes::files_schema();
     let (metadata, derived, recorded) = interrupt::run(py, |interrupt| {
-        let read = on_threads(&places, interrupt, &|place| changes::read(store.store.as_ref(), place, &partition_columns, interrupt))?;
+        let read = on_threads(&places, interrupt, &|place| {
+            changes::read(store.store.as_ref(), place, &partition_columns, interrupt)
+        })?;
         let derived = concat_batches(&files, read.iter().map(|commit| &commit.derived))?;
         let recorded = concat_batches(&files, read.iter().map(|commit| &commit.recorded))?;
         Ok((read.into_iter().map(|commit| commit.metadata).collect(), derived, recorded))
@@ -261,15 +292,23 @@ fn described<'py>(py: Python<'py>, written: &WrittenCheckpoint) -> PyResult<Boun
     answer.set_item("size_in_bytes", written.bytes)?;
     answer.set_item("num_of_add_files", written.adds)?;
     answer.set_item("top_size_in_bytes", written.top_bytes)?;
-    answer.set_item("sidecars", written.sidecars.iter().map(|sidecar| sidecar.to_json()).collect::<Vec<_>>())?;
+    answer
+        .set_item("sidecars", written.sidecars.iter().map(|sidecar| sidecar.to_json()).collect::<Vec<_>>())?;
     answer.set_item("kept_sidecars", written.kept)?;
     // The schema in `_last_checkpoint` is optional: it is omitted if a column has no Delta type.
-    answer.set_item("schema", fields_from_arrow(&written.schema).ok().map(|fields| json::struct_json(&fields).to_string()))?;
+    answer.set_item(
+        "schema",
+        fields_from_arrow(&written.schema).ok().map(|fields| json::struct_json(&fields).to_string()),
+    )?;
     Ok(answer)
 }
 
 #[pyfunction]
-fn compact_commits<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, String)>) -> PyResult<Bound<'py, PyBytes>> {
+fn compact_commits<'py>(
+    py: Python<'py>,
+    store: &PyStore,
+    commits: Vec<(u64, String)>,
+) -> PyResult<Bound<'py, PyBytes>> {
     let lines = interrupt::run(py, |interrupt| compaction::compact(&store.store, &commits, interrupt))?;
     Ok(PyBytes::new(py, &lines))
 }
@@ -277,8 +316,14 @@ fn compact_commits<'py>(py: Python<'py>, store: &PyStore, commits: Vec<(u64, Str
 type Text = Option<String>;
 
 #[pyfunction]
-fn read_definition(py: Python<'_>, store: &PyStore, checkpoint: Vec<String>, commits: Vec<(u64, String)>) -> PyResult<(Text, Text)> {
-    let found = interrupt::run(py, |interrupt| Definition::read(&store.store, &checkpoint, &commits, interrupt))?;
+fn read_definition(
+    py: Python<'_>,
+    store: &PyStore,
+    checkpoint: Vec<String>,
+    commits: Vec<(u64, String)>,
+) -> PyResult<(Text, Text)> {
+    let found =
+        interrupt::run(py, |interrupt| Definition::read(&store.store, &checkpoint, &commits, interrupt))?;
     Ok((found.protocol, found.metadata))
 }
 
@@ -301,14 +346,26 @@ impl PySnapshot {
     }
 
     /// Runs work that only counts files: on this thread, if no file of the log needs to be read.
-    fn counted<T: Send>(&self, py: Python<'_>, work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync) -> PyResult<T> {
+    fn counted<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync,
+    ) -> PyResult<T> {
         let files = self.now();
-        if files.is_decoded() { interrupt::brief(py, || work(&files, &Interrupt::default())) } else { self.with(py, work) }
+        if files.is_decoded() {
+            interrupt::brief(py, || work(&files, &Interrupt::default()))
+        } else {
+            self.with(py, work)
+        }
     }
 
     /// Runs work that may read files of the log. If one of them was deleted, or is a checkpoint that cannot
     /// be read, the version is built again from the current files, without that checkpoint.
-    fn with<T: Send>(&self, py: Python<'_>, work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync) -> PyResult<T> {
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl Fn(&Snapshot, &Interrupt) -> Result<T> + Sync,
+    ) -> PyResult<T> {
         let files = self.now();
         let (mut gone, mut damaged) = (false, false);
         let note = |error: &Error| (gone, damaged) = (error.kind() == Kind::Gone, is_of_checkpoint(error));
@@ -348,16 +405,29 @@ impl PySnapshot {
         again: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let eager_limit = eager_limit.unwrap_or(u64::MAX);
-        let files = interrupt::run(py, |interrupt| Snapshot::load(&store.store, version, &checkpoint, &commits, eager_limit, interrupt))?;
+        let files = interrupt::run(py, |interrupt| {
+            Snapshot::load(&store.store, version, &checkpoint, &commits, eager_limit, interrupt)
+        })?;
         Ok(Self { files: RwLock::new(Arc::new(files)), again })
     }
     #[staticmethod]
     #[pyo3(signature = (store, actions, adds, *, eager_limit=None))]
-    fn first(py: Python<'_>, store: &PyStore, actions: Vec<String>, adds: &Bound<'_, PyAny>, eager_limit: Option<u64>) -> PyResult<Self> {
+    fn first(
+        py: Python<'_>,
+        store: &PyStore,
+        actions: Vec<String>,
+        adds: &Bound<'_, PyAny>,
+        eager_limit: Option<u64>,
+    ) -> PyResult<Self> {
         let adds = batch_of(adds)?;
         let files = interrupt::run(py, |interrupt| {
             let commit = Commit::parse(actions.join("\n").as_bytes(), "version 0", interrupt)?;
-            Snapshot::first(store.store.location(), commit, body::complete_adds(&adds)?, eager_limit.unwrap_or(u64::MAX))
+            Snapshot::first(
+                store.store.location(),
+                commit,
+                body::complete_adds(&adds)?,
+                eager_limit.unwrap_or(u64::MAX),
+            )
         })?;
         Ok(Self { files: RwLock::new(Arc::new(files)), again: None })
     }
@@ -368,7 +438,10 @@ impl PySnapshot {
         } else {
             self.with(py, |files, interrupt| files.refresh(&store.store, &commits, interrupt))?
         };
-        Ok(Self { files: RwLock::new(Arc::new(files)), again: self.again.as_ref().map(|again| again.clone_ref(py)) })
+        Ok(Self {
+            files: RwLock::new(Arc::new(files)),
+            again: self.again.as_ref().map(|again| again.clone_ref(py)),
+        })
     }
     #[getter]
     fn version(&self) -> u64 {
@@ -416,7 +489,11 @@ impl PySnapshot {
         Ok((found.files, found.bytes, found.vector_bytes))
     }
     #[pyo3(signature = (bounds=None))]
-    fn size_histogram(&self, py: Python<'_>, bounds: Option<Vec<i64>>) -> PyResult<(Vec<i64>, Vec<i64>, Vec<i64>)> {
+    fn size_histogram(
+        &self,
+        py: Python<'_>,
+        bounds: Option<Vec<i64>>,
+    ) -> PyResult<(Vec<i64>, Vec<i64>, Vec<i64>)> {
         self.counted(py, |files, interrupt| {
             let live = files.live(interrupt)?;
             let Sizes { bounds, files, bytes } = match &bounds {
@@ -434,10 +511,17 @@ impl PySnapshot {
         })
     }
     #[pyo3(signature = (schema, predicate=None, *, skipping=true))]
-    fn files(&self, py: Python<'_>, schema: &PyTableSchema, predicate: Option<&PyPredicate>, skipping: bool) -> PyResult<PyFileSelection> {
+    fn files(
+        &self,
+        py: Python<'_>,
+        schema: &PyTableSchema,
+        predicate: Option<&PyPredicate>,
+        skipping: bool,
+    ) -> PyResult<PyFileSelection> {
         let _ = schema; // the predicate is resolved against it already
         let predicate = predicate.map(|predicate| Arc::clone(&predicate.0));
-        self.with(py, |files, interrupt| files.files(predicate.as_deref(), skipping, interrupt)).map(PyFileSelection)
+        self.with(py, |files, interrupt| files.files(predicate.as_deref(), skipping, interrupt))
+            .map(PyFileSelection)
     }
     #[pyo3(signature = (schema, predicate=None, *, statistics_columns=None, store=None, deleted_rows=false))]
     fn listing(
@@ -460,11 +544,18 @@ impl PySnapshot {
         Ok(PyBatches::new(rows, schema))
     }
     #[pyo3(signature = (min_deletion_timestamp=None))]
-    fn tombstones<'py>(&self, py: Python<'py>, min_deletion_timestamp: Option<i64>) -> PyResult<Bound<'py, PyAny>> {
-        let batches = self.with(py, |files, interrupt| files.tombstones(min_deletion_timestamp, interrupt))?;
+    fn tombstones<'py>(
+        &self,
+        py: Python<'py>,
+        min_deletion_timestamp: Option<i64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let batches =
+            self.with(py, |files, interrupt| files.tombstones(min_deletion_timestamp, interrupt))?;
         table_of_batches(py, batches, SchemaRef::clone(&REMOVE))
     }
-    #[pyo3(signature = (store, path, *, min_deletion_timestamp, min_transaction_timestamp=None, stats_as_json=true, stats_as_struct=true, schema=None, overwrite=true, second_form=None))]
+    #[pyo3(signature = (store, path, *, min_deletion_timestamp, min_transaction_timestamp=None,
+                        stats_as_json=true, stats_as_struct=true, schema=None, overwrite=true,
+                        second_form=None))]
     #[allow(clippy::too_many_arguments)] // keyword arguments of one call
     fn write_checkpoint<'py>(
         &self,
@@ -480,10 +571,13 @@ impl PySnapshot {
         second_form: Option<(String, i64)>,
     ) -> PyResult<Bound<'py, PyDict>> {
         let stats_as_struct = schema.filter(|_| stats_as_struct).map(|schema| Arc::clone(&schema.0));
-        let choices = Choices { min_deletion_timestamp, min_transaction_timestamp, stats_as_json, stats_as_struct };
+        let choices =
+            Choices { min_deletion_timestamp, min_transaction_timestamp, stats_as_json, stats_as_struct };
         let written = self.with(py, |files, interrupt| {
             if !overwrite && store.store.head(&path)?.is_some() {
-                return Err(Error::new(Kind::InvalidArgument, "there is a checkpoint already").at(path.clone()));
+                return Err(
+                    Error::new(Kind::InvalidArgument, "there is a checkpoint already").at(path.clone())
+                );
             }
             write_checkpoint(files, store, &path, second_form.as_ref(), &choices, interrupt)
         })?;

@@ -26,10 +26,17 @@ pub struct PythonStore {
 impl PythonStore {
     /// `location`: used for messages, and for absolute paths in the log.
     pub fn new(object: Py<PyAny>, location: String) -> Self {
-        Self { object: Arc::new(PythonOwned::new(object)), location: location.trim_end_matches('/').to_owned() }
+        Self {
+            object: Arc::new(PythonOwned::new(object)),
+            location: location.trim_end_matches('/').to_owned(),
+        }
     }
 
-    fn call<T>(&self, path: &str, work: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<T>) -> Result<T> {
+    fn call<T>(
+        &self,
+        path: &str,
+        work: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<T>,
+    ) -> Result<T> {
         let gone = || Error::new(Kind::Io, "the store is gone").at(path);
         let object = self.object.get().ok_or_else(gone)?;
         Python::attach(|py| work(object.bind(py)).map_err(|error| foreign(py, path, error)))
@@ -38,7 +45,9 @@ impl PythonStore {
 
 fn foreign(py: Python<'_>, path: &str, error: PyErr) -> Error {
     if error.is_instance_of::<PyFileNotFoundError>(py) {
-        return Error::new(Kind::NotFound, "no such file").at(path).caused_by(PythonException::new(py, error));
+        return Error::new(Kind::NotFound, "no such file")
+            .at(path)
+            .caused_by(PythonException::new(py, error));
     }
     Error::new(Kind::Foreign, "the store raised").at(path).caused_by(PythonException::new(py, error))
 }
@@ -53,8 +62,16 @@ impl Store for PythonStore {
             let answer = object.call_method1("list_from", (prefix, start_after, recursive))?;
             answer.try_iter()?.map(|row| row?.extract::<(String, u64, i64)>()).collect::<PyResult<Vec<_>>>()
         })?;
-        let mut found: Vec<_> =
-            rows.into_iter().map(|(path, size, modified_ms)| ObjectMeta { path, size, modified_ms, symlink: false, identity: 0 }).collect();
+        let mut found: Vec<_> = rows
+            .into_iter()
+            .map(|(path, size, modified_ms)| ObjectMeta {
+                path,
+                size,
+                modified_ms,
+                symlink: false,
+                identity: 0,
+            })
+            .collect();
         let base = prefix.trim_end_matches('/');
         let start = if base.is_empty() { String::new() } else { format!("{base}/") };
         let after = start_after.map(|after| format!("{start}{after}"));
@@ -70,8 +87,15 @@ impl Store for PythonStore {
 
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
         check_relative(path)?;
-        let found: Option<(u64, i64)> = self.call(path, |object| object.call_method1("head", (path,))?.extract())?;
-        Ok(found.map(|(size, modified_ms)| ObjectMeta { path: path.to_owned(), size, modified_ms, symlink: false, identity: 0 }))
+        let found: Option<(u64, i64)> =
+            self.call(path, |object| object.call_method1("head", (path,))?.extract())?;
+        Ok(found.map(|(size, modified_ms)| ObjectMeta {
+            path: path.to_owned(),
+            size,
+            modified_ms,
+            symlink: false,
+            identity: 0,
+        }))
     }
 
     fn get(&self, path: &str) -> Result<Bytes> {
@@ -116,7 +140,10 @@ impl Store for PythonStore {
                     None => PutOutcome::Unknown,
                 }),
                 Err(error) if error.is_instance_of::<PyFileExistsError>(py) => Ok(PutOutcome::Exists),
-                Err(error) if error.is_instance_of::<PyTimeoutError>(py) || error.is_instance_of::<PyConnectionError>(py) => {
+                Err(error)
+                    if error.is_instance_of::<PyTimeoutError>(py)
+                        || error.is_instance_of::<PyConnectionError>(py) =>
+                {
                     log::warn!(target: "deltaic", "put of {path} had no answer: {error}");
                     Ok(PutOutcome::Unknown)
                 }
@@ -127,7 +154,9 @@ impl Store for PythonStore {
 
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         check_relative(path)?;
-        self.call(path, |object| object.call_method1("write", (path, PyBytes::new(object.py(), &data))).map(drop))
+        self.call(path, |object| {
+            object.call_method1("write", (path, PyBytes::new(object.py(), &data))).map(drop)
+        })
     }
 
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {

@@ -26,7 +26,8 @@ pub mod zorder;
 fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     // Warnings only, as the thread waits for Python's lock for each line.
     if let Ok(logger) = pyo3_log::Logger::new(m.py(), pyo3_log::Caching::Nothing) {
-        logger.filter(::log::LevelFilter::Warn).install().ok(); // the first module of a process has installed its own
+        // The first module of a process has installed its own.
+        logger.filter(::log::LevelFilter::Warn).install().ok();
     }
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     allocator::register(m)?;

@@ -28,7 +28,12 @@ impl PyPredicate {
     }
     #[staticmethod]
     #[pyo3(signature = (column, values, schema, *, most))]
-    fn among(column: Vec<String>, values: PyArray, schema: &PyTableSchema, most: usize) -> PyResult<Option<Self>> {
+    fn among(
+        column: Vec<String>,
+        values: PyArray,
+        schema: &PyTableSchema,
+        most: usize,
+    ) -> PyResult<Option<Self>> {
         let found = Predicate::among(Column::resolve(&schema.0, &column)?, values.array(), most)?;
         Ok(found.map(|predicate| Self(Arc::new(predicate))))
     }
@@ -38,7 +43,8 @@ impl PyPredicate {
     }
     #[getter]
     fn columns(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.0.columns().into_iter().filter_map(|column| column.path.first().cloned()).collect();
+        let mut names: Vec<String> =
+            self.0.columns().into_iter().filter_map(|column| column.path.first().cloned()).collect();
         let mut seen = std::collections::HashSet::new();
         names.retain(|name| seen.insert(name.clone()));
         names

@@ -55,13 +55,23 @@ impl PyRowIds {
     }
 
     #[pyo3(signature = (files, *, keep_selected = true))]
-    fn select<'py>(&self, py: Python<'py>, files: &Bound<'py, PyAny>, keep_selected: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn select<'py>(
+        &self,
+        py: Python<'py>,
+        files: &Bound<'py, PyAny>,
+        keep_selected: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let files = batch_of(files)?;
         table_of(py, interrupt::brief(py, || self.0.select(&files, keep_selected))?)
     }
 }
 
-fn gathered(py: Python<'_>, data: &Bound<'_, PyAny>, unique: bool, add: fn(&mut RowIds, &RecordBatch) -> Result<()>) -> PyResult<PyRowIds> {
+fn gathered(
+    py: Python<'_>,
+    data: &Bound<'_, PyAny>,
+    unique: bool,
+    add: fn(&mut RowIds, &RecordBatch) -> Result<()>,
+) -> PyResult<PyRowIds> {
     let reader = any_batch(data)?.into_reader()?;
     let rows = interrupt::run(py, |interrupt| {
         let mut rows = RowIds::new(unique);
@@ -75,7 +85,8 @@ fn gathered(py: Python<'_>, data: &Bound<'_, PyAny>, unique: bool, add: fn(&mut 
 }
 
 #[pyfunction]
-#[pyo3(name = "mark_deleted", signature = (store, files, rows, *, deletion_timestamp, inline = false, prefix_length = 0, target_size = 2_097_152))]
+#[pyo3(name = "mark_deleted", signature = (store, files, rows, *, deletion_timestamp, inline = false,
+                                           prefix_length = 0, target_size = 2_097_152))]
 fn mark(
     store: &Bound<'_, PyAny>,
     files: &Bound<'_, PyAny>,
@@ -87,7 +98,9 @@ fn mark(
 ) -> PyResult<MarkedFiles> {
     let (place, files) = (store::store_of(store)?, batch_of(files)?);
     let packing = VectorTarget { inline, prefix_length, target_size };
-    let marked = interrupt::run(store.py(), |interrupt| mark_deleted(&place, &files, &rows.0, deletion_timestamp, &packing, interrupt))?;
+    let marked = interrupt::run(store.py(), |interrupt| {
+        mark_deleted(&place, &files, &rows.0, deletion_timestamp, &packing, interrupt)
+    })?;
     Ok(MarkedFiles(marked))
 }
 
@@ -130,8 +143,10 @@ fn rebase_rows(
     adds: &Bound<'_, PyAny>,
     removes: &Bound<'_, PyAny>,
 ) -> PyResult<RebasedRows> {
-    let (place, files, adds, removes) = (store::store_of(store)?, batch_of(files)?, batch_of(adds)?, batch_of(removes)?);
-    let rebased = interrupt::run(store.py(), |_| rebase::rebase(place.as_ref(), &files, &rows.0, &adds, &removes))?;
+    let (place, files, adds, removes) =
+        (store::store_of(store)?, batch_of(files)?, batch_of(adds)?, batch_of(removes)?);
+    let rebased =
+        interrupt::run(store.py(), |_| rebase::rebase(place.as_ref(), &files, &rows.0, &adds, &removes))?;
     Ok(RebasedRows(rebased))
 }
 

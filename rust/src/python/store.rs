@@ -16,7 +16,9 @@ use super::log_store::PythonStore;
 use crate::error::{Error, Kind};
 use crate::store::copy::copy_objects;
 use crate::store::credentials::{CredentialSource, Credentials};
-use crate::store::{BufferedStore, CacheSettings, ObjectMeta, OpenOptions, PutOutcome, StagedObject, Store, open};
+use crate::store::{
+    BufferedStore, CacheSettings, ObjectMeta, OpenOptions, PutOutcome, StagedObject, Store, open,
+};
 
 /// Number of deletes between two checks for an interrupt: the maximum of S3 in one request.
 const DELETED_AT_ONCE: usize = 1000;
@@ -65,7 +67,9 @@ impl StoreOrigin {
             Self::Opened { location, options, open } => {
                 Self::Opened { location: location.clone(), options: options.clone(), open: open.clone() }
             }
-            Self::Python { object, location } => Self::Python { object: object.clone_ref(py), location: location.clone() },
+            Self::Python { object, location } => {
+                Self::Python { object: object.clone_ref(py), location: location.clone() }
+            }
         }
     }
 }
@@ -73,7 +77,8 @@ impl StoreOrigin {
 #[pymethods]
 impl PyStore {
     #[new]
-    #[pyo3(signature = (location, options=None, *, durable=true, allowed_roots=Vec::new(), credentials=None, cache=None))]
+    #[pyo3(signature = (location, options=None, *, durable=true, allowed_roots=Vec::new(), credentials=None,
+                        cache=None))]
     fn new(
         location: String,
         options: Option<BTreeMap<String, String>>,
@@ -83,12 +88,16 @@ impl PyStore {
         cache: Option<(String, u64)>,
     ) -> PyResult<Self> {
         let options = options.unwrap_or_default();
-        let credentials = credentials.map(|function| Arc::new(CredentialFunction::new(function)) as Arc<dyn CredentialSource>);
+        let credentials = credentials
+            .map(|function| Arc::new(CredentialFunction::new(function)) as Arc<dyn CredentialSource>);
         let cache = cache.map(|(directory, limit)| CacheSettings { directory: directory.into(), limit });
         let settings = OpenOptions { durable, allowed_roots, storage: options.clone(), credentials, cache };
         let store = open(&location, &settings)?;
         let options = options.into_iter().filter(|(name, _)| !is_secret(name)).collect();
-        Ok(Self { made: StoreOrigin::Opened { location: store.location().to_owned(), options, open: settings }, store })
+        Ok(Self {
+            made: StoreOrigin::Opened { location: store.location().to_owned(), options, open: settings },
+            store,
+        })
     }
 
     #[staticmethod]
@@ -103,7 +112,10 @@ impl PyStore {
     }
 
     fn buffered(&self, py: Python<'_>, limit: u64) -> Self {
-        Self { store: Arc::new(BufferedStore::new(Arc::clone(&self.store), limit)), made: self.made.clone_ref(py) }
+        Self {
+            store: Arc::new(BufferedStore::new(Arc::clone(&self.store), limit)),
+            made: self.made.clone_ref(py),
+        }
     }
 
     #[getter]
@@ -112,12 +124,21 @@ impl PyStore {
     }
 
     #[pyo3(signature = (prefix, start_after=None, *, recursive=false))]
-    fn list_from<'py>(&self, py: Python<'py>, prefix: String, start_after: Option<String>, recursive: bool) -> PyResult<Bound<'py, PyAny>> {
+    fn list_from<'py>(
+        &self,
+        py: Python<'py>,
+        prefix: String,
+        start_after: Option<String>,
+        recursive: bool,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let found = self.call(py, || self.store.list_from(&prefix, start_after.as_deref(), recursive))?;
         let columns: [(&str, ArrayRef); 4] = [
             ("path", Arc::new(StringArray::from_iter_values(found.iter().map(|meta| &meta.path)))),
             ("size", Arc::new(Int64Array::from_iter_values(found.iter().map(|meta| meta.size as i64)))),
-            ("modification_time", Arc::new(Int64Array::from_iter_values(found.iter().map(|meta| meta.modified_ms)))),
+            (
+                "modification_time",
+                Arc::new(Int64Array::from_iter_values(found.iter().map(|meta| meta.modified_ms))),
+            ),
             ("symlink", Arc::new(BooleanArray::from_iter(found.iter().map(|meta| Some(meta.symlink))))),
         ];
         super::arrow::table_of(py, RecordBatch::try_from_iter(columns).map_err(Error::from)?)
@@ -128,7 +149,13 @@ impl PyStore {
         Ok(shown(self.call(py, || self.store.list_from(&prefix, start_after.as_deref(), false))?))
     }
 
-    fn first_look<'py>(&self, py: Python<'py>, path: String, folder: String, most: u64) -> PyResult<Option<PyFirstLook<'py>>> {
+    fn first_look<'py>(
+        &self,
+        py: Python<'py>,
+        path: String,
+        folder: String,
+        most: u64,
+    ) -> PyResult<Option<PyFirstLook<'py>>> {
         let found = self.call(py, || self.store.first_look(&path, most, &folder))?;
         Ok(found.map(|look| (look.file.map(|data| PyBytes::new(py, &data)), look.entries.map(shown))))
     }
@@ -141,15 +168,26 @@ impl PyStore {
         Ok(self.call(py, || self.store.head(&path))?.map(|meta| (meta.size, meta.modified_ms)))
     }
 
-    fn look_up(&self, py: Python<'_>, folder: String, names: Vec<String>) -> PyResult<Option<Vec<Option<(u64, i64)>>>> {
+    fn look_up(
+        &self,
+        py: Python<'_>,
+        folder: String,
+        names: Vec<String>,
+    ) -> PyResult<Option<Vec<Option<(u64, i64)>>>> {
         let found = self.call(py, || self.store.look_up(&folder, &names))?;
-        Ok(found.map(|files| files.into_iter().map(|file| file.map(|file| (file.size, file.modified_ms))).collect()))
+        Ok(found.map(|files| {
+            files.into_iter().map(|file| file.map(|file| (file.size, file.modified_ms))).collect()
+        }))
     }
 
     #[pyo3(signature = (path, *, most=None))]
     fn get<'py>(&self, py: Python<'py>, path: String, most: Option<u64>) -> PyResult<Bound<'py, PyBytes>> {
-        let too_large =
-            |most| Error::protocol("the file is too large").at(path.as_str()).found("more").expected(format!("at most {most} bytes"));
+        let too_large = |most| {
+            Error::protocol("the file is too large")
+                .at(path.as_str())
+                .found("more")
+                .expected(format!("at most {most} bytes"))
+        };
         let read = |most| self.store.get_at_most(&path, most)?.ok_or_else(|| too_large(most));
         Ok(PyBytes::new(py, &self.call(py, || most.map_or_else(|| self.store.get(&path), read))?))
     }
@@ -164,7 +202,13 @@ impl PyStore {
         after: Option<Vec<String>>,
     ) -> PyResult<&'static str> {
         let (store, data, after) = (&self.store, Bytes::from_owner(data), after.unwrap_or_default());
-        let put = || if durable { store.put_after(&path, data, &after) } else { store.put_if_absent_lightly(&path, data) };
+        let put = || {
+            if durable {
+                store.put_after(&path, data, &after)
+            } else {
+                store.put_if_absent_lightly(&path, data)
+            }
+        };
         Ok(match self.call(py, put)? {
             PutOutcome::Created => "created",
             PutOutcome::Exists => "exists",
@@ -173,7 +217,13 @@ impl PyStore {
     }
 
     #[pyo3(signature = (folder, data, *, after))]
-    fn stage(&self, py: Python<'_>, folder: String, data: PyBackedBytes, after: Vec<String>) -> PyResult<Option<PyStagedObject>> {
+    fn stage(
+        &self,
+        py: Python<'_>,
+        folder: String,
+        data: PyBackedBytes,
+        after: Vec<String>,
+    ) -> PyResult<Option<PyStagedObject>> {
         let data = Bytes::from_owner(data);
         Ok(self.call(py, || self.store.stage(&folder, &data, &after))?.map(PyStagedObject))
     }
@@ -195,10 +245,20 @@ impl PyStore {
         })
     }
 
-    fn copy_from(&self, py: Python<'_>, source: &Self, origins: &Bound<'_, PyAny>, paths: &Bound<'_, PyAny>) -> PyResult<u64> {
+    fn copy_from(
+        &self,
+        py: Python<'_>,
+        source: &Self,
+        origins: &Bound<'_, PyAny>,
+        paths: &Bound<'_, PyAny>,
+    ) -> PyResult<u64> {
         let (origins, paths) = (super::arrow::strings(origins)?, super::arrow::strings(paths)?);
-        let objects: Vec<_> =
-            origins.iter().flatten().zip(paths.iter().flatten()).map(|(from, to)| (from.to_owned(), to.to_owned())).collect();
+        let objects: Vec<_> = origins
+            .iter()
+            .flatten()
+            .zip(paths.iter().flatten())
+            .map(|(from, to)| (from.to_owned(), to.to_owned()))
+            .collect();
         interrupt::run(py, |interrupt| copy_objects(&source.store, &self.store, &objects, interrupt))
     }
 
@@ -231,7 +291,11 @@ impl PyStore {
 impl PyStore {
     /// Calls the store. The call runs on a new thread, so that Ctrl-C interrupts it, unless the store's calls
     /// are short.
-    pub fn call<T: Send>(&self, py: Python<'_>, work: impl FnOnce() -> crate::error::Result<T> + Send) -> PyResult<T> {
+    pub fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce() -> crate::error::Result<T> + Send,
+    ) -> PyResult<T> {
         if self.store.is_brief() { interrupt::brief(py, work) } else { interrupt::run(py, |_| work()) }
     }
 }
@@ -254,14 +318,19 @@ impl CredentialSource for CredentialFunction {
         let gone = || Error::new(Kind::Io, "the function that gives credentials is gone").at(location);
         let function = self.function.get().ok_or_else(gone)?;
         Python::attach(|py| {
-            let given = function.bind(py).call1((location,)).and_then(|given| given.extract::<(BTreeMap<String, String>, Option<f64>)>());
+            let given = function
+                .bind(py)
+                .call1((location,))
+                .and_then(|given| given.extract::<(BTreeMap<String, String>, Option<f64>)>());
             let raised = |error| {
                 Error::new(Kind::Foreign, "the function that gives credentials raised")
                     .at(location)
                     .caused_by(PythonException::new(py, error))
             };
             let (options, until) = given.map_err(raised)?;
-            let until = until.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).map(|since| SystemTime::UNIX_EPOCH + since);
+            let until = until
+                .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+                .map(|since| SystemTime::UNIX_EPOCH + since);
             Ok((options, until))
         })
     }
@@ -273,12 +342,16 @@ impl CredentialSource for CredentialFunction {
 /// Returns true for an option whose value must not be in a pickle.
 fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["key", "secret", "token", "passw", "credential", "sas", "signature", "auth", "proxy_url"].iter().any(|word| name.contains(word))
+    ["key", "secret", "token", "passw", "credential", "sas", "signature", "auth", "proxy_url"]
+        .iter()
+        .any(|word| name.contains(word))
 }
 
 /// Returns the store of a Python object. Another object than a `Store` is an InvalidArgumentError.
 pub fn store_of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Store>> {
-    let store = object.cast::<PyStore>().map_err(|_| Error::new(Kind::InvalidArgument, "not a deltaic._core.Store").found(object))?;
+    let store = object
+        .cast::<PyStore>()
+        .map_err(|_| Error::new(Kind::InvalidArgument, "not a deltaic._core.Store").found(object))?;
     Ok(Arc::clone(&store.get().store))
 }
 

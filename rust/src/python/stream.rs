@@ -106,7 +106,9 @@ impl PyReadStream {
         Self { observer, ..Self::new(Box::new(reader)) }
     }
     fn take(&self) -> PyResult<SignalReader> {
-        let source = lock(&self.source).take().ok_or_else(|| PyOSError::new_err("the stream has been read already"))?;
+        let source = lock(&self.source)
+            .take()
+            .ok_or_else(|| PyOSError::new_err("the stream has been read already"))?;
         let (schema, error, stop) = (Arc::clone(&self.schema), Arc::clone(&self.error), self.stop.clone());
         Ok(SignalReader { schema, source, error, stop, looked: Instant::now(), done: false })
     }
@@ -129,7 +131,8 @@ impl PyReadStream {
         PyTable::try_new(batches, Arc::clone(&self.schema))?.into_pyarrow(py)
     }
     fn check(&self, py: Python<'_>) -> PyResult<()> {
-        let first = lock(&self.error).take().and_then(PythonOwned::into_inner).map(|error| error.into_value(py));
+        let first =
+            lock(&self.error).take().and_then(PythonOwned::into_inner).map(|error| error.into_value(py));
         let mut raised = lock(&self.raised);
         if let Some(first) = first {
             raised.get_or_insert_with(|| PythonOwned::new(first));
@@ -140,7 +143,9 @@ impl PyReadStream {
     }
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         match self.raised.try_lock() {
-            Ok(raised) => raised.as_ref().and_then(PythonOwned::get).map_or(Ok(()), |error| visit.call(error)),
+            Ok(raised) => {
+                raised.as_ref().and_then(PythonOwned::get).map_or(Ok(()), |error| visit.call(error))
+            }
             Err(_) => Ok(()),
         }
     }
@@ -167,7 +172,11 @@ impl PyReadStream {
         PySchema::new(Arc::clone(&self.schema)).into_pyobject(py)?.call_method0("__arrow_c_schema__")
     }
     #[pyo3(signature = (requested_schema=None))]
-    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, PyAny>> {
         let reader = PyRecordBatchReader::new(Box::new(self.take()?));
         reader.into_pyobject(py)?.call_method1("__arrow_c_stream__", (requested_schema,))
     }

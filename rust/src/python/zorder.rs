@@ -38,7 +38,11 @@ impl PyRangeBounds {
                 stop.check()?;
                 sampler.add(&batch?, &places)?;
             }
-            sampler.finish()?.iter().map(|values| Bounds::from_sample(values, ranges.max(1))).collect::<Result<Vec<_>>>()
+            sampler
+                .finish()?
+                .iter()
+                .map(|values| Bounds::from_sample(values, ranges.max(1)))
+                .collect::<Result<Vec<_>>>()
         })?;
         Ok(Self(columns.into_iter().zip(bounds).collect()))
     }
@@ -46,10 +50,12 @@ impl PyRangeBounds {
     #[staticmethod]
     fn of(columns: Vec<String>, boundaries: Vec<PyArray>) -> PyResult<Self> {
         if columns.len() != boundaries.len() {
-            let error = Error::new(Kind::InvalidArgument, "columns and boundaries are not of one number").found(boundaries.len());
+            let error = Error::new(Kind::InvalidArgument, "columns and boundaries are not of one number")
+                .found(boundaries.len());
             return Err(error.expected(columns.len()).into());
         }
-        let bounds = boundaries.iter().map(|values| Bounds::of(values.array())).collect::<Result<Vec<_>>>()?;
+        let bounds =
+            boundaries.iter().map(|values| Bounds::of(values.array())).collect::<Result<Vec<_>>>()?;
         Ok(Self(columns.into_iter().zip(bounds).collect()))
     }
 
@@ -61,20 +67,32 @@ impl PyRangeBounds {
 
 fn places(reader: &dyn RecordBatchReader, columns: &[String]) -> Result<Vec<usize>> {
     let place = |name: &String| reader.schema().index_of(name);
-    columns.iter().map(|c| place(c).map_err(|_| Error::new(Kind::InvalidArgument, "no such column to cluster by").found(c))).collect()
+    columns
+        .iter()
+        .map(|c| {
+            place(c).map_err(|_| Error::new(Kind::InvalidArgument, "no such column to cluster by").found(c))
+        })
+        .collect()
 }
 
 fn curve_of(name: &str) -> Result<Curve> {
     match name {
         "zorder" => Ok(Curve::ZOrder),
         "hilbert" => Ok(Curve::Hilbert),
-        other => Err(Error::new(Kind::InvalidArgument, "unknown curve").found(other).expected("zorder or hilbert")),
+        other => {
+            Err(Error::new(Kind::InvalidArgument, "unknown curve").found(other).expected("zorder or hilbert"))
+        }
     }
 }
 
 /// Returns the stream with one column more: the key of each row on the curve.
 #[pyfunction]
-fn curve_keys<'py>(py: Python<'py>, data: PyRecordBatchReader, bounds: &PyRangeBounds, curve: &str) -> PyResult<Bound<'py, PyAny>> {
+fn curve_keys<'py>(
+    py: Python<'py>,
+    data: PyRecordBatchReader,
+    bounds: &PyRangeBounds,
+    curve: &str,
+) -> PyResult<Bound<'py, PyAny>> {
     let reader = data.into_reader()?;
     let keys = Keys::new(&reader.schema(), &bounds.0, curve_of(curve)?)?;
     let schema = keys.schema();
@@ -95,11 +113,16 @@ fn bits_of(columns: Vec<PyArray>) -> Result<Vec<Vec<u32>>> {
     use arrow::array::AsArray;
     let column = |array: ArrayRef| match array.as_primitive_opt::<arrow::datatypes::Int32Type>() {
         Some(values) => Ok(values.iter().map(|v| v.unwrap_or_default() as u32).collect()),
-        None => Err(Error::new(Kind::InvalidArgument, "a column that cannot be interleaved").found(array.data_type()).expected("Int32")),
+        None => Err(Error::new(Kind::InvalidArgument, "a column that cannot be interleaved")
+            .found(array.data_type())
+            .expected("Int32")),
     };
-    let columns = columns.into_iter().map(|c| column(c.array().clone())).collect::<Result<Vec<Vec<u32>>>>()?;
+    let columns =
+        columns.into_iter().map(|c| column(c.array().clone())).collect::<Result<Vec<Vec<u32>>>>()?;
     match columns.windows(2).find(|pair| pair[0].len() != pair[1].len()) {
-        Some(pair) => Err(Error::new(Kind::InvalidArgument, "columns of different lengths").found(pair[1].len()).expected(pair[0].len())),
+        Some(pair) => Err(Error::new(Kind::InvalidArgument, "columns of different lengths")
+            .found(pair[1].len())
+            .expected(pair[0].len())),
         None => Ok(columns),
     }
 }
@@ -107,7 +130,8 @@ fn bits_of(columns: Vec<PyArray>) -> Result<Vec<Vec<u32>>> {
 fn to_binary<'py>(py: Python<'py>, columns: &[Vec<u32>], bytes: usize) -> PyResult<Bound<'py, PyAny>> {
     let width = 4 * columns.len().max(1);
     let rows = interleave::rows(columns);
-    let keys = BinaryArray::from_iter_values(rows.chunks_exact(width).map(|row| &row[width - bytes.min(width)..]));
+    let keys =
+        BinaryArray::from_iter_values(rows.chunks_exact(width).map(|row| &row[width - bytes.min(width)..]));
     array_of(py, Arc::new(keys))
 }
 

@@ -39,11 +39,17 @@ impl Type {
     pub fn to_arrow(&self, with_metadata: bool) -> DataType {
         match self {
             Self::Primitive(primitive) => primitive.to_arrow(),
-            Self::Struct(fields) => DataType::Struct(fields.iter().map(|field| field.to_arrow(with_metadata)).collect()),
+            Self::Struct(fields) => {
+                DataType::Struct(fields.iter().map(|field| field.to_arrow(with_metadata)).collect())
+            }
             Self::Array(element, contains_null) => list_of(element.to_arrow(with_metadata), *contains_null),
-            Self::Map(key, value, contains_null) => map_of(key.to_arrow(with_metadata), value.to_arrow(with_metadata), *contains_null),
+            Self::Map(key, value, contains_null) => {
+                map_of(key.to_arrow(with_metadata), value.to_arrow(with_metadata), *contains_null)
+            }
             Self::Shape(_) => DataType::Binary,
-            Self::Variant => DataType::Struct(Self::variant_fields().iter().map(|field| field.to_arrow(false)).collect()),
+            Self::Variant => {
+                DataType::Struct(Self::variant_fields().iter().map(|field| field.to_arrow(false)).collect())
+            }
         }
     }
 }
@@ -55,7 +61,10 @@ pub fn list_of(element: DataType, contains_null: bool) -> DataType {
 
 /// A map with the specification's names for its children.
 pub fn map_of(key: DataType, value: DataType, contains_null: bool) -> DataType {
-    let entries = Fields::from(vec![ArrowField::new("key", key, false), ArrowField::new("value", value, contains_null)]);
+    let entries = Fields::from(vec![
+        ArrowField::new("key", key, false),
+        ArrowField::new("value", value, contains_null),
+    ]);
     DataType::Map(Arc::new(ArrowField::new("key_value", DataType::Struct(entries), false)), false)
 }
 
@@ -67,7 +76,9 @@ impl Field {
             return field;
         }
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        field.with_metadata(self.metadata.iter().map(|(key, value)| (key.clone(), text(value))).collect::<HashMap<_, _>>())
+        field.with_metadata(
+            self.metadata.iter().map(|(key, value)| (key.clone(), text(value))).collect::<HashMap<_, _>>(),
+        )
     }
 }
 

@@ -21,10 +21,16 @@ const VARIANTS: [&str; 2] = ["arrow.parquet.variant", "parquet.variant"];
 
 /// Columns of an Arrow schema -> Delta fields.
 pub fn fields_from_arrow(schema: &Schema) -> Result<Vec<Field>> {
-    let fields = schema.fields().iter().map(|field| field_from_arrow(field, field.name())).collect::<Result<Vec<_>>>()?;
+    let fields = schema
+        .fields()
+        .iter()
+        .map(|field| field_from_arrow(field, field.name()))
+        .collect::<Result<Vec<_>>>()?;
     let mut seen = std::collections::HashSet::new();
     match fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
-        Some(field) => Err(Error::new(Kind::SchemaMismatch, "two columns have the same name").found(&field.name)),
+        Some(field) => {
+            Err(Error::new(Kind::SchemaMismatch, "two columns have the same name").found(&field.name))
+        }
         None => Ok(fields),
     }
 }
@@ -48,7 +54,9 @@ fn field_from_arrow(field: &ArrowField, place: &str) -> Result<Field> {
 pub fn type_from_arrow(data_type: &DataType, place: &str) -> Result<Type> {
     let primitive = match data_type {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Primitive::String,
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => Primitive::Binary,
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
+            Primitive::Binary
+        }
         DataType::Boolean => Primitive::Boolean,
         DataType::Int8 => Primitive::Byte,
         DataType::Int16 | DataType::UInt8 => Primitive::Short,
@@ -61,9 +69,10 @@ pub fn type_from_arrow(data_type: &DataType, place: &str) -> Result<Type> {
         DataType::Timestamp(_, Some(_)) => Primitive::Timestamp,
         DataType::Timestamp(_, None) => Primitive::TimestampNtz,
         DataType::Null => Primitive::Void,
-        DataType::Decimal32(p, s) | DataType::Decimal64(p, s) | DataType::Decimal128(p, s) | DataType::Decimal256(p, s) => {
-            decimal(*p, *s, data_type, place)?
-        }
+        DataType::Decimal32(p, s)
+        | DataType::Decimal64(p, s)
+        | DataType::Decimal128(p, s)
+        | DataType::Decimal256(p, s) => decimal(*p, *s, data_type, place)?,
         DataType::Dictionary(_, values) => return type_from_arrow(values, place),
         DataType::RunEndEncoded(_, values) => return type_from_arrow(values.data_type(), place),
         DataType::List(item)
@@ -76,7 +85,8 @@ pub fn type_from_arrow(data_type: &DataType, place: &str) -> Result<Type> {
         }
         DataType::Map(entries, _) => return map_from_arrow(entries, place),
         DataType::Struct(fields) => {
-            let fields = fields.iter().map(|field| field_from_arrow(field, &format!("{place}.{}", field.name())));
+            let fields =
+                fields.iter().map(|field| field_from_arrow(field, &format!("{place}.{}", field.name())));
             return Ok(Type::Struct(fields.collect::<Result<_>>()?));
         }
         _ => return Err(unsupported(data_type, place)),
@@ -86,8 +96,11 @@ pub fn type_from_arrow(data_type: &DataType, place: &str) -> Result<Type> {
 
 /// Returns a decimal type. A negative scale becomes zero, with more digits before the point.
 fn decimal(precision: u8, scale: i8, data_type: &DataType, place: &str) -> Result<Primitive> {
-    let (precision, scale) =
-        if scale < 0 { (precision.saturating_add(scale.unsigned_abs()), 0) } else { (precision.max(scale.unsigned_abs()), scale) };
+    let (precision, scale) = if scale < 0 {
+        (precision.saturating_add(scale.unsigned_abs()), 0)
+    } else {
+        (precision.max(scale.unsigned_abs()), scale)
+    };
     if precision > 38 { Err(unsupported(data_type, place)) } else { Ok(Primitive::Decimal(precision, scale)) }
 }
 

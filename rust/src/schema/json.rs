@@ -7,8 +7,13 @@ use crate::error::{Error, Kind, Result};
 
 /// A struct's JSON -> its fields.
 pub fn parse_struct(text: &str) -> Result<Vec<Field>> {
-    let value: Value = serde_json::from_str(text)
-        .map_err(|e| Error::protocol("the schema is no JSON").at("schemaString").found(excerpt(text)).expected("JSON").caused_by(e))?;
+    let value: Value = serde_json::from_str(text).map_err(|e| {
+        Error::protocol("the schema is no JSON")
+            .at("schemaString")
+            .found(excerpt(text))
+            .expected("JSON")
+            .caused_by(e)
+    })?;
     match parse_type(&value, "schema")? {
         Type::Struct(fields) => Ok(fields),
         _ => Err(Error::protocol("the schema is no struct")
@@ -27,13 +32,16 @@ pub fn parse_type(value: &Value, place: &str) -> Result<Type> {
             None => Ok(Type::Primitive(parse_primitive(name, place)?)),
         },
         Value::Object(object) => parse_nested(object, place),
-        other => Err(Error::protocol("a type is neither a name nor an object").at(place).found(excerpt(&other.to_string()))),
+        other => Err(Error::protocol("a type is neither a name nor an object")
+            .at(place)
+            .found(excerpt(&other.to_string()))),
     }
 }
 
 fn parse_nested(object: &Map<String, Value>, place: &str) -> Result<Type> {
     let inner = |key: &str| -> Result<Type> {
-        let value = object.get(key).ok_or_else(|| Error::protocol(format!("the type has no \"{key}\"")).at(place))?;
+        let value =
+            object.get(key).ok_or_else(|| Error::protocol(format!("the type has no \"{key}\"")).at(place))?;
         parse_type(value, &format!("{place}.{}", key.trim_end_matches("Type")))
     };
     let flag = |key: &str| object.get(key).and_then(Value::as_bool).unwrap_or(true);
@@ -46,7 +54,11 @@ fn parse_nested(object: &Map<String, Value>, place: &str) -> Result<Type> {
             Ok(Type::Struct(fields))
         }
         Some("array") => Ok(Type::Array(Box::new(inner("elementType")?), flag("containsNull"))),
-        Some("map") => Ok(Type::Map(Box::new(inner("keyType")?), Box::new(inner("valueType")?), flag("valueContainsNull"))),
+        Some("map") => Ok(Type::Map(
+            Box::new(inner("keyType")?),
+            Box::new(inner("valueType")?),
+            flag("valueContainsNull"),
+        )),
         Some("variant") => Ok(Type::Variant), // as PROTOCOL.md's section on variants writes it
         Some("udt") => inner("sqlType"),      // user-defined types of Spark are stored as their `sqlType`
         Some(name) => Err(unknown(name, place)),
@@ -55,9 +67,13 @@ fn parse_nested(object: &Map<String, Value>, place: &str) -> Result<Type> {
 }
 
 fn parse_field(value: &Value, place: &str) -> Result<Field> {
-    let name = value.get("name").and_then(Value::as_str).ok_or_else(|| Error::protocol("a field has no \"name\"").at(place))?;
+    let name = value
+        .get("name")
+        .and_then(Value::as_str)
+        .ok_or_else(|| Error::protocol("a field has no \"name\"").at(place))?;
     let place = if place == "schema" { name.to_owned() } else { format!("{place}.{name}") };
-    let data_type = value.get("type").ok_or_else(|| Error::protocol("a field has no \"type\"").at(place.as_str()))?;
+    let data_type =
+        value.get("type").ok_or_else(|| Error::protocol("a field has no \"type\"").at(place.as_str()))?;
     Ok(Field {
         name: name.to_owned(),
         data_type: parse_type(data_type, &place)?,
@@ -157,7 +173,8 @@ impl Type {
                 json!({"type": "array", "elementType": element.to_json(), "containsNull": contains_null})
             }
             Self::Map(key, value, contains_null) => {
-                json!({"type": "map", "keyType": key.to_json(), "valueType": value.to_json(), "valueContainsNull": contains_null})
+                json!({"type": "map", "keyType": key.to_json(), "valueType": value.to_json(),
+                    "valueContainsNull": contains_null})
             }
         }
     }
@@ -167,7 +184,10 @@ impl Type {
 pub fn struct_json(fields: &[Field]) -> Value {
     let fields: Vec<Value> = fields
         .iter()
-        .map(|field| json!({"name": field.name, "type": field.data_type.to_json(), "nullable": field.nullable, "metadata": field.metadata}))
+        .map(|field| {
+            json!({"name": field.name, "type": field.data_type.to_json(), "nullable": field.nullable,
+                "metadata": field.metadata})
+        })
         .collect();
     json!({"type": "struct", "fields": fields})
 }

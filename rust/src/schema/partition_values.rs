@@ -9,11 +9,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, Decimal128Array, PrimitiveArray, StringArray, new_null_array,
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BooleanArray, Decimal128Array, PrimitiveArray,
+    StringArray, new_null_array,
 };
 use arrow::compute::kernels::cast_utils::string_to_datetime;
 use arrow::datatypes::{
-    DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+    DataType, Date32Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimeUnit,
+    TimestampMicrosecondType,
 };
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -27,7 +29,9 @@ pub fn parse_array(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef
     Ok(match data_type {
         DataType::Utf8 => Arc::new(present(texts).map(|t| t.map(str::to_owned)).collect::<StringArray>()),
         DataType::Binary => Arc::new(present(texts).map(|t| t.map(str::as_bytes)).collect::<BinaryArray>()),
-        DataType::Boolean => Arc::new(present(texts).map(|t| t.map(parse_boolean).transpose()).collect::<Result<BooleanArray>>()?),
+        DataType::Boolean => Arc::new(
+            present(texts).map(|t| t.map(parse_boolean).transpose()).collect::<Result<BooleanArray>>()?,
+        ),
         DataType::Int8 => primitive::<Int8Type>(texts, parse_number)?,
         DataType::Int16 => primitive::<Int16Type>(texts, parse_number)?,
         DataType::Int32 => primitive::<Int32Type>(texts, parse_number)?,
@@ -40,9 +44,14 @@ pub fn parse_array(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef
             Arc::new(parsed.with_timezone_opt(zone.clone()))
         }
         DataType::Decimal128(precision, scale) => {
-            let parsed =
-                present(texts).map(|t| t.map(|t| parse_decimal(t, *precision, *scale)).transpose()).collect::<Result<Decimal128Array>>()?;
-            Arc::new(parsed.with_precision_and_scale(*precision, *scale).map_err(|e| invalid("decimal", &e.to_string()))?)
+            let parsed = present(texts)
+                .map(|t| t.map(|t| parse_decimal(t, *precision, *scale)).transpose())
+                .collect::<Result<Decimal128Array>>()?;
+            Arc::new(
+                parsed
+                    .with_precision_and_scale(*precision, *scale)
+                    .map_err(|e| invalid("decimal", &e.to_string()))?,
+            )
         }
         DataType::Null => new_null_array(data_type, texts.len()),
         other => {
@@ -57,15 +66,20 @@ pub fn parse_array(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef
 pub fn format_array(values: &dyn Array) -> Result<StringArray> {
     use arrow::array::AsArray;
     let texts = match values.data_type() {
-        DataType::Utf8 => return Ok(present(values.as_string::<i32>()).map(|t| t.map(str::to_owned)).collect()),
+        DataType::Utf8 => {
+            return Ok(present(values.as_string::<i32>()).map(|t| t.map(str::to_owned)).collect());
+        }
         DataType::Binary => {
             let mut out = Vec::with_capacity(values.len());
             for bytes in values.as_binary::<i32>() {
                 out.push(match bytes {
                     None | Some([]) => None,
                     Some(bytes) => Some(String::from_utf8(bytes.to_vec()).map_err(|_| {
-                        Error::new(Kind::SchemaMismatch, "a binary partition value must be UTF-8 to be written as text")
-                            .found(format!("{bytes:?}"))
+                        Error::new(
+                            Kind::SchemaMismatch,
+                            "a binary partition value must be UTF-8 to be written as text",
+                        )
+                        .found(format!("{bytes:?}"))
                     })?),
                 });
             }
@@ -76,14 +90,21 @@ pub fn format_array(values: &dyn Array) -> Result<StringArray> {
         DataType::Int16 => display::<Int16Type>(values),
         DataType::Int32 => display::<Int32Type>(values),
         DataType::Int64 => display::<Int64Type>(values),
-        DataType::Float32 => {
-            values.as_primitive::<Float32Type>().iter().map(|v| v.map(|v| float_text(f64::from(v), format!("{v:?}")))).collect()
-        }
-        DataType::Float64 => values.as_primitive::<Float64Type>().iter().map(|v| v.map(|v| float_text(v, format!("{v:?}")))).collect(),
+        DataType::Float32 => values
+            .as_primitive::<Float32Type>()
+            .iter()
+            .map(|v| v.map(|v| float_text(f64::from(v), format!("{v:?}"))))
+            .collect(),
+        DataType::Float64 => values
+            .as_primitive::<Float64Type>()
+            .iter()
+            .map(|v| v.map(|v| float_text(v, format!("{v:?}"))))
+            .collect(),
         DataType::Date32 => moments(values.as_primitive::<Date32Type>(), date_text, "days")?,
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
             let pattern = if zone.is_some() { "%Y-%m-%dT%H:%M:%S%.6fZ" } else { "%Y-%m-%d %H:%M:%S%.6f" };
-            let text = |micros| DateTime::from_timestamp_micros(micros).map(|time| time.format(pattern).to_string());
+            let text =
+                |micros| DateTime::from_timestamp_micros(micros).map(|time| time.format(pattern).to_string());
             moments(values.as_primitive::<TimestampMicrosecondType>(), text, "microseconds")?
         }
         DataType::Decimal128(_, _) => {
@@ -109,11 +130,17 @@ fn present(texts: &StringArray) -> impl Iterator<Item = Option<&str>> {
     texts.iter().map(|t| t.filter(|t| !t.is_empty()))
 }
 
-fn texts_to<T: ArrowPrimitiveType>(texts: &StringArray, parse: fn(&str) -> Result<T::Native>) -> Result<PrimitiveArray<T>> {
+fn texts_to<T: ArrowPrimitiveType>(
+    texts: &StringArray,
+    parse: fn(&str) -> Result<T::Native>,
+) -> Result<PrimitiveArray<T>> {
     present(texts).map(|t| t.map(parse).transpose()).collect()
 }
 
-fn primitive<T: ArrowPrimitiveType>(texts: &StringArray, parse: fn(&str) -> Result<T::Native>) -> Result<ArrayRef> {
+fn primitive<T: ArrowPrimitiveType>(
+    texts: &StringArray,
+    parse: fn(&str) -> Result<T::Native>,
+) -> Result<ArrayRef> {
     Ok(Arc::new(texts_to::<T>(texts, parse)?))
 }
 
@@ -132,7 +159,10 @@ where
             .found(format!("{value} {unit} since 1970"))
             .expected("a year from -262143 to 262142")
     };
-    values.iter().map(|value| value.map(|value| text(value).ok_or_else(|| beyond(value))).transpose()).collect()
+    values
+        .iter()
+        .map(|value| value.map(|value| text(value).ok_or_else(|| beyond(value))).transpose())
+        .collect()
 }
 
 fn display<T: ArrowPrimitiveType>(values: &dyn Array) -> Vec<Option<String>>
@@ -144,7 +174,9 @@ where
 }
 
 fn invalid(expected: &str, found: &str) -> Error {
-    Error::protocol("text that is not a value of its column's type").found(format!("{found:?}")).expected(expected)
+    Error::protocol("text that is not a value of its column's type")
+        .found(format!("{found:?}"))
+        .expected(expected)
 }
 
 fn parse_boolean(text: &str) -> Result<bool> {
@@ -176,17 +208,25 @@ const DAYS_OF_CYCLE: i64 = 146_097;
 /// year outside of 0 to 9999 has a sign: `+10000-01-01 00:00:00`.
 pub fn parse_timestamp(text: &str) -> Result<i64> {
     let bad = || invalid("a timestamp yyyy-MM-dd HH:mm:ss.ffffff", text);
-    let micros = |text: &str| string_to_datetime(&Utc, text).map(|time: DateTime<Utc>| time.timestamp_micros()).map_err(|_| bad());
+    let micros = |text: &str| {
+        string_to_datetime(&Utc, text).map(|time: DateTime<Utc>| time.timestamp_micros()).map_err(|_| bad())
+    };
     let Some(digits) = text.strip_prefix(['+', '-']) else { return micros(text) };
     // The parser accepts years of four digits only, so the same day in another cycle of 400 years is parsed,
     // and then moved.
-    let (year, rest) = digits.split_once('-').filter(|(year, _)| (4..=6).contains(&year.len())).ok_or_else(bad)?;
-    let year: i64 = if year.bytes().all(|byte| byte.is_ascii_digit()) { year.parse().map_err(|_| bad())? } else { return Err(bad()) };
+    let (year, rest) =
+        digits.split_once('-').filter(|(year, _)| (4..=6).contains(&year.len())).ok_or_else(bad)?;
+    let year: i64 = if year.bytes().all(|byte| byte.is_ascii_digit()) {
+        year.parse().map_err(|_| bad())?
+    } else {
+        return Err(bad());
+    };
     let year = if text.starts_with('-') { -year } else { year };
     let near = 2000 + year.rem_euclid(400);
     let cycles = (year - near) / 400;
-    let moved =
-        (cycles * DAYS_OF_CYCLE).checked_mul(86_400_000_000).and_then(|far| far.checked_add(micros(&format!("{near}-{rest}")).ok()?));
+    let moved = (cycles * DAYS_OF_CYCLE)
+        .checked_mul(86_400_000_000)
+        .and_then(|far| far.checked_add(micros(&format!("{near}-{rest}")).ok()?));
     moved.ok_or_else(bad)
 }
 
@@ -204,12 +244,15 @@ pub fn parse_decimal(text: &str, precision: u8, scale: i8) -> Result<i128> {
         _ => (false, mantissa),
     };
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-    if whole.is_empty() && fraction.is_empty() || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit()) {
+    if whole.is_empty() && fraction.is_empty()
+        || !whole.bytes().chain(fraction.bytes()).all(|b| b.is_ascii_digit())
+    {
         return Err(bad());
     }
     let mut value: i128 = 0;
     for digit in whole.bytes().chain(fraction.bytes()) {
-        value = value.checked_mul(10).and_then(|v| v.checked_add(i128::from(digit - b'0'))).ok_or_else(bad)?;
+        value =
+            value.checked_mul(10).and_then(|v| v.checked_add(i128::from(digit - b'0'))).ok_or_else(bad)?;
     }
     let mut shift = i64::from(scale) + i64::from(exponent) - fraction.len() as i64;
     while shift > 0 && value != 0 {
@@ -251,7 +294,9 @@ mod tests {
 
     #[test]
     fn empty_text_is_null_for_every_type() {
-        for t in [DataType::Utf8, DataType::Int32, DataType::Date32, DataType::Boolean, DataType::Decimal128(5, 2)] {
+        for t in
+            [DataType::Utf8, DataType::Int32, DataType::Date32, DataType::Boolean, DataType::Decimal128(5, 2)]
+        {
             assert_eq!(round_trip(&[Some(""), None], t), vec![None, None]);
         }
     }
@@ -264,12 +309,29 @@ mod tests {
             round_trip(&[Some("1e21"), Some("NaN"), Some("-Infinity")], DataType::Float64),
             vec![s("1e21"), s("NaN"), s("-Infinity")]
         );
-        assert_eq!(round_trip(&[Some("1500-01-01"), Some("2024-02-29")], DataType::Date32), vec![s("1500-01-01"), s("2024-02-29")]);
-        assert_eq!(round_trip(&[Some("1.50"), Some("-2E+1")], DataType::Decimal128(5, 2)), vec![s("1.50"), s("-20.00")]);
+        assert_eq!(
+            round_trip(&[Some("1500-01-01"), Some("2024-02-29")], DataType::Date32),
+            vec![s("1500-01-01"), s("2024-02-29")]
+        );
+        assert_eq!(
+            round_trip(&[Some("1.50"), Some("-2E+1")], DataType::Decimal128(5, 2)),
+            vec![s("1.50"), s("-20.00")]
+        );
         let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
         assert_eq!(
-            round_trip(&[Some("2024-06-01 10:11:12"), Some("1969-12-31T23:59:59.999999Z"), Some("2024-06-01T10:00:00+02:00")], utc),
-            vec![s("2024-06-01T10:11:12.000000Z"), s("1969-12-31T23:59:59.999999Z"), s("2024-06-01T08:00:00.000000Z")]
+            round_trip(
+                &[
+                    Some("2024-06-01 10:11:12"),
+                    Some("1969-12-31T23:59:59.999999Z"),
+                    Some("2024-06-01T10:00:00+02:00")
+                ],
+                utc
+            ),
+            vec![
+                s("2024-06-01T10:11:12.000000Z"),
+                s("1969-12-31T23:59:59.999999Z"),
+                s("2024-06-01T08:00:00.000000Z")
+            ]
         );
     }
 
@@ -283,20 +345,34 @@ mod tests {
                 (8_000_000_000_000_000_000, "+255479-"),
                 (-8_000_000_000_000_000_000, "-251540-"),
             ] {
-                let values = PrimitiveArray::<TimestampMicrosecondType>::from(vec![micros]).with_data_type(data_type.clone());
+                let values = PrimitiveArray::<TimestampMicrosecondType>::from(vec![micros])
+                    .with_data_type(data_type.clone());
                 let texts = format_array(&values).unwrap();
                 assert!(texts.value(0).starts_with(year), "{texts:?}");
-                assert_eq!(parse_array(&texts, &data_type).unwrap().as_primitive::<TimestampMicrosecondType>(), &values);
+                assert_eq!(
+                    parse_array(&texts, &data_type).unwrap().as_primitive::<TimestampMicrosecondType>(),
+                    &values
+                );
             }
-            let values = PrimitiveArray::<TimestampMicrosecondType>::from(vec![i64::MAX]).with_data_type(data_type);
+            let values =
+                PrimitiveArray::<TimestampMicrosecondType>::from(vec![i64::MAX]).with_data_type(data_type);
             let error = format_array(&values).unwrap_err().to_string();
-            let expected = "a date or timestamp is too far from today to be written as text; found 9223372036854775807 microseconds \
-                            since 1970; expected a year from -262143 to 262142";
+            let expected = "a date or timestamp is too far from today to be written as text; found \
+                            9223372036854775807 microseconds since 1970; expected a year from -262143 to \
+                            262142";
             assert_eq!(error, expected);
         }
         let days = PrimitiveArray::<Date32Type>::from(vec![i32::MAX]);
         assert!(format_array(&days).unwrap_err().to_string().contains("found 2147483647 days since 1970"));
-        for text in ["+999-01-01 00:00:00", "+1000000-01-01 00:00:00", "+20024-02-30", "-+1000-01-01", "+ 1000-01-01", "+", "-"] {
+        for text in [
+            "+999-01-01 00:00:00",
+            "+1000000-01-01 00:00:00",
+            "+20024-02-30",
+            "-+1000-01-01",
+            "+ 1000-01-01",
+            "+",
+            "-",
+        ] {
             assert!(parse_timestamp(text).is_err(), "{text}");
         }
     }
@@ -315,7 +391,10 @@ mod tests {
             assert_eq!(parse_scalar(Some(text), &t).unwrap_err().kind(), Kind::Protocol, "{text}");
         }
         assert_eq!(
-            parse_scalar(Some("1.500"), &DataType::Decimal128(3, 2)).unwrap().as_primitive::<arrow::datatypes::Decimal128Type>().value(0),
+            parse_scalar(Some("1.500"), &DataType::Decimal128(3, 2))
+                .unwrap()
+                .as_primitive::<arrow::datatypes::Decimal128Type>()
+                .value(0),
             150
         );
     }

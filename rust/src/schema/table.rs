@@ -58,7 +58,11 @@ impl TableSchema {
             "none" | "" => ColumnMapping::None,
             "name" => ColumnMapping::Name,
             "id" => ColumnMapping::Id,
-            other => return Err(Error::protocol("unknown delta.columnMapping.mode").found(other).expected("none, name or id")),
+            other => {
+                return Err(Error::protocol("unknown delta.columnMapping.mode")
+                    .found(other)
+                    .expected("none, name or id"));
+            }
         };
         let fields = json::parse_struct(schema)?;
         if mapping != ColumnMapping::None {
@@ -66,12 +70,15 @@ impl TableSchema {
         }
         let position = |name: &String| match find(&fields, name) {
             Some((index, field)) if matches!(field.data_type, Type::Primitive(_)) => Ok(index),
-            Some(_) => Err(not_a_partition("a partition column is nested", name).expected("a column of a primitive type")),
-            None => Err(not_a_partition("a partition column is not in the schema", name).expected("a column of the schema")),
+            Some(_) => Err(not_a_partition("a partition column is nested", name)
+                .expected("a column of a primitive type")),
+            None => Err(not_a_partition("a partition column is not in the schema", name)
+                .expected("a column of the schema")),
         };
         let partition = partition_columns.iter().map(position).collect::<Result<Vec<_>>>()?;
         if let Some(twice) = (1..partition.len()).find(|at| partition[..*at].contains(&partition[*at])) {
-            return Err(not_a_partition("a partition column is named twice", &partition_columns[twice]).expected("each once"));
+            return Err(not_a_partition("a partition column is named twice", &partition_columns[twice])
+                .expected("each once"));
         }
         let arrow = Arc::new(arrow_types::schema_of(&fields, false));
         Ok(Self { fields, partition, hidden: 0, mapping, json: schema.to_owned(), arrow })
@@ -191,7 +198,8 @@ impl TableSchema {
     }
     fn unknown(&self, name: &str) -> Error {
         let names: Vec<&str> = self.fields.iter().map(|field| field.name.as_str()).collect();
-        Error::new(Kind::InvalidArgument, format!("no column \"{name}\"")).expected(format!("one of {}", names.join(", ")))
+        Error::new(Kind::InvalidArgument, format!("no column \"{name}\""))
+            .expected(format!("one of {}", names.join(", ")))
     }
 }
 
@@ -223,7 +231,9 @@ fn prune(field: &Field, path: &[String]) -> Field {
 
 /// Adds the nested fields of `more` to `target`, in the order of `whole`.
 fn merge(target: &mut Field, more: Field, whole: &Field) {
-    let (Type::Struct(have), Type::Struct(new), Type::Struct(all)) = (&mut target.data_type, more.data_type, &whole.data_type) else {
+    let (Type::Struct(have), Type::Struct(new), Type::Struct(all)) =
+        (&mut target.data_type, more.data_type, &whole.data_type)
+    else {
         return;
     };
     for child in new {
@@ -258,7 +268,9 @@ impl<'a> MappingCheck<'a> {
             match field.metadata.get(PHYSICAL_NAME) {
                 Some(Value::String(name)) if physical.insert(name.as_str()) => {}
                 Some(Value::String(name)) => {
-                    return Err(self.wrong(format!("two fields of the physical name '{name}'"), "a name of its own"));
+                    return Err(
+                        self.wrong(format!("two fields of the physical name '{name}'"), "a name of its own")
+                    );
                 }
                 Some(other) => return Err(self.wrong(other.to_string(), "a physical name that is text")),
                 None => return Err(self.wrong("no physical name".to_owned(), PHYSICAL_NAME)),
@@ -266,7 +278,9 @@ impl<'a> MappingCheck<'a> {
             if self.mapping == ColumnMapping::Id {
                 match field.id() {
                     Some(id) if self.ids.insert(id) => {}
-                    Some(id) => return Err(self.wrong(format!("two fields of the id {id}"), "an id of its own")),
+                    Some(id) => {
+                        return Err(self.wrong(format!("two fields of the id {id}"), "an id of its own"));
+                    }
                     None => return Err(self.wrong("no id that is a whole number".to_owned(), FIELD_ID)),
                 }
             }
@@ -296,6 +310,9 @@ impl<'a> MappingCheck<'a> {
     }
 
     fn wrong(&self, found: String, expected: &str) -> Error {
-        Error::protocol("column mapping is on and a field is not mapped").at(self.place.join(".")).found(found).expected(expected)
+        Error::protocol("column mapping is on and a field is not mapped")
+            .at(self.place.join("."))
+            .found(found)
+            .expected(expected)
     }
 }

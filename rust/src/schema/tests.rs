@@ -14,7 +14,11 @@ fn field(name: &str, data_type: &str) -> String {
 
 #[test]
 fn json_round_trips() {
-    let nested = r#"{"type":"map","keyType":"string","valueType":{"type":"array","elementType":"decimal(38,10)","containsNull":false},"valueContainsNull":true}"#;
+    let nested = concat!(
+        r#"{"type":"map","keyType":"string","#,
+        r#""valueType":{"type":"array","elementType":"decimal(38,10)","containsNull":false},"#,
+        r#""valueContainsNull":true}"#,
+    );
     let text = schema(&[field("a", "\"long\""), field("b", nested)].join(","));
     let parsed = json::parse_struct(&text).unwrap();
     assert_eq!(parsed, json::parse_struct(&json::struct_json(&parsed).to_string()).unwrap());
@@ -31,8 +35,15 @@ fn numbers_in_metadata_keep_their_digits() {
 
 #[test]
 fn types_that_cannot_be_read_are_named() {
-    for name in ["interval year", "geometry(4326)", "geometry(a:b c)", "geography(OGC:CRS84)", "geography(OGC:CRS84, straight)"] {
-        let error = TableSchema::parse(&schema(&field("v", &format!("\"{name}\""))), &[], "none").unwrap_err();
+    for name in [
+        "interval year",
+        "geometry(4326)",
+        "geometry(a:b c)",
+        "geography(OGC:CRS84)",
+        "geography(OGC:CRS84, straight)",
+    ] {
+        let error =
+            TableSchema::parse(&schema(&field("v", &format!("\"{name}\""))), &[], "none").unwrap_err();
         assert_eq!(error.kind(), Kind::UnsupportedFeature);
         assert!(error.to_string().contains(name) && error.location() == Some("v"), "{error}");
     }
@@ -50,7 +61,10 @@ fn types_of_shapes_keep_their_names() {
 #[test]
 fn decimals_out_of_range_are_refused() {
     for name in ["decimal(39,0)", "decimal(0,0)", "decimal(3,4)", "decimal(-1,0)"] {
-        assert_eq!(TableSchema::parse(&schema(&field("d", &format!("\"{name}\""))), &[], "none").unwrap_err().kind(), Kind::Protocol);
+        assert_eq!(
+            TableSchema::parse(&schema(&field("d", &format!("\"{name}\""))), &[], "none").unwrap_err().kind(),
+            Kind::Protocol
+        );
     }
 }
 
@@ -87,10 +101,18 @@ fn column_mapping_needs_physical_names() {
 
 #[test]
 fn hidden_columns_come_last_and_have_names_of_their_own() {
-    let table = TableSchema::parse(&schema(&[field("a", "\"long\""), field("p", "\"long\"")].join(",")), &["p".into()], "none").unwrap();
+    let table = TableSchema::parse(
+        &schema(&[field("a", "\"long\""), field("p", "\"long\"")].join(",")),
+        &["p".into()],
+        "none",
+    )
+    .unwrap();
     assert!((0..2).all(|index| !table.is_hidden(index)));
     let whole = table.with_hidden(&["id".into(), "version".into()], &[]).unwrap();
-    assert_eq!(whole.fields().iter().map(|field| field.name.as_str()).collect::<Vec<_>>(), ["a", "p", "id", "version"]);
+    assert_eq!(
+        whole.fields().iter().map(|field| field.name.as_str()).collect::<Vec<_>>(),
+        ["a", "p", "id", "version"]
+    );
     assert_eq!((0..4).map(|index| whole.is_hidden(index)).collect::<Vec<_>>(), [false, false, true, true]);
     assert_eq!(whole.arrow().field(3).data_type(), &DataType::Int64);
     assert!(whole.is_partition(1) && whole.json() == table.json());
@@ -99,11 +121,16 @@ fn hidden_columns_come_last_and_have_names_of_their_own() {
 
 #[test]
 fn a_column_beside_the_tables_own_is_not_mapped() {
-    let mapped =
-        r#"{"name":"a","type":"long","nullable":true,"metadata":{"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"x"}}"#;
+    let mapped = concat!(
+        r#"{"name":"a","type":"long","nullable":true,"#,
+        r#""metadata":{"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"x"}}"#,
+    );
     let beside = r#"{"name":"b","type":"string","nullable":true,"metadata":{"__deltaic_unmapped":true}}"#;
     let table = TableSchema::parse(&schema(&[mapped, beside].join(",")), &[], "id").unwrap();
     assert_eq!(table.fields().iter().map(|field| table.physical_name(field)).collect::<Vec<_>>(), ["x", "b"]);
     let plain = field("b", "\"string\"");
-    assert_eq!(TableSchema::parse(&schema(&[mapped, &plain].join(",")), &[], "name").unwrap_err().kind(), Kind::Protocol);
+    assert_eq!(
+        TableSchema::parse(&schema(&[mapped, &plain].join(",")), &[], "name").unwrap_err().kind(),
+        Kind::Protocol
+    );
 }

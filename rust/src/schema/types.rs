@@ -87,11 +87,14 @@ impl Shape {
         let inside = rest.strip_suffix(')')?;
         let (crs, edges) = match (kind, inside.split_once(',')) {
             ("geometry", None) => (inside.trim(), None),
-            ("geography", Some((crs, edges))) if EDGES.contains(&edges.trim()) => (crs.trim(), Some(edges.trim().to_owned())),
+            ("geography", Some((crs, edges))) if EDGES.contains(&edges.trim()) => {
+                (crs.trim(), Some(edges.trim().to_owned()))
+            }
             _ => return None,
         };
-        let is_whole = crs.split_once(':').is_some_and(|(authority, id)| !authority.is_empty() && !id.is_empty())
-            && !crs.contains(|c: char| "(),".contains(c) || c.is_whitespace());
+        let is_whole =
+            crs.split_once(':').is_some_and(|(authority, id)| !authority.is_empty() && !id.is_empty())
+                && !crs.contains(|c: char| "(),".contains(c) || c.is_whitespace());
         is_whole.then(|| Self { crs: crs.to_owned(), edges })
     }
     /// Delta's name of the type.
@@ -144,7 +147,9 @@ impl Field {
     /// text of a float.
     pub fn was_float(&self) -> bool {
         let changes = self.metadata.get(TYPE_CHANGES).and_then(Value::as_array);
-        let is_float = |change: &Value| change.get("fieldPath").is_none() && change.get("fromType").is_some_and(|from| from == "float");
+        let is_float = |change: &Value| {
+            change.get("fieldPath").is_none() && change.get("fromType").is_some_and(|from| from == "float")
+        };
         changes.is_some_and(|changes| changes.iter().any(is_float))
     }
     /// Returns the name in data files, statistics and partition values: the logical name, unless the metadata

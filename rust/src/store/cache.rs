@@ -56,9 +56,11 @@ impl CachedStore {
     /// share.
     pub fn new(inner: Arc<dyn Store>, cache: &CacheSettings, options: &OpenOptions, has_tags: bool) -> Self {
         let mut place = Sha256::new();
-        let environment = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let prefixes = ["AWS_", "AZURE_", "AZURITE_", "GOOGLE_"];
-        let of_clouds = environment.filter(|(name, _)| prefixes.iter().any(|prefix| name.starts_with(prefix)));
+        let of_clouds =
+            environment.filter(|(name, _)| prefixes.iter().any(|prefix| name.starts_with(prefix)));
         let mut servers: Vec<_> = options.storage.clone().into_iter().chain(of_clouds).collect();
         servers.retain_mut(|(name, value)| {
             *name = plain(name);
@@ -67,10 +69,14 @@ impl CachedStore {
                 *value = url;
             }
             // Azure's emulator and a base URL of Google are other servers, like an endpoint.
-            ["endpoint", "account_name", "base_url", "service_account_key", "emulator", "azurite"].iter().any(|part| name.contains(part))
+            ["endpoint", "account_name", "base_url", "service_account_key", "emulator", "azurite"]
+                .iter()
+                .any(|part| name.contains(part))
         });
         servers.sort_unstable();
-        for text in std::iter::once(inner.location()).chain(servers.iter().flat_map(|(name, value)| [name.as_str(), value])) {
+        for text in std::iter::once(inner.location())
+            .chain(servers.iter().flat_map(|(name, value)| [name.as_str(), value]))
+        {
             place.update((text.len() as u64).to_le_bytes());
             place.update(text);
         }
@@ -165,12 +171,16 @@ fn base_url(account: &str) -> Option<String> {
 /// created again.
 fn has_unique_name(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let is_file = name.ends_with(".parquet") || name.ends_with(".bin") || path.starts_with("_delta_log/_staged_commits/");
+    let is_file = name.ends_with(".parquet")
+        || name.ends_with(".bin")
+        || path.starts_with("_delta_log/_staged_commits/");
     is_file && name.as_bytes().windows(36).any(is_uuid)
 }
 
 fn is_uuid(text: &[u8]) -> bool {
-    let fits = |(at, byte): (usize, &u8)| if matches!(at, 8 | 13 | 18 | 23) { *byte == b'-' } else { byte.is_ascii_hexdigit() };
+    let fits = |(at, byte): (usize, &u8)| {
+        if matches!(at, 8 | 13 | 18 | 23) { *byte == b'-' } else { byte.is_ascii_hexdigit() }
+    };
     text.iter().enumerate().all(fits)
 }
 
@@ -178,7 +188,8 @@ fn is_uuid(text: &[u8]) -> bool {
 /// checksums, but not `_last_checkpoint`.
 fn is_versioned(path: &str) -> bool {
     let name = path.strip_prefix(LOG).unwrap_or_default();
-    name.as_bytes().get(..20).is_some_and(|version| version.iter().all(u8::is_ascii_digit)) && !name.contains('/')
+    name.as_bytes().get(..20).is_some_and(|version| version.iter().all(u8::is_ascii_digit))
+        && !name.contains('/')
 }
 
 impl Store for CachedStore {
@@ -238,7 +249,9 @@ impl Store for CachedStore {
 
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let Some(version) = self.version(path)? else { return self.inner.get_ranges(path, ranges) };
-        let is_inside = |range: &Range<u64>| range.start <= range.end && version.size.is_none_or(|size| range.end <= size);
+        let is_inside = |range: &Range<u64>| {
+            range.start <= range.end && version.size.is_none_or(|size| range.end <= size)
+        };
         if !ranges.iter().all(is_inside) {
             return self.inner.get_ranges(path, ranges);
         }
@@ -247,7 +260,12 @@ impl Store for CachedStore {
             false => self.folder.range(&version.digest, range.start, range.end),
         };
         let copies: Vec<Option<Bytes>> = ranges.iter().map(copy).collect();
-        let missing: Vec<_> = ranges.iter().zip(&copies).filter(|(_, copy)| copy.is_none()).map(|(range, _)| range.clone()).collect();
+        let missing: Vec<_> = ranges
+            .iter()
+            .zip(&copies)
+            .filter(|(_, copy)| copy.is_none())
+            .map(|(range, _)| range.clone())
+            .collect();
         if missing.is_empty() {
             return Ok(copies.into_iter().flatten().collect());
         }

@@ -111,7 +111,8 @@ impl Folder {
         let (meta, bytes) = self.get(object, best)?;
         let bytes = bytes.slice((start - best.0) as usize..(end - best.0) as usize);
         if best.1 - best.0 > 2 * (end - start) {
-            self.put(object, Piece::range(start, end), &meta, &bytes); // the next read needs only this smaller copy
+            // The next read needs only this smaller copy.
+            self.put(object, Piece::range(start, end), &meta, &bytes);
         }
         Some(bytes)
     }
@@ -120,12 +121,16 @@ impl Folder {
     pub fn put(&self, object: &Digest, piece: Piece, meta: &ObjectMeta, data: &Bytes) {
         let size = (data.len() + HEADER) as u64;
         let now = self.born.elapsed().as_millis() as u64;
-        if size > self.limit / LARGEST_PART || !piece.fits(data.len() as u64) || now < self.rests_until.load(Ordering::Relaxed) {
+        if size > self.limit / LARGEST_PART
+            || !piece.fits(data.len() as u64)
+            || now < self.rests_until.load(Ordering::Relaxed)
+        {
             return;
         }
         if let Err(error) = self.write(object, piece, meta, data) {
             self.rests_until.store(now + REST_MS, Ordering::Relaxed);
-            log::debug!(target: "deltaic.store", "the cache cannot keep a copy in {}: {error}", self.root.display());
+            let root = self.root.display();
+            log::debug!(target: "deltaic.store", "the cache cannot keep a copy in {root}: {error}");
         }
     }
 
@@ -153,7 +158,13 @@ impl Folder {
         read
     }
 
-    fn checked(&self, file: &File, found: &Metadata, object: &Digest, piece: Piece) -> Option<(ObjectMeta, Bytes)> {
+    fn checked(
+        &self,
+        file: &File,
+        found: &Metadata,
+        object: &Digest,
+        piece: Piece,
+    ) -> Option<(ObjectMeta, Bytes)> {
         let length = found.len().checked_sub(HEADER as u64)?;
         if !found.is_file() || !piece.fits(length) || length > self.limit {
             return None;
@@ -197,7 +208,9 @@ impl Folder {
         let mut file = create().or_else(|_| create())?;
         let mut checksum = checksum_after(&header_of(object, piece, meta, data.len(), XxHash64::default()));
         checksum.write(data);
-        let written = file.write_all(&header_of(object, piece, meta, data.len(), checksum)).and_then(|()| file.write_all(data));
+        let written = file
+            .write_all(&header_of(object, piece, meta, data.len(), checksum))
+            .and_then(|()| file.write_all(data));
         let renamed = written.and_then(|()| fs::rename(&temporary, folder.join(piece.name())));
         if renamed.is_err() {
             let _ = fs::remove_file(&temporary);
@@ -223,7 +236,10 @@ impl Folder {
         }
         let mut text = Vec::new();
         usage.read_to_end(&mut text)?;
-        let known = <[u8; 16]>::try_from(text).ok().map(u128::from_le_bytes).filter(|both| (both >> 64) as u64 == !(*both as u64));
+        let known = <[u8; 16]>::try_from(text)
+            .ok()
+            .map(u128::from_le_bytes)
+            .filter(|both| (both >> 64) as u64 == !(*both as u64));
         let mut total = known.map_or_else(|| self.evict(self.limit), |both| Ok(both as u64))?;
         if total.saturating_add(size) > self.limit {
             total = self.evict((self.limit / 10 * 9).saturating_sub(size))?;
@@ -242,8 +258,11 @@ impl Folder {
     /// are left.
     fn evict(&self, most: u64) -> io::Result<u64> {
         let mut copies = Vec::new();
-        for outer in fs::read_dir(&self.root)?.flatten().filter(|entry| is_hex(entry.file_name().to_str(), 2)) {
-            for inner in fs::read_dir(outer.path())?.flatten().filter(|entry| is_hex(entry.file_name().to_str(), 62)) {
+        for outer in fs::read_dir(&self.root)?.flatten().filter(|entry| is_hex(entry.file_name().to_str(), 2))
+        {
+            for inner in
+                fs::read_dir(outer.path())?.flatten().filter(|entry| is_hex(entry.file_name().to_str(), 62))
+            {
                 for entry in fs::read_dir(inner.path()).into_iter().flatten().flatten() {
                     let name = entry.file_name();
                     let Some(name) = name.to_str() else { continue };
@@ -286,8 +305,14 @@ impl Folder {
 pub fn check(root: &Path) -> crate::error::Result<()> {
     match fs::metadata(root).ok().and_then(|found| native().shared_with(&found)) {
         Some(what) => {
-            let error = crate::error::Error::new(crate::error::Kind::InvalidArgument, "others may use the folder of the cache");
-            Err(error.at(root.display().to_string()).found(what).expected("a folder of this user with mode 700, or none, which is made"))
+            let error = crate::error::Error::new(
+                crate::error::Kind::InvalidArgument,
+                "others may use the folder of the cache",
+            );
+            Err(error
+                .at(root.display().to_string())
+                .found(what)
+                .expected("a folder of this user with mode 700, or none, which is made"))
         }
         None => Ok(()),
     }
@@ -299,11 +324,25 @@ fn is_hex(name: Option<&str>, length: usize) -> bool {
 
 /// Returns the header of a copied piece: the object, the piece, the object's metadata, the length, and a
 /// checksum of all. `checksum`: from [`checksum_after`], continued with the piece's bytes.
-fn header_of(object: &Digest, piece: Piece, meta: &ObjectMeta, length: usize, checksum: XxHash64) -> [u8; HEADER] {
+fn header_of(
+    object: &Digest,
+    piece: Piece,
+    meta: &ObjectMeta,
+    length: usize,
+    checksum: XxHash64,
+) -> [u8; HEADER] {
     let mut header = [0; HEADER];
     header[..8].copy_from_slice(MAGIC);
     header[8..40].copy_from_slice(object);
-    let numbers = [piece.0, piece.1, meta.size, meta.modified_ms.cast_unsigned(), meta.identity, length as u64, checksum.finish()];
+    let numbers = [
+        piece.0,
+        piece.1,
+        meta.size,
+        meta.modified_ms.cast_unsigned(),
+        meta.identity,
+        length as u64,
+        checksum.finish(),
+    ];
     for (at, number) in numbers.into_iter().enumerate() {
         header[40 + at * 8..48 + at * 8].copy_from_slice(&number.to_le_bytes());
     }

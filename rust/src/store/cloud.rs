@@ -32,15 +32,21 @@ const MOST_CLIENTS: usize = 64;
 /// Opens the folder of a URL.
 pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     let place = path::without_query(location).trim_end_matches('/');
-    let malformed = |found: &str| Error::new(Kind::InvalidArgument, "not a URL of a table").at(without_password(place)).found(found);
+    let malformed = |found: &str| {
+        Error::new(Kind::InvalidArgument, "not a URL of a table").at(without_password(place)).found(found)
+    };
     if place.len() != location.trim_end_matches('/').len() {
-        return Err(malformed("a query or fragment").expected("a bucket and a folder, with keys in storage_options="));
+        return Err(
+            malformed("a query or fragment").expected("a bucket and a folder, with keys in storage_options=")
+        );
     }
     let url = Url::parse(location).map_err(|error| malformed("text that is no URL").caused_by(error))?;
     if !url.username().is_empty() && !url.scheme().starts_with("abfs") || url.password().is_some() {
-        return Err(malformed("credentials in the URL").expected("credentials in storage_options= or the environment"));
+        return Err(malformed("credentials in the URL")
+            .expected("credentials in storage_options= or the environment"));
     }
-    let (scheme, prefix) = ObjectStoreScheme::parse(&url).map_err(|error| malformed("an address of no known store").caused_by(error))?;
+    let (scheme, prefix) = ObjectStoreScheme::parse(&url)
+        .map_err(|error| malformed("an address of no known store").caused_by(error))?;
     let is_plain = scheme == ObjectStoreScheme::Http;
     let clients = known_clients(&url, scheme, place, options)?;
     let store = ObjectStoreAdapter::new(place.to_owned(), prefix.as_ref(), clients, options)?;
@@ -62,16 +68,27 @@ fn without_password(place: &str) -> String {
     }
 }
 
-fn known_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &OpenOptions) -> Result<Clients> {
+fn known_clients(
+    url: &Url,
+    scheme: ObjectStoreScheme,
+    place: &str,
+    options: &OpenOptions,
+) -> Result<Clients> {
     let environment: BTreeMap<String, String> = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_"].iter().any(|prefix| name.starts_with(prefix)))
+        .filter(|(name, _)| {
+            ["AWS_", "AZURE_", "GOOGLE_", "MSI_", "IDENTITY_"].iter().any(|prefix| name.starts_with(prefix))
+        })
         .collect();
     // The child of a fork must not use its parent's connections.
     let authority = (url.scheme(), url.username(), url.host_str(), url.port());
     let in_path = if url.scheme().starts_with("http") { url.path() } else { "" };
     let source = options.credentials.as_ref().map(|source| source.identity());
-    let key = format!("{} {authority:?} {in_path} {:?} {source:?} {environment:?}", std::process::id(), options.storage);
+    let key = format!(
+        "{} {authority:?} {in_path} {:?} {source:?} {environment:?}",
+        std::process::id(),
+        options.storage
+    );
     let mut kept = CLIENTS.lock().unwrap_or_else(PoisonError::into_inner);
     let kept = kept.get_or_insert_with(HashMap::new);
     if let Some(clients) = kept.get(&key) {
@@ -95,7 +112,8 @@ macro_rules! clients {
             builder = builder.with_config(key, value);
         }
         if let Some(source) = &$options.credentials {
-            builder = builder.with_credentials(Arc::new(CredentialCache::new(Arc::clone(source), bucket_of($url))));
+            builder =
+                builder.with_credentials(Arc::new(CredentialCache::new(Arc::clone(source), bucket_of($url))));
         }
         let failed = |error| cannot_open($place, &$options.storage, &error);
         let builder = builder.with_http_connector(SharedConnector::default());
@@ -112,16 +130,21 @@ fn new_clients(url: &Url, scheme: ObjectStoreScheme, place: &str, options: &Open
             let builder = s3_from_environment(options);
             // Amazon's own S3 supports put-if-absent. Some compatible servers ignore the header and replace
             // the object.
-            let endpoint = |name: &str| options.storage.keys().any(|key| plain(key).trim_start_matches("aws_") == name);
+            let endpoint =
+                |name: &str| options.storage.keys().any(|key| plain(key).trim_start_matches("aws_") == name);
             let elsewhere = ["endpoint", "endpoint_url", "endpoint_url_s3"].into_iter().any(endpoint)
-                || ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"].iter().any(|name| std::env::var_os(name).is_some());
+                || ["AWS_ENDPOINT", "AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3"]
+                    .iter()
+                    .any(|name| std::env::var_os(name).is_some());
             let unproven = elsewhere.then(|| format!("{:?} {:?}", url.host_str(), options.storage));
             clients!(builder, AmazonS3ConfigKey, url, place, options, unproven)
         }
         ObjectStoreScheme::GoogleCloudStorage => {
             clients!(GoogleCloudStorageBuilder::from_env(), GoogleConfigKey, url, place, options, None)
         }
-        ObjectStoreScheme::MicrosoftAzure => clients!(MicrosoftAzureBuilder::from_env(), AzureConfigKey, url, place, options, None),
+        ObjectStoreScheme::MicrosoftAzure => {
+            clients!(MicrosoftAzureBuilder::from_env(), AzureConfigKey, url, place, options, None)
+        }
         _ => http_clients(url, place, options),
     }
 }
@@ -141,7 +164,10 @@ fn http_clients(url: &Url, place: &str, options: &OpenOptions) -> Result<Clients
 /// Returns a builder with the settings of the environment. If the options have a key, no credentials of the
 /// environment are used, as a token belongs to its key.
 fn s3_from_environment(options: &OpenOptions) -> AmazonS3Builder {
-    let has_key = options.storage.keys().any(|name| matches!(plain(name).as_str(), "aws_access_key_id" | "access_key_id"));
+    let has_key = options
+        .storage
+        .keys()
+        .any(|name| matches!(plain(name).as_str(), "aws_access_key_id" | "access_key_id"));
     let credentials = ["aws_access_key_id", "aws_secret_access_key", "aws_session_token"];
     let mut builder = AmazonS3Builder::new();
     for (name, value) in std::env::vars_os() {
@@ -165,8 +191,13 @@ fn bucket_of(url: &Url) -> String {
 
 /// Returns the error of a builder, with its message if that contains no value of an option.
 fn cannot_open(place: &str, options: &BTreeMap<String, String>, error: &object_store::Error) -> Error {
-    let refused = Error::new(Kind::InvalidArgument, "the store cannot be opened with these storage options").at(place);
+    let refused =
+        Error::new(Kind::InvalidArgument, "the store cannot be opened with these storage options").at(place);
     let text = error.to_string();
     let told = options.values().any(|value| value.len() > 5 && text.contains(value.as_str()));
-    if told || text.contains("://") { refused.found(format!("options {:?}", options.keys())) } else { refused.found(text) }
+    if told || text.contains("://") {
+        refused.found(format!("options {:?}", options.keys()))
+    } else {
+        refused.found(text)
+    }
 }

@@ -6,7 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use object_store::client::{HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService, ReqwestConnector};
+use object_store::client::{
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpService,
+    ReqwestConnector,
+};
 use object_store::{ClientConfigKey, ClientOptions};
 use reqwest::header::LOCATION;
 use reqwest::redirect::Policy;
@@ -73,7 +76,9 @@ impl PlainFirst {
         if let Some(client) = usual.as_ref() {
             return Ok(client.clone());
         }
-        let made = ReqwestConnector::default().connect(&self.options).map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
+        let made = ReqwestConnector::default()
+            .connect(&self.options)
+            .map_err(|error| HttpError::new(HttpErrorKind::Unknown, error))?;
         Ok(usual.insert(made).clone())
     }
 }

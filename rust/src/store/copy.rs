@@ -20,13 +20,19 @@ const AT_ONCE: usize = 16;
 /// threads. Returns the number of bytes.
 ///
 /// On a local disk, the copies become durable only with the commit that names them.
-pub fn copy_objects(source: &Arc<dyn Store>, target: &Arc<dyn Store>, objects: &[(String, String)], interrupt: &Interrupt) -> Result<u64> {
+pub fn copy_objects(
+    source: &Arc<dyn Store>,
+    target: &Arc<dyn Store>,
+    objects: &[(String, String)],
+    interrupt: &Interrupt,
+) -> Result<u64> {
     let (next, bytes) = (AtomicUsize::new(0), AtomicU64::new(0));
     let failed: Mutex<Option<Error>> = Mutex::new(None);
     let run = || {
         while let Some((from, to)) = objects.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let copied =
-                interrupt.check().and_then(|()| guard::guarded("a file cannot be copied", || one(source, target, from, to, interrupt)));
+            let copied = interrupt.check().and_then(|()| {
+                guard::guarded("a file cannot be copied", || one(source, target, from, to, interrupt))
+            });
             match copied {
                 Ok(size) => drop(bytes.fetch_add(size, Ordering::Relaxed)),
                 Err(error) => {
@@ -47,7 +53,13 @@ pub fn copy_objects(source: &Arc<dyn Store>, target: &Arc<dyn Store>, objects: &
     }
 }
 
-fn one(source: &Arc<dyn Store>, target: &Arc<dyn Store>, from: &str, to: &str, interrupt: &Interrupt) -> Result<u64> {
+fn one(
+    source: &Arc<dyn Store>,
+    target: &Arc<dyn Store>,
+    from: &str,
+    to: &str,
+    interrupt: &Interrupt,
+) -> Result<u64> {
     let (store, path) = match locate(source.location(), from)? {
         Place::Inside(path) => (Arc::clone(source), path),
         Place::Outside(place) => source.outside(&place)?,
@@ -63,8 +75,11 @@ fn one(source: &Arc<dyn Store>, target: &Arc<dyn Store>, from: &str, to: &str, i
         let end = size.min(at + PIECE);
         let piece = interrupt.check().and_then(|()| store.get_ranges(&path, &[at..end]));
         let written = piece.and_then(|pieces| {
-            let mut write =
-                |piece| writer.write_all(piece).map_err(|error| Error::new(Kind::Io, "the copy cannot be written").at(to).caused_by(error));
+            let mut write = |piece| {
+                writer.write_all(piece).map_err(|error| {
+                    Error::new(Kind::Io, "the copy cannot be written").at(to).caused_by(error)
+                })
+            };
             pieces.iter().try_for_each(|piece| write(piece))
         });
         if let Err(error) = written {

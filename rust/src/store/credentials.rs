@@ -40,7 +40,11 @@ impl FromOptions for AwsCredential {
     fn from_options(options: &BTreeMap<String, String>) -> (Option<Self>, &'static str) {
         let get = |name: &str| any(options, &[name, name.trim_start_matches("aws_")]);
         let (key, secret) = (get("aws_access_key_id"), get("aws_secret_access_key"));
-        let found = key.zip(secret).map(|(key_id, secret_key)| Self { key_id, secret_key, token: get("aws_session_token") });
+        let found = key.zip(secret).map(|(key_id, secret_key)| Self {
+            key_id,
+            secret_key,
+            token: get("aws_session_token"),
+        });
         (found, "aws_access_key_id, aws_secret_access_key and, if there is one, aws_session_token")
     }
 }
@@ -48,17 +52,27 @@ impl FromOptions for AwsCredential {
 impl FromOptions for AzureCredential {
     fn from_options(options: &BTreeMap<String, String>) -> (Option<Self>, &'static str) {
         let token = any(options, &["azure_storage_token", "bearer_token", "token"]).map(Self::BearerToken);
-        let signature = any(options, &["azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key"]);
+        let signature =
+            any(options, &["azure_storage_sas_token", "azure_storage_sas_key", "sas_token", "sas_key"]);
         let signature = signature.map(|text| Self::SASToken(pairs(text.trim_start_matches('?'))));
-        let key = any(options, &["azure_storage_account_key", "azure_storage_access_key", "account_key", "access_key"]);
+        let key = any(
+            options,
+            &["azure_storage_account_key", "azure_storage_access_key", "account_key", "access_key"],
+        );
         let key = key.and_then(|key| AzureAccessKey::try_new(&key).ok()).map(Self::AccessKey);
-        (token.or(signature).or(key), "azure_storage_token, azure_storage_sas_token or azure_storage_account_key")
+        (
+            token.or(signature).or(key),
+            "azure_storage_token, azure_storage_sas_token or azure_storage_account_key",
+        )
     }
 }
 
 impl FromOptions for GcpCredential {
     fn from_options(options: &BTreeMap<String, String>) -> (Option<Self>, &'static str) {
-        (any(options, &["google_token", "bearer_token", "token"]).map(|bearer| Self { bearer }), "google_token")
+        (
+            any(options, &["google_token", "bearer_token", "token"]).map(|bearer| Self { bearer }),
+            "google_token",
+        )
     }
 }
 
@@ -68,7 +82,10 @@ fn any(options: &BTreeMap<String, String>, names: &[&str]) -> Option<String> {
 
 fn pairs(text: &str) -> Vec<(String, String)> {
     let decoded = |part: &str| percent_decode_str(part).decode_utf8_lossy().into_owned();
-    text.split('&').filter_map(|pair| pair.split_once('=')).map(|(name, value)| (decoded(name), decoded(value))).collect()
+    text.split('&')
+        .filter_map(|pair| pair.split_once('='))
+        .map(|(name, value)| (decoded(name), decoded(value)))
+        .collect()
 }
 
 /// The credentials of a source, kept until shortly before they expire.
@@ -94,7 +111,8 @@ impl<C> fmt::Debug for CredentialCache<C> {
 impl<C: FromOptions> CredentialCache<C> {
     fn valid(&self) -> Result<Arc<C>> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_valid = |until: &Option<SystemTime>| until.is_none_or(|until| SystemTime::now() + RENEWED_BEFORE < until);
+        let is_valid =
+            |until: &Option<SystemTime>| until.is_none_or(|until| SystemTime::now() + RENEWED_BEFORE < until);
         if let Some((credential, until)) = last.as_ref()
             && is_valid(until)
         {
@@ -105,7 +123,8 @@ impl<C: FromOptions> CredentialCache<C> {
         let (credential, expected) = C::from_options(&options);
         let credential = Arc::new(credential.ok_or_else(|| {
             let names = options.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            let error = Error::new(Kind::InvalidArgument, "credentials= gave no credentials for this store").at(self.location.as_str());
+            let error = Error::new(Kind::InvalidArgument, "credentials= gave no credentials for this store")
+                .at(self.location.as_str());
             error.found(format!("keys: {names}")).expected(expected)
         })?);
         *last = Some((Arc::clone(&credential), until));
@@ -121,6 +140,11 @@ impl<C: FromOptions> CredentialProvider for CredentialCache<C> {
         'a: 'b,
         Self: 'b,
     {
-        Box::pin(async { self.valid().map_err(|error| object_store::Error::Generic { store: "credentials", source: Box::new(error) }) })
+        Box::pin(async {
+            self.valid().map_err(|error| object_store::Error::Generic {
+                store: "credentials",
+                source: Box::new(error),
+            })
+        })
     }
 }

@@ -81,7 +81,8 @@ fn identity(system: &dyn System, root: &Path) -> Option<(u64, SystemTime)> {
 ///
 /// A missing file is skipped: it was deleted. Returns the first error.
 pub fn sync(system: &dyn System, root: &Path, paths: &[String], staged: Option<File>) -> io::Result<()> {
-    let mut folders: BTreeSet<&Path> = paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1)).collect();
+    let mut folders: BTreeSet<&Path> =
+        paths.iter().flat_map(|path| Path::new(path).ancestors().skip(1)).collect();
     let with_root = folders.remove(Path::new(""));
     let root_identity = if with_root { identity(system, root) } else { None };
     let is_synced = |now| SYNCED_ROOTS.try_lock().is_ok_and(|roots| roots.get(root) == Some(now));

@@ -23,11 +23,20 @@ const BAD_CREDENTIALS: [&str; 9] = [
     "InvalidAuthenticationInfo",
 ];
 /// Codes for a missing permission. For a listing, object_store has no kind of error for them.
-const DENIED: [&str; 5] =
-    ["AccessDenied", "AuthorizationFailure", "AuthorizationPermissionMismatch", "InsufficientAccountPermissions", "AllAccessDisabled"];
+const DENIED: [&str; 5] = [
+    "AccessDenied",
+    "AuthorizationFailure",
+    "AuthorizationPermissionMismatch",
+    "InsufficientAccountPermissions",
+    "AllAccessDisabled",
+];
 /// Codes for a bucket in another region.
-const OTHER_REGION: [&str; 4] =
-    ["PermanentRedirect", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException", "TemporaryRedirect"];
+const OTHER_REGION: [&str; 4] = [
+    "PermanentRedirect",
+    "AuthorizationHeaderMalformed",
+    "IllegalLocationConstraintException",
+    "TemporaryRedirect",
+];
 
 /// Returns the error of a request for the object `path` in the store at `location`.
 pub fn backend_error(location: &str, path: &str, error: BackendError) -> Error {
@@ -47,12 +56,14 @@ fn meaning(location: &str, path: &str, error: &BackendError) -> Error {
     let shown = if code.is_empty() { status(&text).unwrap_or_default() } else { code };
     let is = |codes: &[&str]| codes.contains(&code);
     if is(&NO_BUCKET) || text.contains("The specified bucket does not exist") {
-        let missing = Error::new(Kind::NotFound, "the bucket or container of the table does not exist").at(place);
+        let missing =
+            Error::new(Kind::NotFound, "the bucket or container of the table does not exist").at(place);
         return missing.found(shown).expected("one that exists: stores do not make them");
     }
     if is(&OTHER_REGION) || text.contains("incorrectly configured region") {
         let elsewhere = Error::new(Kind::Io, "the bucket is in another region").at(place);
-        let region = between(&text, "<Region>", "</Region>").map_or_else(|| shown.to_owned(), |region| format!("region {region}"));
+        let region = between(&text, "<Region>", "</Region>")
+            .map_or_else(|| shown.to_owned(), |region| format!("region {region}"));
         return elsewhere.found(region).expected("its region in storage_options (aws_region) or AWS_REGION");
     }
     if is(&BAD_CREDENTIALS) || matches!(error, BackendError::Unauthenticated { .. }) {
@@ -71,10 +82,18 @@ fn meaning(location: &str, path: &str, error: &BackendError) -> Error {
         }
         _ => {
             let unreachable = shown.is_empty();
-            let message = if unreachable { "the store could not be reached" } else { "the store answered with an error" };
+            let message = if unreachable {
+                "the store could not be reached"
+            } else {
+                "the store answered with an error"
+            };
             let cause = if unreachable { innermost(error) } else { shown.to_owned() };
             let failed = Error::new(Kind::Io, message).at(place).found(cause);
-            if unreachable { failed.expected("an endpoint that answers: see endpoint and proxy in storage_options") } else { failed }
+            if unreachable {
+                failed.expected("an endpoint that answers: see endpoint and proxy in storage_options")
+            } else {
+                failed
+            }
         }
     }
 }
@@ -82,19 +101,29 @@ fn meaning(location: &str, path: &str, error: &BackendError) -> Error {
 /// Returns the error that is a `PermissionError` in Python.
 fn denied(place: String, message: &str) -> Error {
     const EACCES: i32 = if cfg!(windows) { 5 } else { 13 };
-    Error::new(Kind::Io, message.trim_end_matches([':', ' '])).at(place).caused_by(io::Error::from_raw_os_error(EACCES))
+    Error::new(Kind::Io, message.trim_end_matches([':', ' ']))
+        .at(place)
+        .caused_by(io::Error::from_raw_os_error(EACCES))
 }
 
 /// Returns which options to set, if the client searched for credentials of a cloud machine and found none.
 fn lacks_credentials(text: &str) -> Option<&'static str> {
     if text.contains("169.254.169.254/latest") || text.contains("169.254.170.2") {
-        return Some("set aws_access_key_id and aws_secret_access_key, aws_profile, or aws_skip_signature for a public bucket");
+        return Some(
+            "set aws_access_key_id and aws_secret_access_key, aws_profile, or aws_skip_signature for a \
+             public bucket",
+        );
     }
     if text.contains("metadata/identity") {
-        return Some("set azure_storage_account_key, azure_storage_sas_token, or a client id, secret and tenant");
+        return Some(
+            "set azure_storage_account_key, azure_storage_sas_token, or a client id, secret and tenant",
+        );
     }
     let google = text.contains("metadata.google.internal") || text.contains("computeMetadata");
-    google.then_some("set google_service_account, google_application_credentials, or google_skip_signature for a public bucket")
+    google.then_some(
+        "set google_service_account, google_application_credentials, or google_skip_signature for a public \
+         bucket",
+    )
 }
 
 /// Returns the texts of an error and all its causes.
@@ -142,12 +171,26 @@ mod tests {
     #[test]
     fn failures_say_what_to_do() {
         let said = |text: &str| backend_error("s3://b/t", "x", generic(text)).to_string();
-        assert!(said("status code: 404 Not Found: <Error><Code>NoSuchBucket</Code></Error>").contains("does not exist"));
-        assert!(said("<Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region>").contains("found region eu-west-1"));
+        assert!(
+            said("status code: 404 Not Found: <Error><Code>NoSuchBucket</Code></Error>")
+                .contains("does not exist")
+        );
+        assert!(
+            said("<Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region>")
+                .contains("found region eu-west-1")
+        );
         assert!(said("PUT http://169.254.169.254/latest/api/token").contains("aws_access_key_id"));
-        assert!(said("status code: 403 Forbidden: <Code>AccessDenied</Code>").contains("do not allow it: AccessDenied"));
-        assert!(said("Server returned non-2xx status code: 503 Slow Down: busy").contains("found 503 Slow Down"));
+        assert!(
+            said("status code: 403 Forbidden: <Code>AccessDenied</Code>")
+                .contains("do not allow it: AccessDenied")
+        );
+        assert!(
+            said("Server returned non-2xx status code: 503 Slow Down: busy").contains("found 503 Slow Down")
+        );
         let unreachable = said("GET https://b.host/?sig=SECRET timed out");
-        assert!(!unreachable.contains("SECRET") && unreachable.contains("could not be reached"), "{unreachable}");
+        assert!(
+            !unreachable.contains("SECRET") && unreachable.contains("could not be reached"),
+            "{unreachable}"
+        );
     }
 }

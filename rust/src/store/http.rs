@@ -42,9 +42,9 @@ impl Hint {
         let version = self.version;
         match (&self.v2, self.parts) {
             (Some(file), _) => vec![file.path.clone()],
-            (None, Some(parts)) => {
-                (1..=parts.min(10_000)).map(|part| format!("{version:020}.checkpoint.{part:010}.{parts:010}.parquet")).collect()
-            }
+            (None, Some(parts)) => (1..=parts.min(10_000))
+                .map(|part| format!("{version:020}.checkpoint.{part:010}.{parts:010}.parquet"))
+                .collect(),
             (None, None) => vec![format!("{version:020}.checkpoint.parquet")],
         }
     }
@@ -58,7 +58,9 @@ impl HttpTable {
 
     fn refused<T>(&self, path: &str) -> Result<T> {
         let error = Error::new(Kind::UnsupportedFeature, "a table behind HTTP can only be read");
-        Err(error.at(format!("{}/{path}", self.0.location())).expected("an address of S3, Google Cloud Storage or Azure for writing"))
+        Err(error
+            .at(format!("{}/{path}", self.0.location()))
+            .expected("an address of S3, Google Cloud Storage or Azure for writing"))
     }
 
     /// Returns which of some files in the log exist, in order. A server that forbids listings may answer 403
@@ -70,13 +72,16 @@ impl HttpTable {
         };
         std::thread::scope(|scope| {
             let asked: Vec<_> = names.iter().map(|name| scope.spawn(move || ask(name))).collect();
-            let lost = || Err(Error::new(Kind::Io, "a request ended without an answer").at(self.0.location()));
+            let lost =
+                || Err(Error::new(Kind::Io, "a request ended without an answer").at(self.0.location()));
             asked.into_iter().map(|each| each.join().unwrap_or_else(|_| lost())).collect()
         })
     }
 
     fn checkpoint(&self, version: u64) -> Result<Vec<ObjectMeta>> {
-        let Ok(Some(text)) = self.0.get_at_most(&format!("{LOG}/_last_checkpoint"), LONGEST_HINT) else { return Ok(Vec::new()) };
+        let Ok(Some(text)) = self.0.get_at_most(&format!("{LOG}/_last_checkpoint"), LONGEST_HINT) else {
+            return Ok(Vec::new());
+        };
         let Ok(hint) = serde_json::from_slice::<Hint>(&text) else { return Ok(Vec::new()) };
         if hint.version != version {
             return Ok(Vec::new());
@@ -106,7 +111,8 @@ impl Store for HttpTable {
         };
         let mut version = first.unwrap_or(0);
         loop {
-            let names: Vec<_> = (version..version + ASKED_AT_ONCE).map(|each| format!("{each:020}.json")).collect();
+            let names: Vec<_> =
+                (version..version + ASKED_AT_ONCE).map(|each| format!("{each:020}.json")).collect();
             let present = self.present(&names)?;
             let ends = present.last().is_none_or(Option::is_none);
             found.extend(present.into_iter().flatten());

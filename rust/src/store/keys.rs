@@ -94,7 +94,8 @@ const GOOGLE: [&str; 7] = [
 
 /// Keys of locks, which are refused: other clients that commit under a lock would not notice commits without
 /// it.
-const LOCKS: [&str; 4] = ["s3_locking_provider", "delta_dynamo_table_name", "dynamo_lock_table_name", "dynamo_table_name"];
+const LOCKS: [&str; 4] =
+    ["s3_locking_provider", "delta_dynamo_table_name", "dynamo_lock_table_name", "dynamo_table_name"];
 
 /// Keys by which deltalake allows commits without protection against other writers. They are ignored, as
 /// deltaic always protects commits.
@@ -120,7 +121,9 @@ pub fn sorted(options: &BTreeMap<String, String>, place: &str) -> Result<Keys> {
     let mut rest = BTreeMap::new();
     for (name, value) in options {
         let wrong = |expected: &str| {
-            Error::new(Kind::InvalidArgument, format!("storage option '{name}' has no valid value")).at(place).expected(expected)
+            Error::new(Kind::InvalidArgument, format!("storage option '{name}' has no valid value"))
+                .at(place)
+                .expected(expected)
         };
         let key = plain(name);
         let duration = || seconds(value).ok_or_else(|| wrong("seconds, like '30s'"));
@@ -131,16 +134,27 @@ pub fn sorted(options: &BTreeMap<String, String>, place: &str) -> Result<Keys> {
             "backoff_config_init_backoff" => retry.backoff.init_backoff = duration()?,
             "backoff_config_max_backoff" => retry.backoff.max_backoff = duration()?,
             "backoff_config_base" => {
-                retry.backoff.base = value.parse().ok().filter(|base| *base >= 1.0).ok_or_else(|| wrong("a number of at least 1"))?;
+                retry.backoff.base = value
+                    .parse()
+                    .ok()
+                    .filter(|base| *base >= 1.0)
+                    .ok_or_else(|| wrong("a number of at least 1"))?;
             }
             _ if NOT_NEEDED.contains(&short) => {}
             _ if LOCKS.contains(&short) => {
-                let refused =
-                    Error::new(Kind::UnsupportedFeature, format!("storage option '{name}': locks of other writers are not supported"));
-                return Err(refused.at(place).expected("a table that all writers commit to by put-if-absent of the store"));
+                let refused = Error::new(
+                    Kind::UnsupportedFeature,
+                    format!("storage option '{name}': locks of other writers are not supported"),
+                );
+                return Err(refused
+                    .at(place)
+                    .expected("a table that all writers commit to by put-if-absent of the store"));
             }
             "aws_conditional_put" | "conditional_put" if !value.eq_ignore_ascii_case("etag") => {
-                let refused = Error::new(Kind::UnsafeStore, format!("storage option '{name}' would make commits unsafe"));
+                let refused = Error::new(
+                    Kind::UnsafeStore,
+                    format!("storage option '{name}' would make commits unsafe"),
+                );
                 return Err(refused.at(place).found(value).expected("'etag', or no such option"));
             }
             _ => {
@@ -164,7 +178,9 @@ pub fn unknown(name: &str, place: &str) -> Error {
         let without = key.split_once('_').map_or(**key, |(_, rest)| rest);
         distance(name, key).min(distance(name, without))
     });
-    let error = Error::new(Kind::InvalidArgument, "no such storage option for this store").at(place).found(format!("'{name}'"));
+    let error = Error::new(Kind::InvalidArgument, "no such storage option for this store")
+        .at(place)
+        .found(format!("'{name}'"));
     error.expected(format!("a key like '{}'", nearest.unwrap_or(&"allow_http")))
 }
 
@@ -217,7 +233,9 @@ mod tests {
         assert_eq!(seconds("500ms"), Some(Duration::from_millis(500)));
         assert_eq!(seconds("2m"), Some(Duration::from_secs(120)));
         assert_eq!(seconds("x"), None);
-        let one = |name: &str, value: &str| sorted(&BTreeMap::from([(name.to_owned(), value.to_owned())]), "s3://b/t");
+        let one = |name: &str, value: &str| {
+            sorted(&BTreeMap::from([(name.to_owned(), value.to_owned())]), "s3://b/t")
+        };
         assert_eq!(one("AWS_S3_LOCKING_PROVIDER", "dynamodb").unwrap_err().kind(), Kind::UnsupportedFeature);
         assert_eq!(one("conditional_put", "disabled").unwrap_err().kind(), Kind::UnsafeStore);
         assert!(one("AWS_S3_ALLOW_UNSAFE_RENAME", "true").unwrap().rest.is_empty());

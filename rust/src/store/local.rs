@@ -28,7 +28,11 @@ impl LocalStore {
         let path = if path::scheme(location) == Some("file") {
             percent_encoding::percent_decode_str(path::local_part(location)?)
                 .decode_utf8()
-                .map_err(|error| Error::new(Kind::InvalidArgument, "the location is not UTF-8").at(location).caused_by(error))?
+                .map_err(|error| {
+                    Error::new(Kind::InvalidArgument, "the location is not UTF-8")
+                        .at(location)
+                        .caused_by(error)
+                })?
                 .into_owned()
         } else {
             location.to_owned()
@@ -36,10 +40,15 @@ impl LocalStore {
         let system = system::native();
         let path = system.spelled(&path);
         if path.is_empty() || path.contains('\0') {
-            return Err(Error::new(Kind::InvalidArgument, "an empty location or one with a NUL").found(location.escape_debug()));
+            return Err(Error::new(Kind::InvalidArgument, "an empty location or one with a NUL")
+                .found(location.escape_debug()));
         }
-        let root = normalized(&std::path::absolute(&path).map_err(|error| io_error(Path::new(location), location, error))?);
-        let text = root.to_str().ok_or_else(|| Error::new(Kind::InvalidArgument, "the location is not UTF-8").at(location))?;
+        let root = normalized(
+            &std::path::absolute(&path).map_err(|error| io_error(Path::new(location), location, error))?,
+        );
+        let text = root
+            .to_str()
+            .ok_or_else(|| Error::new(Kind::InvalidArgument, "the location is not UTF-8").at(location))?;
         Ok(Self { location: system.spelled(text), root: root.clone(), options: options.clone(), system })
     }
 
@@ -48,7 +57,9 @@ impl LocalStore {
         path::check_relative(path)?;
         match self.system.refused(path) {
             None => Ok(()),
-            Some(name) => Err(Error::new(Kind::InvalidArgument, "Windows has no files of this name").at(path).found(name.escape_debug())),
+            Some(name) => Err(Error::new(Kind::InvalidArgument, "Windows has no files of this name")
+                .at(path)
+                .found(name.escape_debug())),
         }
     }
 
@@ -62,16 +73,20 @@ impl LocalStore {
     fn readable(&self, path: &str) -> Result<PathBuf> {
         let full = self.full(path)?;
         // A missing file is an error when it is opened.
-        let (Ok(real), Ok(root)) = (fs::canonicalize(&full), fs::canonicalize(&self.root)) else { return Ok(full) };
+        let (Ok(real), Ok(root)) = (fs::canonicalize(&full), fs::canonicalize(&self.root)) else {
+            return Ok(full);
+        };
         let holds = |root: &Path| fs::canonicalize(root).is_ok_and(|root| real.starts_with(root));
         let allowed = |root: &String| Self::open(root, &self.options).is_ok_and(|store| holds(&store.root));
         if real.starts_with(root) || self.options.allowed_roots.iter().any(allowed) {
             return Ok(full);
         }
-        let error = Error::new(Kind::PathOutsideTable, "a link leads out of the table and the allowed roots").at(path);
-        Err(error
-            .found(real.display())
-            .expected("a file below the table's root, or below one of deltaic.configure(allowed_roots=[...]) when the table was opened"))
+        let error = Error::new(Kind::PathOutsideTable, "a link leads out of the table and the allowed roots")
+            .at(path);
+        Err(error.found(real.display()).expected(
+            "a file below the table's root, or below one of deltaic.configure(allowed_roots=[...]) when the \
+             table was opened",
+        ))
     }
 
     fn failed(&self, path: &str, error: io::Error) -> Error {
@@ -114,7 +129,11 @@ impl LocalStore {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        if synced || !folder.starts_with(&self.root) || folder == self.root { self.sync_name(folder) } else { Ok(()) }
+        if synced || !folder.starts_with(&self.root) || folder == self.root {
+            self.sync_name(folder)
+        } else {
+            Ok(())
+        }
     }
 
     /// Creates a hidden file beside `target`, which readers of the table ignore.
@@ -189,7 +208,9 @@ impl LocalStore {
         match fs::hard_link(staged, target) {
             Ok(()) => return Ok(true),
             // NFS may return this error although the link was created; the staged file then has two names.
-            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(self.system.names(&fs::metadata(staged)?) > 1),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                return Ok(self.system.names(&fs::metadata(staged)?) > 1);
+            }
             Err(error) if !self.system.has_no_links(&error) => return Err(error),
             Err(_) => {}
         }
@@ -242,7 +263,11 @@ impl LocalStore {
                 continue;
             }
             let link = kind.is_symlink();
-            let described = if link { fs::metadata(entry.path()).or_else(|_| entry.metadata()) } else { entry.metadata() };
+            let described = if link {
+                fs::metadata(entry.path()).or_else(|_| entry.metadata())
+            } else {
+                entry.metadata()
+            };
             match described {
                 Ok(meta) if !meta.is_dir() || recursive => found.push(self.describe(path, &meta, link)),
                 Err(error) if !absent(&error) => return Err(error),
@@ -302,7 +327,9 @@ impl StagedObject for LocalStagedObject {
         if target.symlink_metadata().is_ok() {
             return Ok(false);
         }
-        self.store.publish_new(&self.staged.path, &target, &self.data).map_err(|error| self.store.failed(path, error))
+        self.store
+            .publish_new(&self.staged.path, &target, &self.data)
+            .map_err(|error| self.store.failed(path, error))
     }
 
     fn settle(&self) -> Result<()> {
@@ -355,7 +382,10 @@ impl Store for LocalStore {
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
         let file = self.open_readable(path)?;
         let size = file.metadata().map_err(|error| self.failed(path, error))?.len();
-        ranges.iter().map(|range| read_range(&file, path, size, range, |error| self.failed(path, error))).collect()
+        ranges
+            .iter()
+            .map(|range| read_range(&file, path, size, range, |error| self.failed(path, error)))
+            .collect()
     }
 
     fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
@@ -374,11 +404,14 @@ impl Store for LocalStore {
     fn stage(&self, folder: &str, data: &Bytes, after: &[String]) -> Result<Option<Box<dyn StagedObject>>> {
         after.iter().try_for_each(|path| self.check(path))?;
         let staged = || {
-            let mut staged = self.stage(&self.folder(folder)?.join("staged")).map_err(|error| self.failed(folder, error))?;
-            let written = staged.file().and_then(|file| file.write_all(data)).and_then(|()| match staged.file.take() {
-                file if self.options.durable => durable::sync(self.system, &self.root, after, file),
-                _ => Ok(()),
-            });
+            let mut staged = self
+                .stage(&self.folder(folder)?.join("staged"))
+                .map_err(|error| self.failed(folder, error))?;
+            let written =
+                staged.file().and_then(|file| file.write_all(data)).and_then(|()| match staged.file.take() {
+                    file if self.options.durable => durable::sync(self.system, &self.root, after, file),
+                    _ => Ok(()),
+                });
             written.map(|()| staged).map_err(|error| self.failed(folder, error))
         };
         Ok(Some(Box::new(LocalStagedObject { staged: staged()?, data: data.clone(), store: self.clone() })))
@@ -405,7 +438,10 @@ impl Store for LocalStore {
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         let target = self.full(path)?;
         let mut staged = self.write_staged(&target, &data).map_err(|error| self.failed(path, error))?;
-        staged.rename(&target).and_then(|()| self.sync_name(&target)).map_err(|error| self.failed(path, error))
+        staged
+            .rename(&target)
+            .and_then(|()| self.sync_name(&target))
+            .map_err(|error| self.failed(path, error))
     }
 
     fn copy_source(&self, path: &str) -> Result<CopySource> {
@@ -417,7 +453,8 @@ impl Store for LocalStore {
         let target = self.full(to)?;
         let copied = || -> io::Result<()> {
             let mut staged = self.stage(&target)?;
-            io::copy(&mut File::open(from)?, staged.file()?)?; // copied by the kernel, or by reference if the file system supports it
+            // Copied by the kernel, or by reference if the file system supports it.
+            io::copy(&mut File::open(from)?, staged.file()?)?;
             staged.file = None;
             staged.rename(&target)
         };
@@ -427,7 +464,14 @@ impl Store for LocalStore {
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
         let target = self.full(path)?;
         let staged = self.stage(&target).map_err(|error| self.failed(path, error))?;
-        Ok(Box::new(LocalWriter { staged, target, path: path.to_owned(), written: 0, durable: self.options.durable, system: self.system }))
+        Ok(Box::new(LocalWriter {
+            staged,
+            target,
+            path: path.to_owned(),
+            written: 0,
+            durable: self.options.durable,
+            system: self.system,
+        }))
     }
 
     fn delete(&self, path: &str) -> Result<bool> {
@@ -471,21 +515,33 @@ fn remove_empty(folder: &Path, removed: &mut u64) -> io::Result<bool> {
             Ok(()) => *removed += 1,
             Err(error) if absent(&error) => {}
             // The folder stays if it has a new file, or may not be removed.
-            Err(error) if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::PermissionDenied) => empty = false,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::DirectoryNotEmpty | ErrorKind::PermissionDenied) =>
+            {
+                empty = false
+            }
             Err(error) => return Err(error),
         }
     }
     Ok(empty)
 }
 
-fn read_range(file: &File, path: &str, size: u64, range: &Range<u64>, failed: impl FnOnce(io::Error) -> Error) -> Result<Bytes> {
+fn read_range(
+    file: &File,
+    path: &str,
+    size: u64,
+    range: &Range<u64>,
+    failed: impl FnOnce(io::Error) -> Error,
+) -> Result<Bytes> {
     if range.start > range.end || range.end > size {
         return Err(past_end(path, size, range));
     }
     let length = usize::try_from(range.end - range.start).map_err(|_| past_end(path, size, range))?;
     // The buffer is not filled with zeros first, which takes a third of the time for a large range.
     let (mut file, mut buffer) = (file, Vec::with_capacity(length));
-    let read = file.seek(SeekFrom::Start(range.start)).and_then(|_| file.take(length as u64).read_to_end(&mut buffer));
+    let read = file
+        .seek(SeekFrom::Start(range.start))
+        .and_then(|_| file.take(length as u64).read_to_end(&mut buffer));
     match read.map_err(failed)? {
         read if read == length => Ok(Bytes::from(buffer)),
         read => Err(past_end(path, range.start + read as u64, range)),
@@ -512,7 +568,8 @@ struct LocalWriter {
 
 impl Write for LocalWriter {
     fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        let failed = |error: io::Error| io::Error::new(error.kind(), io_error(&self.target, &self.path, error));
+        let failed =
+            |error: io::Error| io::Error::new(error.kind(), io_error(&self.target, &self.path, error));
         let written = self.staged.file()?.write(data).map_err(failed)?;
         self.written += written as u64;
         Ok(written)

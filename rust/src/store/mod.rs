@@ -140,7 +140,11 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     fn get(&self, path: &str) -> Result<Bytes>;
     /// Reads the whole object. `None` if it has more than `most` bytes.
     fn get_at_most(&self, path: &str, most: u64) -> Result<Option<Bytes>> {
-        if self.head(path)?.is_some_and(|found| found.size > most) { Ok(None) } else { self.get(path).map(Some) }
+        if self.head(path)?.is_some_and(|found| found.size > most) {
+            Ok(None)
+        } else {
+            self.get(path).map(Some)
+        }
     }
     /// Reads byte ranges of one object, in their order. A range beyond the end is an error.
     fn get_ranges(&self, path: &str, ranges: &[Range<u64>]) -> Result<Vec<Bytes>>;
@@ -169,7 +173,12 @@ pub trait Store: Send + Sync + std::fmt::Debug {
     }
     /// Makes `data` and the files `after` durable in `folder`, without a final name. This is the slow part of
     /// `put_after`, done before it is known which name is free. `None` if the store does not support it.
-    fn stage(&self, _folder: &str, _data: &Bytes, _after: &[String]) -> Result<Option<Box<dyn StagedObject>>> {
+    fn stage(
+        &self,
+        _folder: &str,
+        _data: &Bytes,
+        _after: &[String],
+    ) -> Result<Option<Box<dyn StagedObject>>> {
         Ok(None)
     }
     /// Creates a file whose name no other file has. Like [`ObjectWriter::finish_unsynced`], it is not durable
@@ -225,13 +234,18 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
     let scheme = path::scheme(location);
     match scheme {
         None | Some("file") => Ok(Arc::new(local::LocalStore::open(location, options)?)),
-        Some(drive) if system::native().is_drive(drive) => Ok(Arc::new(local::LocalStore::open(location, options)?)),
+        Some(drive) if system::native().is_drive(drive) => {
+            Ok(Arc::new(local::LocalStore::open(location, options)?))
+        }
         Some("memory") => Ok(Arc::new(object::ObjectStoreAdapter::memory(location, options)?)),
         Some(scheme) if cloud::SCHEMES.contains(&scheme) => cloud::open(location, options),
         Some(other) => Err(Error::new(Kind::InvalidArgument, "no store for this kind of location")
             .at(path::without_query(location))
             .found(other)
-            .expected(format!("a local path, file://, memory://, or a URL of {}", cloud::SCHEMES.join(", ")))),
+            .expected(format!(
+                "a local path, file://, memory://, or a URL of {}",
+                cloud::SCHEMES.join(", ")
+            ))),
     }
 }
 
@@ -261,7 +275,13 @@ impl fmt::Debug for OpenOptions {
 
 impl Default for OpenOptions {
     fn default() -> Self {
-        Self { durable: true, allowed_roots: Vec::new(), storage: BTreeMap::new(), credentials: None, cache: None }
+        Self {
+            durable: true,
+            allowed_roots: Vec::new(),
+            storage: BTreeMap::new(),
+            credentials: None,
+            cache: None,
+        }
     }
 }
 
@@ -274,8 +294,10 @@ fn open_outside(location: &str, options: &OpenOptions) -> Result<(Arc<dyn Store>
         }
     }
     let place = path::without_query(location);
-    let error = Error::new(Kind::PathOutsideTable, "the file is outside the table and the allowed roots").at(place);
-    Err(error
-        .found(place)
-        .expected("a path below the table's root, or below one of deltaic.configure(allowed_roots=[...]) when the table was opened"))
+    let error =
+        Error::new(Kind::PathOutsideTable, "the file is outside the table and the allowed roots").at(place);
+    Err(error.found(place).expected(
+        "a path below the table's root, or below one of deltaic.configure(allowed_roots=[...]) when the \
+         table was opened",
+    ))
 }

@@ -15,7 +15,8 @@ use object_store::list::{PaginatedListOptions, PaginatedListStore};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    Error as BackendError, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload, WriteMultipart,
+    Error as BackendError, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
+    PutPayload, WriteMultipart,
 };
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -24,7 +25,9 @@ use twox_hash::XxHash64;
 
 use super::failure;
 use super::local::past_end;
-use super::{CopySource, FirstLook, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path};
+use super::{
+    CopySource, FirstLook, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path,
+};
 use crate::error::{Error, Kind, Result};
 
 /// Number of bytes of each part of an upload.
@@ -96,13 +99,18 @@ async fn second_put(backend: Arc<dyn ObjectStore>, full: Path) -> (object_store:
     // If the answer to the first put was lost, its retry finds its own object, which is proof too.
     let last = if first.is_ok() { put().await } else { first };
     let deleting = tokio::spawn(async move {
-        let _ = backend.delete(&full).await; // if this fails, a small object is left, which a cleanup of the log deletes
+        // If this fails, a small object is left, which a cleanup of the log deletes.
+        let _ = backend.delete(&full).await;
     });
     (last.map(drop), deleting)
 }
 
 /// Reads a whole object. `None` if it has more than `most` bytes.
-async fn at_most(backend: Arc<dyn ObjectStore>, full: Path, most: u64) -> object_store::Result<Option<Bytes>> {
+async fn at_most(
+    backend: Arc<dyn ObjectStore>,
+    full: Path,
+    most: u64,
+) -> object_store::Result<Option<Bytes>> {
     let found = backend.get_opts(&full, GetOptions::default()).await?;
     if found.meta.size > most { Ok(None) } else { found.bytes().await.map(Some) }
 }
@@ -130,7 +138,8 @@ fn runtime() -> Result<Arc<Runtime>> {
         return Ok(Arc::clone(runtime));
     }
     let fresh = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let fresh = Arc::new(fresh.map_err(|error| Error::new(Kind::Io, "no threads for the store").caused_by(error))?);
+    let fresh =
+        Arc::new(fresh.map_err(|error| Error::new(Kind::Io, "no threads for the store").caused_by(error))?);
     // The parent's threads do not exist in the child, so dropping the parent's runtime would wait for them
     // for ever.
     std::mem::forget(slot.replace((process, Arc::clone(&fresh))));
@@ -143,10 +152,13 @@ impl ObjectStoreAdapter {
         let body = location.strip_prefix("memory://").unwrap_or_default().trim_end_matches('/');
         let (name, prefix) = body.split_once('/').unwrap_or((body, ""));
         if name.is_empty() {
-            return Err(Error::new(Kind::InvalidArgument, "a memory store has a name").at(location).expected("memory://name/folder"));
+            return Err(Error::new(Kind::InvalidArgument, "a memory store has a name")
+                .at(location)
+                .expected("memory://name/folder"));
         }
         let mut registry = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
-        let backend = Arc::clone(registry.get_or_insert_with(HashMap::new).entry(name.to_owned()).or_default());
+        let backend =
+            Arc::clone(registry.get_or_insert_with(HashMap::new).entry(name.to_owned()).or_default());
         let backend: Arc<dyn ObjectStore> = backend;
         let clients = Clients { commits: Arc::clone(&backend), backend, pages: None, unproven: None };
         Self::new(format!("memory://{body}"), prefix, clients, options)
@@ -191,21 +203,28 @@ impl ObjectStoreAdapter {
     /// deletes the object while the commit goes on.
     fn prove(&self) -> Result<Option<JoinHandle<()>>> {
         self.begin_proof()?;
-        let Some(Proof { path, puts, .. }) = self.proof.lock().unwrap_or_else(PoisonError::into_inner).take() else { return Ok(None) };
-        let stopped =
-            |error| Error::new(Kind::Io, "the question whether the store is safe was not answered").at(path.as_str()).caused_by(error);
+        let Some(Proof { path, puts, .. }) = self.proof.lock().unwrap_or_else(PoisonError::into_inner).take()
+        else {
+            return Ok(None);
+        };
+        let stopped = |error| {
+            Error::new(Kind::Io, "the question whether the store is safe was not answered")
+                .at(path.as_str())
+                .caused_by(error)
+        };
         let (last, deleting) = runtime()?.block_on(puts).map_err(stopped)?;
         let refused = match last {
             Err(BackendError::AlreadyExists { .. } | BackendError::Precondition { .. }) => {
                 PROVEN.lock().unwrap_or_else(PoisonError::into_inner).extend(self.unproven.clone());
                 return Ok(Some(deleting));
             }
-            Ok(()) => {
-                Error::new(Kind::UnsafeStore, "the store replaces objects where a put is only to create: two writers could lose commits")
-                    .at(self.location.as_str())
-                    .found("a second put with If-None-Match that succeeded")
-                    .expected("a store that heeds If-None-Match, or a store of your own in configure(log_stores=)")
-            }
+            Ok(()) => Error::new(
+                Kind::UnsafeStore,
+                "the store replaces objects where a put is only to create: two writers could lose commits",
+            )
+            .at(self.location.as_str())
+            .found("a second put with If-None-Match that succeeded")
+            .expected("a store that heeds If-None-Match, or a store of your own in configure(log_stores=)"),
             Err(error) => self.failed(&path, error),
         };
         let _ = runtime()?.block_on(deleting);
@@ -237,7 +256,9 @@ impl ObjectStoreAdapter {
 
     fn join(&self, path: &str) -> Result<Path> {
         let text = if self.prefix.is_empty() { path.to_owned() } else { format!("{}/{path}", self.prefix) };
-        Path::parse(&text).map_err(|error| Error::new(Kind::InvalidArgument, "not a name of this store").at(path).caused_by(error))
+        Path::parse(&text).map_err(|error| {
+            Error::new(Kind::InvalidArgument, "not a name of this store").at(path).caused_by(error)
+        })
     }
 
     fn below(&self, full: &Path) -> String {
@@ -252,7 +273,13 @@ impl ObjectStoreAdapter {
         // may send `""`.
         let tag = meta.e_tag.filter(|tag| !tag.trim_matches('"').is_empty());
         let identity = tag.map_or(0, |tag| XxHash64::oneshot(0, tag.as_bytes()));
-        ObjectMeta { path, size: meta.size, modified_ms: meta.last_modified.timestamp_millis(), symlink: false, identity }
+        ObjectMeta {
+            path,
+            size: meta.size,
+            modified_ms: meta.last_modified.timestamp_millis(),
+            symlink: false,
+            identity,
+        }
     }
 }
 
@@ -263,10 +290,14 @@ impl Store for ObjectStoreAdapter {
 
     fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>> {
         let base = prefix.trim_end_matches('/');
-        let after = start_after.map(|after| self.join(format!("{base}/{after}").trim_start_matches('/'))).transpose()?;
+        let after = start_after
+            .map(|after| self.join(format!("{base}/{after}").trim_start_matches('/')))
+            .transpose()?;
         let folder = if base.is_empty() && self.prefix.is_empty() { None } else { Some(self.join(base)?) };
         let found = match &self.pages {
-            Some(pages) => runtime()?.block_on(listed(pages.as_ref(), folder.as_ref(), after.as_ref(), recursive)),
+            Some(pages) => {
+                runtime()?.block_on(listed(pages.as_ref(), folder.as_ref(), after.as_ref(), recursive))
+            }
             None => {
                 let stream = match &after {
                     Some(after) => self.backend.list_with_offset(folder.as_ref(), after),
@@ -291,7 +322,11 @@ impl Store for ObjectStoreAdapter {
         let Some(pages) = &self.pages else { return Ok(None) };
         let full = self.full(path)?;
         let prefix = format!("{}/", self.join(folder)?);
-        let options = PaginatedListOptions { delimiter: Some("/".into()), max_keys: Some(FIRST_LOOK), ..PaginatedListOptions::default() };
+        let options = PaginatedListOptions {
+            delimiter: Some("/".into()),
+            max_keys: Some(FIRST_LOOK),
+            ..PaginatedListOptions::default()
+        };
         let file = at_most(Arc::clone(&self.backend), full, most);
         let (page, file) = runtime()?.block_on(async move {
             let mut listing = pin!(pages.list_paginated(Some(&prefix), options));
@@ -308,7 +343,8 @@ impl Store for ObjectStoreAdapter {
         });
         let page = page.map_err(|error| self.failed(folder, error))?;
         let entries = page.page_token.is_none().then(|| {
-            let mut entries: Vec<ObjectMeta> = page.result.objects.into_iter().map(|meta| self.meta(meta)).collect();
+            let mut entries: Vec<ObjectMeta> =
+                page.result.objects.into_iter().map(|meta| self.meta(meta)).collect();
             entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
             entries
         });
@@ -372,23 +408,36 @@ impl Store for ObjectStoreAdapter {
         // Empty ranges are handled here, as backends refuse them.
         let wanted: Vec<_> = ranges.iter().filter(|range| range.start < range.end).cloned().collect();
         let read = runtime()?.block_on(self.backend.get_ranges(&full, &wanted));
-        let whole = |read: &Vec<Bytes>| read.iter().zip(&wanted).all(|(part, range)| part.len() as u64 == range.end - range.start);
+        let whole = |read: &Vec<Bytes>| {
+            read.iter().zip(&wanted).all(|(part, range)| part.len() as u64 == range.end - range.start)
+        };
         match read {
             Ok(read) if whole(&read) => {
                 let mut read = read.into_iter();
                 Ok(ranges
                     .iter()
-                    .map(|range| if range.start < range.end { read.next().unwrap_or_default() } else { Bytes::new() })
+                    .map(
+                        |range| {
+                            if range.start < range.end {
+                                read.next().unwrap_or_default()
+                            } else {
+                                Bytes::new()
+                            }
+                        },
+                    )
                     .collect())
             }
             // Only after a failure, the size is requested, to tell a range beyond the end from other
             // failures.
             failed => {
-                let size = self.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "no such file").at(path))?.size;
+                let size =
+                    self.head(path)?.ok_or_else(|| Error::new(Kind::NotFound, "no such file").at(path))?.size;
                 match (ranges.iter().find(|range| range.start > range.end || range.end > size), failed) {
                     (Some(range), _) => Err(past_end(path, size, range)),
                     (None, Err(error)) => Err(self.failed(path, error)),
-                    (None, Ok(_)) => Err(Error::new(Kind::Io, "the store gave less than was asked for").at(path)),
+                    (None, Ok(_)) => {
+                        Err(Error::new(Kind::Io, "the store gave less than was asked for").at(path))
+                    }
                 }
             }
         }
@@ -409,9 +458,13 @@ impl Store for ObjectStoreAdapter {
                 }
                 Ok(PutOutcome::Created)
             }
-            Err(BackendError::AlreadyExists { .. } | BackendError::Precondition { .. }) => Ok(PutOutcome::Exists),
+            Err(BackendError::AlreadyExists { .. } | BackendError::Precondition { .. }) => {
+                Ok(PutOutcome::Exists)
+            }
             Err(error @ BackendError::NotImplemented { .. }) => {
-                Err(Error::new(Kind::UnsafeStore, "the store cannot put only where nothing is").at(path).caused_by(error))
+                Err(Error::new(Kind::UnsafeStore, "the store cannot put only where nothing is")
+                    .at(path)
+                    .caused_by(error))
             }
             Err(BackendError::Generic { .. }) => Ok(PutOutcome::Unknown),
             Err(error) => Err(self.failed(path, error)),
@@ -427,7 +480,11 @@ impl Store for ObjectStoreAdapter {
     }
 
     fn copy_source(&self, path: &str) -> Result<CopySource> {
-        Ok(CopySource::Object { place: self.place(), storage: self.options.storage.clone(), path: self.full(path)?.to_string() })
+        Ok(CopySource::Object {
+            place: self.place(),
+            storage: self.options.storage.clone(),
+            path: self.full(path)?.to_string(),
+        })
     }
 
     fn copy(&self, source: &CopySource, to: &str) -> Result<bool> {
@@ -435,8 +492,9 @@ impl Store for ObjectStoreAdapter {
         if *place != self.place() || *storage != self.options.storage {
             return Ok(false);
         }
-        let from =
-            Path::parse(path).map_err(|error| Error::new(Kind::InvalidArgument, "not a name of this store").at(path).caused_by(error))?;
+        let from = Path::parse(path).map_err(|error| {
+            Error::new(Kind::InvalidArgument, "not a name of this store").at(path).caused_by(error)
+        })?;
         self.forget_created(to);
         match runtime()?.block_on(self.backend.copy(&from, &self.full(to)?)) {
             Ok(()) => Ok(true),
@@ -539,7 +597,8 @@ struct Upload {
 impl Upload {
     fn parts(&mut self) -> Result<&mut WriteMultipart> {
         if self.parts.is_none() {
-            let begun = self.runtime.block_on(self.backend.put_multipart_opts(&self.full, Default::default()));
+            let begun =
+                self.runtime.block_on(self.backend.put_multipart_opts(&self.full, Default::default()));
             let begun = begun.map_err(|error| failure::backend_error(&self.location, &self.path, error))?;
             self.parts = Some(WriteMultipart::new_with_chunk_size(begun, PART_BYTES));
         }
@@ -558,7 +617,8 @@ impl Upload {
 
     fn give_up(&mut self) {
         if let Some(parts) = self.parts.take() {
-            let _ = self.runtime.block_on(parts.abort()); // nothing is visible; parts that stay are deleted by the store later
+            // Nothing is visible; parts that stay are deleted by the store later.
+            let _ = self.runtime.block_on(parts.abort());
         }
     }
 }

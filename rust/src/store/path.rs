@@ -48,13 +48,16 @@ pub fn is_plain(text: &str) -> bool {
     // Without an early exit, so that many bytes are compared at once: replay calls this for each path.
     let special = bytes.iter().fold(false, |found, byte| found | matches!(byte, b'%' | b':' | b'\\' | 0));
     let pairs = bytes.iter().zip(&bytes[1..]);
-    let dotted = pairs.fold(false, |found, (byte, next)| found | (*byte == b'/' && matches!(next, b'/' | b'.')));
+    let dotted =
+        pairs.fold(false, |found, (byte, next)| found | (*byte == b'/' && matches!(next, b'/' | b'.')));
     !special && !dotted && !matches!(first, b'/' | b'.') && *last != b'/'
 }
 
 /// Locates a path as written in the log (percent-encoded).
 pub fn locate_encoded(root: &str, text: &str) -> Result<Place> {
-    let decoded = percent_decode_str(text).decode_utf8().map_err(|error| outside("the path is not UTF-8 once decoded", error, text))?;
+    let decoded = percent_decode_str(text)
+        .decode_utf8()
+        .map_err(|error| outside("the path is not UTF-8 once decoded", error, text))?;
     let absolute = text.starts_with('/') || scheme(text).is_some();
     if !absolute && decoded.starts_with('/') {
         return Err(outside("the path has an encoded slash at its start", "%2F", text));
@@ -79,7 +82,9 @@ pub fn locate(root: &str, decoded: &str) -> Result<Place> {
     } else {
         absolute
     };
-    if let Some(rest) = absolute.strip_prefix(root.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/')) {
+    if let Some(rest) =
+        absolute.strip_prefix(root.trim_end_matches('/')).and_then(|rest| rest.strip_prefix('/'))
+    {
         return Ok(Place::Inside(relative(rest, decoded)?));
     }
     // The text after the scheme. A later `://` is part of the path, so the `..` in `/a/../b://c` is checked
@@ -108,7 +113,9 @@ fn relative(path: &str, shown: &str) -> Result<String> {
     let mut kept = Vec::new();
     for segment in path.split('/') {
         match segment {
-            "" => return Err(outside("the path has an empty segment", "two slashes, or one at an end", shown)),
+            "" => {
+                return Err(outside("the path has an empty segment", "two slashes, or one at an end", shown));
+            }
             "." => {}
             other => kept.push(other),
         }
@@ -129,7 +136,10 @@ pub fn check_relative(path: &str) -> Result<()> {
 
 fn outside(message: &str, found: impl std::fmt::Display, path: &str) -> Error {
     let place = without_query(path).replace('\0', "\\0");
-    Error::new(Kind::PathOutsideTable, message).at(place).found(found).expected("a path below the table's root")
+    Error::new(Kind::PathOutsideTable, message)
+        .at(place)
+        .found(found)
+        .expected("a path below the table's root")
 }
 
 /// Returns a URL without its query, which may contain a signature, for messages.
@@ -141,7 +151,8 @@ pub fn without_query(location: &str) -> &str {
 pub fn scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
     let mut bytes = scheme.bytes();
-    let named = bytes.next().is_some_and(|b| b.is_ascii_alphabetic()) && bytes.all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
+    let named = bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b"+-.".contains(&b));
     (named && rest.starts_with('/')).then_some(scheme)
 }
 
@@ -160,7 +171,11 @@ pub fn local_part(url: &str) -> Result<&str> {
     let rest = url.strip_prefix("file:").unwrap_or(url);
     let Some(after) = rest.strip_prefix("//") else { return Ok(rest) };
     let path = after.strip_prefix("localhost").unwrap_or(after);
-    if path.starts_with('/') { Ok(path) } else { Err(outside("a file URL with a host", "a host other than localhost", url)) }
+    if path.starts_with('/') {
+        Ok(path)
+    } else {
+        Err(outside("a file URL with a host", "a host other than localhost", url))
+    }
 }
 
 #[cfg(test)]
@@ -177,19 +192,44 @@ mod tests {
         for text in ["s3://bucket/a/b", "/data/tables/a"] {
             assert_eq!(locate_encoded("/data/table", text).unwrap(), Place::Outside(text.to_owned()));
         }
-        assert!(locate_encoded("/data/table", "/other/a://b").unwrap_err().message().contains("empty segment"));
+        assert!(
+            locate_encoded("/data/table", "/other/a://b").unwrap_err().message().contains("empty segment")
+        );
     }
 
     #[test]
     fn a_root_on_a_drive_has_its_files_by_every_spelling() {
-        for text in ["a/b", "C:/data/table/a/b", "c:/data/table/a/b", "file:///C:/data/table/a/b", "file:/c:/data/table/a/b"] {
-            assert_eq!(locate_encoded("C:/data/table", text).unwrap(), Place::Inside("a/b".to_owned()), "{text}");
+        for text in [
+            "a/b",
+            "C:/data/table/a/b",
+            "c:/data/table/a/b",
+            "file:///C:/data/table/a/b",
+            "file:/c:/data/table/a/b",
+        ] {
+            assert_eq!(
+                locate_encoded("C:/data/table", text).unwrap(),
+                Place::Inside("a/b".to_owned()),
+                "{text}"
+            );
         }
-        assert_eq!(locate_encoded("C:/data/table", "file:///c:/data/a").unwrap(), Place::Outside("C:/data/a".to_owned()));
-        assert_eq!(locate_encoded("C:/data/table", "D:/data/table/a").unwrap(), Place::Outside("D:/data/table/a".to_owned()));
-        assert_eq!(locate_encoded("//server/share/t", "//server/share/t/a").unwrap(), Place::Inside("a".to_owned()));
+        assert_eq!(
+            locate_encoded("C:/data/table", "file:///c:/data/a").unwrap(),
+            Place::Outside("C:/data/a".to_owned())
+        );
+        assert_eq!(
+            locate_encoded("C:/data/table", "D:/data/table/a").unwrap(),
+            Place::Outside("D:/data/table/a".to_owned())
+        );
+        assert_eq!(
+            locate_encoded("//server/share/t", "//server/share/t/a").unwrap(),
+            Place::Inside("a".to_owned())
+        );
         for text in ["C:/data/table/../a", r"C:/data/table\..\a", r"..\a", "C:%2Fdata%2Ftable%2Fa"] {
-            assert_eq!(locate_encoded("C:/data/table", text).unwrap_err().kind(), Kind::PathOutsideTable, "{text}");
+            assert_eq!(
+                locate_encoded("C:/data/table", text).unwrap_err().kind(),
+                Kind::PathOutsideTable,
+                "{text}"
+            );
         }
     }
 }

@@ -105,7 +105,12 @@ impl Store for BufferedStore {
             let pieces = self.pieces();
             ranges.iter().map(|range| pieces.find(path, range)).collect()
         };
-        let missing: Vec<_> = ranges.iter().zip(&kept).filter(|(_, kept)| kept.is_none()).map(|(range, _)| range.clone()).collect();
+        let missing: Vec<_> = ranges
+            .iter()
+            .zip(&kept)
+            .filter(|(_, kept)| kept.is_none())
+            .map(|(range, _)| range.clone())
+            .collect();
         let fetched = if missing.is_empty() { Vec::new() } else { self.inner.get_ranges(path, &missing)? };
         let mut pieces = self.pieces();
         for (range, bytes) in missing.iter().zip(&fetched) {

@@ -14,7 +14,10 @@ pub fn rows(columns: &[Vec<u32>]) -> Vec<u8> {
         return out;
     }
     match k {
-        1 => out.chunks_exact_mut(4).zip(&columns[0]).for_each(|(row, id)| row.copy_from_slice(&id.to_be_bytes())),
+        1 => out
+            .chunks_exact_mut(4)
+            .zip(&columns[0])
+            .for_each(|(row, id)| row.copy_from_slice(&id.to_be_bytes())),
         2..=8 => by_table(columns, &mut out),
         _ => by_bit(columns, &mut out),
     }
@@ -65,7 +68,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn tables_give_what_bits_give(columns in (1..12_usize).prop_flat_map(|k| prop::collection::vec(prop::collection::vec(any::<u32>(), 5), k))) {
+        fn tables_give_what_bits_give(
+            columns in (1..12_usize)
+                .prop_flat_map(|k| prop::collection::vec(prop::collection::vec(any::<u32>(), 5), k)),
+        ) {
             let mut slow = vec![0; 4 * columns.len() * 5];
             by_bit(&columns, &mut slow);
             prop_assert_eq!(rows(&columns), slow);

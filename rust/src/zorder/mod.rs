@@ -50,8 +50,9 @@ impl Keys {
         let columns = bounds
             .iter()
             .map(|(name, bounds)| {
-                let index =
-                    schema.index_of(name).map_err(|_| Error::new(Kind::InvalidArgument, "no such column to cluster by").found(name))?;
+                let index = schema.index_of(name).map_err(|_| {
+                    Error::new(Kind::InvalidArgument, "no such column to cluster by").found(name)
+                })?;
                 Ok((index, bounds.clone()))
             })
             .collect::<Result<Vec<_>>>()?;
@@ -70,11 +71,16 @@ impl Keys {
 
     /// The batch with its key column.
     pub fn append(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let ids = self.columns.iter().map(|(index, bounds)| bounds.ids(batch.column(*index))).collect::<Result<Vec<_>>>()?;
+        let ids = self
+            .columns
+            .iter()
+            .map(|(index, bounds)| bounds.ids(batch.column(*index)))
+            .collect::<Result<Vec<_>>>()?;
         let mut columns = batch.columns().to_vec();
         columns.push(keys(ids, self.curve, self.bits));
-        RecordBatch::try_new(self.schema.clone(), columns)
-            .map_err(|e| Error::new(Kind::SchemaMismatch, "a batch that does not fit its stream's schema").caused_by(e))
+        RecordBatch::try_new(self.schema.clone(), columns).map_err(|e| {
+            Error::new(Kind::SchemaMismatch, "a batch that does not fit its stream's schema").caused_by(e)
+        })
     }
 }
 

@@ -8,8 +8,8 @@
 use std::cmp::Ordering;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray, RecordBatch, StringArray, UInt32Array,
-    downcast_primitive_array, make_comparator,
+    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, BooleanArray, PrimitiveArray,
+    RecordBatch, StringArray, UInt32Array, downcast_primitive_array, make_comparator,
 };
 use arrow::compute::{SortOptions, concat, filter, sort, take};
 
@@ -74,7 +74,9 @@ impl Bounds {
         let limits: &dyn Array = bounds;
         downcast_primitive_array! {
             (values, limits) => Ok(primitive_ids(values, limits)),
-            (arrow::datatypes::DataType::Utf8, arrow::datatypes::DataType::Utf8) => Ok(text_ids(values.as_string(), limits.as_string())),
+            (arrow::datatypes::DataType::Utf8, arrow::datatypes::DataType::Utf8) => {
+                Ok(text_ids(values.as_string(), limits.as_string()))
+            },
             _ => compared_ids(&all, bounds)
         }
     }
@@ -113,7 +115,8 @@ fn present(values: &ArrayRef) -> Result<ArrayRef> {
 }
 
 fn without_order(error: arrow::error::ArrowError) -> Error {
-    Error::new(Kind::InvalidArgument, "a column that cannot be clustered by: its type has no order").caused_by(error)
+    Error::new(Kind::InvalidArgument, "a column that cannot be clustered by: its type has no order")
+        .caused_by(error)
 }
 
 /// Keeps a uniform sample of the rows of a stream: each row gets a random number, and the rows with the
@@ -131,7 +134,13 @@ impl Sampler {
     /// A sample of `columns` columns, with at least `size` rows (or all rows of a shorter stream). Equal
     /// seeds give equal samples.
     pub fn new(columns: usize, size: usize, seed: u64) -> Self {
-        Self { kept: vec![Vec::new(); columns], draws: Vec::new(), size: size.max(1), limit: u64::MAX, state: seed }
+        Self {
+            kept: vec![Vec::new(); columns],
+            draws: Vec::new(),
+            size: size.max(1),
+            limit: u64::MAX,
+            state: seed,
+        }
     }
 
     /// Adds the rows of these columns.
@@ -207,7 +216,8 @@ mod tests {
 
     #[test]
     fn a_heavy_value_wastes_no_range() {
-        let values: ArrayRef = Arc::new(Int64Array::from_iter_values((0..900).map(|_| 50).chain(0..50).chain(51..101)));
+        let values: ArrayRef =
+            Arc::new(Int64Array::from_iter_values((0..900).map(|_| 50).chain(0..50).chain(51..101)));
         let bounds = Bounds::from_sample(&values, 101).unwrap();
         let ids = bounds.ids(&values).unwrap();
         assert!(bounds.len() > 50, "{}", bounds.len());
@@ -216,14 +226,22 @@ mod tests {
 
     #[test]
     fn null_is_zero_and_nan_is_last() {
-        let values: ArrayRef = Arc::new(Float64Array::from(vec![Some(f64::NAN), None, Some(-0.0), Some(1.0), Some(0.0), Some(-f64::NAN)]));
+        let values: ArrayRef = Arc::new(Float64Array::from(vec![
+            Some(f64::NAN),
+            None,
+            Some(-0.0),
+            Some(1.0),
+            Some(0.0),
+            Some(-f64::NAN),
+        ]));
         let bounds = Bounds::of(&(Arc::new(Float64Array::from(vec![-1.0, 0.0, 5.0])) as ArrayRef)).unwrap();
         assert_eq!(bounds.ids(&values).unwrap(), [3, 0, 1, 2, 1, 3]);
     }
 
     #[test]
     fn text_and_other_types_compare_alike() {
-        let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("b"), None, Some("a"), Some("zz"), Some("m")]));
+        let texts: ArrayRef =
+            Arc::new(StringArray::from(vec![Some("b"), None, Some("a"), Some("zz"), Some("m")]));
         let bounds = Bounds::of(&(Arc::new(StringArray::from(vec!["m", "b"])) as ArrayRef)).unwrap();
         assert_eq!(bounds.ids(&texts).unwrap(), [0, 0, 0, 2, 1]);
         let bytes = |a: &ArrayRef| arrow::compute::cast(a, &arrow::datatypes::DataType::Binary).unwrap();
@@ -232,8 +250,13 @@ mod tests {
 
     #[test]
     fn the_sample_is_of_the_whole_stream() {
-        let batch =
-            |from: i64| RecordBatch::try_from_iter([("a", Arc::new(Int64Array::from_iter_values(from..from + 1000)) as ArrayRef)]).unwrap();
+        let batch = |from: i64| {
+            RecordBatch::try_from_iter([(
+                "a",
+                Arc::new(Int64Array::from_iter_values(from..from + 1000)) as ArrayRef,
+            )])
+            .unwrap()
+        };
         let mut sampler = Sampler::new(1, 500, 7);
         (0..100).for_each(|i| sampler.add(&batch(i * 1000), &[0]).unwrap());
         let sample = sampler.finish().unwrap().remove(0);

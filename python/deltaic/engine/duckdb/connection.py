@@ -99,7 +99,14 @@ def _use(used: _Database) -> Iterator[duckdb.DuckDBPyConnection]:
 
 def _enter(planned: bool) -> _Database:
     current, budget = configuration.current(), configuration.budget()
-    key = (os.getpid(), planned, current.memory_limit, current.temp_directory, current.temp_limit, current.threads)
+    key = (
+        os.getpid(),
+        planned,
+        current.memory_limit,
+        current.temp_directory,
+        current.temp_limit,
+        current.threads,
+    )
     with _lock:
         if key not in _databases:
             _databases[key] = _Database(_open(current, budget, planned), budget.engine, budget.engine)
@@ -135,7 +142,9 @@ def _open(current: configuration.Configuration, budget: Budget, planned: bool) -
     if current.temp_directory is not None:
         settings["temp_directory"] = current.temp_directory
     else:
-        settings["temp_directory"] = os.path.join(tempfile.gettempdir(), f"deltaic-{os.getpid()}-{len(_databases)}")
+        settings["temp_directory"] = os.path.join(
+            tempfile.gettempdir(), f"deltaic-{os.getpid()}-{len(_databases)}"
+        )
     if budget.engine < _SMALL_ENGINE:
         settings["write_buffer_row_group_count"] = 1
     connection = duckdb.connect(":memory:", config=settings)

@@ -59,7 +59,18 @@ PLANS: ContextVar[list[dict[str, Any]] | None] = ContextVar("PLANS", default=Non
 plans."""
 _VECTOR_ROWS = 2048
 """Rows that DuckDB computes at a time: no batch has fewer."""
-_WIDTHS = {"boolean": 1, "byte": 1, "short": 2, "integer": 4, "date": 4, "float": 4, "void": 1, "string": 48, "binary": 48, "variant": 200}
+_WIDTHS = {
+    "boolean": 1,
+    "byte": 1,
+    "short": 2,
+    "integer": 4,
+    "date": 4,
+    "float": 4,
+    "void": 1,
+    "string": 48,
+    "binary": 48,
+    "variant": 200,
+}
 """Bytes of a value, about; 8 where none is given."""
 
 
@@ -158,9 +169,15 @@ class LocalEngine:
         def opened(work: Work) -> _core.ReadStream:
             failure = Failure()
             work.streams.append(failure)
-            return _tracked(work, _core.conform(NumberedRows(relation.open(work), series, failure), table_schema))
+            return _tracked(
+                work, _core.conform(NumberedRows(relation.open(work), series, failure), table_schema)
+            )
 
-        return Data(handle=LocalRelation(relation.schema, opened), schema=relation.schema, alias=getattr(data, "alias", "u"))
+        return Data(
+            handle=LocalRelation(relation.schema, opened),
+            schema=relation.schema,
+            alias=getattr(data, "alias", "u"),
+        )
 
     # --- lowering
 
@@ -190,7 +207,9 @@ class LocalEngine:
         def opened(work: Work) -> Any:
             from deltaic.planning.opening import open_scan
 
-            rows = computed(lambda scan: pa.RecordBatchReader.from_stream(_tracked(work, open_scan(scan))).read_all())
+            rows = computed(
+                lambda scan: pa.RecordBatchReader.from_stream(_tracked(work, open_scan(scan))).read_all()
+            )
             return self._query(plan).open(work) if rows is None else rows
 
         if few.reads_files:
@@ -220,14 +239,21 @@ class LocalEngine:
                 return Leaf(leaf.schema, opener=lambda work: _Stream(work, relation))
             return Leaf(leaf.schema, name=leaf.handle)
         read = column_names(leaf.where, leaf.schema, leaf.alias)
-        wide = replace(leaf, columns=(*leaf.columns, *(name for name in read if name not in leaf.columns)), where=())
+        wide = replace(
+            leaf, columns=(*leaf.columns, *(name for name in read if name not in leaf.columns)), where=()
+        )
         maps = columns_with_maps(schema := scan_schema(wide))
 
         def opened(work: Work, retyped: Callable[[pa.Schema], pa.Schema] | None = None) -> TableRows:
             return TableRows(wide, work.run, work.streams.append, retyped, keep)
 
         if not maps:
-            return Leaf(schema, opener=opened, where=leaf.where, rows=keep("number of rows", lambda: rows_of(wide.files)))
+            return Leaf(
+                schema,
+                opener=opened,
+                where=leaf.where,
+                rows=keep("number of rows", lambda: rows_of(wide.files)),
+            )
         from deltaic.engine.duckdb.raw_maps import entries_schema
 
         def with_entries(columns: frozenset[str]) -> Callable[[Work], Any]:
@@ -235,7 +261,9 @@ class LocalEngine:
 
         return Leaf(schema, opener=opened, where=leaf.where, maps=maps, with_entries=with_entries)
 
-    def query(self, query: TranslatedQuery, leaves: Mapping[str, Plan], keep: Mapping[str, Keep] | None = None) -> LocalRelation:
+    def query(
+        self, query: TranslatedQuery, leaves: Mapping[str, Plan], keep: Mapping[str, Keep] | None = None
+    ) -> LocalRelation:
         """Runs a user's query that `spark_sql.query.queries` translated: DuckDB's SQL over tables named as
         `leaves`.
 
@@ -243,7 +271,11 @@ class LocalEngine:
         the next query. DuckDB chooses the order of the joins, unlike in a plan."""
         from deltaic.engine.duckdb.lowering import LoweredQuery
 
-        opened = {name: self._leaf(leaf, (keep or {}).get(name)) for name, leaf in leaves.items() if isinstance(leaf, (Scan, Data))}
+        opened = {
+            name: self._leaf(leaf, (keep or {}).get(name))
+            for name, leaf in leaves.items()
+            if isinstance(leaf, (Scan, Data))
+        }
         sources = {name: leaf.opener for name, leaf in opened.items() if leaf.opener is not None}
         if len(sources) != len(leaves):
             raise ValueError("a query reads scans and sources only")
@@ -270,7 +302,9 @@ class LocalEngine:
 
     # --- consuming
 
-    def consume(self, relation: LocalRelation, function: Callable[[Any], T], undo: Callable[[T], object] | None = None) -> T:
+    def consume(
+        self, relation: LocalRelation, function: Callable[[Any], T], undo: Callable[[T], object] | None = None
+    ) -> T:
         """Runs `function` on the relation's stream; the user can interrupt it (`undo`: as in `Work.call`). If
         a source failed, its error is raised instead of the one that DuckDB or Arrow makes of it."""
         from deltaic.engine.duckdb.connection import Work
@@ -288,7 +322,11 @@ class LocalEngine:
         return None
 
     def to_arrow(self, relation: LocalRelation, *, limit: int | None = None) -> pa.RecordBatchReader:
-        reader = self._reader(relation) if relation.held is None else _held_reader(relation.schema, relation.held.table)
+        reader = (
+            self._reader(relation)
+            if relation.held is None
+            else _held_reader(relation.schema, relation.held.table)
+        )
         return reader if limit is None else _limited(reader, limit)
 
     def _reader(self, relation: LocalRelation) -> pa.RecordBatchReader:
@@ -327,7 +365,11 @@ class LocalEngine:
     def to_table(self, relation: LocalRelation) -> pa.Table:
         schema = arrow_schema(relation.schema)
         table = self.consume(relation, lambda stream: pa.RecordBatchReader.from_stream(stream).read_all())
-        return table if table.schema.equals(schema, check_metadata=True) else pa.Table.from_arrays(table.columns, schema=schema)
+        return (
+            table
+            if table.schema.equals(schema, check_metadata=True)
+            else pa.Table.from_arrays(table.columns, schema=schema)
+        )
 
     def write(self, relation: LocalRelation, target: WriteTarget) -> pa.Table:
         def undo(adds: pa.Table) -> None:
@@ -335,7 +377,11 @@ class LocalEngine:
 
             target.store.delete(list(map(decoded_path, adds["path"].to_pylist())))
 
-        return self.consume(relation, lambda stream: _core.write(target.store, target.schema, stream, target.options_json), undo)
+        return self.consume(
+            relation,
+            lambda stream: _core.write(target.store, target.schema, stream, target.options_json),
+            undo,
+        )
 
     def row_ids(self, relation: LocalRelation, *, unique: bool = False) -> _core.RowIds:
         if relation.held is not None:
@@ -349,7 +395,12 @@ class LocalEngine:
 
         def mark() -> _core.MarkedFiles:
             return _core.mark_deleted(
-                scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
+                scan.store,
+                scan.files,
+                rows,
+                deletion_timestamp=deletion_timestamp,
+                inline=inline,
+                prefix_length=prefix_length,
             )
 
         from deltaic.protocol.paths import decoded_path
@@ -373,8 +424,12 @@ class LocalEngine:
                     return pa.Table.from_batches([_declared(batch, schema) for batch in batches], schema)
                 used.append(uses.enter_context(database(planned=True)))
                 cursor = work.cursor()
-                cursor.register(f"{name}_rows", BatchStream(arrow, _kept_failure(work, itertools.chain(batches, others))))
-                cursor.execute(f"CREATE TABLE {duckdb_name(name)} AS SELECT * FROM {duckdb_name(name + '_rows')}")
+                cursor.register(
+                    f"{name}_rows", BatchStream(arrow, _kept_failure(work, itertools.chain(batches, others)))
+                )
+                cursor.execute(
+                    f"CREATE TABLE {duckdb_name(name)} AS SELECT * FROM {duckdb_name(name + '_rows')}"
+                )
                 return None
 
             def drop() -> None:
@@ -407,7 +462,11 @@ class LocalEngine:
         from deltaic.engine.duckdb.lowering import LoweredQuery, columns_with_maps
         from deltaic.planning.opening import scan_schema
 
-        nested = {name: f"__deltaic_curve_{number}" for number, name in enumerate(columns) if name not in plan.schema.names}
+        nested = {
+            name: f"__deltaic_curve_{number}"
+            for number, name in enumerate(columns)
+            if name not in plan.schema.names
+        }
         keys = [nested.get(name, name) for name in columns]
         roots = dict.fromkeys(plan.schema.find(name)[0][0] for name in columns)
         narrow = self.run(_with_fields(replace(plan, columns=tuple(roots), row_tracking=None), nested))
@@ -429,7 +488,10 @@ class LocalEngine:
             return viewed(reader, entries_schema(reader.schema, maps))
 
         sql = f'SELECT {names} FROM "__deltaic_keyed" ORDER BY "__deltaic_key"'
-        return LocalRelation(schema, lambda work: _execute(work, LoweredQuery(sql, schema, {"__deltaic_keyed": keyed}, entries=maps)))
+        return LocalRelation(
+            schema,
+            lambda work: _execute(work, LoweredQuery(sql, schema, {"__deltaic_keyed": keyed}, entries=maps)),
+        )
 
 
 def _copied(scan: Scan) -> LocalRelation:
@@ -454,7 +516,9 @@ def _with_fields(scan: Scan, fields: Mapping[str, str]) -> Plan:
 
 def _held_reader(schema: Schema, table: pa.Table) -> pa.RecordBatchReader:
     declared = arrow_schema(schema)
-    return pa.RecordBatchReader.from_batches(declared, [_declared(batch, declared) for batch in table.to_batches()])
+    return pa.RecordBatchReader.from_batches(
+        declared, [_declared(batch, declared) for batch in table.to_batches()]
+    )
 
 
 def _kept_failure(work: Work, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -487,12 +551,19 @@ def arrow_schema(schema: Schema) -> pa.Schema:
     if distinct is schema:
         return found
     fields = zip(found, schema, strict=True)
-    return pa.schema([each.with_name(item.name).with_type(shown_type(item.type, each.type)) for each, item in fields], found.metadata)
+    return pa.schema(
+        [each.with_name(item.name).with_type(shown_type(item.type, each.type)) for each, item in fields],
+        found.metadata,
+    )
 
 
 def _declared(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """Gives the arrays the relation's schema: engines return every column as nullable."""
-    return batch if batch.schema.equals(schema, check_metadata=True) else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    return (
+        batch
+        if batch.schema.equals(schema, check_metadata=True)
+        else pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    )
 
 
 def _execute(work: Work, query: LoweredQuery, *, planned: bool = True) -> _core.ReadStream:
@@ -504,8 +575,17 @@ def _execute(work: Work, query: LoweredQuery, *, planned: bool = True) -> _core.
         cursor.execute(f"SELECT hash({constant})").fetchall()
     sources = {name: opener(work) for name, opener in query.leaves.items()}
     native = native_tables(work, cursor, sources, query.rows)
-    registered = {name: register(cursor, name, each, query.rows.get(name)) for name, each in sources.items() if name not in native}
-    if not native and len(registered) > 1 and query.once and sum(rows or 0 for rows in query.rows.values()) >= PLANNED_TWICE:
+    registered = {
+        name: register(cursor, name, each, query.rows.get(name))
+        for name, each in sources.items()
+        if name not in native
+    }
+    if (
+        not native
+        and len(registered) > 1
+        and query.once
+        and sum(rows or 0 for rows in query.rows.values()) >= PLANNED_TWICE
+    ):
         _keep_filters(cursor, query, registered)
     sql = with_tables(query.sql, native)
     if (plans := PLANS.get()) is not None:
@@ -573,7 +653,9 @@ def _shown(stream: _core.ReadStream, schema: Schema) -> pa.RecordBatchReader:
 
     def batches() -> Iterator[pa.RecordBatch]:
         for batch in pa.RecordBatchReader.from_stream(stream):
-            columns = [shown_values(column, field.type) for column, field in zip(batch.columns, schema, strict=True)]
+            columns = [
+                shown_values(column, field.type) for column, field in zip(batch.columns, schema, strict=True)
+            ]
             yield pa.RecordBatch.from_arrays(columns, schema=declared)
 
     return pa.RecordBatchReader.from_batches(declared, batches())
@@ -616,7 +698,9 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
     def opened(work: Work) -> pa.RecordBatchReader:
         def batches() -> Iterator[pa.RecordBatch]:
             for relation in relations:
-                for batch in pa.RecordBatchReader.from_stream(work.run(lambda: relation.open(work))):  # noqa: B023
+                for batch in pa.RecordBatchReader.from_stream(
+                    work.run(lambda: relation.open(work))  # noqa: B023
+                ):
                     yield _declared(batch, schema)
 
         return pa.RecordBatchReader.from_batches(schema, _kept_failure(work, batches()))
@@ -626,7 +710,12 @@ def _chain(relations: Sequence[LocalRelation]) -> LocalRelation:
 
 def _nullable(schema: Schema) -> Schema:
     """The schema with all columns and struct fields nullable."""
-    return Schema([item.with_(nullable=True, type=map_fields(item.type, lambda field: field.with_(nullable=True))) for item in schema])
+    return Schema(
+        [
+            item.with_(nullable=True, type=map_fields(item.type, lambda field: field.with_(nullable=True)))
+            for item in schema
+        ]
+    )
 
 
 def _plain_projection(plan: Plan) -> Scan | None:
@@ -684,8 +773,13 @@ def _of_files(work: Work, error: Exception) -> Exception:
         return error
     for table in work.plain_tables:
         table.check()
-    if isinstance(error, duckdb.IOException) or type(error) is duckdb.Error or "Parquet" in str(error):  # DuckDB checks more than `_core`
-        return ProtocolError("a data file is malformed", found=str(error).splitlines()[0], expected="a Parquet file without errors")
+    # DuckDB checks more than `_core`
+    if isinstance(error, duckdb.IOException) or type(error) is duckdb.Error or "Parquet" in str(error):
+        return ProtocolError(
+            "a data file is malformed",
+            found=str(error).splitlines()[0],
+            expected="a Parquet file without errors",
+        )
     return error
 
 
@@ -701,7 +795,9 @@ def _named(error: Exception) -> Exception:
     if (raised := read_failure(text)) is not None:
         return raised
     if "Out of Memory Error" in text:
-        return MemoryError(f"the engine needs more than configure(memory_limit=, temp_limit=) allows: {text.splitlines()[0]}")
+        return MemoryError(
+            f"the engine needs more than configure(memory_limit=, temp_limit=) allows: {text.splitlines()[0]}"
+        )
     if (failed := failure_of(error)) is not None:
         return failed
     for kind, cls in _KINDS.items():
@@ -710,6 +806,11 @@ def _named(error: Exception) -> Exception:
     # the original error is the cause of the new one
     if isinstance(error, (duckdb.BinderException, duckdb.NotImplementedException)):
         return UnsupportedFeatureError("the embedded engine cannot run a query of this form")
-    if isinstance(error, pa.ArrowException) and not isinstance(error, (OSError, MemoryError, KeyboardInterrupt)):
-        return SchemaMismatchError("the rows of a query do not fit the types of its columns", found=text.splitlines()[0] if text else None)
+    if isinstance(error, pa.ArrowException) and not isinstance(
+        error, (OSError, MemoryError, KeyboardInterrupt)
+    ):
+        return SchemaMismatchError(
+            "the rows of a query do not fit the types of its columns",
+            found=text.splitlines()[0] if text else None,
+        )
     return error

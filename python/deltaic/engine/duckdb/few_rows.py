@@ -35,11 +35,17 @@ FEW_ROWS = 10_000
 """Maximum rows of these files, deleted ones included."""
 MOST_PAIRS = 100_000
 """Maximum rows of a join."""
-_EQUAL = frozenset(("boolean", "byte", "short", "integer", "long", "string", "date", "timestamp", "timestamp_ntz"))
+_EQUAL = frozenset(
+    ("boolean", "byte", "short", "integer", "long", "string", "date", "timestamp", "timestamp_ntz")
+)
 """Types whose values are equal to Arrow where they are equal to Spark."""
 _WHOLE = {"integer": 31, "long": 63}
 """Whole numbers of arithmetic: bits of each."""
-_ARITHMETIC: dict[type, str] = {exp.Add: "add_checked", exp.Sub: "subtract_checked", exp.Mul: "multiply_checked"}
+_ARITHMETIC: dict[type, str] = {
+    exp.Add: "add_checked",
+    exp.Sub: "subtract_checked",
+    exp.Mul: "multiply_checked",
+}
 
 Tables: TypeAlias = "Mapping[str, pa.Table]"
 """Rows by the alias of their columns; all tables have the same number of rows."""
@@ -76,7 +82,11 @@ def computation(plan: Plan) -> Computation | None:
     """Steps that compute the rows of a plan over few rows; None if DuckDB is to compute them."""
     if isinstance(plan, Data):
         held = getattr(plan.handle, "held", None)
-        return None if held is None else Computation({plan.alias: plan.schema}, lambda read: {plan.alias: held.table}, False)
+        return (
+            None
+            if held is None
+            else Computation({plan.alias: plan.schema}, lambda read: {plan.alias: held.table}, False)
+        )
     if isinstance(plan, Scan):
         return _scanned(plan)
     if isinstance(plan, Join):
@@ -103,7 +113,10 @@ def _filtered(below: Computation, condition: Expression) -> Computation | None:
     tree = condition.tree
     if tree is None:
         return None
-    masks = [_value(part, condition, below.scope) for part in (operands(tree) if isinstance(tree, exp.And) else [tree])]
+    masks = [
+        _value(part, condition, below.scope)
+        for part in (operands(tree) if isinstance(tree, exp.And) else [tree])
+    ]
     tests = [found[1] for found in masks if found is not None and found[0] == "boolean"]
     if len(tests) < len(masks):
         return None
@@ -169,7 +182,13 @@ def _joined(plan: Join) -> Computation | None:
     if plan.kind not in ("inner", "right") or plan.condition.tree is None:
         return None
     left, right = computation(plan.left), computation(plan.right)
-    if left is None or right is None or len(left.scope) > 1 or len(right.scope) > 1 or left.scope.keys() == right.scope.keys():
+    if (
+        left is None
+        or right is None
+        or len(left.scope) > 1
+        or len(right.scope) > 1
+        or left.scope.keys() == right.scope.keys()
+    ):
         return None
     (of_left,), (of_right,) = left.scope, right.scope
     scope = {**left.scope, **right.scope}
@@ -197,7 +216,9 @@ def _joined(plan: Join) -> Computation | None:
     return Computation(scope, tables, left.reads_files or right.reads_files)
 
 
-def _equality(condition: Expression, scope: Mapping[str, Schema]) -> tuple[tuple[str, Field], tuple[str, Field]] | None:
+def _equality(
+    condition: Expression, scope: Mapping[str, Schema]
+) -> tuple[tuple[str, Field], tuple[str, Field]] | None:
     """The two columns that a condition compares by `=`, with their aliases."""
     tree = _bare(condition.tree)
     if not isinstance(tree, exp.EQ):
@@ -249,7 +270,11 @@ def _place(node: exp.Expr | None, whole: Expression, scope: Mapping[str, Schema]
         return named[0] if len(named) == 1 else None
     if len(parts) > 2 or named:
         return None
-    found = [(alias, field) for alias, schema in scope.items() if alias.lower() == parts[0].lower() and (field := schema.get(parts[1]))]
+    found = [
+        (alias, field)
+        for alias, schema in scope.items()
+        if alias.lower() == parts[0].lower() and (field := schema.get(parts[1]))
+    ]
     return found[0] if len(found) == 1 else None
 
 
@@ -265,7 +290,11 @@ def _value(node: exp.Expr, whole: Expression, scope: Mapping[str, Schema]) -> _V
         return _literal(node)
     if isinstance(node, exp.Is) and isinstance(node.expression, exp.Null):
         return _tested(node, whole, scope, lambda column: column.is_null())
-    if isinstance(node, exp.Not) and isinstance(node.this, exp.Is) and isinstance(node.this.expression, exp.Null):
+    if (
+        isinstance(node, exp.Not)
+        and isinstance(node.this, exp.Is)
+        and isinstance(node.this.expression, exp.Null)
+    ):
         return _tested(node.this, whole, scope, lambda column: column.is_valid())
     if isinstance(node, exp.In):
         return _listed(node, whole, scope)
@@ -284,19 +313,31 @@ def _literal(node: exp.Expr) -> _Value | None:
         return ("string", lambda tables: pa.scalar(inner.name, pa.string())) if plain else None
     number = sign * int(inner.name) if inner.name.isascii() and inner.name.isdigit() else 2**63
     data_type = next((name for name, bits in _WHOLE.items() if -(2**bits) <= number < 2**bits), None)
-    return None if data_type is None else (data_type, lambda tables: pa.scalar(number, _arrow_type(data_type)))
+    return (
+        None if data_type is None else (data_type, lambda tables: pa.scalar(number, _arrow_type(data_type)))
+    )
 
 
-def _tested(node: exp.Is, whole: Expression, scope: Mapping[str, Schema], test: Callable[[Any], Any]) -> _Value | None:
+def _tested(
+    node: exp.Is, whole: Expression, scope: Mapping[str, Schema], test: Callable[[Any], Any]
+) -> _Value | None:
     """Condition that a column is null, or is not."""
     place = _place(node.this, whole, scope)
     return None if place is None else ("boolean", lambda tables: test(tables[place[0]][place[1].name]))
 
 
 def _listed(node: exp.In, whole: Expression, scope: Mapping[str, Schema]) -> _Value | None:
-    place = None if any(node.args.get(part) for part in ("query", "unnest", "field")) else _place(node.this, whole, scope)
+    place = (
+        None
+        if any(node.args.get(part) for part in ("query", "unnest", "field"))
+        else _place(node.this, whole, scope)
+    )
     literals = [_literal(item) for item in node.expressions]
-    if place is None or place[1].type not in _WHOLE or not all(found is not None and found[0] == "integer" for found in literals):
+    if (
+        place is None
+        or place[1].type not in _WHOLE
+        or not all(found is not None and found[0] == "integer" for found in literals)
+    ):
         return None
     alias, name = place[0], place[1].name
     numbers = [found[1]({}).as_py() for found in literals if found is not None]
@@ -315,10 +356,17 @@ def _chosen(node: exp.Case, whole: Expression, scope: Mapping[str, Schema]) -> _
     if node.this is not None or node.args.get("default") is None:
         return None
     whens = [_value(item.this, whole, scope) for item in node.args["ifs"]]
-    thens = [_value(item, whole, scope) for item in (*(item.args["true"] for item in node.args["ifs"]), node.args["default"])]
+    thens = [
+        _value(item, whole, scope)
+        for item in (*(item.args["true"] for item in node.args["ifs"]), node.args["default"])
+    ]
     conditions = [found[1] for found in whens if found is not None and found[0] == "boolean"]
     values = [found for found in thens if found is not None]
-    if len(conditions) < len(whens) or len(values) < len(thens) or len({str(data_type) for data_type, _ in values}) > 1:
+    if (
+        len(conditions) < len(whens)
+        or len(values) < len(thens)
+        or len({str(data_type) for data_type, _ in values}) > 1
+    ):
         return None
 
     def chosen(tables: Tables) -> Any:

@@ -42,10 +42,14 @@ class BatchStream:
         return self._schema.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return pa.RecordBatchReader.from_batches(self._schema, self._batches).__arrow_c_stream__(requested_schema)
+        return pa.RecordBatchReader.from_batches(self._schema, self._batches).__arrow_c_stream__(
+            requested_schema
+        )
 
 
-def read_few(stream: Any, most: int | None = None) -> tuple[pa.Schema, list[pa.RecordBatch], Iterator[pa.RecordBatch] | None]:
+def read_few(
+    stream: Any, most: int | None = None
+) -> tuple[pa.Schema, list[pa.RecordBatch], Iterator[pa.RecordBatch] | None]:
     """Reads up to `most` bytes of a stream (None: HELD_BYTES). Returns its schema, the batches, and an
     iterator of the batches that are still to be read; None in place of the iterator if all are read."""
     reader = pa.RecordBatchReader.from_stream(stream)

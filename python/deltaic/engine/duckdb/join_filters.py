@@ -27,7 +27,9 @@ MOST_KEYS = 1000
 
 
 def push_keys(
-    sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], keys: Sequence[tuple[TableColumn, TableColumn]]
+    sources: Mapping[str, ScanSource | None],
+    rows: Mapping[str, int | None],
+    keys: Sequence[tuple[TableColumn, TableColumn]],
 ) -> None:
     """Adds filters to sources. `keys`: pairs of columns of two tables; the query needs no row of the second
     table without an equal key in the first. A filtered table becomes a source of keys itself: the days of a
@@ -43,13 +45,20 @@ def push_keys(
             target.require(found)
 
 
-def _is_ready(sources: Mapping[str, ScanSource | None], rows: Mapping[str, int | None], few: TableColumn, many: TableColumn) -> bool:
+def _is_ready(
+    sources: Mapping[str, ScanSource | None],
+    rows: Mapping[str, int | None],
+    few: TableColumn,
+    many: TableColumn,
+) -> bool:
     """True if a filter of `many` by the keys of `few` saves more time than it costs."""
     source, target = sources.get(few[0]), sources.get(many[0])
     if source is None or target is None or not source.is_filtered:
         return False
     here, there = rows.get(few[0]), rows.get(many[0])
-    return here is not None and there is not None and here <= min(there, MOST_READ) and there >= FEWEST_FILTERED
+    return (
+        here is not None and there is not None and here <= min(there, MOST_READ) and there >= FEWEST_FILTERED
+    )
 
 
 def _filter(source: ScanSource, key: str, target: ScanSource, column: str) -> _core.Predicate | None:

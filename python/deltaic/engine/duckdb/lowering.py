@@ -65,7 +65,11 @@ class Query:
         return text
 
     def _all(self) -> list[str]:
-        return [f"{duckdb_name(alias)}.{duckdb_name(name)}" for alias, schema in self.scope.items() for name in schema.names] or ["1"]
+        return [
+            f"{duckdb_name(alias)}.{duckdb_name(name)}"
+            for alias, schema in self.scope.items()
+            for name in schema.names
+        ] or ["1"]
 
     def as_source(self) -> Query:
         """Returns these rows as a query that another query can select from."""
@@ -135,8 +139,14 @@ class Lowering:
         for name, leaf in self._with_maps.items():
             if leaf.with_entries is not None and self._copied[name]:
                 self._leaves[name] = leaf.with_entries(frozenset(self._copied[name]))
-        entries = frozenset(name for (_, name), (leaf_name, column) in query.origins.items() if column in self._copied[leaf_name])
-        return LoweredQuery(query.sql(), next(iter(query.scope.values())), self._leaves, tuple(self._constants), entries)
+        entries = frozenset(
+            name
+            for (_, name), (leaf_name, column) in query.origins.items()
+            if column in self._copied[leaf_name]
+        )
+        return LoweredQuery(
+            query.sql(), next(iter(query.scope.values())), self._leaves, tuple(self._constants), entries
+        )
 
     def _query(self, plan: Plan) -> Query:
         if isinstance(plan, (Scan, Data)):
@@ -186,12 +196,16 @@ class Lowering:
             raise ValueError("project a filtered join before it is joined again")
         scope = {**left.scope, **right.scope}
         if len(scope) != len(left.scope) + len(right.scope):
-            raise ValueError(f"both sides of a join use one alias: {sorted(set(left.scope) & set(right.scope))}")
+            raise ValueError(
+                f"both sides of a join use one alias: {sorted(set(left.scope) & set(right.scope))}"
+            )
         origins = {**left.origins, **right.origins}
         condition, _ = self._translated(plan.condition, scope, origins)
         source = f"{left.source} {_JOINS[plan.kind]} {right.source} ON ({condition})"
         kept = left.scope if plan.kind in ("left_semi", "left_anti") else scope
-        return Query(source, dict(kept), origins={key: origin for key, origin in origins.items() if key[0] in kept})
+        return Query(
+            source, dict(kept), origins={key: origin for key, origin in origins.items() if key[0] in kept}
+        )
 
     def _union(self, plan: Union) -> Query:
         queries = [self._query(item) for item in plan.inputs]
@@ -256,7 +270,9 @@ class Lowering:
         value = value_of(expression, self._time_zone)
         if origins and value.sql not in copies:
             read = [(alias, path) for alias, path in expression.columns if (alias, path[0]) in origins]
-            self._read(origins[alias, path[0]] for alias, path in read if has_map(scope[alias].find(path)[1].type))
+            self._read(
+                origins[alias, path[0]] for alias, path in read if has_map(scope[alias].find(path)[1].type)
+            )
         self._constants.update(dict.fromkeys(value.constants))
         for name, leaf in expression.sources.items():
             if (opener := self._open_leaf(leaf).opener) is not None:

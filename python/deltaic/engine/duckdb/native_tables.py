@@ -30,7 +30,10 @@ SMALL_ROWS = 10_000
 
 
 def native_tables(
-    work: Work, cursor: duckdb.DuckDBPyConnection, sources: Mapping[str, object], rows: Mapping[str, int | None]
+    work: Work,
+    cursor: duckdb.DuckDBPyConnection,
+    sources: Mapping[str, object],
+    rows: Mapping[str, int | None],
 ) -> dict[str, str]:
     """Returns what stands after FROM, in DuckDB's SQL, for each table among the sources of a query. Returns
     none if one of them needs an Arrow source: a filter that one table puts on another (`join_filters`) needs
@@ -42,7 +45,9 @@ def native_tables(
         if not _is_whole(source):
             return {}
         files = plain_files(source)
-        if (files is None or _was_asked(source)) and (copied := _small_rows(source, rows.get(name))) is not None:
+        if (files is None or _was_asked(source)) and (
+            copied := _small_rows(source, rows.get(name))
+        ) is not None:
             small[name] = copied
         elif files is not None:
             plain[name] = PlainTable(source, files)
@@ -70,7 +75,13 @@ def _is_whole(table: TableRows) -> bool:
     scan = table.scan
     hidden = scan.row_ids or scan.row_tracking or scan.constants
     is_counted = OPENED.get() is not None
-    return table.keep is not compute and not is_counted and not hidden and scan.predicate is None and scan.limit is None
+    return (
+        table.keep is not compute
+        and not is_counted
+        and not hidden
+        and scan.predicate is None
+        and scan.limit is None
+    )
 
 
 def _was_asked(table: TableRows) -> bool:

@@ -51,7 +51,10 @@ class PlainTable:
     def select(self) -> str:
         """A SELECT of DuckDB with the columns of the scan."""
         scan, paths = self.rows.scan, list(map(duckdb_text, self.files.paths))
-        columns = [f"{duckdb_name(stored)} AS {duckdb_name(name)}" for stored, name in zip(self.files.names, scan.columns, strict=True)]
+        columns = [
+            f"{duckdb_name(stored)} AS {duckdb_name(name)}"
+            for stored, name in zip(self.files.names, scan.columns, strict=True)
+        ]
         # DuckDB takes 0.2 ms less for a single path without options than for a list with options.
         arguments = paths if len(paths) == 1 else [f"[{', '.join(paths)}]"]
         if any(scan.schema.field(name).type in ("float", "double") for name in scan.columns):

@@ -13,7 +13,14 @@ from deltaic.engine.dataset import viewed
 def as_entries(data_type: pa.DataType) -> pa.DataType:
     """The type with lists of structs in place of maps."""
     if pa.types.is_map(data_type):
-        return pa.list_(pa.struct([pa.field("key", as_entries(data_type.key_type)), pa.field("value", as_entries(data_type.item_type))]))
+        return pa.list_(
+            pa.struct(
+                [
+                    pa.field("key", as_entries(data_type.key_type)),
+                    pa.field("value", as_entries(data_type.item_type)),
+                ]
+            )
+        )
     if pa.types.is_struct(data_type):
         return pa.struct([item.with_type(as_entries(item.type)) for item in data_type])
     if pa.types.is_list(data_type):
@@ -28,7 +35,12 @@ def as_maps(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
         key, value = (found.value_type.field(number).type for number in (0, 1))
         return pa.map_(as_maps(key, wanted.key_type), as_maps(value, wanted.item_type))
     if pa.types.is_struct(wanted) and pa.types.is_struct(found):
-        return pa.struct([item.with_type(as_maps(item.type, other.type)) for item, other in zip(found, wanted, strict=True)])
+        return pa.struct(
+            [
+                item.with_type(as_maps(item.type, other.type))
+                for item, other in zip(found, wanted, strict=True)
+            ]
+        )
     if pa.types.is_list(wanted) and pa.types.is_list(found):
         return pa.list_(found.value_field.with_type(as_maps(found.value_type, wanted.value_type)))
     return found
@@ -36,10 +48,19 @@ def as_maps(found: pa.DataType, wanted: pa.DataType) -> pa.DataType:
 
 def entries_schema(schema: pa.Schema, columns: Collection[str]) -> pa.Schema:
     """The schema with these columns as lists of entries."""
-    return pa.schema([item.with_type(as_entries(item.type)) if item.name in columns else item for item in schema])
+    return pa.schema(
+        [item.with_type(as_entries(item.type)) if item.name in columns else item for item in schema]
+    )
 
 
-def with_maps(reader: pa.RecordBatchReader, schema: pa.Schema, columns: Collection[str]) -> pa.RecordBatchReader:
+def with_maps(
+    reader: pa.RecordBatchReader, schema: pa.Schema, columns: Collection[str]
+) -> pa.RecordBatchReader:
     """The rows with maps again in these columns, as `schema` has them."""
-    types = [as_maps(item.type, schema.field(item.name).type) if item.name in columns else item.type for item in reader.schema]
-    return viewed(reader, pa.schema([item.with_type(kind) for item, kind in zip(reader.schema, types, strict=True)]))
+    types = [
+        as_maps(item.type, schema.field(item.name).type) if item.name in columns else item.type
+        for item in reader.schema
+    ]
+    return viewed(
+        reader, pa.schema([item.with_type(kind) for item, kind in zip(reader.schema, types, strict=True)])
+    )

@@ -54,7 +54,9 @@ class TableRows:
         return stream
 
 
-def register(cursor: duckdb.DuckDBPyConnection, name: str, source: Any, rows: int | None) -> ScanSource | None:
+def register(
+    cursor: duckdb.DuckDBPyConnection, name: str, source: Any, rows: int | None
+) -> ScanSource | None:
     """Makes `source` the view `name` of this cursor. `rows`: about how many it has; None where nothing is
     known. Returns the source that DuckDB reads `TableRows` by, None for any other source."""
     if isinstance(source, TableRows):
@@ -89,7 +91,9 @@ def rows_of(files: pa.Table) -> int | None:
     if not files.num_rows:
         return 0
     sample = files.select(["size", "stats"]).slice(0, SAMPLED_FILES).to_pylist()
-    found = [(int(match[1]), add["size"] or 0) for add in sample if (match := _ROWS.search(add["stats"] or ""))]
+    found = [
+        (int(match[1]), add["size"] or 0) for add in sample if (match := _ROWS.search(add["stats"] or ""))
+    ]
     rows, size = sum(number for number, _ in found), sum(number for _, number in found)
     if not found or (size == 0 and len(found) < files.num_rows):
         return None

@@ -52,9 +52,17 @@ def shown_type(data_type: DataType, held: pa.DataType) -> pa.DataType:
         return pa.list_(held.value_field.with_type(shown_type(data_type.element, held.value_type)))
     if isinstance(data_type, Map):
         key, item = held.key_field, held.item_field
-        return pa.map_(key.with_type(shown_type(data_type.key, key.type)), item.with_type(shown_type(data_type.value, item.type)))
+        return pa.map_(
+            key.with_type(shown_type(data_type.key, key.type)),
+            item.with_type(shown_type(data_type.value, item.type)),
+        )
     if isinstance(data_type, Struct):
-        return pa.struct([held[place].with_type(shown_type(field.type, held[place].type)) for place, field in enumerate(data_type.fields)])
+        return pa.struct(
+            [
+                held[place].with_type(shown_type(field.type, held[place].type))
+                for place, field in enumerate(data_type.fields)
+            ]
+        )
     return pa.month_day_nano_interval() if is_year_month(data_type) else held
 
 
@@ -69,4 +77,6 @@ def shown_values(column: pa.Array, data_type: DataType) -> pa.Array:
     # An interval has 16 bytes: months in the first four, then days and nanoseconds, both 0. A decimal of 128
     # bits has the same bytes.
     months = column.view(pa.uint32()).cast(pa.int64()).cast(pa.decimal128(19, 0))
-    return pa.Array.from_buffers(pa.month_day_nano_interval(), len(months), months.buffers(), offset=months.offset)
+    return pa.Array.from_buffers(
+        pa.month_day_nano_interval(), len(months), months.buffers(), offset=months.offset
+    )

@@ -112,7 +112,9 @@ class ScanSource(ArrowScanSource):
             import pyarrow.compute as pc
 
             scan = with_predicate(self._scan, _all([*(self._kept or ()), *self._required]))
-            rows = pa.RecordBatchReader.from_stream(self._read(narrowed_scan(scan, [column]), PLAIN)).read_all()
+            rows = pa.RecordBatchReader.from_stream(
+                self._read(narrowed_scan(scan, [column]), PLAIN)
+            ).read_all()
             keys = pc.drop_null(pc.unique(rows.column(0)))
             if 2 * len(keys) > (self._rows or 0):
                 return None
@@ -140,10 +142,14 @@ class ScanSource(ArrowScanSource):
 
     def stream(self, columns: Sequence[int] | None, filters: Sequence[Node]) -> tuple[object, bool]:
         scan = self._scan
-        chosen: Sequence[_core.Predicate] = [self._predicates[each.fragment()] for each in filters] if self._kept is None else self._kept
+        chosen: Sequence[_core.Predicate] = (
+            [self._predicates[each.fragment()] for each in filters] if self._kept is None else self._kept
+        )
         if predicates := [*chosen, *self._required]:
             scan = with_predicate(scan, _all(predicates))
-        names = [self._schema.names[index] for index in columns] if columns is not None else self._schema.names
+        names = (
+            [self._schema.names[index] for index in columns] if columns is not None else self._schema.names
+        )
         scan = narrowed_scan(scan, names)
         rows = self._read(scan, self._encoding)
         if self._retyped is None and names == scan_arrow_schema(scan).names:
@@ -155,7 +161,9 @@ class ScanSource(ArrowScanSource):
         reader = pa.RecordBatchReader.from_stream(rows)
         if self._retyped is not None:
             reader = viewed(reader, self._retyped(reader.schema))
-        return (reader if reader.schema.names == names else reordered(reader, names)).__arrow_c_stream__(), True
+        return (
+            reader if reader.schema.names == names else reordered(reader, names)
+        ).__arrow_c_stream__(), True
 
 
 def _all(predicates: Sequence[_core.Predicate]) -> _core.Predicate:
@@ -198,7 +206,9 @@ def _core_json(node: Node, scan: Scan, depth: int) -> dict[str, Any]:
             return {"op": "is_null", "column": _path(column, scan)}
         case Postfix(op="IS NOT NULL", operand=Col() as column):
             return {"op": "not", "arg": {"op": "is_null", "column": _path(column, scan)}}
-        case Binary(op="=" | "!=" | "<" | "<=" | ">" | ">=" as op, left=Col() as column, right=Lit() as literal):
+        case Binary(
+            op="=" | "!=" | "<" | "<=" | ">" | ">=" as op, left=Col() as column, right=Lit() as literal
+        ):
             return {"op": op, "column": _path(column, scan), "literal": _text(literal)}
         case In(operand=Col() as column, values=values):
             literals = [_text(value) for value in values if isinstance(value, Lit)]
@@ -214,7 +224,9 @@ def _path(column: Col, scan: Scan) -> list[str]:
         raise NotExpressible  # a hidden column
     data_type = item.type
     for part in column.parts[1:]:
-        inside = {child.name: child.type for child in data_type.fields} if isinstance(data_type, Struct) else {}
+        inside = (
+            {child.name: child.type for child in data_type.fields} if isinstance(data_type, Struct) else {}
+        )
         if part not in inside:
             raise NotExpressible
         data_type = inside[part]

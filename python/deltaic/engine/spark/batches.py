@@ -30,7 +30,9 @@ def as_schema(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     if batch.schema.equals(schema):
         return batch
     if batch.num_columns != len(schema):
-        raise SchemaMismatchError("a batch has another number of columns", found=batch.schema.names, expected=schema.names)
+        raise SchemaMismatchError(
+            "a batch has another number of columns", found=batch.schema.names, expected=schema.names
+        )
     columns = [as_type(column, item.type) for column, item in zip(batch.columns, schema, strict=True)]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
@@ -48,7 +50,9 @@ def as_type(array: pa.Array, target: pa.DataType) -> pa.Array:
         keys, items = as_type(array.keys, target.key_type), as_type(array.items, target.item_type)
         return pa.MapArray.from_arrays(_offsets(array), keys, items, type=target, mask=nulls)
     if pa.types.is_list(target):
-        return pa.ListArray.from_arrays(_offsets(array), as_type(array.values, target.value_type), type=target, mask=nulls)
+        return pa.ListArray.from_arrays(
+            _offsets(array), as_type(array.values, target.value_type), type=target, mask=nulls
+        )
     return array.cast(target)
 
 
@@ -63,7 +67,11 @@ def declared(table: pa.Table, schema: Schema) -> pa.Table:
     """Returns rows of Spark with the Arrow types and the metadata of a schema."""
     of_core = _core.TableSchema(schema.to_json())
     rows, wanted = _core.conform(table, of_core).to_table(), of_core.to_arrow()
-    return rows if rows.schema.equals(wanted, check_metadata=True) else pa.Table.from_arrays(rows.columns, schema=wanted)
+    return (
+        rows
+        if rows.schema.equals(wanted, check_metadata=True)
+        else pa.Table.from_arrays(rows.columns, schema=wanted)
+    )
 
 
 def to_bytes(table: pa.Table) -> bytes:

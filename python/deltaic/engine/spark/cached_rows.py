@@ -18,4 +18,6 @@ def refresh_cached(spark: Any, location: str) -> None:
         if caches_rows(spark):
             spark.catalog.refreshByPath(location)
     except Exception as error:
-        log.warning("cached rows of %s may be those of an older version: %s", location, str(error).split("\n")[0])
+        log.warning(
+            "cached rows of %s may be those of an older version: %s", location, str(error).split("\n")[0]
+        )

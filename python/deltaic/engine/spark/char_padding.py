@@ -52,23 +52,35 @@ def _is_whole(field: Field) -> bool:
     kind = bounded_type(field)
     if not isinstance(kind, NestedLimit) or kind.kind != "struct":
         return True
-    return isinstance(field.type, Struct) and [item.name for item in field.type.fields] == [name for name, _ in kind.parts]
+    return isinstance(field.type, Struct) and [item.name for item in field.type.fields] == [
+        name for name, _ in kind.parts
+    ]
 
 
 def _padded(value: str, data_type: DataType, kind: LengthLimit | NestedLimit | None, depth: int) -> str:
     """Returns the SQL of a value with padded CHAR(n) parts: `c` of the type CHAR(5) becomes `rpad(c,
     greatest(length(c), 5), ' ')`."""
     if isinstance(kind, LengthLimit):
-        return f"rpad({value}, greatest(length({value}), {kind.length}), ' ')" if kind.name == "char" else value
+        return (
+            f"rpad({value}, greatest(length({value}), {kind.length}), ' ')" if kind.name == "char" else value
+        )
     if kind is None:
         return value
     item, parts = f"__deltaic_char{depth}", dict(kind.parts)
     if isinstance(data_type, Struct):
-        fields = (f"{lit(f.name)}, {_padded(f'{value}.{col(f.name)}', f.type, parts.get(f.name), depth)}" for f in data_type.fields)
+        fields = (
+            f"{lit(f.name)}, {_padded(f'{value}.{col(f.name)}', f.type, parts.get(f.name), depth)}"
+            for f in data_type.fields
+        )
         return f"CASE WHEN {value} IS NOT NULL THEN named_struct({', '.join(fields)}) END"
     if isinstance(data_type, Array):
-        return f"transform({value}, {item} -> {_padded(item, data_type.element, parts['element'], depth + 1)})"
+        return (
+            f"transform({value}, {item} -> {_padded(item, data_type.element, parts['element'], depth + 1)})"
+        )
     assert isinstance(data_type, Map)
     keys = f"transform(map_keys({value}), {item} -> {_padded(item, data_type.key, parts['key'], depth + 1)})"
-    values = f"transform(map_values({value}), {item} -> {_padded(item, data_type.value, parts['value'], depth + 1)})"
+    values = (
+        f"transform(map_values({value}), {item} ->"
+        f" {_padded(item, data_type.value, parts['value'], depth + 1)})"
+    )
     return f"map_from_arrays({keys}, {values})"

@@ -42,7 +42,14 @@ SAMPLED_ROWS = 100_000
 KEY = "__deltaic_key"
 
 
-def clustered(session: EngineSession, frame_of: Callable[[Scan], Any], scan: Scan, columns: Sequence[str], curve: Curve, files: int) -> Any:
+def clustered(
+    session: EngineSession,
+    frame_of: Callable[[Scan], Any],
+    scan: Scan,
+    columns: Sequence[str],
+    curve: Curve,
+    files: int,
+) -> Any:
     """Returns a DataFrame of the scan's rows. Its partitions are ranges of the curve, and each is sorted
     along the curve. It has `files` partitions, or as many as the cluster runs tasks at once, if each file
     then still has SMALLEST_SETTING bytes."""
@@ -50,9 +57,13 @@ def clustered(session: EngineSession, frame_of: Callable[[Scan], Any], scan: Sca
 
     texts = [".".join(map(col, (scan.alias, *scan.schema.find(name)[0]))) for name in columns]
     names = [f"__deltaic_curve_{number}" for number in range(len(columns))]
-    tasks = max(files, min(_tasks(session), int(pc.sum(scan.files["size"]).as_py() or 0) // _smallest_file(session)))
+    tasks = max(
+        files, min(_tasks(session), int(pc.sum(scan.files["size"]).as_py() or 0) // _smallest_file(session))
+    )
     sampled = _sampled(frame_of, scan, columns, texts, names)
-    bounds = _core.RangeBounds.sample(sampled.to_reader(), names, ranges=_ranges(session), sample_size=SAMPLED_ROWS)
+    bounds = _core.RangeBounds.sample(
+        sampled.to_reader(), names, ranges=_ranges(session), sample_size=SAMPLED_ROWS
+    )
     frame = frame_of(scan)
     noise = session.spark.conf.get(NOISE_SETTING, "true").lower() == "true"
     spread = None
@@ -88,17 +99,31 @@ def _ranges(session: EngineSession) -> int:
     return int(session.spark.conf.get(RANGES_SETTING, "1000"))
 
 
-def _native_key(session: EngineSession, texts: Sequence[str], bounds: _core.RangeBounds, curve: Curve) -> tuple[Any, int] | None:
+def _native_key(
+    session: EngineSession, texts: Sequence[str], bounds: _core.RangeBounds, curve: Curve
+) -> tuple[Any, int] | None:
     """Returns the key as a column of a Catalyst expression, and its number of bits; None if an Arrow function
     must compute the key."""
-    if not session.is_native or curve != "zorder" or session.spark.conf.get(NATIVE_SETTING, "true").lower() != "true":
+    if (
+        not session.is_native
+        or curve != "zorder"
+        or session.spark.conf.get(NATIVE_SETTING, "true").lower() != "true"
+    ):
         return None
     return session.read_path.planned(
-        "the key of a curve", lambda: native_curve.key_column(session.jvm, texts, bounds.boundaries), lambda: None
+        "the key of a curve",
+        lambda: native_curve.key_column(session.jvm, texts, bounds.boundaries),
+        lambda: None,
     )
 
 
-def _sampled(frame_of: Callable[[Scan], Any], scan: Scan, columns: Sequence[str], texts: Sequence[str], names: Sequence[str]) -> pa.Table:
+def _sampled(
+    frame_of: Callable[[Scan], Any],
+    scan: Scan,
+    columns: Sequence[str],
+    texts: Sequence[str],
+    names: Sequence[str],
+) -> pa.Table:
     """Returns the curve's columns of about 1.5 * SAMPLED_ROWS rows; of all rows, if there are at most 2 *
     SAMPLED_ROWS or their number is unknown."""
     from pyspark.sql import functions as F
@@ -109,18 +134,27 @@ def _sampled(frame_of: Callable[[Scan], Any], scan: Scan, columns: Sequence[str]
     total = None if counts.null_count else int(pc.sum(counts).as_py() or 0)
     if total is not None and total > 2 * SAMPLED_ROWS:
         narrow = narrow.sample(fraction=min(1.0, 1.5 * SAMPLED_ROWS / total), seed=0)
-    return narrow.select(*(F.expr(text).alias(name) for text, name in zip(texts, names, strict=True))).toArrow()
+    return narrow.select(
+        *(F.expr(text).alias(name) for text, name in zip(texts, names, strict=True))
+    ).toArrow()
 
 
-def _key_function(bounds: _core.RangeBounds, names: Sequence[str], curve: Curve) -> tuple[Callable[..., Any], str]:
+def _key_function(
+    bounds: _core.RangeBounds, names: Sequence[str], curve: Curve
+) -> tuple[Callable[..., Any], str]:
     """Returns a function over Arrow arrays that computes each row's key, and Spark's name of the key's type.
     The function is pickled for the tasks together with the boundaries."""
     boundaries, columns = bounds.boundaries, list(names)
 
     def keys(*values: pa.Array) -> pa.Array:
         task_bounds = _core.RangeBounds.of(columns, boundaries)
-        batch = pa.RecordBatch.from_arrays([_plain(value, limit.type) for value, limit in zip(values, boundaries)], names=columns)  # noqa: B905
-        reader = _core.curve_keys(pa.RecordBatchReader.from_batches(batch.schema, [batch]), task_bounds, curve)
+        batch = pa.RecordBatch.from_arrays(
+            [_plain(value, limit.type) for value, limit in zip(values, boundaries)],  # noqa: B905
+            names=columns,
+        )
+        reader = _core.curve_keys(
+            pa.RecordBatchReader.from_batches(batch.schema, [batch]), task_bounds, curve
+        )
         return reader.read_all().column("__deltaic_key").combine_chunks()
 
     keys.__annotations__ = {"values": pa.Array, "return": pa.Array}

@@ -11,7 +11,15 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from deltaic.engine.spark.types import in_files, is_mapped_inside, is_renamed_inside, shown, shown_to_spark, type_to_spark, with_ids
+from deltaic.engine.spark.types import (
+    in_files,
+    is_mapped_inside,
+    is_renamed_inside,
+    shown,
+    shown_to_spark,
+    type_to_spark,
+    with_ids,
+)
 from deltaic.errors import ProtocolError
 from deltaic.plan.literal import col, lit
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Scan
@@ -66,7 +74,9 @@ class ScanColumns:
         partitioned = {name.lower() for name in scan.table_schema.partition_columns}
         roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in scan.columns)
         fields = [scan.schema.field(name) for name in roots]
-        self.data = [field for field in fields if field.name.lower() not in partitioned and field.type != "void"]
+        self.data = [
+            field for field in fields if field.name.lower() not in partitioned and field.type != "void"
+        ]
         self.partitions = [scan.schema.field(name) for name in scan.table_schema.partition_columns]
         self.by_id = scan.table_schema.column_mapping == "id"
         self.constants = list(scan.constants)
@@ -108,7 +118,12 @@ class ScanColumns:
         if not self.by_id:
             return frame
         names = {in_files(field).name for field in self.data}
-        return frame.select(*(opaque(F.col(col(name)), True).alias(name) if name in names else F.col(col(name)) for name in frame.columns))
+        return frame.select(
+            *(
+                opaque(F.col(col(name)), True).alias(name) if name in names else F.col(col(name))
+                for name in frame.columns
+            )
+        )
 
     def selected(self, row_index: Any | None, opaque: Callable[[Any, bool], Any]) -> list[Any]:
         """Returns the columns of the output, for a frame with the data columns and constants under their
@@ -123,7 +138,10 @@ class ScanColumns:
         if self.tracking:
             row_id, version = (F.col(col(field.name)) for field in self.tracking)
             first = F.coalesce(row_id, F.col(BASE_ROW_ID) + row_index)
-            columns += [first.alias(self.tracking[0].name), F.coalesce(version, F.col(ROW_VERSION)).alias(self.tracking[1].name)]
+            columns += [
+                first.alias(self.tracking[0].name),
+                F.coalesce(version, F.col(ROW_VERSION)).alias(self.tracking[1].name),
+            ]
         columns += [col(field.name) for field in self.scan.constants]
         if self.scan.row_ids:
             assert row_index is not None
@@ -159,7 +177,10 @@ class ScanColumns:
             return column if column == col(root) else F.col(column).alias(root)
         if isinstance(column, Opaque):
             column = opaque(F.col(column.source), column.nested)
-        column, metadata = F.col(column) if isinstance(column, str) else column, shown(self.scan.schema.field(root)).metadata
+        column, metadata = (
+            F.col(column) if isinstance(column, str) else column,
+            shown(self.scan.schema.field(root)).metadata,
+        )
         return column.alias(root, metadata=dict(metadata)) if metadata else column.alias(root)
 
     def _column(self, name: str) -> Any:
@@ -179,7 +200,11 @@ class ScanColumns:
             if is_mapped_inside(field.type) if self.by_id else is_renamed_inside(field.type):
                 return F.col(source).cast(type_to_spark(field.type))
             is_data = field.name not in self.scan.table_schema.partition_columns
-            return Opaque(source, not isinstance(field.type, str)) if is_data and _has_floats(field.type) else source
+            return (
+                Opaque(source, not isinstance(field.type, str))
+                if is_data and _has_floats(field.type)
+                else source
+            )
         branch = F.expr(_branch(col(physical_name(field)), field, path[1:]))
         narrow = narrowed(self.scan.schema, name)
         return branch.cast(type_to_spark(narrow.type))
@@ -209,7 +234,11 @@ def _root_of(scan: Scan, name: str) -> str:
 
 def _check_complete(files: pa.Table, name: str) -> None:
     """Raises ProtocolError if a file has no value in the column `name`. Row tracking needs one in each."""
-    missing = pc.is_null(files[name]) if name in files.column_names else pa.chunked_array([pa.array([True] * files.num_rows)])
+    missing = (
+        pc.is_null(files[name])
+        if name in files.column_names
+        else pa.chunked_array([pa.array([True] * files.num_rows)])
+    )
     if pc.any(missing).as_py():
         path = files["path"].filter(missing)[0].as_py()
         raise ProtocolError("row tracking is on and a file has no row ids", where=path, expected=name)

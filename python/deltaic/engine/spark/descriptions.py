@@ -27,7 +27,9 @@ def job_description(spark: Any, text: str) -> Iterator[None]:
     if before is not None and before.startswith(_PREFIX):
         yield
         return
-    context.setLocalProperty(_PROPERTY, f"{_PREFIX}{text}" if before is None else f"{_PREFIX}{before}: {text}")
+    context.setLocalProperty(
+        _PROPERTY, f"{_PREFIX}{text}" if before is None else f"{_PREFIX}{before}: {text}"
+    )
     try:
         yield
     finally:

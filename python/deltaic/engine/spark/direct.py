@@ -38,18 +38,23 @@ def is_direct(session: EngineSession, target: WriteTarget) -> bool:
     store."""
     setting = str(session.spark.conf.get(SETTING, "auto")).lower()
     if setting not in ("true", "false", "auto"):
-        raise InvalidArgumentError(f"invalid value of the setting {SETTING}", found=setting, expected="true, false or auto")
+        raise InvalidArgumentError(
+            f"invalid value of the setting {SETTING}", found=setting, expected="true, false or auto"
+        )
     if any(NESTED_IDS in item.metadata for _, item in walk(Schema.from_json(target.schema.json))):
         if travels(target.store):
             return True
         raise UnsupportedFeatureError(
-            "arrays and maps of a table with Iceberg compatibility cannot be written to a location that only Hadoop's file system reaches",
+            "arrays and maps of a table with Iceberg compatibility cannot be written to a location that only"
+            " Hadoop's file system reaches",
             where=target.store.location,
         )
     if setting == "auto":
         return target.store.location.partition("://")[0].lower() in _COPYING_RENAMES and travels(target.store)
     if setting == "true" and not travels(target.store):
-        raise UnsupportedFeatureError(f"{SETTING} for a location that only Hadoop's file system reaches", where=target.store.location)
+        raise UnsupportedFeatureError(
+            f"{SETTING} for a location that only Hadoop's file system reaches", where=target.store.location
+        )
     return setting == "true"
 
 
@@ -75,11 +80,18 @@ def write_directly(frame: Any, table: Schema, target: WriteTarget) -> pa.Table:
         rows = _core.conform(pa.RecordBatchReader.from_batches(declared, counted()), input_schema)
         adds = _core.write(store, schema.with_hidden(hidden, ids) if hidden else schema, rows, options)
         counts = pa.array([row_count], pa.int64())
-        yield pa.RecordBatch.from_arrays([pa.array([to_bytes(adds)], pa.binary()), counts], names=["adds", "row_count"])
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([to_bytes(adds)], pa.binary()), counts], names=["adds", "row_count"]
+        )
 
     results = frame.mapInArrow(task, "adds binary, row_count bigint").toArrow()
     adds = pa.concat_tables([of_bytes(each) for each in results["adds"].to_pylist()] or [_core.empty_adds()])
-    row_count, expected = int(pc.sum(_core.physical_rows(adds)).as_py() or 0), int(pc.sum(results["row_count"]).as_py() or 0)
+    row_count, expected = (
+        int(pc.sum(_core.physical_rows(adds)).as_py() or 0),
+        int(pc.sum(results["row_count"]).as_py() or 0),
+    )
     if row_count != expected:
-        raise CommitError("the new files do not have as many rows as were written", found=row_count, expected=expected)
+        raise CommitError(
+            "the new files do not have as many rows as were written", found=row_count, expected=expected
+        )
     return adds

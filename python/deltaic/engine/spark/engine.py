@@ -144,7 +144,8 @@ class SparkEngine:
 
     @cached_property
     def _analyser(self) -> Analyser:
-        from deltaic.engine.spark.expressions import Analyser  # imports a parser of SQL, which a read of a whole table does not need
+        # imports a parser of SQL, which a read of a whole table does not need
+        from deltaic.engine.spark.expressions import Analyser
 
         return Analyser(self.spark, self.read_path)
 
@@ -154,7 +155,9 @@ class SparkEngine:
         with named_errors():
             frame, schema, size = frame_of(self.spark, data, rounding)
             local, plain = self.session.is_local(frame), Schema(map(bare, schema))
-            relation = SparkRelation(frame, plain, bytes=size, on_driver=local, partitioned=frame is data and not local)
+            relation = SparkRelation(
+                frame, plain, bytes=size, on_driver=local, partitioned=frame is data and not local
+            )
         return Data(handle=relation, schema=schema, alias=alias)
 
     def conform(self, data: Plan, schema: Schema) -> Data:
@@ -167,8 +170,13 @@ class SparkEngine:
     def numbered(self, data: Plan, series: Mapping[str, tuple[int, int]]) -> Data:
         relation = self.run(data)
         with named_errors():
-            texts = {name: f"{first}L + {step}L * monotonically_increasing_id()" for name, (first, step) in series.items()}
-            frame = with_columns(relation.frame, [(name, texts.get(name, col(name))) for name in relation.schema.names])
+            texts = {
+                name: f"{first}L + {step}L * monotonically_increasing_id()"
+                for name, (first, step) in series.items()
+            }
+            frame = with_columns(
+                relation.frame, [(name, texts.get(name, col(name))) for name in relation.schema.names]
+            )
         alias = getattr(data, "alias", "u")
         return Data(handle=replace(relation, frame=frame.alias(alias)), schema=relation.schema, alias=alias)
 
@@ -184,7 +192,13 @@ class SparkEngine:
                 size = int(pc.sum(plan.files["size"]).as_py() or 0)
                 return SparkRelation(frame, scan_schema(plan), bytes=size, rows=_most_rows(plan))
             partitioned = _is_partitioned(plan)
-            return SparkRelation(frame, nullable_schema(frame), rows=_most_rows(plan), on_driver=is_of_few(plan), partitioned=partitioned)
+            return SparkRelation(
+                frame,
+                nullable_schema(frame),
+                rows=_most_rows(plan),
+                on_driver=is_of_few(plan),
+                partitioned=partitioned,
+            )
 
     def _grouped(self, plan: Aggregate) -> SparkRelation | None:
         """Computes an aggregation of rows that are on the driver. Returns None if Spark must compute it."""
@@ -203,7 +217,9 @@ class SparkEngine:
                 return self._frame(planned, columns)
             return self._table(planned.snapshot, columns, None, planned.snapshot.location)
 
-    def following(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot], place: str) -> Any:
+    def following(
+        self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot], place: str
+    ) -> Any:
         """Returns a DataFrame that follows the table: each query over it reads the version that is the newest
         when the query is planned. On the public path the DataFrame stays at `snapshot`.
 
@@ -218,7 +234,9 @@ class SparkEngine:
         from deltaic.engine.spark.native.stream import StreamSource, stream_frame
 
         def native() -> Any:
-            return stream_frame(self.jvm, StreamSource(self.jvm, stream, frame_of), shown_to_spark(schema, char=True), stream)
+            return stream_frame(
+                self.jvm, StreamSource(self.jvm, stream, frame_of), shown_to_spark(schema, char=True), stream
+            )
 
         def public() -> Any:
             raise UnsupportedFeatureError(
@@ -241,7 +259,13 @@ class SparkEngine:
         most = self.read_path.planned("the size of the heap", lambda: int(self.jvm.most_set_bytes), lambda: 0)
         return planned.scan_later(columns, MANY_FILES, MANY_VECTORS, most)
 
-    def _table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
+    def _table(
+        self,
+        snapshot: Snapshot,
+        columns: Sequence[str],
+        newest: Callable[[Snapshot], Snapshot] | None,
+        place: str,
+    ) -> Any:
         """Returns all rows of a version, or of the newest one if `newest` is set, by a leaf that is replaced
         by a scan when a query is planned. A leaf of this session that shows the same rows is used again,
         because the JVM has its files already."""
@@ -250,14 +274,25 @@ class SparkEngine:
             return self._new_table(snapshot, columns, newest, place)
 
         known = self._recent_tables.showing(snapshot, columns, place, follows=newest is not None)
-        return new_frame() if known is None else self.read_path.planned("a table in a plan", known.frame, new_frame)
+        return (
+            new_frame()
+            if known is None
+            else self.read_path.planned("a table in a plan", known.frame, new_frame)
+        )
 
-    def _new_table(self, snapshot: Snapshot, columns: Sequence[str], newest: Callable[[Snapshot], Snapshot] | None, place: str) -> Any:
+    def _new_table(
+        self,
+        snapshot: Snapshot,
+        columns: Sequence[str],
+        newest: Callable[[Snapshot], Snapshot] | None,
+        place: str,
+    ) -> Any:
         """Like `_table`, by a new leaf. The scan of few files is created here, so that its errors are raised
         here."""
         frame = None
         if not self.session.plans_tables or snapshot.core.file_count <= MOST_FILES_AT_ONCE:
-            frame = self._frame(ScanPlan(snapshot), columns, as_stored=True)  # Spark pads the columns of the leaf itself
+            # Spark pads the columns of the leaf itself
+            frame = self._frame(ScanPlan(snapshot), columns, as_stored=True)
             if not self.is_native:
                 return self._padded(frame, snapshot, columns)
 
@@ -275,7 +310,11 @@ class SparkEngine:
             return table.frame()
 
         def public() -> Any:
-            return self._frame(ScanPlan(snapshot), columns) if frame is None else self._padded(frame, snapshot, columns)
+            return (
+                self._frame(ScanPlan(snapshot), columns)
+                if frame is None
+                else self._padded(frame, snapshot, columns)
+            )
 
         return self.read_path.planned("a table in a plan", native, public)
 
@@ -325,7 +364,9 @@ class SparkEngine:
             frame = frame.alias(scan.alias)
             # One text in place of one filter for each condition: Spark's parser makes a tree of few levels of
             # `(a) AND (b) AND (c)`, and several filters make a plan with a level for each.
-            frame = frame.where(F.expr(conditions[0] if len(conditions) == 1 else " AND ".join(map(enclosed, conditions))))
+            frame = frame.where(
+                F.expr(conditions[0] if len(conditions) == 1 else " AND ".join(map(enclosed, conditions)))
+            )
         if not condition_columns:
             return frame
         return frame.select(*(F.col(col(name)) for name in scan_schema(scan).names))
@@ -343,8 +384,13 @@ class SparkEngine:
             from deltaic.engine.spark.portable import portable_scan
 
             if metadata is not None:
-                raise UnsupportedFeatureError("_metadata by Spark's public interfaces", where=scan.store.location)
-            return portable_scan(self.spark, scan if scan.later is None else replace(scan, files=scan.later.files(None), later=None))
+                raise UnsupportedFeatureError(
+                    "_metadata by Spark's public interfaces", where=scan.store.location
+                )
+            return portable_scan(
+                self.spark,
+                scan if scan.later is None else replace(scan, files=scan.later.files(None), later=None),
+            )
 
         return self.read_path.planned("the scan of a table", native, public)
 
@@ -362,7 +408,10 @@ class SparkEngine:
         if limit is not None:
             return self.to_table(replace(relation, frame=relation.frame.limit(limit))).to_reader()
         with named_errors():
-            is_small = relation.on_driver or (self.session.size_of(relation.frame) or UNKNOWN_BYTES) <= streamed_rows.COLLECTED_BYTES
+            is_small = (
+                relation.on_driver
+                or (self.session.size_of(relation.frame) or UNKNOWN_BYTES) <= streamed_rows.COLLECTED_BYTES
+            )
         if is_small or not are_plain(relation.schema):
             return self.to_table(relation).to_reader()
         return streamed_rows.reader(nullable_fields(relation.frame), relation.schema)
@@ -401,7 +450,11 @@ class SparkEngine:
                 else:
                     frame = self._cached(relation.frame)
                     held.callback(frame.unpersist)
-            if relation.partitioned and self.session.max_driver_rows and (self.session.size_of(relation.frame) or 0) >= UNKNOWN_BYTES:
+            if (
+                relation.partitioned
+                and self.session.max_driver_rows
+                and (self.session.size_of(relation.frame) or 0) >= UNKNOWN_BYTES
+            ):
                 with named_errors():
                     few = self._collected(relation, frame)
             yield Data(handle=few or replace(relation, frame=frame), schema=relation.schema, alias=alias)
@@ -413,7 +466,9 @@ class SparkEngine:
         relation: SparkRelation = data.handle
         if not (relation.on_driver and are_plain(data.schema) and self.session.has_few_rows(relation.frame)):
             return None
-        usual = all(str(self.spark.conf.get(name, value)).lower() == value for name, value in _USUAL_MEANING.items())
+        usual = all(
+            str(self.spark.conf.get(name, value)).lower() == value for name, value in _USUAL_MEANING.items()
+        )
         return self.to_table(relation) if usual else None
 
     def _cached(self, frame: Any) -> Any:
@@ -425,15 +480,23 @@ class SparkEngine:
         from deltaic.engine.spark.native.session import in_own_session
 
         own_frame = frame.where(F.lit(uuid.uuid4().hex).isNotNull())
-        clone = self.read_path.planned("a session of our own", lambda: in_own_session(self.spark, own_frame, _UNCOMPRESSED), lambda: None)
+        clone = self.read_path.planned(
+            "a session of our own", lambda: in_own_session(self.spark, own_frame, _UNCOMPRESSED), lambda: None
+        )
         (own_frame if clone is None else clone).persist()
         return own_frame
 
     def _few_rows(self, relation: SparkRelation) -> SparkRelation | None:
         session = self.session
         if session.is_local(relation.frame):
-            return replace(relation, on_driver=True) if not session.max_driver_rows or session.has_few_rows(relation.frame) else None
-        if not session.max_driver_rows or not (relation.on_driver or (session.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES):
+            return (
+                replace(relation, on_driver=True)
+                if not session.max_driver_rows or session.has_few_rows(relation.frame)
+                else None
+            )
+        if not session.max_driver_rows or not (
+            relation.on_driver or (session.size_of(relation.frame) or SOURCE_BYTES) < SOURCE_BYTES
+        ):
             return None
         return self._collected(relation, relation.frame)
 
@@ -452,7 +515,12 @@ class SparkEngine:
         self, rows: _core.RowIds, scan: Scan, *, deletion_timestamp: int, inline: bool, prefix_length: int
     ) -> _core.MarkedFiles:
         return _core.mark_deleted(
-            scan.store, scan.files, rows, deletion_timestamp=deletion_timestamp, inline=inline, prefix_length=prefix_length
+            scan.store,
+            scan.files,
+            rows,
+            deletion_timestamp=deletion_timestamp,
+            inline=inline,
+            prefix_length=prefix_length,
         )
 
     # --- writing
@@ -538,7 +606,11 @@ def note_disabled(spark: Any) -> bool:
     application = application_of(spark)
     others = [each for each in _enabled if getattr(each, SETTING, _OFF) != _OFF]
     if getattr(application, _ENABLED, None) is spark:
-        setattr(application, _ENABLED, next((each for each in others if application_of(each) is application), None))
+        setattr(
+            application,
+            _ENABLED,
+            next((each for each in others if application_of(each) is application), None),
+        )
     return not others
 
 
@@ -546,7 +618,9 @@ def enabled_as(spark: Any) -> Native | None:
     """Returns the argument `native` with which a session was enabled; None if the session is not enabled. A
     session that was neither enabled nor disabled is as the session of its application that was enabled last,
     because Spark creates sessions by `newSession()` and for each batch of `foreachBatch`."""
-    native = getattr(spark, SETTING, None) or getattr(getattr(application_of(spark), _ENABLED, None), SETTING, None)
+    native = getattr(spark, SETTING, None) or getattr(
+        getattr(application_of(spark), _ENABLED, None), SETTING, None
+    )
     return None if native is None or native == _OFF else cast(Native, native)
 
 
@@ -561,7 +635,14 @@ def session_of(maker: Any) -> Any:
     and other names on Spark Connect."""
     attributes = vars(maker)
     return (
-        next((attributes[name] for name in ("_spark", "_session", "_client") if attributes.get(name) is not None), None)
+        next(
+            (
+                attributes[name]
+                for name in ("_spark", "_session", "_client")
+                if attributes.get(name) is not None
+            ),
+            None,
+        )
         or maker._df.sparkSession
     )
 

@@ -48,7 +48,9 @@ class EngineSession:
 
     def size_of(self, frame: Any) -> int | None:
         """Returns Spark's estimate of a frame's bytes; None on the public path."""
-        return self.read_path.planned("the size of rows", lambda: int(str(optimized_plan(frame).stats().sizeInBytes())), lambda: None)
+        return self.read_path.planned(
+            "the size of rows", lambda: int(str(optimized_plan(frame).stats().sizeInBytes())), lambda: None
+        )
 
     def is_local(self, frame: Any) -> bool:
         """True if the frame's rows are on the driver already, so that no job is needed to read them."""
@@ -66,5 +68,7 @@ class EngineSession:
     def is_deterministic(self, frame: Any) -> bool:
         """True if the frame has the same rows each time it is computed."""
         return self.read_path.planned(
-            "whether rows are the same each time", lambda: bool(analyzed_plan(frame).deterministic()), lambda: False
+            "whether rows are the same each time",
+            lambda: bool(analyzed_plan(frame).deterministic()),
+            lambda: False,
         )

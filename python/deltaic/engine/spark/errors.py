@@ -13,7 +13,10 @@ from deltaic.plan.failures import read_failure
 
 _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: \w{5}|\n|$)", re.DOTALL)
 _ALIASES = re.compile(r"`?\b__deltaic_[st]\b`?\.")
-_MISSING = re.compile(r"ModuleNotFoundError: (?:No module named '((?:deltaic|pyarrow)[\w.]*)'|(deltaic is not installed where [^\n]*))")
+_MISSING = re.compile(
+    r"ModuleNotFoundError: (?:No module named '((?:deltaic|pyarrow)[\w.]*)'|(deltaic is not installed where"
+    r" [^\n]*))"
+)
 _OF_ROWS = frozenset({"22", "21", "2F"})
 """SQLSTATE classes (the first two letters) of errors that an expression raises on a row, such as a division
 by zero."""
@@ -63,12 +66,16 @@ def named(error: Exception) -> Exception:
     if "deltaic." in text and (callback_error := _of_callback(text)) is not None:
         return callback_error
     if (missing := _MISSING.search(text)) is not None:
-        message = missing[2] or f"{missing[1]} is not installed on an executor: every executor needs the driver's wheel of deltaic"
+        needed = "every executor needs the driver's wheel of deltaic"
+        message = missing[2] or f"{missing[1]} is not installed on an executor: {needed}"
         return ModuleNotFoundError(message, name=missing[1] or "deltaic")
     if "java.lang.StackOverflowError" in text:
         return InvalidArgumentError(
             "an expression is nested too deeply for Spark, or joins too many parts by AND",
-            expected="fewer levels of brackets, IN (...) in place of comparisons, or a larger -Xss in spark.driver.extraJavaOptions",
+            expected=(
+                "fewer levels of brackets, IN (...) in place of comparisons, or a larger -Xss in"
+                " spark.driver.extraJavaOptions"
+            ),
         )
     from pyspark.errors import AnalysisException, IllegalArgumentException, ParseException
 
@@ -79,7 +86,9 @@ def named(error: Exception) -> Exception:
         return _gone(message)
     if isinstance(error, (AnalysisException, ParseException, IllegalArgumentException)):
         if match and match[1] == "UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY":
-            return UnsupportedFeatureError("a subquery over a table by path in an expression", found=message, expected="MERGE, or a join")
+            return UnsupportedFeatureError(
+                "a subquery over a table by path in an expression", found=message, expected="MERGE, or a join"
+            )
         if match and match[1].startswith("UNSUPPORTED"):
             return UnsupportedFeatureError(message)
         return InvalidArgumentError(message, where=_place(text))

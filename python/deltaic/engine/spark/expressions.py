@@ -27,7 +27,10 @@ _SUBQUERY = "a subquery (SELECT)"
 _NOT_ON_ROWS = {
     "AggregateExpression": "an aggregate",
     "WindowExpression": "a window function",
-    **dict.fromkeys(("ScalarSubquery", "Exists", "InSubquery", "ListQuery", "FunctionTableSubqueryArgumentExpression"), _SUBQUERY),
+    **dict.fromkeys(
+        ("ScalarSubquery", "Exists", "InSubquery", "ListQuery", "FunctionTableSubqueryArgumentExpression"),
+        _SUBQUERY,
+    ),
 }
 """Catalyst node that cannot be part of an expression on rows -> its description in errors."""
 _NAME = "__deltaic_expression"
@@ -62,11 +65,17 @@ class Analyser:
         if not isinstance(text, str):
             raise InvalidTypeError("an expression is text in Spark's SQL dialect", found=repr(text)[:80])
         with named_errors():
-            ansi, zone = (self._spark.conf.get(name) for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone"))
-            analyse = self._analyse if queries else self._cached_analysis  # a subquery may read other tables next time
+            ansi, zone = (
+                self._spark.conf.get(name)
+                for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+            )
+            # a subquery may read other tables next time
+            analyse = self._analyse if queries else self._cached_analysis
             return analyse(text, tuple(schemas.items()), ansi, zone, queries)
 
-    def _analyse(self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str, queries: bool) -> Expression:
+    def _analyse(
+        self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str, queries: bool
+    ) -> Expression:
         """Analyses the text in brackets, because `F.expr` accepts a name after an expression, as in `id = 1
         flag`. The text without brackets is parsed, too: otherwise `a) + (b` would be accepted."""
         from pyspark.sql import functions as F
@@ -77,7 +86,11 @@ class Analyser:
             "the tree of an expression",
             lambda: self._by_tree(text, scope, schemas, alone, zone, queries),
             lambda: _without_tree(
-                text, dict(schemas), of_frame(scope.frame.select(F.expr(text).alias("__deltaic_open"), alone))[1], zone, queries
+                text,
+                dict(schemas),
+                of_frame(scope.frame.select(F.expr(text).alias("__deltaic_open"), alone))[1],
+                zone,
+                queries,
             ),
         )
 
@@ -93,7 +106,13 @@ class Analyser:
             )
 
     def _by_tree(
-        self, text: str, scope: _Scope, schemas: tuple[tuple[str, Schema], ...], alone: Any, zone: str, queries: bool
+        self,
+        text: str,
+        scope: _Scope,
+        schemas: tuple[tuple[str, Schema], ...],
+        alone: Any,
+        zone: str,
+        queries: bool,
     ) -> Expression:
         self._parse(text)
         frame = scope.frame.select(alone)
@@ -112,22 +131,34 @@ class Analyser:
         by_alias = dict(schemas)
         deterministic = bool(expression.deterministic())
 
-        def resolved(text: str, data_type: DataType, nullable: bool, tree: exp.Expr | None, nodes: list[dict[str, Any]]) -> Expression:
+        def resolved(
+            text: str, data_type: DataType, nullable: bool, tree: exp.Expr | None, nodes: list[dict[str, Any]]
+        ) -> Expression:
             paths = _paths(nodes, scope.columns, text)
             read = frozenset((alias, by_alias[alias].find(path)[0]) for alias, path in paths)
-            sources = {"queries": UNKNOWN} if any(_NOT_ON_ROWS.get(_kind(node)) == _SUBQUERY for node in nodes) else {}
-            return Expression(text, data_type, nullable, read, deterministic, zone, tree=tree, sources=sources)
+            sources = (
+                {"queries": UNKNOWN}
+                if any(_NOT_ON_ROWS.get(_kind(node)) == _SUBQUERY for node in nodes)
+                else {}
+            )
+            return Expression(
+                text, data_type, nullable, read, deterministic, zone, tree=tree, sources=sources
+            )
 
         tree, parts = _parsed(text, queries)
         whole = resolved(text, field.type, field.nullable, tree, nodes)
         each = _conjuncts(nodes)
         if len(parts) != len(each) or len(each) == 1:
             return whole
-        inner = [resolved(part, "boolean", True, node, below) for (part, node), below in zip(parts, each, strict=True)]
+        inner = [
+            resolved(part, "boolean", True, node, below)
+            for (part, node), below in zip(parts, each, strict=True)
+        ]
         return replace(whole, operands=tuple(inner))
 
     def _scope(self, schemas: tuple[tuple[str, Schema], ...]) -> _Scope:
-        with self._scope_lock:  # without it, two threads could create two scopes of the same schemas, with different ids
+        # without it, two threads could create two scopes of the same schemas, with different ids
+        with self._scope_lock:
             return self._cached_scope(schemas)
 
     def _make_scope(self, schemas: tuple[tuple[str, Schema], ...]) -> _Scope:
@@ -139,7 +170,10 @@ class Analyser:
             whole = frame if whole is None else whole.crossJoin(frame)
         if whole is None:
             return _Scope(self._spark.range(0).select(F.lit(1).alias("__deltaic_one")), {})
-        return _Scope(whole, self._read_path.planned("the columns of an expression", lambda: _ids_of(whole, schemas), dict))
+        return _Scope(
+            whole,
+            self._read_path.planned("the columns of an expression", lambda: _ids_of(whole, schemas), dict),
+        )
 
 
 def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tuple[str, str]]:
@@ -150,30 +184,50 @@ def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tu
 
 
 _NONDETERMINISTIC = re.compile(
-    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id)\s*\(", re.IGNORECASE
+    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id)\s*\(",
+    re.IGNORECASE,
 )
 
 
-def _without_tree(text: str, schemas: Mapping[str, Schema], field: Field, zone: str, queries: bool) -> Expression:
+def _without_tree(
+    text: str, schemas: Mapping[str, Schema], field: Field, zone: str, queries: bool
+) -> Expression:
     """Resolves an expression on Spark Connect, which does not show trees. `field`: the expression's type, as
     Spark returns it. The columns come from deltaic's own parser; if it does not parse the text, all columns
     count as used."""
     try:
         expression = resolve(text, schemas, zone)
         inner = [replace(each, handle=None) for each in expression.operands]
-        return replace(expression, type=field.type, nullable=field.nullable, path=None, handle=None, operands=tuple(inner))
+        return replace(
+            expression,
+            type=field.type,
+            nullable=field.nullable,
+            path=None,
+            handle=None,
+            operands=tuple(inner),
+        )
     except UnsupportedFeatureError:
         tree, parts = _parsed(text, queries)
-        nodes = () if tree is None else tree.find_all(exp.Window) if queries else tree.find_all(exp.Query, exp.Window)
+        nodes = (
+            ()
+            if tree is None
+            else tree.find_all(exp.Window)
+            if queries
+            else tree.find_all(exp.Query, exp.Window)
+        )
         if any(not queries or node.find_ancestor(exp.Query) is None for node in nodes):
             raise _not_on_rows("a subquery (SELECT) or window function", text) from None
     whole = _with_all_columns(text, tree, schemas, field.type, zone, queries)
     if len(parts) == 1:
         return whole
-    return replace(whole, operands=tuple(_part_without_tree(part, node, schemas, zone, queries) for part, node in parts))
+    return replace(
+        whole, operands=tuple(_part_without_tree(part, node, schemas, zone, queries) for part, node in parts)
+    )
 
 
-def _part_without_tree(text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], zone: str, queries: bool) -> Expression:
+def _part_without_tree(
+    text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], zone: str, queries: bool
+) -> Expression:
     try:
         return replace(resolve(text, schemas, zone), type="boolean", path=None, handle=None, operands=())
     except UnsupportedFeatureError:
@@ -181,12 +235,26 @@ def _part_without_tree(text: str, tree: exp.Expr | None, schemas: Mapping[str, S
 
 
 def _with_all_columns(
-    text: str, tree: exp.Expr | None, schemas: Mapping[str, Schema], data_type: DataType, zone: str, queries: bool
+    text: str,
+    tree: exp.Expr | None,
+    schemas: Mapping[str, Schema],
+    data_type: DataType,
+    zone: str,
+    queries: bool,
 ) -> Expression:
     """Returns an expression that counts as using all columns, and unknown tables if it may hold `queries`."""
     columns = frozenset((alias, (name,)) for alias, schema in schemas.items() for name in schema.names)
     sources = {"queries": UNKNOWN} if queries and (tree is None or tree.find(exp.Query) is not None) else {}
-    return Expression(text, data_type, True, columns, _NONDETERMINISTIC.search(text) is None, zone, tree=tree, sources=sources)
+    return Expression(
+        text,
+        data_type,
+        True,
+        columns,
+        _NONDETERMINISTIC.search(text) is None,
+        zone,
+        tree=tree,
+        sources=sources,
+    )
 
 
 def _parsed(text: str, queries: bool) -> tuple[exp.Expr | None, list[tuple[str, exp.Expr | None]]]:
@@ -229,7 +297,9 @@ def _id(node: Mapping[str, Any]) -> int:
     return int(node["exprId"]["id"])
 
 
-def _paths(nodes: list[dict[str, Any]], columns: Mapping[int, tuple[str, str]], text: str) -> list[tuple[str, tuple[str, ...]]]:
+def _paths(
+    nodes: list[dict[str, Any]], columns: Mapping[int, tuple[str, str]], text: str
+) -> list[tuple[str, tuple[str, ...]]]:
     """Returns (alias, path) of each column that is read. A path includes the struct fields that are taken of
     the column: `s.a` is ("s", "a"). Raises InvalidArgumentError for a column without a known id: Spark
     computes it in another step, as for window functions."""

@@ -20,7 +20,11 @@ MOST_BYTES = 16 * 1024**2
 def few_rows(scan: Scan) -> pa.Table | None:
     """Returns the rows of a scan that selects rows of each file by index; None for any other scan, and if the
     rows are not few."""
-    if "selection" not in scan.files.column_names or not _keeps_selected(scan.files) or any(map(_has_no_arrow_form, _types(scan))):
+    if (
+        "selection" not in scan.files.column_names
+        or not _keeps_selected(scan.files)
+        or any(map(_has_no_arrow_form, _types(scan)))
+    ):
         return None
     # If the bitmaps are large, there are too many rows, and none is read: a bitmap takes about two bytes for
     # each row, or less if the rows are consecutive.
@@ -54,4 +58,8 @@ def _has_no_arrow_form(data_type: DataType) -> bool:
         return any(_has_no_arrow_form(item.type) for item in data_type.fields)
     if isinstance(data_type, str):
         return data_type in ("variant", "void") or is_shape(data_type)
-    return any(_has_no_arrow_form(getattr(data_type, part)) for part in ("element", "key", "value") if hasattr(data_type, part))
+    return any(
+        _has_no_arrow_form(getattr(data_type, part))
+        for part in ("element", "key", "value")
+        if hasattr(data_type, part)
+    )

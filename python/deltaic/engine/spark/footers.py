@@ -41,17 +41,32 @@ def with_statistics(session: EngineSession, adds: pa.Table, target: WriteTarget)
 def _by_tasks(session: EngineSession, adds: pa.Table, target: WriteTarget, options: str) -> pa.Table:
     share = max(1, int(session.spark.conf.get(TASK_SETTING, "500")))
     parts = [to_bytes(adds.slice(start, share)) for start in range(0, adds.num_rows, share)]
-    store, table = target.store, (target.schema.json, target.schema.partition_columns, target.schema.column_mapping)
+    store, table = (
+        target.store,
+        (target.schema.json, target.schema.partition_columns, target.schema.column_mapping),
+    )
 
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         schema = _core.TableSchema(*table)
         for batch in batches:
-            read_adds = [to_bytes(_core.footers(store, schema, of_bytes(each), options)) for each in batch.column(1).to_pylist()]
-            yield pa.RecordBatch.from_arrays([batch.column(0), pa.array(read_adds, pa.binary())], names=["part", "adds"])
+            read_adds = [
+                to_bytes(_core.footers(store, schema, of_bytes(each), options))
+                for each in batch.column(1).to_pylist()
+            ]
+            yield pa.RecordBatch.from_arrays(
+                [batch.column(0), pa.array(read_adds, pa.binary())], names=["part", "adds"]
+            )
 
     spark: Any = session.spark
-    part_rows = spark.createDataFrame(pa.table({"part": pa.array(range(len(parts)), pa.int32()), "adds": pa.array(parts, pa.binary())}))
-    results = part_rows.repartition(len(parts), "part").mapInArrow(read, "part int, adds binary").toArrow().sort_by("part")
+    part_rows = spark.createDataFrame(
+        pa.table({"part": pa.array(range(len(parts)), pa.int32()), "adds": pa.array(parts, pa.binary())})
+    )
+    results = (
+        part_rows.repartition(len(parts), "part")
+        .mapInArrow(read, "part int, adds binary")
+        .toArrow()
+        .sort_by("part")
+    )
     measured = pa.concat_tables([of_bytes(each) for each in results["adds"].to_pylist()])
     if not measured["path"].equals(adds["path"]):
         raise RuntimeError("tasks returned statistics of other files than those they got")

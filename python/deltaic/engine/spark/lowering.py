@@ -24,7 +24,12 @@ class Lowering:
     returns Spark's estimate of a frame's bytes, or None. `few`: returns a frame with the rows collected to
     the driver, or None if they are not few."""
 
-    def __init__(self, leaf: Callable[[Scan | Data], Any], size: Callable[[Any], int | None], few: Callable[[Any], Any | None]) -> None:
+    def __init__(
+        self,
+        leaf: Callable[[Scan | Data], Any],
+        size: Callable[[Any], int | None],
+        few: Callable[[Any], Any | None],
+    ) -> None:
         self._leaf, self._size, self._few = leaf, size, few
 
     def lower(self, plan: Plan) -> Any:
@@ -36,11 +41,15 @@ class Lowering:
         if isinstance(plan, Filter):
             return self.lower(plan.input).where(F.expr(plan.condition.text))
         if isinstance(plan, Project):
-            return with_columns(self.lower(plan.input), ((name, value.text) for name, value in plan.columns)).alias(plan.alias)
+            return with_columns(
+                self.lower(plan.input), ((name, value.text) for name, value in plan.columns)
+            ).alias(plan.alias)
         if isinstance(plan, Join):
             return self._join(plan)
         if isinstance(plan, Union):
-            return reduce(lambda whole, other: whole.unionAll(other), map(self.lower, plan.inputs)).alias(plan.alias)
+            return reduce(lambda whole, other: whole.unionAll(other), map(self.lower, plan.inputs)).alias(
+                plan.alias
+            )
         return self._aggregate(plan)
 
     def _join(self, plan: Join) -> Any:

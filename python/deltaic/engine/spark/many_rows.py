@@ -48,7 +48,9 @@ def bitmaps(pairs: Any) -> pa.Table:
 
 def _of_task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     schema = pa.schema([(FILE_COLUMN, pa.int32()), (ROW_COLUMN, pa.int64())])
-    rows = _core.RowIds.collect(pa.RecordBatchReader.from_batches(schema, (_plain(batch, schema) for batch in batches)))
+    rows = _core.RowIds.collect(
+        pa.RecordBatchReader.from_batches(schema, (_plain(batch, schema) for batch in batches))
+    )
     yield from rows.bitmaps().to_batches(1)
 
 

@@ -40,7 +40,20 @@ BATCH_ROWS = 100_000
 """Maximum number of rows in an Arrow batch that the JVM converts for Python."""
 # Types whose values Spark converts to Arrow and back without a change; decimals are a further one.
 _PLAIN = frozenset(
-    ("boolean", "byte", "short", "integer", "long", "float", "double", "string", "binary", "date", "timestamp", "timestamp_ntz")
+    (
+        "boolean",
+        "byte",
+        "short",
+        "integer",
+        "long",
+        "float",
+        "double",
+        "string",
+        "binary",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+    )
 )
 _GROUPED = _PLAIN - {"float", "double", "binary"}
 """Types whose values Arrow groups and compares as Spark does; decimals are a further one."""
@@ -83,7 +96,9 @@ def _local_rows(jvm: Jvm, frame: Any) -> pa.Table | None:
 
 def collected(session: EngineSession, frame: Any) -> pa.Table:
     """Collects all rows of a frame."""
-    table = session.read_path.planned("rows on the driver", lambda: _local_rows(session.jvm, frame), lambda: None)
+    table = session.read_path.planned(
+        "rows on the driver", lambda: _local_rows(session.jvm, frame), lambda: None
+    )
     return nullable_fields(frame).toArrow() if table is None else table
 
 
@@ -93,7 +108,9 @@ def with_bytes_of_shapes(frame: Any, schema: Schema) -> Any:
 
     if not any(map(_has_shapes, (item.type for item in schema))):
         return frame
-    return frame.select(*(_bytes_of_shapes(F.col(col(item.name)), item.type).alias(item.name) for item in schema))
+    return frame.select(
+        *(_bytes_of_shapes(F.col(col(item.name)), item.type).alias(item.name) for item in schema)
+    )
 
 
 def _has_shapes(data_type: DataType) -> bool:
@@ -107,13 +124,20 @@ def _bytes_of_shapes(value: Any, data_type: DataType) -> Any:
     if not _has_shapes(data_type):
         return value
     if isinstance(data_type, Struct):
-        fields = (_bytes_of_shapes(value.getField(item.name), item.type).alias(item.name) for item in data_type.fields)
+        fields = (
+            _bytes_of_shapes(value.getField(item.name), item.type).alias(item.name)
+            for item in data_type.fields
+        )
         return F.when(value.isNotNull(), F.struct(*fields))
     if isinstance(data_type, Array):
         return F.transform(value, lambda item: _bytes_of_shapes(item, data_type.element))
     if isinstance(data_type, Map):
         values = F.transform_values(value, lambda _, item: _bytes_of_shapes(item, data_type.value))
-        return F.transform_keys(values, lambda key, _: _bytes_of_shapes(key, data_type.key)) if _has_shapes(data_type.key) else values
+        return (
+            F.transform_keys(values, lambda key, _: _bytes_of_shapes(key, data_type.key))
+            if _has_shapes(data_type.key)
+            else values
+        )
     return F.call_function("st_asbinary", value)
 
 
@@ -135,11 +159,20 @@ def _nullable_type(data_type: Any) -> Any:
     from pyspark.sql.types import ArrayType, MapType, StructField, StructType
 
     if isinstance(data_type, StructType):
-        return StructType([StructField(field.name, _nullable_type(field.dataType), True, field.metadata) for field in data_type.fields])
+        return StructType(
+            [
+                StructField(field.name, _nullable_type(field.dataType), True, field.metadata)
+                for field in data_type.fields
+            ]
+        )
     if isinstance(data_type, ArrayType):
         return ArrayType(_nullable_type(data_type.elementType), data_type.containsNull)
     if isinstance(data_type, MapType):
-        return MapType(_nullable_type(data_type.keyType), _nullable_type(data_type.valueType), data_type.valueContainsNull)
+        return MapType(
+            _nullable_type(data_type.keyType),
+            _nullable_type(data_type.valueType),
+            data_type.valueContainsNull,
+        )
     return data_type
 
 
@@ -183,7 +216,10 @@ def grouped(plan: Aggregate, rows: pa.Table, schema: Schema) -> tuple[pa.Table, 
     functions = [(name, each.function) for name, each in plan.columns]
     keys = [name for name, _ in plan.keys]
     groups = rows.group_by(keys, use_threads=False).aggregate(functions)
-    columns = [*(groups[name] for name in keys), *(groups[f"{name}_{function}"] for name, function in functions)]
+    columns = [
+        *(groups[name] for name in keys),
+        *(groups[f"{name}_{function}"] for name, function in functions),
+    ]
     counts = {name for name, function in functions if function == "count"}
     fields = [Field(field.name, "long") if field.name in counts else field for field in schema]
     return pa.table(columns, names=[field.name for field in fields]), Schema(fields)

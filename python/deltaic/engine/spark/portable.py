@@ -40,7 +40,10 @@ SENT_BYTES = 16 * 1024**2
 own."""
 
 # SQL: true if the row's bit is set. `get` returns null for a row behind the last word.
-_IN_SET = f"coalesce(shiftright(get({WORDS}, CAST(shiftright({INDEX}, 6) AS INT)), CAST({INDEX} & 63 AS INT)) & 1, 0) = 1"
+_IN_SET = (
+    f"coalesce(shiftright(get({WORDS}, CAST(shiftright({INDEX}, 6) AS INT)), CAST({INDEX} & 63 AS INT)) & 1,"
+    " 0) = 1"
+)
 _COUNTS = f"CASE {KIND} WHEN 0 THEN true WHEN 1 THEN NOT {_IN_SET} ELSE {_IN_SET} END"
 
 
@@ -96,10 +99,18 @@ def _joined(spark: Any, scan: Scan, files: pa.Table, *, apart: bool = False) -> 
     data_columns = [F.col(spark_name(name)) for name in data.names]
     # `metadataColumn`, because a column of the table may have the name _metadata.
     file_metadata = rows.metadataColumn("_metadata")
-    rows = rows.select(*data_columns, file_metadata["file_path"].alias(PATH), file_metadata["row_index"].alias(INDEX))
-    rows = rows.join(F.broadcast(_constants(spark, columns, files, spark_files.append_column(PATH, paths), apart)), PATH, "inner")
+    rows = rows.select(
+        *data_columns, file_metadata["file_path"].alias(PATH), file_metadata["row_index"].alias(INDEX)
+    )
+    rows = rows.join(
+        F.broadcast(_constants(spark, columns, files, spark_files.append_column(PATH, paths), apart)),
+        PATH,
+        "inner",
+    )
     if apart:
-        rows = rows.join(_row_indexes(spark, spark_files["__deltaic_bits"]).hint("shuffle_hash"), NUMBER, "inner")
+        rows = rows.join(
+            _row_indexes(spark, spark_files["__deltaic_bits"]).hint("shuffle_hash"), NUMBER, "inner"
+        )
     if spark_files[KIND].to_numpy().any():
         rows = rows.where(F.expr(_COUNTS))
     rows = columns.hidden(rows, _opaque)
@@ -110,7 +121,9 @@ def _opaque(column: Any, nested: bool) -> Any:
     """Wraps a column in an expression through which Spark pushes no condition."""
     from pyspark.sql import functions as F
 
-    return F.transform(F.array(column), lambda item: item)[0] if nested else F.nanvl(column, F.lit(float("nan")))
+    return (
+        F.transform(F.array(column), lambda item: item)[0] if nested else F.nanvl(column, F.lit(float("nan")))
+    )
 
 
 def _parquet(spark: Any, places: list[str], data: Any, options: dict[str, str]) -> Any:
@@ -118,7 +131,11 @@ def _parquet(spark: Any, places: list[str], data: Any, options: dict[str, str]) 
     and no folder name such as `p=1` becomes a partition column."""
     if not has_jvm(spark):  # Spark Connect ignores __globPaths__: all paths are patterns
         places = [_PATTERN.sub(r"\\\g<0>", place) for place in places]
-    return spark.read.schema(data).options(**options, __globPaths__="false", recursiveFileLookup="true").parquet(*places)
+    return (
+        spark.read.schema(data)
+        .options(**options, __globPaths__="false", recursiveFileLookup="true")
+        .parquet(*places)
+    )
 
 
 def _spark_paths(spark_files: pa.Table, rows_of: Callable[[str], Any]) -> pa.ChunkedArray:
@@ -142,7 +159,9 @@ def _spark_paths(spark_files: pa.Table, rows_of: Callable[[str], Any]) -> pa.Chu
             )
         # `inputFiles` shows an empty host (`hdfs:///t`), `_metadata.file_path` does not (`hdfs:/t`).
         completed = spark_path[: len(spark_path) - len(rest)].removesuffix("//")
-        completed_paths = pc.binary_join_element_wise(completed, pc.utf8_slice_codeunits(shown_paths, len(root)), "")
+        completed_paths = pc.binary_join_element_wise(
+            completed, pc.utf8_slice_codeunits(shown_paths, len(root)), ""
+        )
         shown_paths = pc.if_else(pc.equal(roots, root), completed_paths, shown_paths)
     return shown_paths
 
@@ -155,7 +174,10 @@ def _constants(spark: Any, columns: ScanColumns, files: pa.Table, spark_files: p
     fields += [(in_files(field), spark_files[in_files(field).name]) for field in columns.partitions]
     fields += [(field, files[field.name]) for field in columns.constants]
     if apart:
-        fields += [(Field(KIND, "byte"), spark_files[KIND]), (Field(NUMBER, "integer"), _numbers(files.num_rows))]
+        fields += [
+            (Field(KIND, "byte"), spark_files[KIND]),
+            (Field(NUMBER, "integer"), _numbers(files.num_rows)),
+        ]
     elif spark_files[KIND].to_numpy().any():
         words = _words(spark_files["__deltaic_bits"])
         fields += [(Field(KIND, "byte"), spark_files[KIND]), (Field(WORDS, Array("long")), words)]
@@ -169,8 +191,12 @@ def _row_indexes(spark: Any, bits: pa.ChunkedArray) -> Any:
     table = pa.table({NUMBER: _numbers(len(bits)), WORDS: _words(bits)})
     task = np.cumsum(pc.fill_null(pc.binary_length(bits), 0).to_numpy().astype(np.int64)) // SENT_BYTES
     starts = np.flatnonzero(np.diff(task, prepend=-1)).tolist()
-    parts = [table.slice(start, end - start) for start, end in zip(starts, [*starts[1:], len(bits)], strict=True)]
-    return spark.createDataFrame(pa.concat_tables(parts), to_spark([Field(NUMBER, "integer"), Field(WORDS, Array("long"))]))
+    parts = [
+        table.slice(start, end - start) for start, end in zip(starts, [*starts[1:], len(bits)], strict=True)
+    ]
+    return spark.createDataFrame(
+        pa.concat_tables(parts), to_spark([Field(NUMBER, "integer"), Field(WORDS, Array("long"))])
+    )
 
 
 def _numbers(count: int) -> pa.Array:

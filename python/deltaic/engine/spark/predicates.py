@@ -35,7 +35,11 @@ def _text(node: dict[str, Any], schema: Schema, alias: str) -> str:
     if op == "starts_with":
         return f"startswith({column}, {lit(node['literal'])})"
     if op == "in":
-        return f"({column} IN ({', '.join(_literal(text, data_type) for text in node['literals'])}))" if node["literals"] else "false"
+        return (
+            f"({column} IN ({', '.join(_literal(text, data_type) for text in node['literals'])}))"
+            if node["literals"]
+            else "false"
+        )
     assert op in _OPERATORS, op
     return f"({column} {op} {_literal(node['literal'], data_type)})"
 

@@ -59,8 +59,15 @@ def are_large(files: pa.Table) -> bool:
 def row_index_bytes(files: pa.Table) -> int:
     """Returns the total bytes of these files' deletion vectors, as they are stored, and of their selected row
     indexes."""
-    lengths = {"deletionVector": lambda column: pc.struct_field(column, "sizeInBytes"), "selection": pc.binary_length}
-    return sum(int(pc.sum(length(files[name])).as_py() or 0) for name, length in lengths.items() if name in files.column_names)
+    lengths = {
+        "deletionVector": lambda column: pc.struct_field(column, "sizeInBytes"),
+        "selection": pc.binary_length,
+    }
+    return sum(
+        int(pc.sum(length(files[name])).as_py() or 0)
+        for name, length in lengths.items()
+        if name in files.column_names
+    )
 
 
 def read_by_tasks(spark: Any, scan: Scan) -> Any:
@@ -69,7 +76,11 @@ def read_by_tasks(spark: Any, scan: Scan) -> Any:
     has row ids."""
     schema = shown_to_spark(scan_schema(scan))
     arrow, store, columns = spark_arrow_schema(schema), scan.store, scan.columns
-    definition = (scan.table_schema.json, scan.table_schema.partition_columns, scan.table_schema.column_mapping)
+    definition = (
+        scan.table_schema.json,
+        scan.table_schema.partition_columns,
+        scan.table_schema.column_mapping,
+    )
     row_ids, constants, tracking = scan.row_ids, [item.name for item in scan.constants], scan.row_tracking
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -77,13 +88,26 @@ def read_by_tasks(spark: Any, scan: Scan) -> Any:
         for batch in batches:
             for part in batch.column("files").to_pylist():
                 stream = _core.read(
-                    store, table_schema, of_bytes(part), columns, row_ids=row_ids, constants=constants, row_tracking=tracking, threads=1
+                    store,
+                    table_schema,
+                    of_bytes(part),
+                    columns,
+                    row_ids=row_ids,
+                    constants=constants,
+                    row_tracking=tracking,
+                    threads=1,
                 )
                 for rows in stream.to_reader():
                     yield as_schema(rows, arrow)
 
-    parts = _parts(scan.files.select([name for name in scan.files.column_names if name in {*_TASK_COLUMNS, FILE_COLUMN, *constants}]))
-    part_rows = spark.createDataFrame(pa.table({"part": range(len(parts)), "files": parts}), "part bigint, files binary")
+    parts = _parts(
+        scan.files.select(
+            [name for name in scan.files.column_names if name in {*_TASK_COLUMNS, FILE_COLUMN, *constants}]
+        )
+    )
+    part_rows = spark.createDataFrame(
+        pa.table({"part": range(len(parts)), "files": parts}), "part bigint, files binary"
+    )
     return part_rows.repartitionByRange(len(parts), "part").select("files").mapInArrow(task, schema)
 
 
@@ -92,4 +116,7 @@ def _parts(files: pa.Table) -> list[bytes]:
     task = np.cumsum(files["size"].to_numpy(zero_copy_only=False).astype(np.float64)) // TASK_BYTES
     starts = np.flatnonzero(np.diff(task, prepend=-1))
     ends = np.append(starts[1:], files.num_rows)
-    return [to_bytes(files.slice(start, end - start)) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return [
+        to_bytes(files.slice(start, end - start))
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]

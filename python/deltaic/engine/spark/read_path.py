@@ -55,7 +55,11 @@ class ReadPath:
             self.is_native = False
             first = str(error).strip().split("\n")[0][:300]
             self.reason = f"{what}: {type(error).__name__}: {first}"
-        log.warning("Spark's interfaces in the JVM did not answer as expected, its public ones are used from now on: %s", self.reason)
+        log.warning(
+            "Spark's interfaces in the JVM did not answer as expected, its public ones are used from now"
+            " on: %s",
+            self.reason,
+        )
         log.debug("what the JVM answered", exc_info=error)
 
 
@@ -77,7 +81,10 @@ def is_unexpected(error: Exception) -> bool:
     if isinstance(error, PySparkException):
         condition = error.getCondition()
         return condition is None or condition.startswith("INTERNAL_ERROR")
-    return any(each.__name__ == "Py4JError" for each in type(error).__mro__) and type(error).__name__ != "Py4JNetworkError"
+    return (
+        any(each.__name__ == "Py4JError" for each in type(error).__mro__)
+        and type(error).__name__ != "Py4JNetworkError"
+    )
 
 
 def _java_class(error: Exception) -> str | None:

@@ -64,7 +64,9 @@ def commit_options(spark: Any, options: CommitOptions | None) -> CommitOptions |
     """Returns the options of a commit, with the session's setting USER_METADATA if `options` has no user
     metadata."""
     check_instance(options, (CommitOptions, type(None)), "commit", "CommitOptions")
-    if (options is not None and options.user_metadata is not None) or (text := setting_text(spark, USER_METADATA)) is None:
+    if (options is not None and options.user_metadata is not None) or (
+        text := setting_text(spark, USER_METADATA)
+    ) is None:
         return options
     return replace(options or CommitOptions(), user_metadata=text)
 
@@ -92,11 +94,15 @@ def _transaction(spark: Any) -> dict[str, int]:
     if app_id is None or version is None:
         expected = f"both {TXN_APP_ID} and {TXN_VERSION}, or neither"
         raise InvalidArgumentError(
-            "half of an application transaction in the settings", found=f"{app_id!r}, {version!r}", expected=expected
+            "half of an application transaction in the settings",
+            found=f"{app_id!r}, {version!r}",
+            expected=expected,
         )
     if not version.strip().isdecimal():
         raise InvalidArgumentError(
-            f"invalid value of the setting {TXN_VERSION}", found=repr(version), expected="a whole number, at least 0"
+            f"invalid value of the setting {TXN_VERSION}",
+            found=repr(version),
+            expected="a whole number, at least 0",
         )
     return {app_id: int(version)}
 

@@ -26,7 +26,12 @@ _LOSSLESS = {
     "integer": {"long", "double"},
     "float": {"double"},
 }
-_TIMES = {("date", "timestamp"), ("date", "timestamp_ntz"), ("timestamp", "timestamp_ntz"), ("timestamp_ntz", "timestamp")}
+_TIMES = {
+    ("date", "timestamp"),
+    ("date", "timestamp_ntz"),
+    ("timestamp", "timestamp_ntz"),
+    ("timestamp_ntz", "timestamp"),
+}
 
 
 def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema, int | None]:
@@ -50,7 +55,9 @@ def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema
 def _nullable(frame: Any) -> Schema:
     """Returns the frame's schema with all fields nullable: Spark infers NOT NULL for some columns, but a
     table that is created from a DataFrame accepts nulls, as in delta-spark."""
-    return Schema([field.with_(nullable=True, type=nullable_everywhere(field.type)) for field in described(frame)])
+    return Schema(
+        [field.with_(nullable=True, type=nullable_everywhere(field.type)) for field in described(frame)]
+    )
 
 
 def _is_frame(data: Any) -> bool:
@@ -75,7 +82,11 @@ def _refuse_repeated_names(names: list[str]) -> None:
     for name in names:
         if (other := by_lower_case.setdefault(name.lower(), name)) is not name:
             raise InvalidArgumentError(
-                "two columns of the data differ only in case" if other != name else "a column of the data comes twice",
+                (
+                    "two columns of the data differ only in case"
+                    if other != name
+                    else "a column of the data comes twice"
+                ),
                 found=f"{other!r} and {name!r}",
                 expected="names that are unique without regard to case",
             )
@@ -91,7 +102,11 @@ def conformed(frame: Any, source: Schema, target: Schema) -> Any:
     columns = []
     for field in target:
         have = source.get(field.name)
-        text = _null(field.type) if have is None else _value(col(have.name), have.type, field.type, field.name, 0)
+        text = (
+            _null(field.type)
+            if have is None
+            else _value(col(have.name), have.type, field.type, field.name, 0)
+        )
         columns.append((field.name, text))
     return with_columns(frame, columns)
 
@@ -124,11 +139,17 @@ def _value(text: str, have: DataType, want: DataType, place: str, depth: int) ->
         return _struct(text, have, want, place, depth)
     item = f"__deltaic_item{depth}"
     if isinstance(have, Array) and isinstance(want, Array):
-        return f"transform({text}, {item} -> {_value(item, have.element, want.element, f'{place}.element', depth + 1)})"
+        return (
+            f"transform({text}, {item} ->"
+            f" {_value(item, have.element, want.element, f'{place}.element', depth + 1)})"
+        )
     if isinstance(have, Map) and isinstance(want, Map):
         key = _value(f"{item}.key", have.key, want.key, f"{place}.key", depth + 1)
         value = _value(f"{item}.value", have.value, want.value, f"{place}.value", depth + 1)
-        return f"map_from_entries(transform(map_entries({text}), {item} -> named_struct('key', {key}, 'value', {value})))"
+        return (
+            f"map_from_entries(transform(map_entries({text}), {item} -> named_struct('key', {key}, 'value',"
+            f" {value})))"
+        )
     if isinstance(have, str) and isinstance(want, str):
         return _primitive(text, have, want, place)
     raise _wrong_type(have, want, place)
@@ -146,7 +167,11 @@ def _struct(text: str, have: Struct, want: Struct, place: str, depth: int) -> st
     for item in want.fields:
         other = by_name.get(item.name.lower())
         inner = f"{place}.{item.name}"
-        value = _null(item.type) if other is None else _value(f"{text}.{col(other.name)}", other.type, item.type, inner, depth)
+        value = (
+            _null(item.type)
+            if other is None
+            else _value(f"{text}.{col(other.name)}", other.type, item.type, inner, depth)
+        )
         parts.append(f"{lit(item.name)}, {value}")
     return f"CASE WHEN {text} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
 
@@ -160,11 +185,19 @@ def _primitive(text: str, have: str, want: str, place: str) -> str:
     # A value fits if casting the result back gives the value again: 1.5 does not fit an integer, because 1
     # is cast back to 1.0.
     attempt = f"try_cast({text} AS {target})"
-    failure = failing(SchemaMismatchError, "a value does not fit", where=f"column {place}", expected=type_name(want))
-    return f"CASE WHEN try_cast({attempt} AS {format_type(have)}) <=> {text} THEN {attempt} ELSE CAST({failure} AS {target}) END"
+    failure = failing(
+        SchemaMismatchError, "a value does not fit", where=f"column {place}", expected=type_name(want)
+    )
+    return (
+        f"CASE WHEN try_cast({attempt} AS {format_type(have)}) <=> {text} THEN {attempt} ELSE CAST({failure}"
+        f" AS {target}) END"
+    )
 
 
 def _wrong_type(have: DataType, want: DataType, place: str) -> SchemaMismatchError:
     return SchemaMismatchError(
-        "the data has a type that the column cannot take", where=f"column {place}", found=type_name(have), expected=type_name(want)
+        "the data has a type that the column cannot take",
+        where=f"column {place}",
+        found=type_name(have),
+        expected=type_name(want),
     )

@@ -146,19 +146,31 @@ def _s3(bucket: str, setting: Setting) -> dict[str, str] | Literal["hadoop"]:
     def of_bucket(name: str) -> str | None:
         return setting(f"fs.s3a.bucket.{bucket}.{name}") or setting(f"fs.s3a.{name}") or None
 
-    providers = [each.strip() for each in (of_bucket("aws.credentials.provider") or "").split(",") if each.strip()]
-    if any(each.rsplit(".", 1)[-1] not in _KNOWN_PROVIDERS for each in providers) or of_bucket("encryption.algorithm"):
+    providers = [
+        each.strip() for each in (of_bucket("aws.credentials.provider") or "").split(",") if each.strip()
+    ]
+    if any(each.rsplit(".", 1)[-1] not in _KNOWN_PROVIDERS for each in providers) or of_bucket(
+        "encryption.algorithm"
+    ):
         return "hadoop"
-    names = {"access.key": "aws_access_key_id", "secret.key": "aws_secret_access_key", "session.token": "aws_session_token"}
+    names = {
+        "access.key": "aws_access_key_id",
+        "secret.key": "aws_secret_access_key",
+        "session.token": "aws_session_token",
+    }
     options = {ours: value for theirs, ours in names.items() if (value := of_bucket(theirs)) is not None}
     if (region := of_bucket("endpoint.region")) is not None:
         options["aws_region"] = region
     if (endpoint := of_bucket("endpoint")) is not None and endpoint != "s3.amazonaws.com":
         is_plain = (of_bucket("connection.ssl.enabled") or "true") == "false"
-        options["aws_endpoint"] = endpoint if "://" in endpoint else f"{'http' if is_plain else 'https'}://{endpoint}"
+        options["aws_endpoint"] = (
+            endpoint if "://" in endpoint else f"{'http' if is_plain else 'https'}://{endpoint}"
+        )
         if options["aws_endpoint"].startswith("http://"):
             options["allow_http"] = "true"
-        options["aws_virtual_hosted_style_request"] = "false" if of_bucket("path.style.access") == "true" else "true"
+        options["aws_virtual_hosted_style_request"] = (
+            "false" if of_bucket("path.style.access") == "true" else "true"
+        )
     if providers and all(each.endswith("AnonymousAWSCredentialsProvider") for each in providers):
         options["aws_skip_signature"] = "true"
     return options
@@ -168,7 +180,9 @@ def _google(setting: Setting) -> dict[str, str] | Literal["hadoop"]:
     kind = (setting("fs.gs.auth.type") or "").upper()
     if kind not in ("", "COMPUTE_ENGINE", "APPLICATION_DEFAULT", "SERVICE_ACCOUNT_JSON_KEYFILE"):
         return "hadoop"
-    file = setting("fs.gs.auth.service.account.json.keyfile") or setting("google.cloud.auth.service.account.json.keyfile")
+    file = setting("fs.gs.auth.service.account.json.keyfile") or setting(
+        "google.cloud.auth.service.account.json.keyfile"
+    )
     return {"google_service_account": file} if file else {}
 
 

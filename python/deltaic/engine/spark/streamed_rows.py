@@ -31,7 +31,8 @@ def reader(frame: Any, schema: Schema) -> pa.RecordBatchReader:
 
 def _parts(frame: Any) -> Iterator[pa.Table]:
     names = frame.columns
-    plain = frame.toDF(*(f"c{number}" for number in range(len(names))))  # PySpark's mapInArrow does not quote names
+    # PySpark's mapInArrow does not quote names
+    plain = frame.toDF(*(f"c{number}" for number in range(len(names))))
     for row in plain.mapInArrow(_packed, "rows binary").toLocalIterator(prefetchPartitions=True):
         yield of_bytes(bytes(row.rows)).rename_columns(names)
 

@@ -22,7 +22,9 @@ def spark_struct(schema: Schema) -> Any:
     geography in capitals: `geography(OGC:CRS84, spherical)` becomes `geography(OGC:CRS84, SPHERICAL)`."""
     from pyspark.sql.types import StructType
 
-    return StructType.fromJson(json.loads(_GEOGRAPHY.sub(lambda match: f'{match[1]}{match[2].upper()})"', schema.to_json())))
+    return StructType.fromJson(
+        json.loads(_GEOGRAPHY.sub(lambda match: f'{match[1]}{match[2].upper()})"', schema.to_json()))
+    )
 
 
 def to_spark(fields: Iterable[Field]) -> Any:
@@ -56,9 +58,15 @@ def described(frame: Any) -> Schema:
     text = frame.schema.json()
     if collated := _COLLATION.search(text):
         raise UnsupportedFeatureError(
-            "text with a collation", where=f"column {collated[1]}", found=collated[2], expected="STRING COLLATE UTF8_BINARY, by a cast"
+            "text with a collation",
+            where=f"column {collated[1]}",
+            found=collated[2],
+            expected="STRING COLLATE UTF8_BINARY, by a cast",
         )
-    return Schema(_each(field, lambda item: item.with_(metadata=users_metadata(item.metadata))) for field in Schema.from_json(text))
+    return Schema(
+        _each(field, lambda item: item.with_(metadata=users_metadata(item.metadata)))
+        for field in Schema.from_json(text)
+    )
 
 
 _INTERNAL = frozenset({"CURRENT_DEFAULT", "EXISTS_DEFAULT", "parquet.field.id", "parquet.field.nested.ids"})
@@ -112,7 +120,9 @@ def with_ids(fields: Iterable[Field]) -> Any:
 
     def numbered(item: Field) -> Field:
         number = item.metadata.get(COLUMN_ID)
-        return item.with_(name=physical_name(item), nullable=True, metadata={} if number is None else {ID: number})
+        return item.with_(
+            name=physical_name(item), nullable=True, metadata={} if number is None else {ID: number}
+        )
 
     return spark_struct(Schema(_each(field, numbered) for field in fields))
 
@@ -131,9 +141,17 @@ def is_mapped_inside(data_type: DataType) -> bool:
 def _any_inside(data_type: DataType, test: Callable[[Field], bool]) -> bool:
     if isinstance(data_type, Struct):
         return any(test(item) or _any_inside(item.type, test) for item in data_type.fields)
-    return any(_any_inside(getattr(data_type, part), test) for part in ("element", "key", "value") if hasattr(data_type, part))
+    return any(
+        _any_inside(getattr(data_type, part), test)
+        for part in ("element", "key", "value")
+        if hasattr(data_type, part)
+    )
 
 
 def _each(field: Field, change: Any) -> Field:
     new_field: Field = change(field)
-    return new_field if isinstance(new_field.type, str) else new_field.with_(type=map_fields(new_field.type, change))
+    return (
+        new_field
+        if isinstance(new_field.type, str)
+        else new_field.with_(type=map_fields(new_field.type, change))
+    )

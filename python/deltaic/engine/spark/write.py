@@ -73,7 +73,10 @@ def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) 
     deleted; files of `write_directly` are left to VACUUM."""
     # The hidden columns of row tracking are not in the schema's JSON.
     ids: list[dict[str, Any]] = [{ID: number} for number in target.hidden_ids] or [{}, {}]
-    tracked = (Field(name, "long", metadata=metadata) for name, metadata in zip(target.row_tracking or (), ids, strict=False))
+    tracked = (
+        Field(name, "long", metadata=metadata)
+        for name, metadata in zip(target.row_tracking or (), ids, strict=False)
+    )
     table = Schema([*Schema.from_json(target.schema.json), *tracked])
     refuse_shapes(table)
     # Called for its error: an option that Spark's writer does not support is an error for few rows, too.
@@ -90,12 +93,23 @@ def write(session: EngineSession, relation: SparkRelation, target: WriteTarget) 
     try:
         with named_errors():
             sized = with_columns(_sized(session, relation, target), columns)
-            counted = _write_files(session, sized, table, partitions, f"{_uri(target.store)}/{folder}", options)
-        adds = with_statistics(session, _core.adopt(target.store, target.schema, folder, json.dumps(options), footers=False), target)
+            counted = _write_files(
+                session, sized, table, partitions, f"{_uri(target.store)}/{folder}", options
+            )
+        adds = with_statistics(
+            session,
+            _core.adopt(target.store, target.schema, folder, json.dumps(options), footers=False),
+            target,
+        )
         rows = _core.physical_rows(adds)
         row_count = int(pc.sum(rows).as_py() or 0)
         if row_count != counted:
-            raise CommitError("the new files do not have as many rows as were written", where=folder, found=row_count, expected=counted)
+            raise CommitError(
+                "the new files do not have as many rows as were written",
+                where=folder,
+                found=row_count,
+                expected=counted,
+            )
     except BaseException:
         _discard(session, target.store, folder)
         raise
@@ -121,12 +135,21 @@ def refuse_shapes(schema: Schema) -> None:
 
 
 def _write_on_driver(
-    session: EngineSession, relation: SparkRelation, target: WriteTarget, table: Schema, columns: list[tuple[str, str]]
+    session: EngineSession,
+    relation: SparkRelation,
+    target: WriteTarget,
+    table: Schema,
+    columns: list[tuple[str, str]],
 ) -> pa.Table | None:
     """Writes few rows on the driver by `_core` and returns the add actions, without a job, a rename or a read
     of a footer. Returns None if the rows are not few, or are in the partitions of a user's DataFrame, each of
     which becomes a file."""
-    if not session.max_driver_rows or relation.files is not None or relation.partitioned or not are_plain(table):
+    if (
+        not session.max_driver_rows
+        or relation.files is not None
+        or relation.partitioned
+        or not are_plain(table)
+    ):
         return None
     with named_errors():
         rows = with_columns(relation.frame, columns)
@@ -137,7 +160,14 @@ def _write_on_driver(
     return _core.write(target.store, target.schema, conformed, target.options_json)
 
 
-def _write_files(session: EngineSession, frame: Any, table: Schema, partitions: list[str], uri: str, options: dict[str, Any]) -> int:
+def _write_files(
+    session: EngineSession,
+    frame: Any,
+    table: Schema,
+    partitions: list[str],
+    uri: str,
+    options: dict[str, Any],
+) -> int:
     """Runs the job that writes the files, and returns the number of rows that it wrote."""
     from pyspark.sql import Observation
     from pyspark.sql import functions as F
@@ -159,7 +189,11 @@ def _write_files(session: EngineSession, frame: Any, table: Schema, partitions: 
     observation = Observation()
     parquet = _parquet_options(options)
     with _own_settings(session, frame.select(*columns)) as rows:
-        writer = rows.observe(observation, F.count(F.lit(1)).alias("rows")).write.mode("append").options(**_OPTIONS, **parquet)
+        writer = (
+            rows.observe(observation, F.count(F.lit(1)).alias("rows"))
+            .write.mode("append")
+            .options(**_OPTIONS, **parquet)
+        )
         (writer.partitionBy(*folders) if folders else writer).parquet(uri)
     return int(observation.get["rows"])
 
@@ -189,7 +223,9 @@ def _folder_value(field: Field) -> Any:
 def _own_settings(session: EngineSession, frame: Any) -> Iterator[Any]:
     """Yields the frame in a clone of the user's session that has the settings _SESSION, on which the format
     of files depends. On the public path the user's session itself has these settings until the body ends."""
-    clone = session.read_path.planned("a session of our own", lambda: in_own_session(session.spark, frame, _SESSION), lambda: None)
+    clone = session.read_path.planned(
+        "a session of our own", lambda: in_own_session(session.spark, frame, _SESSION), lambda: None
+    )
     if clone is not None:
         yield clone
         return
@@ -245,7 +281,9 @@ def _parquet_options(options: dict[str, Any]) -> dict[str, str]:
         name, _, level = str(codec).partition("(")
         parquet["compression"] = name
         if level and name != "zstd" and (name, level) != _GZIP_LEVEL:
-            raise UnsupportedFeatureError(f"a level of {name} in Spark's writer", found=str(codec), expected=f"{name}, or zstd(level)")
+            raise UnsupportedFeatureError(
+                f"a level of {name} in Spark's writer", found=str(codec), expected=f"{name}, or zstd(level)"
+            )
         if level:
             parquet["parquet.compression.codec.zstd.level"] = level.rstrip(")")
     else:
@@ -290,7 +328,8 @@ def _checked(field: Field) -> tuple[str, str]:
     """Returns the column's name and the SQL of its value, which fails for a row with a null in a NOT NULL
     field. For a column `a`: `CASE WHEN a IS NULL THEN raise_error(...) ELSE a END`."""
     whens = [
-        f"WHEN {condition} THEN {failing(ConstraintViolationError, f'column {place} is NOT NULL and a row has a null there')}"
+        f"WHEN {condition} THEN"
+        f" {failing(ConstraintViolationError, f'column {place} is NOT NULL and a row has a null there')}"
         for condition, place in null_conditions(field)
     ]
     column = col(field.name)

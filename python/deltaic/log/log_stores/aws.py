@@ -34,11 +34,15 @@ def clients_of(location: str, options: Mapping[str, str]) -> AwsClients:
     making a client takes a tenth of a second."""
     environment = tuple(sorted(item for item in os.environ.items() if item[0].startswith("AWS_")))
     bucket = "/".join(location.split("/", 3)[:3])
-    return _clients_of(bucket, tuple(sorted(options.items())), configuration.current().credentials, environment)
+    return _clients_of(
+        bucket, tuple(sorted(options.items())), configuration.current().credentials, environment
+    )
 
 
 @lru_cache(maxsize=64)
-def _clients_of(bucket: str, options: tuple[tuple[str, str], ...], function: Any, environment: Any) -> AwsClients:
+def _clients_of(
+    bucket: str, options: tuple[tuple[str, str], ...], function: Any, environment: Any
+) -> AwsClients:
     if function is not None:
         return AwsClients(bucket, dict(options), credentials.checked(function))
     return AwsClients(bucket, *credentials.of_profile(dict(options)))
@@ -47,17 +51,26 @@ def _clients_of(bucket: str, options: tuple[tuple[str, str], ...], function: Any
 class AwsClients:
     """The clients of one bucket. Several threads may use them."""
 
-    def __init__(self, bucket: str, options: Mapping[str, str], function: credentials.Credentials | None) -> None:
+    def __init__(
+        self, bucket: str, options: Mapping[str, str], function: credentials.Credentials | None
+    ) -> None:
         self._bucket, self._function = bucket, function
         self._lock = threading.Lock()
         self._clients: dict[tuple[str, ...], Any] = {}
         self._expires: float | None = None
-        plain = {name.lower().replace("-", "_").removeprefix("aws_"): value for name, value in options.items()}
+        plain = {
+            name.lower().replace("-", "_").removeprefix("aws_"): value for name, value in options.items()
+        }
         self._arguments = {argument: plain[name] for name, argument in _ARGUMENTS.items() if plain.get(name)}
         # The option `max_retries` does not count the first attempt, as in Rust's store.
-        self._retries = {"mode": "standard", **({"total_max_attempts": int(plain["max_retries"]) + 1} if "max_retries" in plain else {})}
+        self._retries = {
+            "mode": "standard",
+            **({"total_max_attempts": int(plain["max_retries"]) + 1} if "max_retries" in plain else {}),
+        }
         self._is_virtual = plain.get("virtual_hosted_style_request", "").lower() == "true"
-        self.of_requests = {"RequestPayer": "requester"} if plain.get("request_payer", "").lower() == "true" else {}
+        self.of_requests = (
+            {"RequestPayer": "requester"} if plain.get("request_payer", "").lower() == "true" else {}
+        )
         """Further parameters of each request to S3."""
 
     def client(self, service: str, *, region: str | None = None, endpoint: str | None = None) -> Any:
@@ -82,7 +95,9 @@ class AwsClients:
             arguments.pop("endpoint_url", None)
             if endpoint is not None:
                 arguments["endpoint_url"] = endpoint
-            arguments["region_name"] = region or arguments.get("region_name") or session.region_name or "us-east-1"
+            arguments["region_name"] = (
+                region or arguments.get("region_name") or session.region_name or "us-east-1"
+            )
             settings = config(retries=self._retries)
         else:
             in_path = "endpoint_url" in arguments and not self._is_virtual
@@ -114,6 +129,7 @@ def _boto3() -> tuple[Any, Any]:
         from botocore.config import Config  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ImportError:
         raise UnsupportedFeatureError(
-            "this store needs the package boto3", expected="pip install 'deltaic[dynamodb]', or a client of your own"
+            "this store needs the package boto3",
+            expected="pip install 'deltaic[dynamodb]', or a client of your own",
         ) from None
     return Session(), Config

@@ -29,7 +29,14 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 
-from deltaic.errors import CommitError, InvalidArgumentError, InvalidTypeError, ProtocolError, UnsafeStoreError, UnsupportedFeatureError
+from deltaic.errors import (
+    CommitError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    ProtocolError,
+    UnsafeStoreError,
+    UnsupportedFeatureError,
+)
 from deltaic.log.log_stores.aws import as_os_error
 from deltaic.log.log_stores.objects import Objects
 from deltaic.log.store import public_options
@@ -71,7 +78,9 @@ class Entry:
         try:
             expires = int(item["expireTime"]["N"]) if "expireTime" in item else None
             is_complete = item["complete"]["S"].lower() == "true"
-            return Entry(item["tablePath"]["S"], item["fileName"]["S"], item["tempPath"]["S"], is_complete, expires)
+            return Entry(
+                item["tablePath"]["S"], item["fileName"]["S"], item["tempPath"]["S"], is_complete, expires
+            )
         except (KeyError, ValueError):
             raise ProtocolError(
                 "the DynamoDB item is not an entry of a commit",
@@ -119,15 +128,24 @@ class DynamoDBLogStores:
         expiry: timedelta = timedelta(days=1),
         capacity: int = 5,
     ) -> None:
-        for name, value in (("table", table), ("region", region or "-"), ("endpoint_url", endpoint_url or "-"), ("scheme", scheme)):
+        for name, value in (
+            ("table", table),
+            ("region", region or "-"),
+            ("endpoint_url", endpoint_url or "-"),
+            ("scheme", scheme),
+        ):
             if not isinstance(value, str) or not value:
                 raise InvalidTypeError(f"{name} has the wrong type", found=repr(value), expected="text")
         if scheme not in ("s3", "s3a", "s3n"):
             raise InvalidArgumentError("unknown scheme", found=repr(scheme), expected="'s3a' or 's3'")
         if not isinstance(expiry, timedelta) or expiry < timedelta(0):
-            raise InvalidArgumentError("invalid expiry", found=repr(expiry), expected="a timedelta of 0 or more")
+            raise InvalidArgumentError(
+                "invalid expiry", found=repr(expiry), expected="a timedelta of 0 or more"
+            )
         if isinstance(capacity, bool) or not isinstance(capacity, int) or capacity < 1:
-            raise InvalidArgumentError("invalid capacity", found=repr(capacity), expected="units of capacity, 1 or more")
+            raise InvalidArgumentError(
+                "invalid capacity", found=repr(capacity), expected="units of capacity, 1 or more"
+            )
         self.table, self.region, self.endpoint_url, self.client = table, region, endpoint_url, client
         self.scheme, self.expiry, self.capacity = scheme, expiry, capacity
         self._is_ready, self._lock = False, threading.Lock()
@@ -141,7 +159,8 @@ class DynamoDBLogStores:
     def __getstate__(self) -> dict[str, Any]:
         if self.client is not None:
             raise UnsupportedFeatureError(
-                "DynamoDBLogStores(client=) cannot be pickled", expected="region and endpoint_url instead of client"
+                "DynamoDBLogStores(client=) cannot be pickled",
+                expected="region and endpoint_url instead of client",
             )
         return {name: value for name, value in self.__dict__.items() if not name.startswith("_")}
 
@@ -161,7 +180,8 @@ class DynamoDBLogStores:
             try:
                 status = client.describe_table(TableName=self.table)["Table"]["TableStatus"]
             except Exception as error:
-                if _code(error) == "AccessDeniedException":  # if the table exists, no permission to describe it is needed
+                # if the table exists, no permission to describe it is needed
+                if _code(error) == "AccessDeniedException":
                     return
                 if _code(error) != "ResourceNotFoundException":
                     raise as_os_error(error, f"table {self.table} of DynamoDB") from error
@@ -169,16 +189,24 @@ class DynamoDBLogStores:
             if status not in ("missing", "CREATING"):
                 return
             if status == "missing":
-                log.info("making the table %s of DynamoDB with %d units of capacity", self.table, self.capacity)
+                log.info(
+                    "making the table %s of DynamoDB with %d units of capacity", self.table, self.capacity
+                )
                 try:
                     client.create_table(
                         TableName=self.table,
-                        AttributeDefinitions=[{"AttributeName": name, "AttributeType": "S"} for name in ("tablePath", "fileName")],
+                        AttributeDefinitions=[
+                            {"AttributeName": name, "AttributeType": "S"}
+                            for name in ("tablePath", "fileName")
+                        ],
                         KeySchema=[
                             {"AttributeName": "tablePath", "KeyType": "HASH"},
                             {"AttributeName": "fileName", "KeyType": "RANGE"},
                         ],
-                        ProvisionedThroughput={"ReadCapacityUnits": self.capacity, "WriteCapacityUnits": self.capacity},
+                        ProvisionedThroughput={
+                            "ReadCapacityUnits": self.capacity,
+                            "WriteCapacityUnits": self.capacity,
+                        },
                     )
                 except Exception as error:
                     if _code(error) != "ResourceInUseException":  # another process makes it
@@ -194,7 +222,11 @@ class DynamoDBLogStore(Objects):
     def __init__(self, stores: DynamoDBLogStores, location: str, options: Mapping[str, str]) -> None:
         super().__init__(location, options)
         if self.clients is None:
-            raise UnsupportedFeatureError("DynamoDBLogStores can only be used for tables in S3", where=location, expected="s3:// or s3a://")
+            raise UnsupportedFeatureError(
+                "DynamoDBLogStores can only be used for tables in S3",
+                where=location,
+                expected="s3:// or s3a://",
+            )
         self._made = stores, (location, public_options(options))
         self._stores = stores
         self.table_path = f"{stores.scheme}://{self.bucket}/{self.key}"
@@ -203,7 +235,9 @@ class DynamoDBLogStore(Objects):
     def __reduce__(self) -> tuple[Any, ...]:
         return self._made
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterable[tuple[str, int, int]]:
+    def list_from(
+        self, prefix: str, start_after: str | None, recursive: bool, /
+    ) -> Iterable[tuple[str, int, int]]:
         if prefix.strip("/") == _LOG:
             newest = self._newest()
             if newest is not None and not newest.complete:
@@ -254,7 +288,8 @@ class DynamoDBLogStore(Objects):
             entry = self._entry(path.rpartition("/")[2])
             if entry is not None and entry.complete and self.head(path) is None:
                 raise CommitError(
-                    f"table {self._stores.table} of DynamoDB still has commits of a table that was here before",
+                    f"table {self._stores.table} of DynamoDB still has commits of a table that was here"
+                    " before",
                     where=self.location,
                     found=f"a complete entry for {entry.file_name}, which is not in the log",
                     expected=f"no entries with tablePath {self.table_path}",
@@ -265,7 +300,9 @@ class DynamoDBLogStore(Objects):
         if entry is not None and not entry.complete:
             self._finish(entry)
         elif self.head(before) is None:
-            raise CommitError(f"the commit before version {version} is missing", where=f"{self.location}/{before}")
+            raise CommitError(
+                f"the commit before version {version} is missing", where=f"{self.location}/{before}"
+            )
 
     def _create(self, path: str, data: bytes) -> bool | None:
         """Creates an object unless it exists: by the store's put-if-absent, or if it has none, by a check and
@@ -295,7 +332,10 @@ class DynamoDBLogStore(Objects):
         path = f"{_LOG}/{entry.file_name}"
         for attempt in range(1, _ATTEMPTS + 1):
             try:
-                if self.head(path) is None and self._create(path, super().read(f"{_LOG}/{entry.temp_path}")) is None:
+                if (
+                    self.head(path) is None
+                    and self._create(path, super().read(f"{_LOG}/{entry.temp_path}")) is None
+                ):
                     continue
                 break
             except Exception as error:
@@ -303,7 +343,8 @@ class DynamoDBLogStore(Objects):
                     continue
                 if isinstance(error, FileNotFoundError):
                     raise ProtocolError(
-                        f"{entry.file_name} was committed, and its file is gone before it was copied to the log",
+                        f"{entry.file_name} was committed, and its file is gone before it was copied to"
+                        " the log",
                         where=f"{self.location}/{_LOG}/{entry.temp_path}",
                         expected="a lifecycle rule that keeps _delta_log/.tmp for days",
                     ) from error
@@ -321,7 +362,9 @@ class DynamoDBLogStore(Objects):
         client = self._stores.client
         if client is None:
             assert self.clients is not None
-            client = self.clients.client("dynamodb", region=self._stores.region, endpoint=self._stores.endpoint_url)
+            client = self.clients.client(
+                "dynamodb", region=self._stores.region, endpoint=self._stores.endpoint_url
+            )
         self._stores.make_ready(client)
         return client
 
@@ -331,7 +374,11 @@ class DynamoDBLogStore(Objects):
         the request more than once."""
         client = self._client()
         try:
-            client.put_item(TableName=self._stores.table, Item=entry.to_item(), ConditionExpression="attribute_not_exists(fileName)")
+            client.put_item(
+                TableName=self._stores.table,
+                Item=entry.to_item(),
+                ConditionExpression="attribute_not_exists(fileName)",
+            )
             return True
         except Exception as error:
             failure = as_os_error(error, self._where(entry.file_name))
@@ -349,14 +396,20 @@ class DynamoDBLogStore(Objects):
     def _complete(self, entry: Entry) -> None:
         expires = int(time.time() + self._stores.expiry.total_seconds())
         try:
-            self._client().put_item(TableName=self._stores.table, Item=replace(entry, complete=True, expires=expires).to_item())
+            self._client().put_item(
+                TableName=self._stores.table, Item=replace(entry, complete=True, expires=expires).to_item()
+            )
         except Exception as error:
             raise as_os_error(error, self._where(entry.file_name)) from error
 
     def _entry(self, name: str) -> Entry | None:
         key = {"tablePath": {"S": self.table_path}, "fileName": {"S": name}}
         try:
-            item = self._client().get_item(TableName=self._stores.table, Key=key, ConsistentRead=True).get("Item")
+            item = (
+                self._client()
+                .get_item(TableName=self._stores.table, Key=key, ConsistentRead=True)
+                .get("Item")
+            )
         except Exception as error:
             raise as_os_error(error, self._where(name)) from error
         return Entry.of_item(item, self._where(name)) if item else None

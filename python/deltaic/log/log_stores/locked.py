@@ -165,7 +165,11 @@ class LockedLogStores:
 
     def __init__(self, lock: Lock | None = None) -> None:
         if lock is not None and not callable(lock):
-            raise InvalidTypeError("lock is not a function", found=type(lock).__name__, expected="a callable that takes a table's location")
+            raise InvalidTypeError(
+                "lock is not a function",
+                found=type(lock).__name__,
+                expected="a callable that takes a table's location",
+            )
         self.lock: Lock = FileLocks() if lock is None else lock
 
     def __call__(self, location: str, options: Mapping[str, str]) -> LockedLogStore:
@@ -202,7 +206,8 @@ class LockedLogStore(Objects):
         return None  # the lock's context manager suppressed an exception, so the outcome is unknown
 
     def _is_there(self, path: str) -> bool:
-        if self.is_local:  # opening the folder makes NFS refresh its cache, which may have the file as missing
+        # opening the folder makes NFS refresh its cache, which may have the file as missing
+        if self.is_local:
             with suppress(OSError):
                 os.close(os.open(os.path.dirname(os.path.join(self.location, path)), os.O_RDONLY))
         return self.head(path) is not None

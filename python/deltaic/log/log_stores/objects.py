@@ -41,12 +41,16 @@ class Objects:
         self.bucket, self.key = bucket_and_key(location) if scheme in _S3 else ("", "")
         self.clients = clients_of(location, options) if scheme in _S3 else None
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool) -> Iterable[tuple[str, int, int]]:
+    def list_from(
+        self, prefix: str, start_after: str | None, recursive: bool
+    ) -> Iterable[tuple[str, int, int]]:
         if not recursive:
             return self._store.entries(prefix, start_after)
         entries = self._store.list_from(prefix, start_after, recursive=True)
         entries = entries.filter(pc.invert(entries["symlink"]))  # symbolic links are no files of the table
-        return zip(*(entries[name].to_pylist() for name in ("path", "size", "modification_time")), strict=True)
+        return zip(
+            *(entries[name].to_pylist() for name in ("path", "size", "modification_time")), strict=True
+        )
 
     def head(self, path: str) -> tuple[int, int] | None:
         return self._store.head(path)
@@ -58,7 +62,11 @@ class Objects:
             return b""
         if self.is_local:
             return self._range_of_file(path, start, end)
-        return self._store.get(path)[start:end] if self.clients is None else self._range_in_s3(self.clients, path, start, end)
+        return (
+            self._store.get(path)[start:end]
+            if self.clients is None
+            else self._range_in_s3(self.clients, path, start, end)
+        )
 
     def write(self, path: str, data: bytes) -> None:
         self._store.put(path, data)
@@ -73,7 +81,8 @@ class Objects:
 
     def _range_of_file(self, path: str, start: int, end: int | None) -> bytes:
         full = os.path.realpath(os.path.join(self._root, path))
-        if not full.startswith(self._root.rstrip("/") + "/"):  # a link out of the table; Rust's store checks if it is allowed
+        # a link out of the table; Rust's store checks if it is allowed
+        if not full.startswith(self._root.rstrip("/") + "/"):
             return self._store.get(path)[start:end]
         with open(full, "rb", buffering=0) as file:
             file.seek(start)
@@ -89,7 +98,9 @@ class Objects:
         key = f"{self.key}/{path}" if self.key else path
         try:
             last = "" if end is None else end - 1
-            answer = clients.client("s3").get_object(Bucket=self.bucket, Key=key, Range=f"bytes={start}-{last}", **clients.of_requests)
+            answer = clients.client("s3").get_object(
+                Bucket=self.bucket, Key=key, Range=f"bytes={start}-{last}", **clients.of_requests
+            )
             data: bytes = answer["Body"].read()
         except Exception as error:
             if _status(error) == 416:  # the range begins after the object's end
@@ -102,7 +113,9 @@ def bucket_and_key(location: str) -> tuple[str, str]:
     """Returns bucket and key of a URL, decoded and without a slash at the end: "s3://bucket/a/key/" ->
     ("bucket", "a/key")."""
     parts = urlsplit(location)
-    return parts.netloc.rpartition("@")[2], "/".join(part for part in decoded_path(parts.path).split("/") if part)
+    return parts.netloc.rpartition("@")[2], "/".join(
+        part for part in decoded_path(parts.path).split("/") if part
+    )
 
 
 def _status(error: Exception) -> Any:

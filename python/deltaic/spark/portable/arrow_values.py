@@ -29,7 +29,12 @@ def delta_schema(schema: StructType) -> Schema:
 def written_schema(schema: StructType) -> Schema:
     """Returns the columns of a table that is created from a DataFrame. All are nullable, as in delta-spark,
     because rows that are appended later may have nulls."""
-    return Schema([_shown(item).with_(nullable=True, type=nullable_everywhere(_shown(item).type)) for item in delta_schema(schema)])
+    return Schema(
+        [
+            _shown(item).with_(nullable=True, type=nullable_everywhere(_shown(item).type))
+            for item in delta_schema(schema)
+        ]
+    )
 
 
 def _shown(item: Field) -> Field:

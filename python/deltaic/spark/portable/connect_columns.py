@@ -18,7 +18,13 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.literal import col, lit
 from deltaic.sql.tokens import Reader
 
-_BETWEEN = {"==": "=", **{sign: sign for sign in ("=", ">", ">=", "<", "<=", "<=>", "!=", "+", "-", "*", "/", "%", "&", "|", "^")}}
+_BETWEEN = {
+    "==": "=",
+    **{
+        sign: sign
+        for sign in ("=", ">", ">=", "<", "<=", "<=>", "!=", "+", "-", "*", "/", "%", "&", "|", "^")
+    },
+}
 _BETWEEN |= {word: word.upper() for word in ("and", "or", "like", "ilike", "rlike")}
 _BEFORE = {"not": "NOT ", "!": "NOT ", "negative": "-", "~": "~"}
 _AFTER = {"isnull": " IS NULL", "isnotnull": " IS NOT NULL"}
@@ -51,9 +57,12 @@ def _is_one_bracket(text: str) -> bool:
 
 def _no_text(what: str, column: Any) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
-        f"{what}: a column that has no SQL text, such as a Python function, a window, or a column of a DataFrame (frame.x)",
+        f"{what}: a column that has no SQL text, such as a Python function, a window, or a column of a"
+        " DataFrame (frame.x)",
         found=str(column)[:200],
-        expected="col('x') or col('alias.x') with Spark's own functions, or a string: an expression in SQL syntax",
+        expected=(
+            "col('x') or col('alias.x') with Spark's own functions, or a string: an expression in SQL syntax"
+        ),
     )
 
 
@@ -118,7 +127,10 @@ class _Text:
 
     def _struct(self, fields: list[Any]) -> str:
         """Writes struct(…) with the aliases of its fields."""
-        parts = [f"{self.of(each)} AS {col(each.alias.name[0])}" if each.HasField("alias") else self.of(each) for each in fields]
+        parts = [
+            f"{self.of(each)} AS {col(each.alias.name[0])}" if each.HasField("alias") else self.of(each)
+            for each in fields
+        ]
         return f"struct({', '.join(parts)})"
 
     def _case(self, arguments: list[Any]) -> str:
@@ -140,7 +152,11 @@ class _Text:
         kind = literal.WhichOneof("literal_type")
         if kind == "null":
             data_type = literal.null if literal.null.WhichOneof("kind") else literal.data_type
-            return "NULL" if data_type.WhichOneof("kind") in (None, "null") else f"CAST(NULL AS {_type_text(data_type)})"
+            return (
+                "NULL"
+                if data_type.WhichOneof("kind") in (None, "null")
+                else f"CAST(NULL AS {_type_text(data_type)})"
+            )
         value = getattr(literal, kind or "null")
         if kind in ("boolean", "integer", "double", "string", "binary"):
             return lit(value)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
+# PySpark's classes are unknown to the type checker
+class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]
     """The data source of one DataFrame. `version`: the version that is read, which `schema` sets; Spark
     stores this object with the DataFrame."""
 

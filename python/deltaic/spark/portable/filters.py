@@ -51,9 +51,17 @@ def _node(item: spark.Filter) -> dict[str, Any]:
         return _not({"op": "is_null", "column": list(item.attribute)})
     if isinstance(item, spark.EqualNullSafe):
         # For a null, `a <=> 1` is false and `a = 1` is null. A filter removes the row in both cases.
-        return {"op": "is_null", "column": list(item.attribute)} if item.value is None else _comparison("=", item)
+        return (
+            {"op": "is_null", "column": list(item.attribute)}
+            if item.value is None
+            else _comparison("=", item)
+        )
     if isinstance(item, spark.In):
-        return {"op": "in", "column": list(item.attribute), "literals": [None if value is None else _text(value) for value in item.value]}
+        return {
+            "op": "in",
+            "column": list(item.attribute),
+            "literals": [None if value is None else _text(value) for value in item.value],
+        }
     if isinstance(item, spark.StringStartsWith):
         return {"op": "starts_with", "column": list(item.attribute), "literal": item.value}
     raise _NotExpressible
@@ -62,7 +70,11 @@ def _node(item: spark.Filter) -> dict[str, Any]:
 def _negated(item: spark.Filter) -> dict[str, Any]:
     if isinstance(item, spark.EqualNullSafe):
         missing = {"op": "is_null", "column": list(item.attribute)}
-        return _not(missing) if item.value is None else {"op": "or", "args": [missing, _not(_comparison("=", item))]}
+        return (
+            _not(missing)
+            if item.value is None
+            else {"op": "or", "args": [missing, _not(_comparison("=", item))]}
+        )
     return _not(_node(item))
 
 

@@ -71,7 +71,9 @@ def entry_of(spark: Any, parts: Sequence[str]) -> Entry | None:
 
 def is_temporary_view(spark: Any, name: str) -> bool:
     """True if the session has a temporary view of this name."""
-    views = spark_sql(spark, f"SHOW VIEWS LIKE {spark_text(name)}").collect() if _PLAIN.fullmatch(name) else ()
+    views = (
+        spark_sql(spark, f"SHOW VIEWS LIKE {spark_text(name)}").collect() if _PLAIN.fullmatch(name) else ()
+    )
     return any(row.isTemporary and row.viewName.lower() == name.lower() for row in views)
 
 
@@ -104,7 +106,11 @@ def default_path(spark: Any, parts: tuple[str, str]) -> str:
     """Returns the URI at which Spark puts a managed table of this name."""
     rows = spark_sql(spark, f"DESCRIBE SCHEMA EXTENDED {col(parts[0])}").collect()
     location = next(row.info_value for row in rows if row.info_name == "Location")
-    folded = parts[1] if str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true" else parts[1].lower()
+    folded = (
+        parts[1]
+        if str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+        else parts[1].lower()
+    )
     return f"{location.rstrip('/')}/{folded}"
 
 
@@ -126,7 +132,11 @@ def reserved(spark: Any, parts: tuple[str, str]) -> Iterator[None]:
 
 def enter(spark: Any, parts: tuple[str, str], path: str) -> None:
     """Adds the entry of an existing table."""
-    spark_sql(spark, f"CREATE TABLE {_quoted(parts)} ({_columns(spark, path) or _NO_COLUMNS}) USING delta LOCATION {spark_text(path)}")
+    spark_sql(
+        spark,
+        f"CREATE TABLE {_quoted(parts)} ({_columns(spark, path) or _NO_COLUMNS}) USING delta LOCATION"
+        f" {spark_text(path)}",
+    )
 
 
 def set_columns(spark: Any, parts: Sequence[str], path: str) -> None:
@@ -135,7 +145,14 @@ def set_columns(spark: Any, parts: Sequence[str], path: str) -> None:
 
 
 def enter_view(
-    spark: Any, parts: Sequence[str], text: str, schema: Any, comment: str | None, properties: Mapping[str, str], *, replaces: bool
+    spark: Any,
+    parts: Sequence[str],
+    text: str,
+    schema: Any,
+    comment: str | None,
+    properties: Mapping[str, str],
+    *,
+    replaces: bool,
 ) -> None:
     """Creates a persistent view over tables of the catalog. `schema`: the view's columns, a pyspark
     StructType."""

@@ -44,7 +44,8 @@ def opened(options: Mapping[str, str], version: int | None = None) -> tuple[Snap
     read = ReadOptions.of(options)
     if read.changes is not None:
         raise UnsupportedFeatureError(
-            "the change data feed through the data source", expected="deltaic.spark.enable, or DeltaTable.changes()"
+            "the change data feed through the data source",
+            expected="deltaic.spark.enable, or DeltaTable.changes()",
         )
     store = open_store(read.path, read.storage_options)
     if version is not None:
@@ -114,18 +115,25 @@ class TaskRead:
     def batches(self, files: pa.Table) -> Iterator[pa.RecordBatch]:
         """Reads files, and yields their rows in Spark's types."""
         table_schema = _core.TableSchema(*self.table)
-        predicate = None if self.predicate is None else _core.Predicate.from_json(self.predicate, table_schema)
+        predicate = (
+            None if self.predicate is None else _core.Predicate.from_json(self.predicate, table_schema)
+        )
         store = open_store(self.location, self.storage_options)
-        stream = _core.read(store, table_schema, files, self.columns, predicate, constants=list(self.constants), threads=1)
+        stream = _core.read(
+            store, table_schema, files, self.columns, predicate, constants=list(self.constants), threads=1
+        )
         for batch in stream.to_reader():
             yield as_schema(batch, self.arrow)
 
 
-class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
+# PySpark's classes are unknown to the type checker
+class DeltaReader(WorkerObject, DataSourceReader):  # type: ignore[misc]
     """One batch read. The snapshot stays on the driver; only `task` is sent to the executors."""
 
     def __init__(self, snapshot: Snapshot, read: ReadOptions, schema: StructType) -> None:
-        self.task = TaskRead.of(ScanPlan(snapshot).scan(_columns(snapshot, read)), read.storage_options, schema)
+        self.task = TaskRead.of(
+            ScanPlan(snapshot).scan(_columns(snapshot, read)), read.storage_options, schema
+        )
         self._plan, self._task_count = ScanPlan(snapshot), read.partitions
         self.pushFilters = _PushFilters(self)
 
@@ -179,13 +187,17 @@ def packed(files: pa.Table, task_count: int | None = None, constants: Sequence[s
         return []
     cost = files["size"].to_numpy().astype(np.float64) + OPEN_BYTES
     total = float(cost.sum())
-    share = total / task_count if task_count else min(TASK_BYTES, max(OPEN_BYTES, total / (os.cpu_count() or 1)))
+    share = (
+        total / task_count if task_count else min(TASK_BYTES, max(OPEN_BYTES, total / (os.cpu_count() or 1)))
+    )
     # A file belongs to the task in whose share it ends, so a task is at most a share and one file.
     task = np.ceil(np.cumsum(cost) / share - 1e-9).astype(np.int64)
     starts = np.flatnonzero(np.diff(task, prepend=-1))
     ends = np.append(starts[1:], files.num_rows)
     needed = files.select([name for name in files.column_names if name in {*_TASK_COLUMNS, *constants}])
-    return [needed.slice(start, end - start) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)]
+    return [
+        needed.slice(start, end - start) for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+    ]
 
 
 def _shape(schema: StructType) -> list[tuple[str, str]]:

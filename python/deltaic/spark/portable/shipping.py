@@ -21,8 +21,9 @@ def _opened(payload: bytes) -> Any:
         if (error.name or "").split(".")[0] != "deltaic":
             raise
         raise ModuleNotFoundError(
-            f"deltaic is not installed where this task runs ({socket.gethostname()}, {sys.executable}): the driver has it, and every "
-            "executor needs the same wheel, by `pip install deltaic` there or with the archive of spark.archives",
+            f"deltaic is not installed where this task runs ({socket.gethostname()}, {sys.executable}): the"
+            " driver has it, and every executor needs the same wheel, by `pip install deltaic` there or with"
+            " the archive of spark.archives",
             name=error.name,
         ) from None
 

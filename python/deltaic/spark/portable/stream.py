@@ -37,7 +37,11 @@ except ImportError:  # Spark 4.1 has no limits of batches for Python data source
         """Empty base class for Spark 4.1."""
 
 
-class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAvailableNow):  # type: ignore[misc]
+class DeltaStreamReader(
+    WorkerObject,
+    DataSourceStreamReader,  # type: ignore[misc]
+    SupportsTriggerAvailableNow,  # type: ignore[misc]
+):
     """One streaming read. `tasks`: the arguments with which tasks read files, one for each scan of a batch.
     Only they are sent to the executors; the `TableStream` stays on the driver."""
 
@@ -53,11 +57,16 @@ class DeltaStreamReader(WorkerObject, DataSourceStreamReader, SupportsTriggerAva
         read_options = StreamReadOptions.of(options)
         options_of_stream = read_options.stream
         if read_options.starting_timestamp is not None:
-            options_of_stream = replace(options_of_stream, start=history.moment(history.milliseconds(read_options.starting_timestamp)))
+            options_of_stream = replace(
+                options_of_stream, start=history.moment(history.milliseconds(read_options.starting_timestamp))
+            )
         snapshot = Snapshot.load(open_store(read_options.path, read_options.storage_options), version=version)
         stream = TableStream(snapshot, options_of_stream, schema_log(read_options, snapshot.metadata.id))
         no_files = StreamFiles(snapshot, _core.empty_adds(), are_changes=options_of_stream.changes)
-        return DeltaStreamReader(stream, tuple(TaskRead.of(scan, read_options.storage_options, schema) for scan in stream_scans(no_files)))
+        return DeltaStreamReader(
+            stream,
+            tuple(TaskRead.of(scan, read_options.storage_options, schema) for scan in stream_scans(no_files)),
+        )
 
     def initialOffset(self) -> dict[str, Any]:
         return _fields(self._stream.start())
@@ -115,7 +124,9 @@ def stream_source(options: Mapping[str, str]) -> tuple[Snapshot, StructType]:
     log = schema_log(read_options, snapshot.metadata.id)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
         snapshot = Snapshot.load(snapshot.store, version=log.current.version)
-    return snapshot, spark_schema(change_feed.with_changes(snapshot.schema) if read_options.stream.changes else snapshot.schema)
+    return snapshot, spark_schema(
+        change_feed.with_changes(snapshot.schema) if read_options.stream.changes else snapshot.schema
+    )
 
 
 def _fields(offset: StreamOffset) -> dict[str, Any]:

@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 
-class Files(WorkerObject, WriterCommitMessage):  # type: ignore[misc]  # PySpark's classes are unknown to the type checker
+# PySpark's classes are unknown to the type checker
+class Files(WorkerObject, WriterCommitMessage):  # type: ignore[misc]
     """The result of one task. `adds`: the add actions of its files as an Arrow stream, None without files."""
 
     def __init__(self, adds: bytes | None) -> None:
@@ -113,7 +114,9 @@ class DeltaWriter(WorkerObject, DataSourceArrowWriter):  # type: ignore[misc]
             return
         store = self._store()
         protocol, metadata = self.definition
-        parts = [of_bytes(message.adds) for message in messages if message is not None and message.adds is not None]
+        parts = [
+            of_bytes(message.adds) for message in messages if message is not None and message.adds is not None
+        ]
         adds = pa.concat_tables(parts) if parts else _core.empty_adds()
         snapshot = None if self.version is None else Snapshot.load(store, version=self.version)
         write(store, snapshot, LocalEngine(), TaskFiles(protocol, metadata, adds), self._job)

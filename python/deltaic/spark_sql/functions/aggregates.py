@@ -33,15 +33,42 @@ from deltaic.spark_sql.values import Value
 
 Build = Callable[[Sequence[Value], bool, Zone], Value]
 _OF_DOUBLES = {
-    *("sum", "avg", "mean", "try_sum", "try_avg", "std", "stddev", "stddev_samp", "stddev_pop", "variance", "var_samp", "var_pop"),
-    *("skewness", "kurtosis", "corr", "covar_pop", "covar_samp", "median", "percentile", "regr_avgx", "regr_avgy", "regr_count"),
+    *(
+        "sum",
+        "avg",
+        "mean",
+        "try_sum",
+        "try_avg",
+        "std",
+        "stddev",
+        "stddev_samp",
+        "stddev_pop",
+        "variance",
+        "var_samp",
+        "var_pop",
+    ),
+    *(
+        "skewness",
+        "kurtosis",
+        "corr",
+        "covar_pop",
+        "covar_samp",
+        "median",
+        "percentile",
+        "regr_avgx",
+        "regr_avgy",
+        "regr_count",
+    ),
     *("regr_intercept", "regr_r2", "regr_slope", "regr_sxx", "regr_sxy", "regr_syy"),
 }
 """Aggregates of numbers: text, and NULL without a type, is cast to double as in Spark, so that `sum('1')` is
 1.0."""
 _UNTYPED = {
     **dict.fromkeys(("bit_and", "bit_or", "bit_xor"), "integer"),
-    **dict.fromkeys(("percentile_approx", "approx_percentile", "percentile_cont", "percentile_disc", "histogram_numeric"), "double"),
+    **dict.fromkeys(
+        ("percentile_approx", "approx_percentile", "percentile_cont", "percentile_disc", "histogram_numeric"),
+        "double",
+    ),
     **dict.fromkeys(("listagg", "string_agg"), "string"),
 }
 """Aggregate -> the type that Spark casts a NULL without a type to."""
@@ -62,10 +89,14 @@ def aggregate(name: str, arguments: Sequence[Value], distinct: bool, zone: Zone,
         raise v.unsupported(f"aggregate function {name}", *(argument.type for argument in arguments))
     least, most = _COUNTS.get(name, (1, 1))
     if name != "count" and not least <= len(arguments) <= most:
-        takes = f"{least} argument{'s' if least > 1 else ''}" if least == most else f"{least} to {most} arguments"
+        takes = (
+            f"{least} argument{'s' if least > 1 else ''}" if least == most else f"{least} to {most} arguments"
+        )
         raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes {takes}", found=len(arguments))
     if name in _OF_DOUBLES:
-        arguments = [cast(each, "double", zone) if each.type in ("string", "void") else each for each in arguments]
+        arguments = [
+            cast(each, "double", zone) if each.type in ("string", "void") else each for each in arguments
+        ]
     return build(arguments, distinct, zone).not_foldable(arguments)
 
 
@@ -89,7 +120,9 @@ def _count(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     if len(arguments) == 1:
         return v.combine(_call("count", arguments[0], True), "long", arguments, nullable=False)
     row = ", ".join(argument.sql for argument in arguments)
-    return v.combine(f"count(DISTINCT CASE WHEN {known} THEN row({row}) END)", "long", arguments, nullable=False)
+    return v.combine(
+        f"count(DISTINCT CASE WHEN {known} THEN row({row}) END)", "long", arguments, nullable=False
+    )
 
 
 def _sum(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
@@ -100,14 +133,22 @@ def _sum(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
         total = _call("sum", value, distinct)
         error = v.failure("ARITHMETIC_OVERFLOW", v.text("long overflow in sum"))
         limits = f"{total} NOT BETWEEN -9223372036854775808 AND 9223372036854775807"
-        return v.combine(f"(CASE WHEN {limits} THEN {error} ELSE CAST({total} AS BIGINT) END)", "long", [value], nullable=True, raises=True)
+        return v.combine(
+            f"(CASE WHEN {limits} THEN {error} ELSE CAST({total} AS BIGINT) END)",
+            "long",
+            [value],
+            nullable=True,
+            raises=True,
+        )
     if value.type in v.FRACTIONAL:
         wide = cast(value, "double", zone)
         return v.combine(_call("sum", wide, distinct), "double", [wide], nullable=True)
     if parts := v.decimal_of(value.type):
         data_type = v.decimal(min(38, parts[0] + 10), parts[1])
         total = f"sum({'DISTINCT ' if distinct else ''}{value.narrow or value.sql})"
-        return v.combine(f"CAST({total} AS {v.duckdb_type(data_type)})", data_type, [value], nullable=True, raises=True)
+        return v.combine(
+            f"CAST({total} AS {v.duckdb_type(data_type)})", data_type, [value], nullable=True, raises=True
+        )
     if v.is_day_time(value.type) or v.is_year_month(value.type):
         total = f"CAST({_call('sum', value, distinct)} AS {v.duckdb_type(value.type)})"
         return v.combine(total, value.type, [value], nullable=True, raises=True)
@@ -131,7 +172,9 @@ def _average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     precision, scale = parts[0] + 4, parts[1] + 4
     digits = min(parts[0] + ROWS_DIGITS, 38)
     total = operators.unscaled(
-        f"CAST(sum({'DISTINCT ' if distinct else ''}{value.sql}) AS DECIMAL({digits}, {parts[1]}))", parts[1], digits
+        f"CAST(sum({'DISTINCT ' if distinct else ''}{value.sql}) AS DECIMAL({digits}, {parts[1]}))",
+        parts[1],
+        digits,
     )
     rows = f"CAST({_call('count', value, distinct)} AS HUGEINT)"
     # A half is rounded away from zero, as in Spark's decimal division.
@@ -170,7 +213,9 @@ def _extreme(function: str) -> Build:
             value = normalized(value)
         if not isinstance(value.type, str):
             sql = f"arg_{function}({value.sql}, {sort_key(value.sql, value.type)})"
-            return v.combine(f"CAST({sql} AS {v.duckdb_type(value.type)})", value.type, [value], nullable=True)
+            return v.combine(
+                f"CAST({sql} AS {v.duckdb_type(value.type)})", value.type, [value], nullable=True
+            )
         return v.combine(f"{function}({value.sql})", value.type, [value], nullable=True)
 
     return build
@@ -181,7 +226,8 @@ def of_one_row(name: str, arguments: Sequence[Value], condition: Value | None = 
     second argument ignores nulls.
     `condition`: the condition of FILTER."""
     value, function = arguments[0], "last" if name.startswith("last") else "first"
-    if not isinstance(value.type, str) and v.holds_fraction(value.type):  # DuckDB turns the negative zeros inside into positive ones
+    # DuckDB turns the negative zeros inside into positive ones
+    if not isinstance(value.type, str) and v.holds_fraction(value.type):
         raise v.unsupported(f"aggregate function {name}", value.type)
     conditions = [] if condition is None else [condition.sql]
     if len(arguments) > 1:
@@ -189,7 +235,9 @@ def of_one_row(name: str, arguments: Sequence[Value], condition: Value | None = 
             raise v.unsupported(f"{name} with a second argument that is no literal boolean")
         conditions += [f"{value.sql} IS NOT NULL"] if arguments[1].constant else []
     kept = f" FILTER (WHERE {' AND '.join(conditions)})" if conditions else ""
-    return v.combine(f"{function}({value.sql}){kept}", value.type, arguments, nullable=True).not_foldable(arguments)
+    return v.combine(f"{function}({value.sql}){kept}", value.type, arguments, nullable=True).not_foldable(
+        arguments
+    )
 
 
 def _any(name: str) -> Build:
@@ -228,7 +276,9 @@ def _collect(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     value = normalized(arguments[0]) if distinct else arguments[0]
     data_type = Array(value.type, False)
     found = f"list({'DISTINCT ' if distinct else ''}{value.sql}) FILTER (WHERE {value.sql} IS NOT NULL)"
-    return v.combine(f"coalesce({found}, CAST([] AS {v.duckdb_type(data_type)}))", data_type, [value], nullable=False)
+    return v.combine(
+        f"coalesce({found}, CAST([] AS {v.duckdb_type(data_type)}))", data_type, [value], nullable=False
+    )
 
 
 def _by(function: str) -> Build:
@@ -243,7 +293,10 @@ def _by(function: str) -> Build:
         if len(arguments) > 2:
             return _rows_by(function, value, order, arguments[2])
         return v.combine(
-            f"CAST({function}({value.sql}, {sort_key(order.sql, order.type)}) AS {kind})", value.type, arguments, nullable=True
+            f"CAST({function}({value.sql}, {sort_key(order.sql, order.type)}) AS {kind})",
+            value.type,
+            arguments,
+            nullable=True,
         )
 
     return build
@@ -252,10 +305,15 @@ def _by(function: str) -> Build:
 def _rows_by(function: str, value: Value, order: Value, count: Value) -> Value:
     rows = count.constant
     if not isinstance(rows, int) or isinstance(rows, bool) or not 1 <= rows <= 100_000:
-        raise InvalidArgumentError("[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] a number of rows is a literal", expected="1 to 100000")
+        raise InvalidArgumentError(
+            "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] a number of rows is a literal", expected="1 to 100000"
+        )
     v.check_storable("an array of", [value])
     direction = "DESC" if "max" in function else "ASC"
-    listed = f"list({value.sql} ORDER BY {sort_key(order.sql, order.type)} {direction}) FILTER (WHERE {order.sql} IS NOT NULL)"
+    listed = (
+        f"list({value.sql} ORDER BY {sort_key(order.sql, order.type)} {direction}) FILTER (WHERE {order.sql}"
+        " IS NOT NULL)"
+    )
     return v.combine(f"({listed})[1:{rows}]", Array(value.type, True), [value, order], nullable=True)
 
 
@@ -265,7 +323,9 @@ def _bits(function: str) -> Build:
         if value.type not in v.INTEGRAL:
             raise v.mismatch(function, value.type)
         kind = v.duckdb_type(value.type)
-        return v.combine(f"CAST({_call(function, value, distinct)} AS {kind})", value.type, [value], nullable=True)
+        return v.combine(
+            f"CAST({_call(function, value, distinct)} AS {kind})", value.type, [value], nullable=True
+        )
 
     return build
 
@@ -279,9 +339,12 @@ def _bitmap(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     """Builds bitmap_construct_agg: a bitmap with the bits at the given positions set."""
     place = cast(arguments[0], "long", zone)
     bits = 8 * BITMAP_BYTES
-    error = v.failure("INVALID_BITMAP_POSITION", f"'The bitmap position ' || {place.sql} || ' is out of bounds.'")
+    error = v.failure(
+        "INVALID_BITMAP_POSITION", f"'The bitmap position ' || {place.sql} || ' is out of bounds.'"
+    )
     outside = f"CASE WHEN {place.sql} NOT BETWEEN 0 AND {bits - 1} THEN {error}"
-    turned = f"{outside} ELSE ({place.sql} // 8) * 8 + 7 - {place.sql} % 8 END"  # in DuckDB, the first bit of a byte is its highest
+    # in DuckDB, the first bit of a byte is its highest
+    turned = f"{outside} ELSE ({place.sql} // 8) * 8 + 7 - {place.sql} % 8 END"
     sql = f"coalesce(CAST(bitstring_agg({turned}, 0, {bits - 1}) AS BLOB), {_EMPTY_BITMAP})"
     return v.combine(sql, "binary", [place], nullable=False, raises=True)
 
@@ -309,7 +372,9 @@ def _merged_bitmap(function: str) -> Build:
         # Short bitmaps are merged by themselves: filled up to 4096 bytes each, they would take most of the
         # time.
         short = _filled(value.sql, _SHORT_BITMAP_BYTES)
-        whole = f"CASE WHEN {size} = {BITMAP_BYTES} THEN {value.sql} ELSE {_filled(value.sql, BITMAP_BYTES)} END"
+        whole = (
+            f"CASE WHEN {size} = {BITMAP_BYTES} THEN {value.sql} ELSE {_filled(value.sql, BITMAP_BYTES)} END"
+        )
         few = f"{function}(CASE WHEN {size} <= {_SHORT_BITMAP_BYTES} THEN CAST({short} AS BIT) END)"
         many = f"{function}(CASE WHEN {size} > {_SHORT_BITMAP_BYTES} THEN CAST({whole} AS BIT) END)"
         sides = [f"CAST({_filled(f'CAST({few} AS BLOB)', BITMAP_BYTES)} AS BIT)", many]
@@ -372,7 +437,8 @@ def _fits(value: Value) -> bool:
 
 
 def _try_average(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
-    if v.decimal_of(arguments[0].type) and not _fits(arguments[0]):  # the sum of decimals may overflow on the way
+    # the sum of decimals may overflow on the way
+    if v.decimal_of(arguments[0].type) and not _fits(arguments[0]):
         raise v.unsupported("aggregate function try_avg", arguments[0].type)
     return _average(arguments, distinct, zone)
 
@@ -381,12 +447,15 @@ def _listed(arguments: Sequence[Value], distinct: bool, zone: Zone, order: str =
     """Builds listagg: all texts joined with a separator, without nulls."""
     value = cast(arguments[0], "string", zone)
     separator = "" if len(arguments) == 1 or arguments[1].constant is None else arguments[1].constant
-    if not (arguments[0].type == "string" or arguments[0].type in v.INTEGRAL) or not isinstance(separator, str):
+    if not (arguments[0].type == "string" or arguments[0].type in v.INTEGRAL) or not isinstance(
+        separator, str
+    ):
         raise v.unsupported("aggregate function listagg", *(argument.type for argument in arguments))
     keys = f" ORDER BY {order}" if order else ""
     if distinct and order and not order.startswith(f"{value.sql} "):
         raise InvalidArgumentError(
-            "[INVALID_WITHIN_GROUP_EXPRESSION.MISMATCH_WITH_DISTINCT_INPUT] listagg(DISTINCT x) lists its texts in their own order",
+            "[INVALID_WITHIN_GROUP_EXPRESSION.MISMATCH_WITH_DISTINCT_INPUT] listagg(DISTINCT x) lists its"
+            " texts in their own order",
             expected="WITHIN GROUP (ORDER BY x), with the same x",
         )
     sql = f"string_agg({'DISTINCT ' if distinct else ''}{value.sql}, {v.text(separator)}{keys})"
@@ -396,7 +465,12 @@ def _listed(arguments: Sequence[Value], distinct: bool, zone: Zone, order: str =
 def _schema_of_variants(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     if arguments[0].type != "variant":
         raise v.mismatch("schema_of_variant_agg", arguments[0].type)
-    return v.combine(kernel_sql("variant_common_schema", "string", f"list({arguments[0].sql})"), "string", arguments, nullable=False)
+    return v.combine(
+        kernel_sql("variant_common_schema", "string", f"list({arguments[0].sql})"),
+        "string",
+        arguments,
+        nullable=False,
+    )
 
 
 _AGGREGATES: dict[str, Build] = {
@@ -468,14 +542,32 @@ _AGGREGATES: dict[str, Build] = {
     "string_agg": _listed,
 }
 _COUNTS = {
-    **dict.fromkeys(("first", "first_value", "any_value", "last", "last_value", "approx_count_distinct", "listagg", "string_agg"), (1, 2)),
+    **dict.fromkeys(
+        (
+            "first",
+            "first_value",
+            "any_value",
+            "last",
+            "last_value",
+            "approx_count_distinct",
+            "listagg",
+            "string_agg",
+        ),
+        (1, 2),
+    ),
     **dict.fromkeys(("corr", "covar_pop", "covar_samp", "mode_sorted"), (2, 2)),
     **dict.fromkeys(("max_by", "min_by"), (2, 3)),
     **dict.fromkeys(("percentile_cont", "percentile_disc"), (3, 3)),
     "mode": (1, 2),
     "histogram_numeric": (2, 2),
     "approx_top_k": (1, 3),
-    **dict.fromkeys((f"regr_{part}" for part in ("count", "avgx", "avgy", "r2", "slope", "intercept", "sxx", "sxy", "syy")), (2, 2)),
+    **dict.fromkeys(
+        (
+            f"regr_{part}"
+            for part in ("count", "avgx", "avgy", "r2", "slope", "intercept", "sxx", "sxy", "syy")
+        ),
+        (2, 2),
+    ),
     "percentile": (2, 3),
     "percentile_approx": (2, 3),
     "approx_percentile": (2, 3),

@@ -37,8 +37,8 @@ def _contains(arguments: list[Value], zone: Zone) -> Value:
     value, item = _with_item(arguments, zone, "array_contains")
     nulls = f"len(list_filter({value.sql}, lambda deltaic_e: deltaic_e IS NULL)) > 0"
     sql = (
-        f"(CASE WHEN {value.sql} IS NULL OR {item.sql} IS NULL THEN NULL WHEN list_contains({value.sql}, {item.sql}) THEN true "
-        f"WHEN {nulls} THEN NULL ELSE false END)"
+        f"(CASE WHEN {value.sql} IS NULL OR {item.sql} IS NULL THEN NULL WHEN list_contains({value.sql},"
+        f" {item.sql}) THEN true WHEN {nulls} THEN NULL ELSE false END)"
     )
     nullable = value.nullable or item.nullable or _element(value, "array_contains").contains_null
     return v.combine(sql, "boolean", (value, item), nullable=nullable)
@@ -49,7 +49,11 @@ def _with_item(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Va
     kind = _element(value, what)
     if v.integral_meets_float(kind.element, item.type):
         raise v.unsupported(f"function {what}", value.type, item.type)
-    common = v.common_without_text(kind.element, item.type) if what == "array_contains" else v.sought(what, kind.element, item.type)
+    common = (
+        v.common_without_text(kind.element, item.type)
+        if what == "array_contains"
+        else v.sought(what, kind.element, item.type)
+    )
     if common is None or (item.type == "void" and what == "array_contains"):
         raise v.mismatch(what, value.type, item.type)
     return cast(value, Array(common, kind.contains_null), zone), cast(item, common, zone)
@@ -57,7 +61,10 @@ def _with_item(arguments: list[Value], zone: Zone, what: str) -> tuple[Value, Va
 
 def _position(arguments: list[Value], zone: Zone) -> Value:
     value, item = _with_item(arguments, zone, "array_position")
-    sql = f"(CASE WHEN {value.sql} IS NULL OR {item.sql} IS NULL THEN NULL ELSE coalesce(list_position({value.sql}, {item.sql}), 0) END)"
+    sql = (
+        f"(CASE WHEN {value.sql} IS NULL OR {item.sql} IS NULL THEN NULL ELSE"
+        f" coalesce(list_position({value.sql}, {item.sql}), 0) END)"
+    )
     return v.combine(f"CAST({sql} AS BIGINT)", "long", (value, item))
 
 
@@ -84,7 +91,11 @@ def _append(first: bool) -> Callable[[list[Value], Zone], Value]:
 def _sorted(arguments: list[Value], zone: Zone) -> Value:
     """Builds sort_array. In ascending order nulls come first, in descending order last."""
     value = arguments[0]
-    kind = value.type if isinstance(value.type, Array) and is_sortable(value.type.element) else _element(value, "sort_array")
+    kind = (
+        value.type
+        if isinstance(value.type, Array) and is_sortable(value.type.element)
+        else _element(value, "sort_array")
+    )
     ascending = arguments[1].constant if len(arguments) > 1 else True
     if ascending is None:
         return v.combine(f"CAST(NULL AS {v.duckdb_type(kind)})", kind, arguments, nullable=True)
@@ -99,15 +110,23 @@ def _sorted_sql(sql: str, kind: Array, order: str) -> str:
     item."""
     if isinstance(kind.element, str):
         return f"list_sort({sql}, {order})"
-    pair = f"CASE WHEN deltaic_s IS NOT NULL THEN struct_pack(k := {sort_key('deltaic_s', kind.element)}, s := deltaic_s) END"
-    return f"list_transform(list_sort(list_transform({sql}, lambda deltaic_s: {pair}), {order}), lambda deltaic_p: deltaic_p.s)"
+    pair = (
+        f"CASE WHEN deltaic_s IS NOT NULL THEN struct_pack(k := {sort_key('deltaic_s', kind.element)}, s :="
+        " deltaic_s) END"
+    )
+    return (
+        f"list_transform(list_sort(list_transform({sql}, lambda deltaic_s: {pair}), {order}), lambda"
+        " deltaic_p: deltaic_p.s)"
+    )
 
 
 def _array_sort(arguments: list[Value], zone: Zone) -> Value:
     kind = arguments[0].type
     if isinstance(kind, Array) and not isinstance(kind.element, str) and is_sortable(kind.element):
         return arguments[0].like(_sorted_sql(arguments[0].sql, kind, "'ASC', 'NULLS LAST'"), kind)
-    return arguments[0].like(f"list_sort({arguments[0].sql}, 'ASC', 'NULLS LAST')", _element(arguments[0], "array_sort"))
+    return arguments[0].like(
+        f"list_sort({arguments[0].sql}, 'ASC', 'NULLS LAST')", _element(arguments[0], "array_sort")
+    )
 
 
 def _is_in(array: str, element: str) -> str:
@@ -120,7 +139,10 @@ def _distinct_sql(array: str, plain: bool) -> str:
     """Returns SQL of an array without repetitions: the first occurrence of each element is kept, also of
     null."""
     if plain:
-        return f"list_filter({array}, lambda deltaic_e, deltaic_i: list_position({array}, deltaic_e) = deltaic_i)"
+        return (
+            f"list_filter({array}, lambda deltaic_e, deltaic_i: list_position({array}, deltaic_e) ="
+            " deltaic_i)"
+        )
     earlier = _is_in(f"{array}[:deltaic_i - 1]", "deltaic_e")
     return f"list_filter({array}, lambda deltaic_e, deltaic_i: NOT {earlier})"
 
@@ -143,13 +165,18 @@ def _set_operation(name: str) -> Callable[[list[Value], Zone], Value]:
         left, right = _alike(arguments, zone, name)
         kind = _element(left, name)
         if name == "array_union":
-            once = _distinct_sql("deltaic_both", False)  # a lambda over a list of one list, so that the union is written once
+            # a lambda over a list of one list, so that the union is written once
+            once = _distinct_sql("deltaic_both", False)
             sql = f"list_transform([{left.sql} || {right.sql}], lambda deltaic_both: {once})[1]"
         else:
             wanted = _is_in(right.sql, "deltaic_x")
             condition = wanted if name == "array_intersect" else f"NOT {wanted}"
             sql = _distinct_sql(f"list_filter({left.sql}, lambda deltaic_x: {condition})", False)
-        return v.combine(f"(CASE WHEN {left.sql} IS NOT NULL AND {right.sql} IS NOT NULL THEN {sql} END)", kind, (left, right))
+        return v.combine(
+            f"(CASE WHEN {left.sql} IS NOT NULL AND {right.sql} IS NOT NULL THEN {sql} END)",
+            kind,
+            (left, right),
+        )
 
     return build
 
@@ -157,8 +184,13 @@ def _set_operation(name: str) -> Callable[[list[Value], Zone], Value]:
 def _overlap(arguments: list[Value], zone: Zone) -> Value:
     left, right = _alike(arguments, zone, "arrays_overlap")
     _element(left, "arrays_overlap")
-    shared = f"len(list_filter({left.sql}, lambda deltaic_e: deltaic_e IS NOT NULL AND list_contains({right.sql}, deltaic_e))) > 0"
-    nulls = " OR ".join(f"len(list_filter({side.sql}, lambda deltaic_e: deltaic_e IS NULL)) > 0" for side in (left, right))
+    shared = (
+        f"len(list_filter({left.sql}, lambda deltaic_e: deltaic_e IS NOT NULL AND list_contains({right.sql},"
+        " deltaic_e))) > 0"
+    )
+    nulls = " OR ".join(
+        f"len(list_filter({side.sql}, lambda deltaic_e: deltaic_e IS NULL)) > 0" for side in (left, right)
+    )
     sql = (
         f"(CASE WHEN {left.sql} IS NULL OR {right.sql} IS NULL THEN NULL WHEN {shared} THEN true "
         f"WHEN len({left.sql}) = 0 OR len({right.sql}) = 0 THEN false WHEN {nulls} THEN NULL ELSE false END)"
@@ -172,7 +204,10 @@ def _extreme(name: str) -> Callable[[list[Value], Zone], Value]:
         kind = _element(value, f"array_{name}")
         sql = f"list_{name}({value.sql})"
         if kind.element in v.FRACTIONAL:  # of 0.0 and -0.0, Spark returns the first
-            sql = f"(CASE WHEN {sql} = 0 THEN list_filter({value.sql}, lambda deltaic_e: deltaic_e = 0)[1] ELSE {sql} END)"
+            sql = (
+                f"(CASE WHEN {sql} = 0 THEN list_filter({value.sql}, lambda deltaic_e: deltaic_e = 0)[1] ELSE"
+                f" {sql} END)"
+            )
         return value.like(f"CAST({sql} AS {v.duckdb_type(kind.element)})", kind.element, nullable=True)
 
     return build
@@ -185,11 +220,17 @@ def _slice(arguments: list[Value], zone: Zone) -> Value:
         raise v.mismatch("slice", value.type)
     zero = v.failure("INVALID_PARAMETER_VALUE.START", "'slice starts at 1, or at -1 from the end'")
     negative = v.failure("INVALID_PARAMETER_VALUE.LENGTH", "'the length of a slice is not negative'")
-    first = f"(CASE WHEN {start.sql} > 0 THEN {start.sql} ELSE CAST(len({value.sql}) AS INTEGER) + {start.sql} + 1 END)"
-    inside = f"CASE WHEN {first} < 1 OR {first} > len({value.sql}) THEN [] ELSE {value.sql}[{first}:{first} - 1 + {length.sql}] END"
+    first = (
+        f"(CASE WHEN {start.sql} > 0 THEN {start.sql} ELSE CAST(len({value.sql}) AS INTEGER) + {start.sql} +"
+        " 1 END)"
+    )
+    inside = (
+        f"CASE WHEN {first} < 1 OR {first} > len({value.sql}) THEN [] ELSE {value.sql}[{first}:{first} - 1 +"
+        f" {length.sql}] END"
+    )
     sql = (
-        f"(CASE WHEN {value.sql} IS NULL OR {start.sql} IS NULL OR {length.sql} IS NULL THEN NULL WHEN {start.sql} = 0 THEN {zero} "
-        f"WHEN {length.sql} < 0 THEN {negative} ELSE {inside} END)"
+        f"(CASE WHEN {value.sql} IS NULL OR {start.sql} IS NULL OR {length.sql} IS NULL THEN NULL WHEN"
+        f" {start.sql} = 0 THEN {zero} WHEN {length.sql} < 0 THEN {negative} ELSE {inside} END)"
     )
     return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, arguments, raises=True)
 
@@ -215,7 +256,11 @@ def _flatten(arguments: list[Value], zone: Zone) -> Value:
         raise v.mismatch("flatten", value.type)
     nulls = f"len(list_filter({value.sql}, lambda deltaic_e: deltaic_e IS NULL)) > 0"
     inner = value.type.element
-    return value.like(f"CAST((CASE WHEN {nulls} THEN NULL ELSE flatten({value.sql}) END) AS {v.duckdb_type(inner)})", inner, nullable=True)
+    return value.like(
+        f"CAST((CASE WHEN {nulls} THEN NULL ELSE flatten({value.sql}) END) AS {v.duckdb_type(inner)})",
+        inner,
+        nullable=True,
+    )
 
 
 def _repeat(arguments: list[Value], zone: Zone) -> Value:
@@ -223,8 +268,11 @@ def _repeat(arguments: list[Value], zone: Zone) -> Value:
     v.check_storable("an array of", [item])
     kind = Array(item.type, item.nullable)
     times = f"range(1, CAST({count.sql} AS BIGINT) + 1)"
-    sql = f"(CASE WHEN {count.sql} IS NOT NULL THEN list_transform({times}, lambda deltaic_e: {item.sql}) END)"
-    if item.raises and not (item.foldable and count.is_constant):  # Spark evaluates the item even for zero repetitions
+    sql = (
+        f"(CASE WHEN {count.sql} IS NOT NULL THEN list_transform({times}, lambda deltaic_e: {item.sql}) END)"
+    )
+    # Spark evaluates the item even for zero repetitions
+    if item.raises and not (item.foldable and count.is_constant):
         sql = f"(CASE WHEN {item.sql} IS NULL THEN {sql} ELSE {sql} END)"
     return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, arguments, nullable=count.nullable)
 
@@ -233,13 +281,23 @@ def _days(arguments: list[Value]) -> Value:
     """Returns a sequence of dates: day by day, or in steps of a literal number of days."""
     start, stop, *step = arguments
     micros = step[0].constant if step and isinstance(step[0].constant, int) else None
-    by = str(micros // 86_400_000_000) if micros else f"(CASE WHEN {start.sql} <= {stop.sql} THEN 1 ELSE -1 END)"
-    days = f"generate_series(CAST(0 AS BIGINT), CAST(subtract({stop.sql}, {start.sql}) AS BIGINT), CAST({by} AS BIGINT))"
-    wrong = v.failure("_LEGACY_ERROR_TEMP_3235", "'the step of a sequence does not lead from its start to its stop'")
+    by = (
+        str(micros // 86_400_000_000)
+        if micros
+        else f"(CASE WHEN {start.sql} <= {stop.sql} THEN 1 ELSE -1 END)"
+    )
+    days = (
+        f"generate_series(CAST(0 AS BIGINT), CAST(subtract({stop.sql}, {start.sql}) AS BIGINT), CAST({by} AS"
+        " BIGINT))"
+    )
+    wrong = v.failure(
+        "_LEGACY_ERROR_TEMP_3235", "'the step of a sequence does not lead from its start to its stop'"
+    )
     away = f"({by} > 0 AND {start.sql} > {stop.sql}) OR ({by} < 0 AND {start.sql} < {stop.sql})"
     sql = (
-        f"(CASE WHEN {start.sql} IS NULL OR {stop.sql} IS NULL THEN NULL WHEN {away} THEN {wrong} "
-        f"ELSE list_transform({days}, lambda deltaic_i: CAST(add({start.sql}, CAST(deltaic_i AS INTEGER)) AS DATE)) END)"
+        f"(CASE WHEN {start.sql} IS NULL OR {stop.sql} IS NULL THEN NULL WHEN {away} THEN {wrong} ELSE"
+        f" list_transform({days}, lambda deltaic_i: CAST(add({start.sql}, CAST(deltaic_i AS INTEGER)) AS"
+        " DATE)) END)"
     )
     return v.combine(sql, Array("date", False), arguments, raises=bool(step))
 
@@ -248,7 +306,9 @@ def _sequence(arguments: list[Value], zone: Zone) -> Value:
     if any(argument.type in v.TEMPORAL for argument in arguments[:2]):
         interval = arguments[2] if len(arguments) > 2 else None
         of_dates = all(argument.type == "date" for argument in arguments[:2])
-        if of_dates and (interval is None or (interval.type == v.DAYS and interval.is_constant and interval.constant)):
+        if of_dates and (
+            interval is None or (interval.type == v.DAYS and interval.is_constant and interval.constant)
+        ):
             return _days(arguments)
         return sequences.of_times(arguments, zone)
     if all(argument.type == "void" for argument in arguments):
@@ -258,17 +318,22 @@ def _sequence(arguments: list[Value], zone: Zone) -> Value:
     common = v.common_of(arguments, "sequence")
     start, stop, *step = (cast(argument, common, zone) for argument in arguments)
     by = step[0].sql if step else f"(CASE WHEN {start.sql} <= {stop.sql} THEN 1 ELSE -1 END)"
-    wrong = v.failure("_LEGACY_ERROR_TEMP_3235", "'the step of a sequence does not lead from its start to its stop'")
+    wrong = v.failure(
+        "_LEGACY_ERROR_TEMP_3235", "'the step of a sequence does not lead from its start to its stop'"
+    )
     valid = (
-        f"({by} > 0 AND {start.sql} <= {stop.sql}) OR ({by} < 0 AND {start.sql} >= {stop.sql}) OR ({by} = 0 AND {start.sql} = {stop.sql})"
+        f"({by} > 0 AND {start.sql} <= {stop.sql}) OR ({by} < 0 AND {start.sql} >= {stop.sql}) OR ({by} = 0"
+        f" AND {start.sql} = {stop.sql})"
     )
     missing = " OR ".join(f"{argument.sql} IS NULL" for argument in (start, stop, *step))
     ends = f"(CAST({stop.sql} AS HUGEINT) - {start.sql})"
     most = f"abs({ends} // CAST({by} AS HUGEINT)) >= {sequences.MOST_ITEMS}"
-    numbers = f"generate_series(CAST({start.sql} AS BIGINT), CAST({stop.sql} AS BIGINT), CAST({by} AS BIGINT))"
+    numbers = (
+        f"generate_series(CAST({start.sql} AS BIGINT), CAST({stop.sql} AS BIGINT), CAST({by} AS BIGINT))"
+    )
     sql = (
-        f"(CASE WHEN {missing} THEN NULL WHEN NOT ({valid}) THEN {wrong} WHEN {start.sql} = {stop.sql} THEN [{start.sql}] "
-        f"WHEN {most} THEN {sequences.TOO_MANY} ELSE {numbers} END)"
+        f"(CASE WHEN {missing} THEN NULL WHEN NOT ({valid}) THEN {wrong} WHEN {start.sql} = {stop.sql} THEN"
+        f" [{start.sql}] WHEN {most} THEN {sequences.TOO_MANY} ELSE {numbers} END)"
     )
     kind = Array(common, False)
     return v.combine(f"CAST({sql} AS {v.duckdb_type(kind)})", kind, arguments, raises=True)
@@ -277,7 +342,9 @@ def _sequence(arguments: list[Value], zone: Zone) -> Value:
 def _compact(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
     kind = _element(value, "array_compact")
-    return value.like(f"list_filter({value.sql}, lambda deltaic_e: deltaic_e IS NOT NULL)", Array(kind.element, False))
+    return value.like(
+        f"list_filter({value.sql}, lambda deltaic_e: deltaic_e IS NOT NULL)", Array(kind.element, False)
+    )
 
 
 def _get(arguments: list[Value], zone: Zone) -> Value:
@@ -302,7 +369,9 @@ def _map(value: Value, what: str) -> Map:
 
 
 def _keys(arguments: list[Value], zone: Zone) -> Value:
-    return arguments[0].like(f"map_keys({arguments[0].sql})", Array(_map(arguments[0], "map_keys").key, False))
+    return arguments[0].like(
+        f"map_keys({arguments[0].sql})", Array(_map(arguments[0], "map_keys").key, False)
+    )
 
 
 def _values(arguments: list[Value], zone: Zone) -> Value:
@@ -313,7 +382,9 @@ def _values(arguments: list[Value], zone: Zone) -> Value:
 def _entries(arguments: list[Value], zone: Zone) -> Value:
     kind = _map(arguments[0], "map_entries")
     entry = Struct([Field("key", kind.key, False), Field("value", kind.value, kind.value_contains_null)])
-    return arguments[0].like(f"CAST(map_entries({arguments[0].sql}) AS {v.duckdb_type(Array(entry))})", Array(entry, False))
+    return arguments[0].like(
+        f"CAST(map_entries({arguments[0].sql}) AS {v.duckdb_type(Array(entry))})", Array(entry, False)
+    )
 
 
 def _contains_key(arguments: list[Value], zone: Zone) -> Value:
@@ -324,7 +395,10 @@ def _contains_key(arguments: list[Value], zone: Zone) -> Value:
     if v.sought("map_contains_key", kind.key, key.type) != kind.key:
         raise v.unsupported("function map_contains_key", value.type, key.type)
     key = cast(key, kind.key, zone)
-    sql = f"(CASE WHEN {value.sql} IS NOT NULL AND {key.sql} IS NOT NULL THEN list_contains(map_keys({value.sql}), {key.sql}) END)"
+    sql = (
+        f"(CASE WHEN {value.sql} IS NOT NULL AND {key.sql} IS NOT NULL THEN"
+        f" list_contains(map_keys({value.sql}), {key.sql}) END)"
+    )
     return v.combine(sql, "boolean", (value, key))
 
 
@@ -337,16 +411,25 @@ def _map_concat(arguments: list[Value], zone: Zone) -> Value:
     keys = " || ".join(f"map_keys({part.sql})" for part in parts)
     items = " || ".join(f"map_values({part.sql})" for part in parts)
     key_array = v.combine(f"({keys})", Array(kind.key, False), parts)
-    return collections.map_of(key_array, v.combine(f"({items})", Array(kind.value, kind.value_contains_null), parts), paired=True)
+    return collections.map_of(
+        key_array, v.combine(f"({items})", Array(kind.value, kind.value_contains_null), parts), paired=True
+    )
 
 
 def _from_entries(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
-    if not isinstance(value.type, Array) or not isinstance(value.type.element, Struct) or len(value.type.element.fields) != 2:
+    if (
+        not isinstance(value.type, Array)
+        or not isinstance(value.type.element, Struct)
+        or len(value.type.element.fields) != 2
+    ):
         raise v.mismatch("map_from_entries", value.type)
     key, item = value.type.element.fields
     nulls = f"len(list_filter({value.sql}, lambda deltaic_e: deltaic_e IS NULL)) > 0"
-    sides = [f"list_transform({value.sql}, lambda deltaic_e: struct_extract(deltaic_e, {v.text(field.name)}))" for field in (key, item)]
+    sides = [
+        f"list_transform({value.sql}, lambda deltaic_e: struct_extract(deltaic_e, {v.text(field.name)}))"
+        for field in (key, item)
+    ]
     keys = value.like(sides[0], Array(key.type, key.nullable))
     made = collections.map_of(keys, value.like(sides[1], Array(item.type, item.nullable)), paired=True)
     return made.like(f"(CASE WHEN {nulls} THEN NULL ELSE {made.sql} END)", made.type, nullable=True)
@@ -359,9 +442,14 @@ def _str_to_map(arguments: list[Value], zone: Zone) -> Value:
         raise v.unsupported(f"str_to_map with the separators {pair!r} and {key!r}")
     parts = f"string_split({arguments[0].sql}, {v.text(pair)})"
     keys = f"list_transform({parts}, lambda deltaic_e: split_part(deltaic_e, {v.text(key)}, 1))"
-    rest = f"CASE WHEN contains(deltaic_e, {v.text(key)}) THEN substring(deltaic_e, strpos(deltaic_e, {v.text(key)}) + {len(key)}) END"
+    rest = (
+        f"CASE WHEN contains(deltaic_e, {v.text(key)}) THEN substring(deltaic_e, strpos(deltaic_e,"
+        f" {v.text(key)}) + {len(key)}) END"
+    )
     items = f"list_transform({parts}, lambda deltaic_e: {rest})"
-    key_array, item_array = (arguments[0].like(sql, Array("string", nulls)) for sql, nulls in ((keys, False), (items, True)))
+    key_array, item_array = (
+        arguments[0].like(sql, Array("string", nulls)) for sql, nulls in ((keys, False), (items, True))
+    )
     return collections.map_of(key_array, item_array, paired=True)
 
 

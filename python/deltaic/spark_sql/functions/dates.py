@@ -65,7 +65,13 @@ form("unix_seconds", "=timestamp", "long", "deltaic_floor(epoch_us({0}), 1000000
 form("unix_millis", "=timestamp", "long", "deltaic_floor(epoch_us({0}), 1000)")
 form("unix_micros", "=timestamp", "long", "epoch_us({0})")
 form("timestamp_micros", "integral", "timestamp", "make_timestamptz(CAST({0} AS BIGINT))", raises=True)
-form("timestamp_millis", "integral", "timestamp", "make_timestamptz(multiply(CAST({0} AS BIGINT), CAST(1000 AS BIGINT)))", raises=True)
+form(
+    "timestamp_millis",
+    "integral",
+    "timestamp",
+    "make_timestamptz(multiply(CAST({0} AS BIGINT), CAST(1000 AS BIGINT)))",
+    raises=True,
+)
 
 
 def local(value: Value, zone: Zone) -> str:
@@ -75,7 +81,9 @@ def local(value: Value, zone: Zone) -> str:
 
 def _clock(sql: str, result: str = "integer") -> Callable[[list[Value], Zone], Value]:
     def build(arguments: list[Value], zone: Zone) -> Value:
-        return arguments[0].like(f"CAST({sql.format(local(arguments[0], zone))} AS {v.duckdb_type(result)})", result)
+        return arguments[0].like(
+            f"CAST({sql.format(local(arguments[0], zone))} AS {v.duckdb_type(result)})", result
+        )
 
     return build
 
@@ -105,7 +113,9 @@ def _part(arguments: list[Value], zone: Zone) -> Value:
             value = implicit(value, "timestamp", zone, f"extracting {unit}")
         clock = local(value, zone)
         micros = f"CAST(extract(microseconds FROM {clock}) AS DECIMAL(19, 0))"
-        return value.like(f"CAST(multiply({micros}, CAST(0.000001 AS DECIMAL(6, 6))) AS DECIMAL(8, 6))", "decimal(8,6)")
+        return value.like(
+            f"CAST(multiply({micros}, CAST(0.000001 AS DECIMAL(6, 6))) AS DECIMAL(8, 6))", "decimal(8,6)"
+        )
     raise v.unsupported(f"extracting {unit}", value.type)
 
 
@@ -123,7 +133,9 @@ def _date_trunc(arguments: list[Value], zone: Zone) -> Value:
         return value.like("CAST(NULL AS TIMESTAMP WITH TIME ZONE)", "timestamp", nullable=True)
     if unit in ("second", "millisecond", "microsecond"):
         size = {"second": 1_000_000, "millisecond": 1000, "microsecond": 1}[unit]
-        return value.like(f"make_timestamptz(deltaic_floor(epoch_us({value.sql}), {size}) * {size})", "timestamp")
+        return value.like(
+            f"make_timestamptz(deltaic_floor(epoch_us({value.sql}), {size}) * {size})", "timestamp"
+        )
     clock = f"date_trunc('{unit}', {zone.local(value.sql)})"
     if unit in ("hour", "minute"):
         return intervals.moved(value, clock, [], zone)
@@ -137,7 +149,9 @@ def _next_day(arguments: list[Value], zone: Zone) -> Value:
     if not found:
         raise v.unsupported(f"next_day with the weekday {name!r}")
     sql = arguments[0].sql
-    return arguments[0].like(f"CAST(add({sql}, CAST((({found[0] - 1} - isodow({sql}) + 7) % 7) + 1 AS INTEGER)) AS DATE)", "date")
+    return arguments[0].like(
+        f"CAST(add({sql}, CAST((({found[0] - 1} - isodow({sql}) + 7) % 7) + 1 AS INTEGER)) AS DATE)", "date"
+    )
 
 
 def _months_between(arguments: list[Value], zone: Zone) -> Value:
@@ -154,7 +168,10 @@ def _months_between(arguments: list[Value], zone: Zone) -> Value:
     if len(arguments) == 2:
         sql = f"deltaic_eight_digits({sql})"
     elif arguments[2].constant is not False:
-        sql = f"CASE WHEN {arguments[2].sql} THEN deltaic_eight_digits({sql}) WHEN NOT {arguments[2].sql} THEN {sql} END"
+        sql = (
+            f"CASE WHEN {arguments[2].sql} THEN deltaic_eight_digits({sql}) WHEN NOT {arguments[2].sql} THEN"
+            f" {sql} END"
+        )
     if named:
         pair = f"struct_pack(a := {arguments[0].sql}, b := {arguments[1].sql})"
         sql = f"list_extract(list_transform([{pair}], lambda deltaic_sides: {sql}), 1)"
@@ -191,12 +208,17 @@ def _make_timestamp(kind: str) -> Callable[[list[Value], Zone], Value]:
 def _timestamp_seconds(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
     if value.type in v.FRACTIONAL:  # NaN and infinity give null here; a cast raises an error
-        finite = value.like(f"(CASE WHEN isfinite({value.sql}) THEN {value.sql} END)", value.type, nullable=True)
+        finite = value.like(
+            f"(CASE WHEN isfinite({value.sql}) THEN {value.sql} END)", value.type, nullable=True
+        )
         return cast(finite, "timestamp", zone)
     if value.type in v.INTEGRAL:
         far = v.failure("DATETIME_OVERFLOW", "'a number of seconds that is no timestamp'")
         wide = f"CAST({value.sql} AS BIGINT)"
-        sql = f"CASE WHEN {wide} BETWEEN -9223372036854 AND 9223372036854 THEN {wide} * 1000000 WHEN {wide} IS NOT NULL THEN {far} END"
+        sql = (
+            f"CASE WHEN {wide} BETWEEN -9223372036854 AND 9223372036854 THEN {wide} * 1000000 WHEN {wide} IS"
+            f" NOT NULL THEN {far} END"
+        )
         return value.like(f"make_timestamptz({sql})", "timestamp", raises=True)
     if v.as_decimal(value.type)[1] > 6:  # Spark raises an error if digits beyond microseconds are left
         raise v.unsupported("function timestamp_seconds", value.type)
@@ -223,18 +245,33 @@ register("months_between", "timestamp, timestamp", "double", _months_between)
 register("months_between", "timestamp, timestamp, boolean", "double", _months_between)
 register("to_utc_timestamp", "timestamp, string", "timestamp", _to_utc)
 register("from_utc_timestamp", "timestamp, string", "timestamp", _from_utc)
-register("make_timestamp", "integer, integer, integer, integer, integer, decimal(16,6)", "timestamp", _make_timestamp("timestamp"))
 register(
-    "make_timestamp_ntz", "integer, integer, integer, integer, integer, decimal(16,6)", "timestamp_ntz", _make_timestamp("timestamp_ntz")
+    "make_timestamp",
+    "integer, integer, integer, integer, integer, decimal(16,6)",
+    "timestamp",
+    _make_timestamp("timestamp"),
+)
+register(
+    "make_timestamp_ntz",
+    "integer, integer, integer, integer, integer, decimal(16,6)",
+    "timestamp_ntz",
+    _make_timestamp("timestamp_ntz"),
 )
 register("timestamp_seconds", "numeric", "timestamp", _timestamp_seconds)
 register("unix_timestamp to_unix_timestamp", "=timestamp", "long", _unix_timestamp)
 register("unix_timestamp to_unix_timestamp", "=date", "long", _unix_timestamp)
 form("unix_timestamp to_unix_timestamp", "=timestamp_ntz", "long", "(epoch_us({0}) // 1000000)")
-register("current_timestamp now", "", "timestamp", _now("CAST(now() AS TIMESTAMP WITH TIME ZONE)", "timestamp"))
+register(
+    "current_timestamp now", "", "timestamp", _now("CAST(now() AS TIMESTAMP WITH TIME ZONE)", "timestamp")
+)
 register("current_date curdate", "", "date", _now("CAST({local} AS DATE)", "date"))
 register("localtimestamp", "", "timestamp_ntz", _now("CAST({local} AS TIMESTAMP)", "timestamp_ntz"))
-register("make_timestamp_ltz", "integer, integer, integer, integer, integer, decimal(16,6)", "timestamp", _make_timestamp("timestamp"))
+register(
+    "make_timestamp_ltz",
+    "integer, integer, integer, integer, integer, decimal(16,6)",
+    "timestamp",
+    _make_timestamp("timestamp"),
+)
 
 
 def _try_make(kind: str) -> Callable[[list[Value], Zone], Value]:
@@ -254,7 +291,12 @@ for _name, _kind in {
     "try_make_timestamp_ntz": "timestamp_ntz",
 }.items():
     register(_name, "integer, integer, integer, integer, integer, decimal(16,6)", _kind, _try_make(_kind))
-register("current_timezone", "", "string", lambda arguments, zone: Value(v.text(zone.name), "string", False, foldable=True))
+register(
+    "current_timezone",
+    "",
+    "string",
+    lambda arguments, zone: Value(v.text(zone.name), "string", False, foldable=True),
+)
 
 
 def _convert_timezone(arguments: list[Value], zone: Zone) -> Value:

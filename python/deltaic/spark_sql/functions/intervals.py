@@ -25,7 +25,9 @@ def part_of(unit: str, value: Value) -> Value:
         raise v.unsupported(f"extracting {unit}", value.type)
     names = fields_of(str(value.type))
     if unit not in names:
-        raise InvalidArgumentError(f"[INVALID_EXTRACT_FIELD] an {value.type} has no {unit}", expected=", ".join(names))
+        raise InvalidArgumentError(
+            f"[INVALID_EXTRACT_FIELD] an {value.type} has no {unit}", expected=", ".join(names)
+        )
     order = DAY_TIME_FIELDS if v.is_day_time(value.type) else YEAR_MONTH_FIELDS
     above = order[order.index(unit) - 1] if order.index(unit) else None
     rest = value.sql if above is None else f"({value.sql} % {_UNITS[above]})"
@@ -39,7 +41,9 @@ def part_of(unit: str, value: Value) -> Value:
 def _micros(arguments: Sequence[Value]) -> str:
     """SQL of microseconds of these days, hours, minutes and seconds."""
     units = [MICROS[name] for name in DAY_TIME_FIELDS[-len(arguments) :]]
-    parts = [f"CAST({each.sql} AS DECIMAL(38, 6)) * {unit}" for each, unit in zip(arguments, units, strict=True)]
+    parts = [
+        f"CAST({each.sql} AS DECIMAL(38, 6)) * {unit}" for each, unit in zip(arguments, units, strict=True)
+    ]
     return f"CAST({' + '.join(parts)} AS BIGINT)"
 
 
@@ -114,7 +118,13 @@ for _name, _operator in {"try_add": "+", "try_subtract": "-"}.items():
     register(_name, "interval, interval", "T", _trying(_operator))
     register(_name, "temporal, interval", "T", _trying(_operator))
     register(_name, "=date, integer", "date", _trying(_operator))
-    for _pair in ("interval, =void", "=void, interval", "temporal, =void", "=void, temporal", "=string, interval"):
+    for _pair in (
+        "interval, =void",
+        "=void, interval",
+        "temporal, =void",
+        "=void, temporal",
+        "=string, interval",
+    ):
         register(_name, _pair, "T", _trying(_operator))
 register("try_multiply", "interval, numeric", "T", _trying("*"))
 register("try_multiply", "numeric, interval", "T", _trying("*"))

@@ -41,13 +41,18 @@ def _is_written(kind: DataType) -> bool:
     if isinstance(kind, Struct):
         return all(_is_written(field.type) for field in kind.fields)
     decimal = v.decimal_of(kind)
-    return kind in _WRITTEN or (decimal is not None and decimal[1] <= 6)  # Java writes small numbers of a larger scale with an exponent
+    # Java writes small numbers of a larger scale with an exponent
+    return kind in _WRITTEN or (decimal is not None and decimal[1] <= 6)
 
 
 def _to_json(translator: Translator, node: Any) -> Value:
     value, options = _arguments(translator, node, "to_json", 1, (*_FORMATS, "ignoreNullFields"))
     if value[0].type == "variant" and not options:
-        return value[0].like(kernel_sql("variant_to_json", "string", value[0].sql, v.text(translator.zone.name)), "string", raises=True)
+        return value[0].like(
+            kernel_sql("variant_to_json", "string", value[0].sql, v.text(translator.zone.name)),
+            "string",
+            raises=True,
+        )
     if value[0].type == "void":
         return literal(None, "string")
     if isinstance(value[0].type, str):
@@ -56,7 +61,9 @@ def _to_json(translator: Translator, node: Any) -> Value:
     if not _is_written(written.type):
         raise v.unsupported("function to_json", written.type)
     nulls = "0" if options.get("ignoreNullFields", "true").lower() == "true" else "1"
-    return written.like(kernel_sql("to_json", "string", v.text(translator.zone.name), written.sql, nulls), "string")
+    return written.like(
+        kernel_sql("to_json", "string", v.text(translator.zone.name), written.sql, nulls), "string"
+    )
 
 
 _READ = ("byte", "short", "integer", "long", "float", "double", "string", "boolean")
@@ -68,7 +75,9 @@ def _is_read(kind: DataType) -> bool:
     if isinstance(kind, Array):
         return _is_read(kind.element) and not _is_cast(kind.element)
     if isinstance(kind, Struct):
-        return len({field.name.lower() for field in kind.fields}) == len(kind.fields) and all(_is_read(field.type) for field in kind.fields)
+        return len({field.name.lower() for field in kind.fields}) == len(kind.fields) and all(
+            _is_read(field.type) for field in kind.fields
+        )
     if isinstance(kind, Map):
         return kind.key == "string" and _is_read(kind.value) and not _is_cast(kind.value)
     return kind in _READ or _is_cast(kind)
@@ -103,33 +112,52 @@ def _schema(text: str) -> DataType:
             tree = parse_one(f"CAST(NULL AS {whole})", read="databricks")
         except ParseError:
             continue
-        if isinstance(tree, exp.Cast) and not (whole == text and tree.to.this == exp.DataType.Type.USERDEFINED):
+        if isinstance(tree, exp.Cast) and not (
+            whole == text and tree.to.this == exp.DataType.Type.USERDEFINED
+        ):
             return data_type(tree.to)
-    raise InvalidArgumentError("the schema is not valid", found=text, expected="a schema such as 'a INT, b STRING'")
+    raise InvalidArgumentError(
+        "the schema is not valid", found=text, expected="a schema such as 'a INT, b STRING'"
+    )
 
 
 _FORMATS = {"dateFormat": "date", "timestampFormat": "timestamp", "timestampNTZFormat": "timestamp_ntz"}
 """Option -> the type whose values follow the pattern in the option."""
 
 
-def _arguments(translator: Translator, node: Any, name: str, count: int, known: Iterable[str]) -> tuple[list[Value], dict[str, str]]:
+def _arguments(
+    translator: Translator, node: Any, name: str, count: int, known: Iterable[str]
+) -> tuple[list[Value], dict[str, str]]:
     """Returns the first `count` arguments of a call, and the options after them: of `map('sep', ';')`,
     `{"sep": ";"}`. Names of options match `known` in any case. Raises UnsupportedFeatureError for an option
     that is not in `known`."""
     if not count <= len(node.expressions) <= count + 1:
-        raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes {count} to {count + 1} arguments", found=len(node.expressions))
+        raise InvalidArgumentError(
+            f"[WRONG_NUM_ARGS] {name} takes {count} to {count + 1} arguments", found=len(node.expressions)
+        )
     values = [translator.value(each) for each in node.expressions[:count]]
     if len(node.expressions) == count:
         return values, {}
     options = node.expressions[count]
-    parts = [each.name for each in options.expressions if each.is_string] if isinstance(options, exp.Anonymous) else []
-    if not parts or len(parts) != len(options.expressions) or str(options.this).lower() != "map" or len(parts) % 2:
+    parts = (
+        [each.name for each in options.expressions if each.is_string]
+        if isinstance(options, exp.Anonymous)
+        else []
+    )
+    if (
+        not parts
+        or len(parts) != len(options.expressions)
+        or str(options.this).lower() != "map"
+        or len(parts) % 2
+    ):
         raise v.unsupported(f"{name} with options that are no map of literals")
     names = {option.lower(): option for option in known}
     for option in parts[::2]:
         if option.lower() not in names:
             raise v.unsupported(f"{name} with the option {option}")
-    return values, {names[option.lower()]: value for option, value in zip(parts[::2], parts[1::2], strict=True)}
+    return values, {
+        names[option.lower()]: value for option, value in zip(parts[::2], parts[1::2], strict=True)
+    }
 
 
 def with_formats(value: Value, options: Mapping[str, str], zone: Zone) -> Value:
@@ -145,7 +173,8 @@ def with_formats(value: Value, options: Mapping[str, str], zone: Zone) -> Value:
         part = fields(value, [field.name])
         pattern = patterns.get(field.type) if isinstance(field.type, str) else None
         if pattern is not None:
-            clock = zone if field.type == "timestamp" else Zone("UTC")  # a local time may be missing in the session's zone
+            # a local time may be missing in the session's zone
+            clock = zone if field.type == "timestamp" else Zone("UTC")
             part = call("date_format", [cast(part, "timestamp", clock), literal(pattern, "string")], clock)
         elif not isinstance(field.type, str):
             raise v.unsupported("the pattern of dates or timestamps in", field.type)
@@ -155,16 +184,25 @@ def with_formats(value: Value, options: Mapping[str, str], zone: Zone) -> Value:
 
 def _known(value: Value, made: Value) -> Value:
     """Returns the struct `made`, but null where `value` is null."""
-    return v.combine(f"(CASE WHEN {value.sql} IS NOT NULL THEN {made.sql} END)", made.type, [value, made], nullable=value.nullable)
+    return v.combine(
+        f"(CASE WHEN {value.sql} IS NOT NULL THEN {made.sql} END)",
+        made.type,
+        [value, made],
+        nullable=value.nullable,
+    )
 
 
-def read_struct(kernel: Callable[[str], str], value: Value, kind: DataType, options: Mapping[str, str], zone: Zone) -> Value:
+def read_struct(
+    kernel: Callable[[str], str], value: Value, kind: DataType, options: Mapping[str, str], zone: Zone
+) -> Value:
     """Returns the value of type `kind` that a kernel parses from the text `value`. The kernel returns JSON
     text with just the fields of `kind`, each of its type or null; DuckDB casts this JSON to the type."""
     patterns = {name: options[option] for option, name in _FORMATS.items() if option in options}
     plain = kind
     if patterns and isinstance(kind, Struct):
-        plain = Struct(field.with_(type="string") if field.type in patterns else field for field in kind.fields)
+        plain = Struct(
+            field.with_(type="string") if field.type in patterns else field for field in kind.fields
+        )
     read = _as_read(plain)
     kept = kernel(json.dumps(type_to_json(plain)))
     made = value.like(f"CAST(json({kept}) AS {v.duckdb_type(read)})", read, nullable=True, raises=True)
@@ -178,7 +216,13 @@ def read_struct(kernel: Callable[[str], str], value: Value, kind: DataType, opti
             name = "try_to_date" if field.type == "date" else "try_to_timestamp"
             part = cast(call(name, [part, literal(patterns[field.type], "string")], zone), field.type, zone)
         parts.append(part)
-    return v.combine(_known(made, struct_of([field.name for field in kind.fields], parts)).sql, kind, [made], nullable=True, raises=True)
+    return v.combine(
+        _known(made, struct_of([field.name for field in kind.fields], parts)).sql,
+        kind,
+        [made],
+        nullable=True,
+        raises=True,
+    )
 
 
 def _without_bad_record(kind: DataType, name: str) -> None:
@@ -211,10 +255,20 @@ def _from_json(translator: Translator, node: Any) -> Value:
     values, options = _arguments(translator, node, "from_json", 2, (*_FORMATS, "mode"))
     kind = nullable_everywhere(schema_argument(node.expressions[1], values[1], "from_json"))
     _without_bad_record(kind, "from_json")
-    if isinstance(kind, str) or not _is_read(kind) or options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
+    if (
+        isinstance(kind, str)
+        or not _is_read(kind)
+        or options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE"
+    ):
         raise v.unsupported("function from_json with the schema or mode", kind)
     text = cast(values[0], "string", translator.zone)
-    return read_struct(lambda schema: kernel_sql("from_json", "string", text.sql, v.text(schema)), text, kind, options, translator.zone)
+    return read_struct(
+        lambda schema: kernel_sql("from_json", "string", text.sql, v.text(schema)),
+        text,
+        kind,
+        options,
+        translator.zone,
+    )
 
 
 def _schema_of_json(arguments: list[Value], zone: Zone) -> Value:
@@ -224,7 +278,14 @@ def _schema_of_json(arguments: list[Value], zone: Zone) -> Value:
 
 # --- CSV
 
-_CSV = {"sep": ",", "quote": '"', "escape": "\\", "nullValue": "", "ignoreLeadingWhiteSpace": "false", "ignoreTrailingWhiteSpace": "false"}
+_CSV = {
+    "sep": ",",
+    "quote": '"',
+    "escape": "\\",
+    "nullValue": "",
+    "ignoreLeadingWhiteSpace": "false",
+    "ignoreTrailingWhiteSpace": "false",
+}
 CSV_OPTIONS = json.dumps(_CSV)
 """Default options of reading CSV, as JSON."""
 
@@ -236,7 +297,10 @@ def _csv_options(options: dict[str, str], *, writes: bool = False) -> str:
     if "delimiter" in options:
         options = {"sep": options["delimiter"], **options}
     chosen = {name: options.get(name, default) for name, default in defaults.items()}
-    chosen |= {name: chosen[name].lower() for name in ("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "quoteAll")}
+    chosen |= {
+        name: chosen[name].lower()
+        for name in ("ignoreLeadingWhiteSpace", "ignoreTrailingWhiteSpace", "quoteAll")
+    }
     if any(len(chosen[name]) != 1 for name in ("sep", "quote", "escape")):
         raise v.unsupported("CSV with a separator, quote or escape of several characters or none")
     return v.text(json.dumps(chosen))
@@ -246,7 +310,9 @@ def _from_csv(translator: Translator, node: Any) -> Value:
     values, options = _arguments(translator, node, "from_csv", 2, (*_CSV, *_FORMATS, "delimiter", "mode"))
     kind = nullable_everywhere(schema_argument(node.expressions[1], values[1], "from_csv"))
     if not isinstance(kind, Struct):
-        raise InvalidArgumentError("[INVALID_SCHEMA.NON_STRUCT_TYPE] a schema of from_csv is a struct", found=v.type_text(kind))
+        raise InvalidArgumentError(
+            "[INVALID_SCHEMA.NON_STRUCT_TYPE] a schema of from_csv is a struct", found=v.type_text(kind)
+        )
     _without_bad_record(kind, "from_csv")
     if (
         not all(isinstance(field.type, str) for field in kind.fields)
@@ -256,7 +322,11 @@ def _from_csv(translator: Translator, node: Any) -> Value:
         raise v.unsupported("function from_csv with the schema or mode", kind)
     text, format_ = cast(values[0], "string", translator.zone), _csv_options(options)
     return read_struct(
-        lambda schema: kernel_sql("from_csv", "string", text.sql, v.text(schema), format_), text, kind, options, translator.zone
+        lambda schema: kernel_sql("from_csv", "string", text.sql, v.text(schema), format_),
+        text,
+        kind,
+        options,
+        translator.zone,
     )
 
 
@@ -287,4 +357,10 @@ def _is_flat(kind: DataType) -> bool:
 
 takes_no_untyped_null("schema_of_json", "=void")
 register("schema_of_json", "string", "string", _schema_of_json)
-SPECIAL |= {"from_json": _from_json, "to_json": _to_json, "from_csv": _from_csv, "to_csv": _to_csv, "schema_of_csv": _schema_of_csv}
+SPECIAL |= {
+    "from_json": _from_json,
+    "to_json": _to_json,
+    "from_csv": _from_csv,
+    "to_csv": _to_csv,
+    "schema_of_csv": _schema_of_csv,
+}

@@ -30,7 +30,9 @@ RESULTS: dict[str, str] = {
     "deltaic_kernel_varchars": "VARCHAR[]",
     "deltaic_kernel_doubles": "DOUBLE[]",
     "deltaic_kernel_variant": _VARIANT,
-    "deltaic_kernel_variant_parts": 'STRUCT("kind" VARCHAR, "whole" BIGINT, "number" DOUBLE, "text" VARCHAR, "bytes" BLOB)',
+    "deltaic_kernel_variant_parts": (
+        'STRUCT("kind" VARCHAR, "whole" BIGINT, "number" DOUBLE, "text" VARCHAR, "bytes" BLOB)'
+    ),
     "deltaic_kernel_variant_items": f'STRUCT("pos" INTEGER, "key" VARCHAR, "value" {_VARIANT})[]',
 }
 """Name of each function of DuckDB that calls kernels -> the type of its result."""
@@ -72,4 +74,6 @@ def install(connection: duckdb.DuckDBPyConnection, known: set[str]) -> None:
 
     for name, result in RESULTS.items():
         if name not in known:
-            connection.create_function(name, _evaluate, None, result, type=func.ARROW, null_handling=func.SPECIAL)
+            connection.create_function(
+                name, _evaluate, None, result, type=func.ARROW, null_handling=func.SPECIAL
+            )

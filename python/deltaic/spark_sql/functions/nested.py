@@ -45,11 +45,23 @@ def _array_item(value: Value, kind: Array, index: Value, zone: Zone) -> Value:
         raise v.mismatch("an item of an array", index.type)
     index = cast(index, "long" if index.type == "long" else "integer", zone)
     found = f"list_extract({value.sql}, {index.sql} + 1)"
-    message = f"'The index ' || {index.sql} || ' is out of bounds. The array has ' || len({value.sql}) || ' elements.'"
+    message = (
+        f"'The index ' || {index.sql} || ' is out of bounds. The array has ' || len({value.sql}) || '"
+        " elements.'"
+    )
     inside = f"{index.sql} >= 0 AND {index.sql} < len({value.sql})"
     outside = v.failure("INVALID_ARRAY_INDEX", message)
-    sql = f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL WHEN {inside} THEN {found} ELSE {outside} END)"
-    return v.combine(sql, kind.element, (value, index), nullable=value.nullable or index.nullable or kind.contains_null, raises=True)
+    sql = (
+        f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL WHEN {inside} THEN {found} ELSE"
+        f" {outside} END)"
+    )
+    return v.combine(
+        sql,
+        kind.element,
+        (value, index),
+        nullable=value.nullable or index.nullable or kind.contains_null,
+        raises=True,
+    )
 
 
 def map_item(value: Value, key: Value, zone: Zone) -> Value:
@@ -62,7 +74,9 @@ def map_item(value: Value, key: Value, zone: Zone) -> Value:
 
 def _looked_up(value: Value, key: Value) -> Value:
     assert isinstance(value.type, Map)
-    found = v.combine(f"map_extract_value({value.sql}, {key.sql})", value.type.value, (value, key), nullable=True)
+    found = v.combine(
+        f"map_extract_value({value.sql}, {key.sql})", value.type.value, (value, key), nullable=True
+    )
     return v.in_order((value, key), found)
 
 
@@ -74,9 +88,13 @@ def _element_at(arguments: list[Value], zone: Zone, *, safe: bool = False) -> Va
         raise v.mismatch("element_at", value.type, index.type)
     index = cast(index, "integer", zone)
     zero = v.failure(
-        "INVALID_INDEX_OF_ZERO", "'The index 0 is invalid. An index shall be either < 0 or > 0 (the first element has index 1).'"
+        "INVALID_INDEX_OF_ZERO",
+        "'The index 0 is invalid. An index shall be either < 0 or > 0 (the first element has index 1).'",
     )
-    message = f"'The index ' || {index.sql} || ' is out of bounds. The array has ' || len({value.sql}) || ' elements.'"
+    message = (
+        f"'The index ' || {index.sql} || ' is out of bounds. The array has ' || len({value.sql}) || '"
+        " elements.'"
+    )
     outside = "NULL" if safe else v.failure("INVALID_ARRAY_INDEX_IN_ELEMENT_AT", message)
     sql = (
         f"(CASE WHEN {value.sql} IS NULL OR {index.sql} IS NULL THEN NULL "
@@ -84,7 +102,11 @@ def _element_at(arguments: list[Value], zone: Zone, *, safe: bool = False) -> Va
         f"WHEN {index.sql} = 0 THEN {zero} ELSE list_extract({value.sql}, {index.sql}) END)"
     )
     return v.combine(
-        sql, value.type.element, (value, index), nullable=safe or value.nullable or index.nullable or value.type.contains_null, raises=True
+        sql,
+        value.type.element,
+        (value, index),
+        nullable=safe or value.nullable or index.nullable or value.type.contains_null,
+        raises=True,
     )
 
 
@@ -96,7 +118,12 @@ def _array(arguments: list[Value], zone: Zone) -> Value:
     common = v.common_of(arguments, "array")
     parts = [cast(argument, common, zone) for argument in arguments]
     kind = Array(common, any(part.nullable for part in parts))
-    return v.combine(f"CAST([{', '.join(part.sql for part in parts)}] AS {v.duckdb_type(kind)})", kind, parts, nullable=False)
+    return v.combine(
+        f"CAST([{', '.join(part.sql for part in parts)}] AS {v.duckdb_type(kind)})",
+        kind,
+        parts,
+        nullable=False,
+    )
 
 
 def _map(arguments: list[Value], zone: Zone) -> Value:
@@ -126,11 +153,15 @@ def map_of(keys: Value, items: Value, *, nullable: bool | None = None, paired: b
     if keys.nullable or items.nullable:
         checks.append(f"WHEN {keys.sql} IS NULL OR {items.sql} IS NULL THEN NULL")
     if not paired:
-        lengths = v.failure("_LEGACY_ERROR_TEMP_2128", "'The key array and value array of MapData must have the same length.'")
+        lengths = v.failure(
+            "_LEGACY_ERROR_TEMP_2128", "'The key array and value array of MapData must have the same length.'"
+        )
         checks.append(f"WHEN len({keys.sql}) <> len({items.sql}) THEN {lengths}")
     if may_hold_null:
         null_key = v.failure("NULL_MAP_KEY", "'Cannot use null as map key.'")
-        checks.append(f"WHEN len(list_filter({keys.sql}, lambda deltaic_key: deltaic_key IS NULL)) > 0 THEN {null_key}")
+        checks.append(
+            f"WHEN len(list_filter({keys.sql}, lambda deltaic_key: deltaic_key IS NULL)) > 0 THEN {null_key}"
+        )
     if checks:
         sql = f"(CASE {' '.join(checks)} ELSE {sql} END)"
     return v.combine(sql, kind, (keys, items), nullable=nullable, raises=True)
@@ -173,10 +204,15 @@ def column_name(node: exp.Expression) -> str | None:
 
 def _named_struct(translator: Translator, node: Any) -> Value:
     arguments = node.expressions
-    names = [argument.name for argument in arguments[::2] if isinstance(argument, exp.Literal) and argument.is_string]
+    names = [
+        argument.name
+        for argument in arguments[::2]
+        if isinstance(argument, exp.Literal) and argument.is_string
+    ]
     if len(arguments) % 2 or len(names) * 2 != len(arguments):
         raise InvalidArgumentError(
-            "named_struct takes literal names, each followed by its value", found=node.sql(dialect="databricks")[:100]
+            "named_struct takes literal names, each followed by its value",
+            found=node.sql(dialect="databricks")[:100],
         )
     return struct_of(names, [translator.value(argument) for argument in arguments[1::2]])
 
@@ -186,7 +222,10 @@ def _named_struct(translator: Translator, node: Any) -> Value:
 
 def _argument(translator: Translator, node: Any, count: Sequence[int], name: str) -> tuple[Value, Array]:
     if len(node.expressions) not in count:
-        raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes {' or '.join(map(str, count))} arguments", found=len(node.expressions))
+        raise InvalidArgumentError(
+            f"[WRONG_NUM_ARGS] {name} takes {' or '.join(map(str, count))} arguments",
+            found=len(node.expressions),
+        )
     value = translator.value(node.expressions[0])
     if not isinstance(value.type, Array):
         raise v.mismatch(name, value.type)
@@ -207,7 +246,9 @@ def _transform(translator: Translator, node: Any) -> Value:
         sql = f"list_transform({value.sql}, lambda {element}: {body.sql})"
     v.check_storable("an array of", [body])
     result = Array(body.type, body.nullable)
-    return v.combine(f"CAST({sql} AS {v.duckdb_type(result)})", result, (value, body), nullable=value.nullable)
+    return v.combine(
+        f"CAST({sql} AS {v.duckdb_type(result)})", result, (value, body), nullable=value.nullable
+    )
 
 
 def _predicate(translator: Translator, node: Any, name: str) -> tuple[Value, Array, str, Value]:
@@ -221,19 +262,28 @@ def _filter(translator: Translator, node: Any) -> Value:
     if isinstance(function, exp.Lambda) and len(function.expressions) == 2:
         value, kind = _argument(translator, node, (2,), "filter")
         element, index = translator.scope.fresh(), translator.scope.fresh()
-        body = body_of(translator, function, [(element, kind.element), (f"CAST({index} - 1 AS INTEGER)", "integer")])
+        body = body_of(
+            translator, function, [(element, kind.element), (f"CAST({index} - 1 AS INTEGER)", "integer")]
+        )
         body = operators.condition(body, translator.zone, "filter")
         sql = f"list_filter({value.sql}, lambda {element}, {index}: {body.sql})"  # the engine counts from 1
         return v.combine(sql, kind, (value, body), nullable=value.nullable)
     value, kind, parameter, body = _predicate(translator, node, "filter")
-    return v.combine(f"list_filter({value.sql}, lambda {parameter}: {body.sql})", kind, (value, body), nullable=value.nullable)
+    return v.combine(
+        f"list_filter({value.sql}, lambda {parameter}: {body.sql})",
+        kind,
+        (value, body),
+        nullable=value.nullable,
+    )
 
 
 def _exists(translator: Translator, node: Any) -> Value:
     value, _, parameter, body = _predicate(translator, node, "exists")
     sql = f"list_bool_or(list_transform({value.sql}, lambda {parameter}: {body.sql}))"
     decided = _three_valued(sql, value, parameter, body, "true")
-    empty = f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN false ELSE {decided} END)"
+    empty = (
+        f"(CASE WHEN {value.sql} IS NULL THEN NULL WHEN len({value.sql}) = 0 THEN false ELSE {decided} END)"
+    )
     return v.combine(empty, "boolean", (value, body))
 
 
@@ -250,7 +300,9 @@ def _three_valued(sql: str, value: Value, parameter: str, body: Value, decided: 
     but the condition is null for one. `sql`: DuckDB's aggregate, which ignores nulls."""
     nulls = f"len(list_filter({value.sql}, lambda {parameter}: ({body.sql}) IS NULL)) > 0"
     other = "false" if decided == "true" else "true"
-    return f"CASE WHEN coalesce({sql}, {other}) = {decided} THEN {decided} WHEN {nulls} THEN NULL ELSE {sql} END"
+    return (
+        f"CASE WHEN coalesce({sql}, {other}) = {decided} THEN {decided} WHEN {nulls} THEN NULL ELSE {sql} END"
+    )
 
 
 def _aggregate(translator: Translator, node: Any) -> Value:
@@ -266,13 +318,19 @@ def _aggregate(translator: Translator, node: Any) -> Value:
     # struct.
     boxed_type = f"STRUCT(a {v.duckdb_type(start.type)}, e {v.duckdb_type(kind.element)})"
     empty = f"CAST(NULL AS {v.duckdb_type(start.type)})"
-    boxed = f"list_transform({value.sql}, lambda {element}: CAST({{'a': {empty}, 'e': {element}}} AS {boxed_type}))"
+    boxed = (
+        f"list_transform({value.sql}, lambda {element}: CAST({{'a': {empty}, 'e': {element}}} AS"
+        f" {boxed_type}))"
+    )
     first = f"CAST({{'a': {start.sql}, 'e': NULL}} AS {boxed_type})"
     step = f"CAST({{'a': {body.sql}, 'e': NULL}} AS {boxed_type})"
     reduced = f"list_reduce({boxed}, lambda {accumulated}, {element}: {step}, {first}).a"
     if alike:
         whole = v.duckdb_type(start.type)
-        reduced = f"list_reduce({value.sql}, lambda {accumulated}, {element}: CAST({body.sql} AS {whole}), CAST({start.sql} AS {whole}))"
+        reduced = (
+            f"list_reduce({value.sql}, lambda {accumulated}, {element}: CAST({body.sql} AS {whole}),"
+            f" CAST({start.sql} AS {whole}))"
+        )
     sql = f"(CASE WHEN {value.sql} IS NULL THEN NULL ELSE {reduced} END)"
     result = v.combine(sql, start.type, (value, start, body), nullable=True)
     if len(node.expressions) == 3:
@@ -296,7 +354,11 @@ def _zip_with(translator: Translator, node: Any) -> Value:
     if not all(isinstance(kind, Array) for kind in kinds):
         raise v.mismatch("zip_with", *kinds)
     pair = translator.scope.fresh()
-    elements = [(f"struct_extract({pair}, {number})", kind.element) for number, kind in enumerate(kinds, 1) if isinstance(kind, Array)]
+    elements = [
+        (f"struct_extract({pair}, {number})", kind.element)
+        for number, kind in enumerate(kinds, 1)
+        if isinstance(kind, Array)
+    ]
     body = body_of(translator, node.expressions[2], elements)
     sql = f"list_transform(list_zip({sides[0].sql}, {sides[1].sql}), lambda {pair}: {body.sql})"
     v.check_storable("an array of", [body])
@@ -313,9 +375,14 @@ def _zip_with(translator: Translator, node: Any) -> Value:
 def body_of(translator: Translator, function: Any, parameters: Sequence[tuple[str, DataType]]) -> Value:
     """Returns the translated body of a lambda function. `parameters`: SQL and type of each parameter."""
     if not isinstance(function, exp.Lambda) or len(function.expressions) != len(parameters):
-        raise v.unsupported(f"{function.sql(dialect='databricks')[:100]} in place of a lambda function of {len(parameters)} parameters")
+        raise v.unsupported(
+            f"{function.sql(dialect='databricks')[:100]} in place of a lambda function of {len(parameters)}"
+            " parameters"
+        )
     names = [part.name for part in function.expressions]
-    translator.scope.push({name: Value(sql, kind) for name, (sql, kind) in zip(names, parameters, strict=True)})
+    translator.scope.push(
+        {name: Value(sql, kind) for name, (sql, kind) in zip(names, parameters, strict=True)}
+    )
     try:
         return translator.value(function.this)
     finally:
@@ -329,7 +396,10 @@ def map_lambda(translator: Translator, node: Any, name: str) -> tuple[Value, Map
     if not isinstance(value.type, Map):
         raise v.mismatch(name, value.type)
     entry = translator.scope.fresh()
-    sides = [(f"struct_extract({entry}, 'key')", value.type.key), (f"struct_extract({entry}, 'value')", value.type.value)]
+    sides = [
+        (f"struct_extract({entry}, 'key')", value.type.key),
+        (f"struct_extract({entry}, 'value')", value.type.value),
+    ]
     return value, value.type, entry, body_of(translator, node.expressions[1], sides)
 
 
@@ -346,7 +416,9 @@ def _transform_values(translator: Translator, node: Any) -> Value:
     result = Map(kind.key, body.type, body.nullable)
     pair = f"{{'key': struct_extract({entry}, 'key'), 'value': {body.sql}}}"
     sql = f"map_from_entries(list_transform(map_entries({value.sql}), lambda {entry}: {pair}))"
-    return v.combine(f"CAST({sql} AS {v.duckdb_type(result)})", result, (value, body), nullable=value.nullable)
+    return v.combine(
+        f"CAST({sql} AS {v.duckdb_type(result)})", result, (value, body), nullable=value.nullable
+    )
 
 
 SPECIAL: dict[str, Callable[[Any, Any], Value]] = {
@@ -365,6 +437,11 @@ SPECIAL: dict[str, Callable[[Any, Any], Value]] = {
 
 register("array", "any...", "array<T>", _array)
 register("map", "any...", "map<K,V>", _map)
-register("map_from_arrays", "array<K>, array<V>", "map<K,V>", lambda arguments, zone: map_of(arguments[0], arguments[1]))
+register(
+    "map_from_arrays",
+    "array<K>, array<V>",
+    "map<K,V>",
+    lambda arguments, zone: map_of(arguments[0], arguments[1]),
+)
 register("element_at", "any, any", "T", _element_at)
 register("try_element_at", "any, any", "T", lambda arguments, zone: _element_at(arguments, zone, safe=True))

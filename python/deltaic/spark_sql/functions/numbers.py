@@ -18,7 +18,11 @@ _MASKS = {
 
 def _abs(arguments: list[Value], zone: Zone) -> Value:
     value = arguments[0]
-    return value.like(f"CAST(abs({value.sql}) AS {v.duckdb_type(value.type)})", value.type, raises=value.raises or value.type in v.INTEGRAL)
+    return value.like(
+        f"CAST(abs({value.sql}) AS {v.duckdb_type(value.type)})",
+        value.type,
+        raises=value.raises or value.type in v.INTEGRAL,
+    )
 
 
 def _operator(operator: str) -> Callable[[list[Value], Zone], Value]:
@@ -35,7 +39,11 @@ def _try(operator: str) -> Callable[[list[Value], Zone], Value]:
         if operator in ("/", "%"):
             nonzero = right.like(f"nullif({right.sql}, 0)", right.type, nullable=True)
             if right.is_constant:
-                nonzero = right if right.constant else Value(f"CAST(NULL AS {v.duckdb_type(right.type)})", right.type)
+                nonzero = (
+                    right
+                    if right.constant
+                    else Value(f"CAST(NULL AS {v.duckdb_type(right.type)})", right.type)
+                )
             return operators.unguarded(operator, left, nonzero, zone)
         common = v.common_type(left.type, right.type)
         if common not in v.INTEGRAL:
@@ -64,7 +72,9 @@ def _pmod(arguments: list[Value], zone: Zone) -> Value:
         total = f"CAST({_wrapped(total, str(rest.type))} AS HUGEINT)"
     shifted = f"{total} % {divisor}"
     return v.combine(
-        f"CAST((CASE WHEN {rest.sql} < 0 THEN {shifted} ELSE {rest.sql} END) AS {v.duckdb_type(rest.type)})", rest.type, (rest, left, right)
+        f"CAST((CASE WHEN {rest.sql} < 0 THEN {shifted} ELSE {rest.sql} END) AS {v.duckdb_type(rest.type)})",
+        rest.type,
+        (rest, left, right),
     )
 
 
@@ -85,14 +95,18 @@ def _round(arguments: list[Value], zone: Zone) -> Value:
             raise v.unsupported("round with so many places", value.type)
         unit = 10**-places
         wide = f"CAST({value.sql} AS HUGEINT)"
-        sql = f"TRY_CAST((({wide} + sign({wide}) * {unit // 2}) // {unit}) * {unit} AS {v.duckdb_type(value.type)})"
+        sql = (
+            f"TRY_CAST((({wide} + sign({wide}) * {unit // 2}) // {unit}) * {unit} AS"
+            f" {v.duckdb_type(value.type)})"
+        )
         return or_fail(sql, value, v.failure("ARITHMETIC_OVERFLOW", "'Overflow'"), value.type)
     if not -17 <= places <= 20:
         raise v.unsupported("round with so many places", value.type)
     if places < 0:
         return _by_digits(value, lambda digits: _round_decimal(digits, (38, 20), places))
     kind = v.duckdb_type(value.type)
-    if places == 0:  # a half is itself a double, so no shorter text of another number shows it; the sum makes 0 of -0
+    # a half is itself a double, so no shorter text of another number shows it; the sum makes 0 of -0
+    if places == 0:
         return value.like(f"(round({value.sql}) + CAST(0 AS {kind}))", value.type)
     shown = f"CAST(CAST(CASE WHEN abs({value.sql}) < 1e17 THEN {value.sql} END AS DOUBLE) AS VARCHAR)"
     digits = f"CAST(CAST(CAST({shown} AS DECIMAL(38, {places})) AS VARCHAR) AS {kind})"
@@ -127,9 +141,16 @@ def _round_decimal(value: Value, decimal: tuple[int, int], places: int) -> Value
         if digits > 37:
             raise v.unsupported("round with so many places", value.type)
         whole = operators.unscaled(value.sql, decimal[1], decimal[0])
-        quotient = f"((abs({whole}) + {10**digits // 2}::HUGEINT) // {10**digits}::HUGEINT) * {10**-places}::HUGEINT * sign({whole})"
-        return value.like(operators.scaled(f"({quotient})", 0, kind), kind, raises=value.raises or precision == 38)
-    return value.like(f"CAST({value.sql} AS {v.duckdb_type(kind)})", kind, raises=value.raises or precision == 38)
+        quotient = (
+            f"((abs({whole}) + {10**digits // 2}::HUGEINT) // {10**digits}::HUGEINT) * {10**-places}::HUGEINT"
+            f" * sign({whole})"
+        )
+        return value.like(
+            operators.scaled(f"({quotient})", 0, kind), kind, raises=value.raises or precision == 38
+        )
+    return value.like(
+        f"CAST({value.sql} AS {v.duckdb_type(kind)})", kind, raises=value.raises or precision == 38
+    )
 
 
 def _bround(arguments: list[Value], zone: Zone) -> Value:
@@ -155,18 +176,26 @@ def _bround(arguments: list[Value], zone: Zone) -> Value:
 def _bround_decimal(value: Value, decimal: tuple[int, int], places: int) -> Value:
     precision, scale = _round_type(decimal, places)
     kind = v.decimal(precision, scale)
-    digits, unit = operators.unscaled(value.sql, decimal[1], decimal[0]), 10 ** (decimal[1] - min(scale, places))
+    digits, unit = (
+        operators.unscaled(value.sql, decimal[1], decimal[0]),
+        10 ** (decimal[1] - min(scale, places)),
+    )
     if unit == 1:
         return value.like(v.cast_sql(value, kind), kind)
     if unit >= 10**38:
         raise v.unsupported("bround with so many places", value.type)
     whole = _half_even(digits, unit)
-    return value.like(operators.scaled(whole if places >= 0 else f"({whole} * {10**-places})", scale, kind), kind)
+    return value.like(
+        operators.scaled(whole if places >= 0 else f"({whole} * {10**-places})", scale, kind), kind
+    )
 
 
 def _half_even(digits: str, unit: int) -> str:
     """SQL of how many units a whole number has; half a unit goes to the even side."""
-    up = f"2 * abs({digits} % {unit}) > {unit} OR (2 * abs({digits} % {unit}) = {unit} AND ({digits} // {unit}) % 2 <> 0)"
+    up = (
+        f"2 * abs({digits} % {unit}) > {unit} OR (2 * abs({digits} % {unit}) = {unit} AND ({digits} //"
+        f" {unit}) % 2 <> 0)"
+    )
     return f"(CASE WHEN {up} THEN {digits} // {unit} + sign({digits}) ELSE {digits} // {unit} END)"
 
 
@@ -179,7 +208,9 @@ def _by_digits(value: Value, rounded: Callable[[Value], Value]) -> Value:
     far = v.failure("UNSUPPORTED_ROUNDING", f"'rounding of a {value.type} of more than 17 digits'")
     back = f"CAST(CAST({result.sql} AS VARCHAR) AS {kind})"
     odd = f"CASE WHEN isfinite({value.sql}) THEN {far} ELSE {value.sql} END"
-    return value.like(f"(CASE WHEN abs({value.sql}) < 1e17 THEN {back} ELSE {odd} END)", value.type, raises=True)
+    return value.like(
+        f"(CASE WHEN abs({value.sql}) < 1e17 THEN {back} ELSE {odd} END)", value.type, raises=True
+    )
 
 
 def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
@@ -199,8 +230,8 @@ def _whole(function: str) -> Callable[[list[Value], Zone], Value]:
         overflow = v.failure("ARITHMETIC_OVERFLOW", "'Overflow'")
         low, high = f"{value.sql} >= -9223372036854775808", f"{value.sql} < 9223372036854775808"
         sql = (
-            f"CASE WHEN isnan({value.sql}) THEN 0 WHEN {low} AND {high} THEN CAST({function}({value.sql}) AS BIGINT) WHEN "
-            f"{value.sql} IS NOT NULL THEN {overflow} END"
+            f"CASE WHEN isnan({value.sql}) THEN 0 WHEN {low} AND {high} THEN CAST({function}({value.sql}) AS"
+            f" BIGINT) WHEN {value.sql} IS NOT NULL THEN {overflow} END"
         )
         return value.like(f"CAST({sql} AS BIGINT)", "long", raises=True)
 
@@ -228,7 +259,10 @@ def _whole_at(function: str) -> Callable[[list[Value], Zone], Value]:
         unit = f"CAST({10 ** (decimal[1] - places)} AS HUGEINT)"
         digits = operators.unscaled(value.sql, decimal[1], decimal[0])
         off, step = (">", "+") if function == "ceil" else ("<", "-")
-        whole = f"(CASE WHEN {digits} % {unit} {off} 0 THEN {digits} // {unit} {step} 1 ELSE {digits} // {unit} END)"
+        whole = (
+            f"(CASE WHEN {digits} % {unit} {off} 0 THEN {digits} // {unit} {step} 1 ELSE {digits} // {unit}"
+            " END)"
+        )
         if places < 0:
             whole = f"({whole} * CAST({10**-places} AS HUGEINT))"
         return value.like(operators.scaled(whole, scale, kind), kind, raises=value.raises or precision == 38)
@@ -250,7 +284,8 @@ def _wrapped(sql: str, kind: str) -> str:
     _, mask, half, whole = _MASKS[kind]
     low = f"(({sql}) & CAST({mask} AS HUGEINT))"
     return (
-        f"CAST((CASE WHEN {low} >= CAST({half} AS HUGEINT) THEN {low} - CAST({whole} AS HUGEINT) ELSE {low} END) AS {v.duckdb_type(kind)})"
+        f"CAST((CASE WHEN {low} >= CAST({half} AS HUGEINT) THEN {low} - CAST({whole} AS HUGEINT) ELSE {low}"
+        f" END) AS {v.duckdb_type(kind)})"
     )
 
 
@@ -269,7 +304,9 @@ def _shift(name: str) -> Callable[[list[Value], Zone], Value]:
         elif name == "shiftrightunsigned":
             sql = _wrapped(f"({wide} & CAST({mask} AS HUGEINT)) // {unit}", kind)
         else:  # Java's shift rounds down, DuckDB's division towards zero
-            floored = f"(CASE WHEN {wide} < 0 THEN -((-{wide} + {unit} - 1) // {unit}) ELSE {wide} // {unit} END)"
+            floored = (
+                f"(CASE WHEN {wide} < 0 THEN -((-{wide} + {unit} - 1) // {unit}) ELSE {wide} // {unit} END)"
+            )
             sql = f"CAST({floored} AS {v.duckdb_type(kind)})"
         return v.combine(sql, kind, (value, count))
 
@@ -281,7 +318,13 @@ register("positive", "number", "T", lambda arguments, zone: arguments[0])
 register("mod", "any, any", "T", _operator("%"))
 register("negative", "any", "T", lambda arguments, zone: intervals.negative(arguments[0], zone))
 register("pmod", "numeric, numeric", "T", _pmod)
-for _name, _symbol in {"try_add": "+", "try_subtract": "-", "try_multiply": "*", "try_divide": "/", "try_mod": "%"}.items():
+for _name, _symbol in {
+    "try_add": "+",
+    "try_subtract": "-",
+    "try_multiply": "*",
+    "try_divide": "/",
+    "try_mod": "%",
+}.items():
     register(_name, "numeric, numeric", "T", _try(_symbol))
 for _name, _build in {"round": _round, "bround": _bround}.items():
     register(_name, "number", "T", _build)
@@ -299,14 +342,29 @@ for _type in v.INTEGRAL:
     form("|", f"{_type}, {_type}", _type, "({0} | {1})")
     form("^", f"{_type}, {_type}", _type, "xor({0}, {1})")
 
-register("~", "integral", "T", lambda arguments, zone: arguments[0].like(f"(~ {arguments[0].sql})", arguments[0].type))
+register(
+    "~",
+    "integral",
+    "T",
+    lambda arguments, zone: arguments[0].like(f"(~ {arguments[0].sql})", arguments[0].type),
+)
 
-form("sign signum", "double", "double", "CASE WHEN isnan({0}) OR {0} = 0 THEN {0} WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 END")
+form(
+    "sign signum",
+    "double",
+    "double",
+    "CASE WHEN isnan({0}) OR {0} = 0 THEN {0} WHEN {0} > 0 THEN 1 WHEN {0} < 0 THEN -1 END",
+)
 form("rint", "double", "double", "round_even({0}, 0)")
 form("sqrt", "double", "double", "sqrt({0})")
 form("cbrt", "double", "double", "cbrt({0})")
 form("exp", "double", "double", "exp({0})")
-form("expm1", "double", "double", "CASE WHEN abs({0}) < 1e-5 THEN {0} + {0} * {0} / 2 + {0} * {0} * {0} / 6 ELSE exp({0}) - 1 END")
+form(
+    "expm1",
+    "double",
+    "double",
+    "CASE WHEN abs({0}) < 1e-5 THEN {0} + {0} * {0} / 2 + {0} * {0} * {0} / 6 ELSE exp({0}) - 1 END",
+)
 form("ln log", "double", "double", "CASE WHEN {0} > 0 THEN ln({0}) END", nullable=True)
 form("log10", "double", "double", "CASE WHEN {0} > 0 THEN log10({0}) END", nullable=True)
 form("log2", "double", "double", "CASE WHEN {0} > 0 THEN log2({0}) END", nullable=True)
@@ -320,14 +378,20 @@ form(
 )
 form("power pow", "double, double", "double", "deltaic_power({0}, {1})")
 for _name in ("sin", "cos", "tan", "cot"):
-    _text = "CASE WHEN isfinite({0}) THEN " + f"{_name}({{0}})" + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END"
+    _text = (
+        "CASE WHEN isfinite({0}) THEN "
+        + f"{_name}({{0}})"
+        + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END"
+    )
     form(_name, "double", "double", _text)
 for _name in ("asin", "acos"):
     form(
         _name,
         "double",
         "double",
-        "CASE WHEN {0} BETWEEN -1 AND 1 THEN " + f"{_name}({{0}})" + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END",
+        "CASE WHEN {0} BETWEEN -1 AND 1 THEN "
+        + f"{_name}({{0}})"
+        + " WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END",
     )
 for _name in ("atan", "sinh", "cosh", "tanh", "degrees", "radians"):
     form(_name, "double", "double", f"{_name}({{0}})")
@@ -350,33 +414,38 @@ form(
     "WHEN {0} = 0 OR isnan({0}) THEN {0} ELSE sign({0}) * ln(abs({0}) + sqrt({0} * {0} + 1)) END",
 )
 form(
-    "acosh", "double", "double", "CASE WHEN {0} >= 1 THEN ln({0} + sqrt({0} * {0} - 1)) WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END"
+    "acosh",
+    "double",
+    "double",
+    "CASE WHEN {0} >= 1 THEN ln({0} + sqrt({0} * {0} - 1)) WHEN {0} IS NOT NULL THEN CAST('nan' AS"
+    " DOUBLE) END",
 )
 form(
     "atanh",
     "double",
     "double",
-    "CASE WHEN {0} = 1 THEN CAST('inf' AS DOUBLE) WHEN {0} = -1 THEN CAST('-inf' AS DOUBLE) WHEN {0} > -1 AND {0} < 1 THEN atanh({0}) "
-    "WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END",
+    "CASE WHEN {0} = 1 THEN CAST('inf' AS DOUBLE) WHEN {0} = -1 THEN CAST('-inf' AS DOUBLE) WHEN {0} > -1 AND"
+    " {0} < 1 THEN atanh({0}) WHEN {0} IS NOT NULL THEN CAST('nan' AS DOUBLE) END",
 )
 for _name, _of in {"sec": "cos", "csc": "sin"}.items():
     form(
         _name,
         "double",
         "double",
-        "CASE WHEN NOT isfinite({0}) THEN CAST('nan' AS DOUBLE) WHEN {0} = 0 AND '" + _of + "' = 'sin' THEN CASE WHEN "
-        "starts_with(CAST({0} AS VARCHAR), '-') THEN CAST('-inf' AS DOUBLE) ELSE CAST('inf' AS DOUBLE) END ELSE 1 / " + f"{_of}({{0}}) END",
+        "CASE WHEN NOT isfinite({0}) THEN CAST('nan' AS DOUBLE) WHEN {0} = 0 AND '"
+        + _of
+        + "' = 'sin' THEN CASE WHEN starts_with(CAST({0} AS VARCHAR), '-') THEN CAST('-inf' AS DOUBLE) ELSE"
+        " CAST('inf' AS DOUBLE) END ELSE 1 / " + f"{_of}({{0}}) END",
     )
 form(
     "width_bucket",
     "double, double, double, long",
     "long",
-    "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL OR {3} <= 0 OR {3} = 9223372036854775807 OR isnan({0}) "
-    "OR NOT isfinite({1}) OR NOT isfinite({2}) OR {1} = {2} THEN NULL "
-    "WHEN {1} < {2} THEN CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN {3} + 1 "
-    "ELSE CAST(trunc({3} * ({0} - {1}) / ({2} - {1})) AS BIGINT) + 1 END "
-    "ELSE CASE WHEN {0} > {1} THEN 0 WHEN {0} <= {2} THEN {3} + 1 "
-    "ELSE CAST(trunc({3} * ({1} - {0}) / ({1} - {2})) AS BIGINT) + 1 END END",
+    "CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL OR {3} IS NULL OR {3} <= 0 OR {3} ="
+    " 9223372036854775807 OR isnan({0}) OR NOT isfinite({1}) OR NOT isfinite({2}) OR {1} = {2} THEN NULL WHEN"
+    " {1} < {2} THEN CASE WHEN {0} < {1} THEN 0 WHEN {0} >= {2} THEN {3} + 1 ELSE CAST(trunc({3} * ({0} -"
+    " {1}) / ({2} - {1})) AS BIGINT) + 1 END ELSE CASE WHEN {0} > {1} THEN 0 WHEN {0} <= {2} THEN {3} + 1"
+    " ELSE CAST(trunc({3} * ({1} - {0}) / ({1} - {2})) AS BIGINT) + 1 END END",
     nullable=True,
 )
 
@@ -385,10 +454,18 @@ def _bit(arguments: list[Value], zone: Zone) -> Value:
     """Builds bit_get: one bit of a whole number; bit 0 is the lowest."""
     value, place = arguments
     bits = v.BITS[str(value.type)]
-    wrong = v.failure("INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE", f"'the position of a bit is 0 to {bits - 1}'")
+    wrong = v.failure(
+        "INVALID_PARAMETER_VALUE.BIT_POSITION_RANGE", f"'the position of a bit is 0 to {bits - 1}'"
+    )
     inside = f"{place.sql} BETWEEN 0 AND {bits - 1}"
-    bit = f"CAST((CAST({value.sql} AS HUGEINT) >> CAST({place.sql} AS HUGEINT)) & CAST(1 AS HUGEINT) AS TINYINT)"
-    sql = f"(CASE WHEN {value.sql} IS NULL OR {place.sql} IS NULL THEN NULL WHEN {inside} THEN {bit} ELSE {wrong} END)"
+    bit = (
+        f"CAST((CAST({value.sql} AS HUGEINT) >> CAST({place.sql} AS HUGEINT)) & CAST(1 AS HUGEINT) AS"
+        " TINYINT)"
+    )
+    sql = (
+        f"(CASE WHEN {value.sql} IS NULL OR {place.sql} IS NULL THEN NULL WHEN {inside} THEN {bit} ELSE"
+        f" {wrong} END)"
+    )
     return v.combine(sql, "byte", arguments, raises=True)
 
 

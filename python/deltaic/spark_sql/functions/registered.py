@@ -2,7 +2,16 @@
 
 from deltaic.spark_sql import conditional, patterns
 from deltaic.spark_sql.functions import arrays as forms_array
-from deltaic.spark_sql.functions import buckets, hashes, intervals, json_text, more_nested, text_formats, urls, variants
+from deltaic.spark_sql.functions import (
+    buckets,
+    hashes,
+    intervals,
+    json_text,
+    more_nested,
+    text_formats,
+    urls,
+    variants,
+)
 from deltaic.spark_sql.functions import dates as forms_time
 from deltaic.spark_sql.functions import nested as collections
 from deltaic.spark_sql.functions import numbers as forms_math

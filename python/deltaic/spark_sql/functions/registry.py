@@ -75,7 +75,11 @@ def form(
 
     def build(arguments: list[Value], zone: Zone) -> Value:
         kind = _result_type(result, parameters, arguments)
-        filled = sql.format(*(value.sql for value in arguments), zone=v.text(zone.name), all=", ".join(value.sql for value in arguments))
+        filled = sql.format(
+            *(value.sql for value in arguments),
+            zone=v.text(zone.name),
+            all=", ".join(value.sql for value in arguments),
+        )
         cast_sql = filled if native else f"CAST({filled} AS {v.duckdb_type(kind)})"
         value = v.combine(cast_sql, kind, arguments, nullable=nullable, raises=raises)
         return value if foldable else value.not_foldable(arguments)
@@ -124,7 +128,9 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
         from deltaic.spark_sql.translation import AGGREGATES
 
         if name.lower() in FUNCTIONS:
-            raise InvalidArgumentError(f"[WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE] the window function {name} needs OVER (...)")
+            raise InvalidArgumentError(
+                f"[WINDOW_FUNCTION_WITHOUT_OVER_CLAUSE] the window function {name} needs OVER (...)"
+            )
         near = nearest_names(name, [*FORMS, *AGGREGATES])
         expected = None if near is None or len(near) > 100 else near
         raise v.unsupported(f"[UNRESOLVED_ROUTINE] function {name}", *types, expected=expected)
@@ -133,7 +139,9 @@ def call(name: str, arguments: Sequence[Value], zone: Zone) -> Value:
             accepted = _accept(candidate, list(arguments), zone, accepts)
             if accepted is not None:
                 return _in_order(candidate.name, accepted, _built(candidate, accepted, zone))
-    raise v.unsupported(f"function {name}", *types, expected=" or ".join(each.signature for each in found[:5]))
+    raise v.unsupported(
+        f"function {name}", *types, expected=" or ".join(each.signature for each in found[:5])
+    )
 
 
 def _built(candidate: Form, arguments: list[Value], zone: Zone) -> Value:
@@ -168,7 +176,20 @@ def _taken_exactly(candidate: Form, types: Sequence[DataType]) -> int:
 # evaluated. For all other functions, Spark stops at the first null.
 _EAGER = frozenset(
     [
-        *("coalesce", "nvl", "ifnull", "if", "nvl2", "nullif", "nanvl", "zeroifnull", "nullifzero", "isnull", "isnotnull", "equal_null"),
+        *(
+            "coalesce",
+            "nvl",
+            "ifnull",
+            "if",
+            "nvl2",
+            "nullif",
+            "nanvl",
+            "zeroifnull",
+            "nullifzero",
+            "isnull",
+            "isnotnull",
+            "equal_null",
+        ),
         *(
             "greatest",
             "least",
@@ -176,7 +197,9 @@ _EAGER = frozenset(
             "raise_error",
             "array",
             "map",
-            "map_concat",  # and concat: Spark's generated code may stop at the first null, its interpreter does not
+            # map_concat and concat: Spark's generated code may stop at the first null, its interpreter
+            # does not
+            "map_concat",
             "concat",
             "concat_ws",
             "elt",
@@ -196,7 +219,8 @@ def _in_order(name: str, arguments: Sequence[Value], result: Value) -> Value:
         return result
     if name in ("array_append", "array_insert", "array_prepend"):  # the item may be null
         arguments = arguments[:-1]
-    if name == "array_repeat" and not result.foldable:  # Spark evaluates both arguments for each row, even if one is null
+    # Spark evaluates both arguments for each row, even if one is null
+    if name == "array_repeat" and not result.foldable:
         return result
     return v.in_order(arguments[::-1] if name in _LAST_FIRST else arguments, result)
 
@@ -218,15 +242,25 @@ def _same(found: DataType, target: DataType) -> bool:
 
 def _widens(found: DataType, target: DataType) -> bool:
     """True if a cast loses nothing."""
-    return _same(found, target) or v.common_type(found, target) == target or (v.is_numeric(found) and target == "double")
+    return (
+        _same(found, target)
+        or v.common_type(found, target) == target
+        or (v.is_numeric(found) and target == "double")
+    )
 
 
 def _any(found: DataType, target: DataType) -> bool:
     """True if Spark casts between these types by itself: never a number to a narrower type of number."""
-    return not (v.is_numeric(found) and v.is_numeric(target)) or _widens(found, target) or v.decimal_of(target) is not None
+    return (
+        not (v.is_numeric(found) and v.is_numeric(target))
+        or _widens(found, target)
+        or v.decimal_of(target) is not None
+    )
 
 
-def _accept(candidate: Form, arguments: list[Value], zone: Zone, accepts: Callable[[DataType, DataType], bool]) -> list[Value] | None:
+def _accept(
+    candidate: Form, arguments: list[Value], zone: Zone, accepts: Callable[[DataType, DataType], bool]
+) -> list[Value] | None:
     """Returns the arguments cast to the form's parameters, or None if they do not fit or need a cast for
     which `accepts` is false."""
     patterns = list(candidate.parameters)

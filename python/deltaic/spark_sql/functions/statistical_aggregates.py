@@ -26,10 +26,16 @@ def moment(function: str) -> Build:
         wide = cast(arguments[0], "double", zone)
         if arguments[0].type not in v.FRACTIONAL:
             return v.combine(f"{function}({wide.sql})", "double", [wide], nullable=True)
-        few = 1 if function.endswith("_samp") else 0  # a sample of one row has no deviation (null), even if its value is infinite
+        # a sample of one row has no deviation (null), even if its value is infinite
+        few = 1 if function.endswith("_samp") else 0
         nan = f"CASE WHEN count({wide.sql}) > {few} THEN CAST('nan' AS DOUBLE) END"
         finite = f"{function}(CASE WHEN isfinite({wide.sql}) THEN {wide.sql} END)"
-        return v.combine(f"(CASE WHEN bool_or(NOT isfinite({wide.sql})) THEN {nan} ELSE {finite} END)", "double", [wide], nullable=True)
+        return v.combine(
+            f"(CASE WHEN bool_or(NOT isfinite({wide.sql})) THEN {nan} ELSE {finite} END)",
+            "double",
+            [wide],
+            nullable=True,
+        )
 
     return build
 
@@ -51,9 +57,14 @@ def pair(name: str, few: int, flat: str = "") -> Build:
         y, x = doubles(name, arguments, distinct, zone)
         known = f"{y.sql} IS NOT NULL AND {x.sql} IS NOT NULL"
         used = {"regr_syy": "y", "regr_sxx": "x"}.get(name, "yx")  # the other column may hold NaN or infinity
-        finite = " AND ".join(f"isfinite({side.sql})" for side, letter in ((y, "y"), (x, "x")) if letter in used)
+        finite = " AND ".join(
+            f"isfinite({side.sql})" for side, letter in ((y, "y"), (x, "x")) if letter in used
+        )
         sides = {
-            letter: f"CASE WHEN {known} AND {finite} THEN {side.sql if letter in used else 'CAST(0 AS DOUBLE)'} END"
+            letter: (
+                f"CASE WHEN {known} AND {finite} THEN"
+                f" {side.sql if letter in used else 'CAST(0 AS DOUBLE)'} END"
+            )
             for letter, side in (("y", y), ("x", x))
         }
         odd = f"bool_or(CASE WHEN {known} THEN NOT ({finite}) END)"
@@ -65,8 +76,8 @@ def pair(name: str, few: int, flat: str = "") -> Build:
         if name == "regr_r2":
             constant += f"WHEN {same['y']} THEN CAST(1 AS DOUBLE) "
         sql = (
-            f"(CASE WHEN count(CASE WHEN {known} THEN 1 END) < {few} THEN NULL {constant}WHEN {odd} THEN CAST('nan' AS DOUBLE) "
-            f"ELSE {name}({sides['y']}, {sides['x']}) END)"
+            f"(CASE WHEN count(CASE WHEN {known} THEN 1 END) < {few} THEN NULL {constant}WHEN {odd} THEN"
+            f" CAST('nan' AS DOUBLE) ELSE {name}({sides['y']}, {sides['x']}) END)"
         )
         return v.combine(sql, "double", (y, x), nullable=True)
 
@@ -92,10 +103,17 @@ def shape(name: str) -> Build:
         moment = "list_sum(list_transform({items}, lambda deltaic_e: pow(deltaic_e - deltaic_mean, {power})))"
         m2, m3, m4 = (moment.format(items=items, power=power) for power in (2, 3, 4))
         rows = f"CAST(count({value.sql}) AS DOUBLE)"
-        shape = f"sqrt({rows}) * {m3} / sqrt(pow({m2}, 3))" if name == "skewness" else f"{rows} * {m4} / pow({m2}, 2) - 3.0"
+        shape = (
+            f"sqrt({rows}) * {m3} / sqrt(pow({m2}, 3))"
+            if name == "skewness"
+            else f"{rows} * {m4} / pow({m2}, 2) - 3.0"
+        )
         shape = f"list_transform([list_avg({items})], lambda deltaic_mean: {shape})[1]"
         odd = f"bool_or(NOT isfinite({value.sql}))"
-        sql = f"(CASE WHEN {odd} THEN CAST('nan' AS DOUBLE) WHEN min({finite}) = max({finite}) THEN NULL ELSE {shape} END)"
+        sql = (
+            f"(CASE WHEN {odd} THEN CAST('nan' AS DOUBLE) WHEN min({finite}) = max({finite}) THEN NULL ELSE"
+            f" {shape} END)"
+        )
         return v.combine(sql, "double", [value], nullable=True)
 
     return build
@@ -111,7 +129,11 @@ def percentile(name: str) -> Build:
         value, *rest = arguments
         falling = sorted_name and bool(rest.pop().constant)
         if distinct or not (
-            v.is_numeric(value.type) or (name in ("percentile", "median") and (v.is_day_time(value.type) or v.is_year_month(value.type)))
+            v.is_numeric(value.type)
+            or (
+                name in ("percentile", "median")
+                and (v.is_day_time(value.type) or v.is_year_month(value.type))
+            )
         ):
             raise v.unsupported(f"aggregate function {name}", value.type)
         place = rest[0].constant if rest else 0.5
@@ -119,7 +141,9 @@ def percentile(name: str) -> Build:
             raise v.unsupported(f"{name} with a percentage that is no literal number")
         if not 0 <= place <= 1:
             raise InvalidArgumentError(
-                "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the percentage is out of range", found=place, expected="0 to 1"
+                "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] the percentage is out of range",
+                found=place,
+                expected="0 to 1",
             )
         if len(rest) > 1 and rest[1].constant is None:
             if name != "percentile":
@@ -157,7 +181,9 @@ def _weighted_percentile(value: Value, place: float, frequency: Value) -> Value:
         raise v.mismatch("percentile", frequency.type)
     known = f"{value.sql} IS NOT NULL AND {frequency.sql} > 0"
     negative = v.failure("NEGATIVE_VALUES_IN_FREQUENCY_EXPRESSION", "'a frequency of percentile is negative'")
-    lists = (f"list({part} ORDER BY {value.sql}) FILTER (WHERE {known})" for part in (value.sql, frequency.sql))
+    lists = (
+        f"list({part} ORDER BY {value.sql}) FILTER (WHERE {known})" for part in (value.sql, frequency.sql)
+    )
     found = kernel_sql("weighted_percentile", "double", *lists, f"CAST('{place!r}' AS DOUBLE)")
     sql = f"(CASE WHEN min({frequency.sql}) < 0 THEN {negative} ELSE {found} END)"
     return v.combine(sql, "double", [value, frequency], nullable=True, raises=True)
@@ -170,7 +196,9 @@ def histogram(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     if distinct or not v.is_numeric(value.type) or not isinstance(bins.constant, int):
         raise v.unsupported("aggregate function histogram_numeric", value.type, bins.type)
     if bins.constant < 2:
-        raise InvalidArgumentError("[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] a histogram has at least 2 bins", found=bins.constant)
+        raise InvalidArgumentError(
+            "[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] a histogram has at least 2 bins", found=bins.constant
+        )
     kind = Array(Struct([Field("x", value.type, True), Field("y", "double", True)]), True)
     listed = f"list({cast(value, 'double', zone).sql}) FILTER (WHERE {value.sql} IS NOT NULL)"
     flat = kernel_sql("histogram", "array<double>", listed, str(bins.constant))
@@ -197,27 +225,47 @@ def sorted_mode(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value
     value = normalized(value)
     pairs = _counted(value)
     if not falling.constant:
-        pairs = f"list_transform({pairs}, lambda deltaic_n: struct_pack(c := -CAST(deltaic_n.c AS BIGINT), k := deltaic_n.k))"
+        pairs = (
+            f"list_transform({pairs}, lambda deltaic_n: struct_pack(c := -CAST(deltaic_n.c AS BIGINT), k :="
+            " deltaic_n.k))"
+        )
     sql = f"list_sort({pairs}, '{'DESC' if falling.constant else 'ASC'}')[1].k"
     return v.combine(f"CAST({sql} AS {v.duckdb_type(value.type)})", value.type, [value], nullable=True)
 
 
-def approx_top_k(arguments: Sequence[Value], distinct: bool, zone: Zone, condition: Value | None = None) -> Value:
+def approx_top_k(
+    arguments: Sequence[Value], distinct: bool, zone: Zone, condition: Value | None = None
+) -> Value:
     """Builds approx_top_k: the most frequent values and the number of times that each occurs, counted
     exactly. `condition`: the condition of FILTER."""
     value = arguments[0]
     rows = arguments[1].constant if len(arguments) > 1 else 5
-    if distinct or not isinstance(value.type, str) or value.type in ("void", "binary") or not isinstance(rows, int) or rows < 1:
+    if (
+        distinct
+        or not isinstance(value.type, str)
+        or value.type in ("void", "binary")
+        or not isinstance(rows, int)
+        or rows < 1
+    ):
         raise v.unsupported("aggregate function approx_top_k", *(argument.type for argument in arguments))
     value = normalized(value)
     nulls = f"count(*) FILTER (WHERE {value.sql} IS NULL)"
     if condition is not None:
         nulls = f"count(*) FILTER (WHERE {value.sql} IS NULL AND {condition.sql})"
-        value = v.combine(f"(CASE WHEN {condition.sql} THEN {value.sql} END)", value.type, (value, condition), nullable=True)
+        value = v.combine(
+            f"(CASE WHEN {condition.sql} THEN {value.sql} END)", value.type, (value, condition), nullable=True
+        )
     kind = Array(Struct([Field("item", value.type, True), Field("count", "long", False)]), False)
-    pair = f"STRUCT(c BIGINT, known BOOLEAN, k {v.duckdb_type(value.type)})"  # of equally many, NULL is the last
-    counted = f"list_transform({_counted(value)}, lambda deltaic_n: struct_pack(c := deltaic_n.c, known := true, k := deltaic_n.k))"
-    null = f"CASE WHEN {nulls} > 0 THEN [CAST(struct_pack(c := {nulls}, known := false, k := NULL) AS {pair})] ELSE [] END"
+    # of equally many, NULL is the last
+    pair = f"STRUCT(c BIGINT, known BOOLEAN, k {v.duckdb_type(value.type)})"
+    counted = (
+        f"list_transform({_counted(value)}, lambda deltaic_n: struct_pack(c := deltaic_n.c, known := true, k"
+        " := deltaic_n.k))"
+    )
+    null = (
+        f"CASE WHEN {nulls} > 0 THEN [CAST(struct_pack(c := {nulls}, known := false, k := NULL) AS {pair})]"
+        " ELSE [] END"
+    )
     turned = "struct_pack(item := deltaic_t.k, count := deltaic_t.c)"
     pairs = f"CAST(coalesce({counted}, []) AS {pair}[]) || {null}"
     listed = f"list_transform(list_sort({pairs}, 'DESC')[1:{rows}], lambda deltaic_t: {turned})"

@@ -14,7 +14,10 @@ from deltaic.spark_sql.values import Value
 
 def _ascii(function: str) -> str:
     """Returns SQL that calls DuckDB's own function for ASCII text, and the kernel for any other text."""
-    return f"CASE WHEN strlen({{0}}) = length({{0}}) THEN {function}({{0}}) ELSE {kernel_sql(function, 'string', '{0}')} END"
+    return (
+        f"CASE WHEN strlen({{0}}) = length({{0}}) THEN {function}({{0}}) ELSE"
+        f" {kernel_sql(function, 'string', '{0}')} END"
+    )
 
 
 form("upper ucase", "string", "string", _ascii("upper"))
@@ -44,10 +47,22 @@ form(
     "right",
     "string, integer",
     "string",
-    "CASE WHEN {1} <= 0 THEN CASE WHEN {0} IS NOT NULL THEN '' END ELSE deltaic_substring({0}, -{1}, 2147483647) END",
+    "CASE WHEN {1} <= 0 THEN CASE WHEN {0} IS NOT NULL THEN '' END ELSE deltaic_substring({0}, -{1},"
+    " 2147483647) END",
 )
-form("repeat", "string, integer", "string", "repeat({0}, CAST(greatest({1}, CASE WHEN {1} IS NOT NULL THEN 0 END) AS BIGINT))", raises=True)
-form("space", "integer", "string", "repeat(' ', CAST(greatest({0}, CASE WHEN {0} IS NOT NULL THEN 0 END) AS BIGINT))")
+form(
+    "repeat",
+    "string, integer",
+    "string",
+    "repeat({0}, CAST(greatest({1}, CASE WHEN {1} IS NOT NULL THEN 0 END) AS BIGINT))",
+    raises=True,
+)
+form(
+    "space",
+    "integer",
+    "string",
+    "repeat(' ', CAST(greatest({0}, CASE WHEN {0} IS NOT NULL THEN 0 END) AS BIGINT))",
+)
 form("startswith", "string, string", "boolean", "starts_with({0}, {1})")
 form("endswith", "string, string", "boolean", "ends_with({0}, {1})")
 form("contains", "string, string", "boolean", "contains({0}, {1})")
@@ -65,19 +80,37 @@ form("conv", "string, integer, integer", "string", kernel="conv", nullable=True,
 _DIGIT = "CAST(substring({0}, -deltaic_i, 1) AS INTEGER)"
 _LUHN = f"CASE WHEN deltaic_i % 2 = 1 THEN {_DIGIT} ELSE (2 * {_DIGIT}) // 10 + (2 * {_DIGIT}) % 10 END"
 _SUM = f"list_sum(list_transform(range(1, length({{0}}) + 1), lambda deltaic_i: {_LUHN}))"
-form("luhn_check", "string", "boolean", f"CASE WHEN NOT regexp_full_match({{0}}, '[0-9]+') THEN false ELSE {_SUM} % 10 = 0 END")
+form(
+    "luhn_check",
+    "string",
+    "boolean",
+    f"CASE WHEN NOT regexp_full_match({{0}}, '[0-9]+') THEN false ELSE {_SUM} % 10 = 0 END",
+)
 form("is_valid_utf8", "string", "boolean", "CASE WHEN {0} IS NOT NULL THEN true END")
 for _name in ("make_valid_utf8", "validate_utf8", "try_validate_utf8"):
     form(_name, "string", "string", "{0}")
 form("split_part", "string, string, integer", "string", "deltaic_split_part({0}, {1}, {2})", raises=True)
-form("overlay", "string, string, integer", "string", "deltaic_overlay({0}, {1}, {2}, length({1}))", raises=True)
-form("overlay", "string, string, integer, integer", "string", "deltaic_overlay({0}, {1}, {2}, {3})", raises=True)
+form(
+    "overlay", "string, string, integer", "string", "deltaic_overlay({0}, {1}, {2}, length({1}))", raises=True
+)
+form(
+    "overlay",
+    "string, string, integer, integer",
+    "string",
+    "deltaic_overlay({0}, {1}, {2}, {3})",
+    raises=True,
+)
 form("find_in_set", "string, string", "integer", "deltaic_find_in_set({0}, {1})")
 
 
 def _substring(arguments: list[Value], zone: Zone) -> Value:
     value, start, length = arguments
-    plain = start.is_constant and length.is_constant and start.constant is not None and length.constant is not None
+    plain = (
+        start.is_constant
+        and length.is_constant
+        and start.constant is not None
+        and length.constant is not None
+    )
     if plain and start.constant > 0 and length.constant >= 0:
         return value.like(f"substring({value.sql}, {start.constant}, {length.constant})", "string")
     return v.combine(f"deltaic_substring({value.sql}, {start.sql}, {length.sql})", "string", arguments)
@@ -86,7 +119,9 @@ def _substring(arguments: list[Value], zone: Zone) -> Value:
 def _substring_index(arguments: list[Value], zone: Zone) -> Value:
     text, delimiter, count = arguments
     delimiter = literal(delimiter, "a delimiter of substring_index")
-    return v.combine(f"deltaic_substring_index({text.sql}, {delimiter.sql}, {count.sql})", "string", arguments)
+    return v.combine(
+        f"deltaic_substring_index({text.sql}, {delimiter.sql}, {count.sql})", "string", arguments
+    )
 
 
 def _pad(name: str, kind: str) -> Build:
@@ -99,13 +134,22 @@ def _pad(name: str, kind: str) -> Build:
         pad = arguments[2] if len(arguments) > 2 else constant_value(" " if kind == "string" else b"\0", kind)
         size = f"greatest({length.sql}, CASE WHEN {length.sql} IS NOT NULL THEN 0 END)"
         if kind == "string" and pad.constant and isinstance(pad.constant, str):
-            return v.combine(f"{name}({value.sql}, CAST({size} AS INTEGER), {v.text(pad.constant)})", kind, (value, length))
+            return v.combine(
+                f"{name}({value.sql}, CAST({size} AS INTEGER), {v.text(pad.constant)})", kind, (value, length)
+            )
         missing = f"({size} - {count}({value.sql}))"
-        filling = f"repeat({pad.sql}, CAST({missing} // greatest({count}({pad.sql}), 1) + 1 AS BIGINT))[1:{missing}]"
+        filling = (
+            f"repeat({pad.sql}, CAST({missing} // greatest({count}({pad.sql}), 1) + 1 AS"
+            f" BIGINT))[1:{missing}]"
+        )
         sides = f"{filling} || {value.sql}" if name == "lpad" else f"{value.sql} || {filling}"
         short = f"WHEN {missing} <= 0 THEN {value.sql}[1:{size}] ELSE {sides}"
         nulls = " OR ".join(f"{each.sql} IS NULL" for each in (value, length, pad))
-        return v.combine(f"CAST(CASE WHEN {nulls} THEN NULL {short} END AS {v.duckdb_type(kind)})", kind, (value, length, pad))
+        return v.combine(
+            f"CAST(CASE WHEN {nulls} THEN NULL {short} END AS {v.duckdb_type(kind)})",
+            kind,
+            (value, length, pad),
+        )
 
     return build
 
@@ -135,7 +179,9 @@ def _concat_ws(arguments: list[Value], zone: Zone) -> Value:
     if len(parts) == 1:
         sql = f"CASE WHEN {separator.sql} IS NOT NULL THEN '' END"
         return separator.like(f"({sql})", "string")
-    return v.combine(f"concat_ws({', '.join(part.sql for part in parts)})", "string", parts, nullable=separator.nullable)
+    return v.combine(
+        f"concat_ws({', '.join(part.sql for part in parts)})", "string", parts, nullable=separator.nullable
+    )
 
 
 def _joined(value: Value, separator: Value, zone: Zone) -> Value:
@@ -156,7 +202,10 @@ def _translate(arguments: list[Value], zone: Zone) -> Value:
     value, source, target = arguments
     if any(each.is_constant and each.constant is None for each in arguments):
         return v.combine("CAST(NULL AS VARCHAR)", "string", arguments, nullable=True)
-    originals, replacements = constant_text(source, "the characters of translate"), constant_text(target, "the characters of translate")
+    originals, replacements = (
+        constant_text(source, "the characters of translate"),
+        constant_text(target, "the characters of translate"),
+    )
     pairs: dict[str, str] = {}
     for index, character in enumerate(originals):
         pairs.setdefault(character, replacements[index : index + 1])
@@ -171,10 +220,8 @@ def _unhex(arguments: list[Value], zone: Zone) -> Value:
     digits."""
     sql = arguments[0].sql
     return arguments[0].like(
-        (
-            f"(CASE WHEN regexp_full_match({sql}, '[0-9A-Fa-f]*') THEN unhex(CASE WHEN length({sql}) % 2 = 1 THEN '0' || {sql} "
-            f"ELSE {sql} END) END)"
-        ),
+        f"(CASE WHEN regexp_full_match({sql}, '[0-9A-Fa-f]*') THEN unhex(CASE WHEN length({sql}) % 2 = 1 THEN"
+        f" '0' || {sql} ELSE {sql} END) END)",
         "binary",
         nullable=True,
     )
@@ -196,8 +243,13 @@ def _elt(arguments: list[Value], zone: Zone) -> Value:
     if index.is_constant and isinstance(index.constant, int) and 1 <= index.constant <= len(parts):
         return parts[index.constant - 1]
     whens = " ".join(f"WHEN {place} THEN {part.sql}" for place, part in enumerate(parts, start=1))
-    found = f"'the index ' || CAST({index.sql} AS VARCHAR) || ' is out of bounds: there are {len(parts)} values'"
-    sql = f"(CASE {index.sql} {whens} ELSE (CASE WHEN {index.sql} IS NOT NULL THEN {v.failure('INVALID_ARRAY_INDEX', found)} END) END)"
+    found = (
+        f"'the index ' || CAST({index.sql} AS VARCHAR) || ' is out of bounds: there are {len(parts)} values'"
+    )
+    sql = (
+        f"(CASE {index.sql} {whens} ELSE (CASE WHEN {index.sql} IS NOT NULL THEN"
+        f" {v.failure('INVALID_ARRAY_INDEX', found)} END) END)"
+    )
     return v.combine(sql, "string", [index, *parts], nullable=True, raises=True)
 
 
@@ -208,7 +260,9 @@ def _character_set(value: Value) -> str:
     name = constant_text(value, "a character set").upper()
     if name not in (*_CHARACTER_SETS, "UTF8"):
         raise InvalidArgumentError(
-            "[INVALID_PARAMETER_VALUE.CHARSET] no such character set", found=name, expected=", ".join(_CHARACTER_SETS)
+            "[INVALID_PARAMETER_VALUE.CHARSET] no such character set",
+            found=name,
+            expected=", ".join(_CHARACTER_SETS),
         )
     return "UTF-8" if name == "UTF8" else name
 
@@ -237,7 +291,8 @@ def _mask(arguments: list[Value], zone: Zone) -> Value:
     characters = [literal(argument, "a character of mask") for argument in arguments[1:]]
     if any(isinstance(one.constant, str) and len(one.constant) != 1 for one in characters):
         raise InvalidArgumentError(
-            "[DATATYPE_MISMATCH.INPUT_SIZE_NOT_ONE] mask takes single characters", found=[one.constant for one in characters]
+            "[DATATYPE_MISMATCH.INPUT_SIZE_NOT_ONE] mask takes single characters",
+            found=[one.constant for one in characters],
         )
     shown = [one.constant for one in characters] + ["X", "x", "n", None][len(characters) :]
     masks = ["CAST(NULL AS VARCHAR)" if one is None else v.text(one) for one in shown]
@@ -265,12 +320,16 @@ def _to_binary(safe: bool) -> Build:
         if kind == "hex":
             attempt = _unhex([value], zone).sql
         elif kind == "base64":
-            attempt = f"(CASE WHEN regexp_full_match({value.sql}, '{_BASE64}') THEN from_base64({value.sql}) END)"
+            attempt = (
+                f"(CASE WHEN regexp_full_match({value.sql}, '{_BASE64}') THEN from_base64({value.sql}) END)"
+            )
         else:
             raise v.unsupported(f"to_binary by the format {kind!r}")
         if safe:
             return value.like(attempt, "binary", nullable=True)
-        error = v.failure("CONVERSION_INVALID_INPUT", f"'The value ''' || {value.sql} || ''' cannot be converted to BINARY'")
+        error = v.failure(
+            "CONVERSION_INVALID_INPUT", f"'The value ''' || {value.sql} || ''' cannot be converted to BINARY'"
+        )
         return or_fail(attempt, value, error, "binary")
 
     return build
@@ -292,8 +351,9 @@ form(
     "unbase64",
     "string",
     "binary",
-    f"CASE WHEN regexp_full_match({{0}}, '{_BASE64.replace('{', '{{').replace('}', '}}')}') THEN from_base64({{0}}) "
-    "WHEN {0} IS NOT NULL THEN error('[UNSUPPORTED_BASE64] unbase64 of text that is not whole groups of four') END",
+    f"CASE WHEN regexp_full_match({{0}}, '{_BASE64.replace('{', '{{').replace('}', '}}')}') THEN"
+    " from_base64({0}) WHEN {0} IS NOT NULL THEN error('[UNSUPPORTED_BASE64] unbase64 of text that is"
+    " not whole groups of four') END",
     raises=True,
 )
 for _name, _safe in {"to_binary": False, "try_to_binary": True}.items():
@@ -302,8 +362,19 @@ for _name, _safe in {"to_binary": False, "try_to_binary": True}.items():
 register("elt", "integer, any, any...", "string", _elt)
 register("encode", "string, string", "binary", _encode)
 register("decode", "binary, string", "string", _decode)
-form("bitmap_bit_position", "long", "long", "CASE WHEN {0} > 0 THEN ({0} - 1) % 32768 ELSE (-{0}) % 32768 END", raises=True)
-form("bitmap_bucket_number", "long", "long", "CASE WHEN {0} > 0 THEN 1 + ({0} - 1) // 32768 ELSE {0} // 32768 END")
+form(
+    "bitmap_bit_position",
+    "long",
+    "long",
+    "CASE WHEN {0} > 0 THEN ({0} - 1) % 32768 ELSE (-{0}) % 32768 END",
+    raises=True,
+)
+form(
+    "bitmap_bucket_number",
+    "long",
+    "long",
+    "CASE WHEN {0} > 0 THEN 1 + ({0} - 1) // 32768 ELSE {0} // 32768 END",
+)
 for _name, _kind in {
     "string": "string",
     "int": "integer",

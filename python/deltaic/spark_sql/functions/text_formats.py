@@ -46,19 +46,36 @@ def _format_string(arguments: list[Value], zone: Zone) -> Value:
         following += not match[1]
         place = int(match[1]) if match[1] else following
         if place > len(values):
-            raise InvalidArgumentError("[INVALID_PARAMETER_VALUE] the format has more directives than arguments", found=pattern)
+            raise InvalidArgumentError(
+                "[INVALID_PARAMETER_VALUE] the format has more directives than arguments", found=pattern
+            )
         places = None if match[4] is None else int(match[4])
-        parts.append(_formatted(_Directive(match[0], frozenset(match[2]), int(match[3] or 0), places, match[5]), values[place - 1], zone))
+        parts.append(
+            _formatted(
+                _Directive(match[0], frozenset(match[2]), int(match[3] or 0), places, match[5]),
+                values[place - 1],
+                zone,
+            )
+        )
     plain = pattern[end:]
     if "%" in "".join(_DIRECTIVE.split(pattern)[::6]):
         raise v.unsupported(f"the format {pattern!r}")
     parts.append(v.text(plain))
-    sql = "(" + " || ".join(part for part in parts if part != "''") + ")" if any(part != "''" for part in parts) else "''"
+    sql = (
+        "(" + " || ".join(part for part in parts if part != "''") + ")"
+        if any(part != "''" for part in parts)
+        else "''"
+    )
     return v.combine(sql, "string", arguments, nullable=False)
 
 
 def _formatted(directive: _Directive, value: Value, zone: Zone) -> str:
-    flags, width, places, letter = directive.flags, directive.width, directive.places, directive.letter.lower()
+    flags, width, places, letter = (
+        directive.flags,
+        directive.width,
+        directive.places,
+        directive.letter.lower(),
+    )
     refused = v.unsupported(f"the directive {directive.text!r} of a format", value.type)
     if (flags & {"-", "0"} and not width) or {"-", "0"} <= flags or {"+", " "} <= flags:
         raise refused
@@ -81,7 +98,11 @@ def _formatted(directive: _Directive, value: Value, zone: Zone) -> str:
         shown = _signed(f"{macro}(CAST({value.sql} AS DOUBLE), {digits})", flags, width)
     elif letter == "f" and directive.letter == "f" and value.type in v.FRACTIONAL:
         digits = 6 if places is None else places
-        shown = _signed(kernel_sql("fixed", "string", f"CAST({value.sql} AS DOUBLE)", str(digits), "'half_up'"), flags, width)
+        shown = _signed(
+            kernel_sql("fixed", "string", f"CAST({value.sql} AS DOUBLE)", str(digits), "'half_up'"),
+            flags,
+            width,
+        )
     else:
         raise refused
     # The places of %f, %e and %g are also the most characters of a null.
@@ -119,7 +140,9 @@ def _unsigned(value: Value, letter: str, zeros: int, refused: Exception) -> str:
     if letter == "o" and bits == 64:
         raise refused
     unsigned = f"CAST({value.sql} AS HUGEINT) & CAST({(1 << bits) - 1} AS HUGEINT)"
-    shown = f"to_base(CAST({unsigned} AS BIGINT), 8)" if letter == "o" else f"lower(ltrim(hex({unsigned}), '0'))"
+    shown = (
+        f"to_base(CAST({unsigned} AS BIGINT), 8)" if letter == "o" else f"lower(ltrim(hex({unsigned}), '0'))"
+    )
     shown = f"(CASE WHEN {value.sql} = 0 THEN '0' ELSE {shown} END)"
     return f"(repeat('0', greatest({zeros} - length({shown}), 0)) || {shown})" if zeros else shown
 
@@ -134,9 +157,15 @@ def _signed(shown: str, flags: frozenset[str], width: int) -> str:
     if "," in flags:
         whole = f"split_part({digits}, '.', 1)"
         grouped = f"ltrim(reverse(regexp_replace(reverse({whole}), '(...)', '\\1,', 'g')), ',')"
-        digits = f"CASE WHEN {is_finite} THEN {grouped} || substring({digits}, length({whole}) + 1) ELSE {digits} END"
+        digits = (
+            f"CASE WHEN {is_finite} THEN {grouped} || substring({digits}, length({whole}) + 1) ELSE"
+            f" {digits} END"
+        )
     plus = "+" if "+" in flags else " " if " " in flags else ""
-    sign = f"CASE WHEN {negative} THEN '{'(' if '(' in flags else '-'}' WHEN {number} <> 'NaN' THEN '{plus}' ELSE '' END"
+    sign = (
+        f"CASE WHEN {negative} THEN '{'(' if '(' in flags else '-'}' WHEN {number} <> 'NaN' THEN '{plus}'"
+        " ELSE '' END"
+    )
     end = f"CASE WHEN {negative} THEN ')' ELSE '' END" if "(" in flags else "''"
     zeros = "''"
     if "0" in flags:
@@ -163,7 +192,9 @@ def _digits(pattern: str) -> tuple[int, int]:
     before, behind = (re.sub("[,G]", "", match[2]), match[3] or "") if match else ("", "")
     if match is None or not (before or behind) or (match[1] is not None and match[1] == match[4]):
         raise InvalidArgumentError(
-            "[INVALID_FORMAT] the format of a number is not valid", found=repr(pattern), expected="[MI|S][$]digits[.digits][S|MI|PR]"
+            "[INVALID_FORMAT] the format of a number is not valid",
+            found=repr(pattern),
+            expected="[MI|S][$]digits[.digits][S|MI|PR]",
         )
     return len(before), len(behind)
 
@@ -184,7 +215,11 @@ def _binary_to_char(arguments: list[Value], zone: Zone) -> Value:
     kind = constant_text(arguments[1], "a format of to_char").lower()
     names = {"base64": "base64", "hex": "hex", "utf-8": "decode"}
     if kind not in names:
-        raise InvalidArgumentError("[INVALID_PARAMETER_VALUE.BINARY_FORMAT] not a format of binary", found=kind, expected=", ".join(names))
+        raise InvalidArgumentError(
+            "[INVALID_PARAMETER_VALUE.BINARY_FORMAT] not a format of binary",
+            found=kind,
+            expected=", ".join(names),
+        )
     return call(names[kind], [arguments[0], *([literal("utf-8", "string")] if kind == "utf-8" else [])], zone)
 
 
@@ -196,7 +231,9 @@ def _to_number(*, safe: bool) -> Build:
         text = constant_text(pattern, "a format of to_number")
         before, behind = _digits(text)
         if before + behind > 38:
-            raise InvalidArgumentError("[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] a decimal has at most 38 digits", found=repr(text))
+            raise InvalidArgumentError(
+                "[DECIMAL_PRECISION_EXCEEDS_MAX_PRECISION] a decimal has at most 38 digits", found=repr(text)
+            )
         kind = v.decimal(before + behind, behind)
         digits = kernel_sql("to_number", "decimal(38,0)", value.sql, v.text(text), str(int(safe)))
         sql = scaled(digits, behind, kind)

@@ -61,7 +61,11 @@ _COMPUTED = {
 }
 _OF_OUR_ERA = frozenset(("yy", "G", "GG", "GGG", "GGGG"))
 """Letters that are formatted for the years 1 to 9999 only."""
-_COLON, _PLAIN, _IF_ANY = "':' || printf('%02d', {0})", "printf('%02d', {0})", "CASE WHEN {0} = 0 THEN '' ELSE printf('%02d', {0}) END"
+_COLON, _PLAIN, _IF_ANY = (
+    "':' || printf('%02d', {0})",
+    "printf('%02d', {0})",
+    "CASE WHEN {0} = 0 THEN '' ELSE printf('%02d', {0}) END",
+)
 _SECONDS = "CASE WHEN deltaic_offset % 60 = 0 THEN '' ELSE {} || printf('%02d', abs(deltaic_offset) % 60) END"
 # Letters of an offset -> (text of UTC, SQL of the minutes).
 _OFFSETS = {
@@ -79,7 +83,20 @@ _OFFSETS = {
     **dict.fromkeys(("OOOO", "ZZZZ"), ("'GMT'", _COLON)),
     "O": ("'GMT'", "CASE WHEN {0} = 0 THEN '' ELSE ':' || printf('%02d', {0}) END"),
 }
-_MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december")
+_MONTHS = (
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+)
 # Letters -> (field, regular expression) for parsing. A fraction may have fewer digits than letters, as in
 # Spark.
 _READ = {
@@ -169,14 +186,20 @@ def _formatted(value: Value, pattern: str, zone: Zone) -> Value:
     clock = zone.local(instant)
     names = {"VV": v.text(zone.name), **zone_names(zone, clock, instant)}
     tokens = _tokens(pattern, {*_SHOWN, *_COMPUTED, *_OFFSETS, *names, "[", "]"})
-    tokens = [(text, field) for text, field in tokens if not (field and text in "[]")]  # an optional part is always written
-    computed = [_COMPUTED[text].format(clock) if field and text in _COMPUTED else "" for text, field in tokens]
+    # an optional part is always written
+    tokens = [(text, field) for text, field in tokens if not (field and text in "[]")]
+    computed = [
+        _COMPUTED[text].format(clock) if field and text in _COMPUTED else "" for text, field in tokens
+    ]
     for place, (text, field) in enumerate(tokens):
         if field and text in names:
             computed[place] = names[text]
         elif field and text in _OFFSETS:
             computed[place] = _offset(clock, instant, text)
-    shown = [sql or f"strftime({clock}, {v.text(_strftime(*token))})" for sql, token in zip(computed, tokens, strict=True)]
+    shown = [
+        sql or f"strftime({clock}, {v.text(_strftime(*token))})"
+        for sql, token in zip(computed, tokens, strict=True)
+    ]
     whole = v.text("".join(_strftime(*token) for token in tokens))
     near = " || ".join(shown) if any(computed) else f"strftime({clock}, {whole})"
     is_of_our_era = any(field and text in _OF_OUR_ERA for text, field in tokens)
@@ -185,7 +208,9 @@ def _formatted(value: Value, pattern: str, zone: Zone) -> Value:
         far = f"CASE WHEN {clock} IS NOT NULL THEN {failed} END"
     else:
         year = f"deltaic_year_text(year({clock}))"
-        far = " || ".join(year if token == ("yyyy", True) else sql for token, sql in zip(tokens, shown, strict=True))
+        far = " || ".join(
+            year if token == ("yyyy", True) else sql for token, sql in zip(tokens, shown, strict=True)
+        )
     sql = f"(CASE WHEN year({clock}) BETWEEN 1 AND 9999 THEN {near} ELSE {far} END)"
     return value.like(sql, "string", raises=value.raises or is_of_our_era)
 
@@ -199,7 +224,10 @@ def _offset(clock: str, instant: str, letters: str) -> str:
     prefix = f"{none} || " if none == "'GMT'" else ""
     shown = f"{prefix}{sign} || {hour} || {minutes.format(minute)}"
     text = f"CASE WHEN {seconds} = 0 THEN {none} ELSE {shown} END"
-    return f"list_extract(list_transform([(epoch_us({clock}) - epoch_us({instant})) // 1000000], lambda {seconds}: {text}), 1)"
+    return (
+        f"list_extract(list_transform([(epoch_us({clock}) - epoch_us({instant})) // 1000000], lambda"
+        f" {seconds}: {text}), 1)"
+    )
 
 
 def _strftime(text: str, field: bool) -> str:
@@ -218,7 +246,11 @@ def _date_format(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _from_unixtime(arguments: list[Value], zone: Zone) -> Value:
-    pattern = constant_text(arguments[1], "a pattern of from_unixtime") if len(arguments) > 1 else "yyyy-MM-dd HH:mm:ss"
+    pattern = (
+        constant_text(arguments[1], "a pattern of from_unixtime")
+        if len(arguments) > 1
+        else "yyyy-MM-dd HH:mm:ss"
+    )
     moment = cast(arguments[0], "timestamp", zone)
     shown = _formatted(moment, pattern, zone)
     return shown.like(shown.sql, "string", raises=True)
@@ -249,7 +281,9 @@ def _fields(tokens: list[tuple[str, bool]], pattern: str) -> tuple[str, list[str
         else:
             regex += text if text.isspace() else re.escape(text).replace("/", "\\/")
     known = set(fields)
-    if ("fraction" in known and "second" not in known) or ("half_day" in known and "half_day_hour" not in known):
+    if ("fraction" in known and "second" not in known) or (
+        "half_day" in known and "half_day_hour" not in known
+    ):
         raise v.unsupported(f"the pattern {pattern!r}")
     if any(both <= known for both in _TWICE):
         raise v.unsupported(f"the pattern {pattern!r}")
@@ -266,7 +300,9 @@ def _read(value: Value, pattern: str, zone: Zone, *, safe: bool = False) -> Valu
     optional = _optional(tokens)
     if optional & {"month_name", "year_of_century", "half_day_hour", "clock_hour", "day_of_year"}:
         raise v.unsupported(f"the pattern {pattern!r}")
-    part = {name: f"regexp_extract({value.sql}, {v.text(regex)}, {index})" for index, name in enumerate(fields, 1)}
+    part = {
+        name: f"regexp_extract({value.sql}, {v.text(regex)}, {index})" for index, name in enumerate(fields, 1)
+    }
     get = {name: _number(part, name, default, name in optional) for name, default in _DEFAULTS.items()}
     if "month_name" in part:
         starts = "".join(month[:3] for month in _MONTHS)
@@ -278,14 +314,20 @@ def _read(value: Value, pattern: str, zone: Zone, *, safe: bool = False) -> Valu
         get["hour"] = f"(TRY_CAST({part['half_day_hour']} AS BIGINT) % 12 + {noon})"
     if "clock_hour" in part:
         get["hour"] = f"(TRY_CAST({part['clock_hour']} AS BIGINT) % 24)"
-    moment = f"make_timestamp({get['year']}, {get['month']}, {get['day']}, {get['hour']}, {get['minute']}, CAST({get['second']} AS DOUBLE))"
+    moment = (
+        f"make_timestamp({get['year']}, {get['month']}, {get['day']}, {get['hour']}, {get['minute']},"
+        f" CAST({get['second']} AS DOUBLE))"
+    )
     if "fraction" in part:
         moment += f" + to_microseconds(TRY_CAST(rpad({part['fraction']}, 6, '0') AS BIGINT))"
     valid = f"{get['hour']} < 24 AND {get['second']} < 60"
     if "day_of_year" in part:
         number = f"TRY_CAST({part['day_of_year']} AS BIGINT)"
         days = f"dayofyear(make_date({get['year']}, 12, 31))"
-        moment, valid = f"{moment} + to_days(CAST({number} - 1 AS INTEGER))", f"{valid} AND {number} BETWEEN 1 AND {days}"
+        moment, valid = (
+            f"{moment} + to_days(CAST({number} - 1 AS INTEGER))",
+            f"{valid} AND {number} BETWEEN 1 AND {days}",
+        )
     kind = "timestamp_ntz"
     if offset := part.get("offset"):
         kind = "timestamp"
@@ -294,8 +336,15 @@ def _read(value: Value, pattern: str, zone: Zone, *, safe: bool = False) -> Valu
         east = f"(CASE left({offset}, 1) WHEN '-' THEN -{minutes} WHEN '+' THEN {minutes} ELSE 0 END)"
         valid += f" AND abs({east}) <= {_MAX_OFFSET}"
         moved = f"make_timestamptz(epoch_us({moment}) - {east} * 60000000)"
-        moment = f"CASE WHEN {offset} = '' THEN {zone.instant(moment)} ELSE {moved} END" if "offset" in optional else moved
-    attempt = f"CASE WHEN regexp_full_match({value.sql}, {v.text(regex)}) THEN try(CASE WHEN {valid} THEN {moment} END) END"
+        moment = (
+            f"CASE WHEN {offset} = '' THEN {zone.instant(moment)} ELSE {moved} END"
+            if "offset" in optional
+            else moved
+        )
+    attempt = (
+        f"CASE WHEN regexp_full_match({value.sql}, {v.text(regex)}) THEN try(CASE WHEN {valid} THEN {moment}"
+        " END) END"
+    )
     if safe:
         return value.like(f"CAST({attempt} AS {v.duckdb_type(kind)})", kind, nullable=True)
     error = v.failure("CANNOT_PARSE_TIMESTAMP", f"'Text ''' || {value.sql} || ''' could not be parsed'")
@@ -335,7 +384,11 @@ def _to_timestamp(arguments: list[Value], zone: Zone) -> Value:
 
 
 def _unix_timestamp(arguments: list[Value], zone: Zone) -> Value:
-    pattern = constant_text(arguments[1], "a pattern of unix_timestamp") if len(arguments) > 1 else "yyyy-MM-dd HH:mm:ss"
+    pattern = (
+        constant_text(arguments[1], "a pattern of unix_timestamp")
+        if len(arguments) > 1
+        else "yyyy-MM-dd HH:mm:ss"
+    )
     moment = cast(_read(arguments[0], pattern, zone), "timestamp", zone)
     return moment.like(f"(epoch_us({moment.sql}) // 1000000)", "long")
 
@@ -347,7 +400,10 @@ def _as_timestamp(arguments: list[Value], zone: Zone) -> list[Value]:
 register("date_format", "timestamp, string", "string", _date_format)
 for _kind in v.TEMPORAL:
     register(
-        "to_char to_varchar", f"={_kind}, string", "string", lambda arguments, zone: _date_format(_as_timestamp(arguments, zone), zone)
+        "to_char to_varchar",
+        f"={_kind}, string",
+        "string",
+        lambda arguments, zone: _date_format(_as_timestamp(arguments, zone), zone),
     )
 register("from_unixtime", "long", "string", _from_unixtime)
 register("from_unixtime", "long, string", "string", _from_unixtime)

@@ -18,8 +18,22 @@ from deltaic.spark_sql.variant_casts import from_variant, to_variant
 if TYPE_CHECKING:
     from deltaic.spark_sql.translation import Translator
 
-form("parse_json", "string", "variant", kernel_sql("parse_json", "variant", "{0}", "0"), native=True, raises=True)
-form("try_parse_json", "string", "variant", kernel_sql("parse_json", "variant", "{0}", "1"), native=True, nullable=True)
+form(
+    "parse_json",
+    "string",
+    "variant",
+    kernel_sql("parse_json", "variant", "{0}", "0"),
+    native=True,
+    raises=True,
+)
+form(
+    "try_parse_json",
+    "string",
+    "variant",
+    kernel_sql("parse_json", "variant", "{0}", "1"),
+    native=True,
+    nullable=True,
+)
 form("is_variant_null", "=variant", "boolean", kernel="variant_is_null", nullable=False)
 form("is_valid_variant", "=variant", "boolean", kernel="variant_is_valid")
 form("schema_of_variant", "=variant", "string", kernel="variant_schema")
@@ -41,8 +55,18 @@ def _change(name: str) -> Build:
         value, path, new, *rest = arguments
         create = _flag(name, "create_if_missing", rest)
         new = cast(new, "variant", zone)
-        sql = kernel_sql("variant_change", "variant", value.sql, path.sql, new.sql, v.text(name), "0" if create is False else "1")
-        return _null_if_unknown(v.combine(sql, "variant", [value, path, new], nullable=True, raises=True), create)
+        sql = kernel_sql(
+            "variant_change",
+            "variant",
+            value.sql,
+            path.sql,
+            new.sql,
+            v.text(name),
+            "0" if create is False else "1",
+        )
+        return _null_if_unknown(
+            v.combine(sql, "variant", [value, path, new], nullable=True, raises=True), create
+        )
 
     return build
 
@@ -52,7 +76,9 @@ def _flag(name: str, parameter: str, arguments: list[Value]) -> bool | None:
     if not arguments:
         return True
     if not arguments[0].is_constant:
-        raise InvalidArgumentError(f"[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] {parameter} of {name} is a literal")
+        raise InvalidArgumentError(
+            f"[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] {parameter} of {name} is a literal"
+        )
     return None if arguments[0].constant is None else bool(arguments[0].constant)
 
 
@@ -70,7 +96,9 @@ for _name in ("variant_insert", "variant_set", "variant_array_append"):
 def _delete(arguments: list[Value], zone: Zone) -> Value:
     value, *paths = arguments
     if not paths:
-        raise InvalidArgumentError("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] variant_delete takes a variant and paths", found=1)
+        raise InvalidArgumentError(
+            "[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] variant_delete takes a variant and paths", found=1
+        )
     sql = value.sql
     for path in paths:
         sql = kernel_sql("variant_delete", "variant", sql, path.sql)
@@ -94,12 +122,20 @@ def _get(*, safe: bool) -> Callable[[Translator, Any], Value]:
     def build(translator: Translator, node: Any) -> Value:
         name = "try_variant_get" if safe else "variant_get"
         if not 2 <= len(node.expressions) <= 3:
-            raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {name} takes two or three arguments", found=len(node.expressions))
+            raise InvalidArgumentError(
+                f"[WRONG_NUM_ARGS] {name} takes two or three arguments", found=len(node.expressions)
+            )
         values = [translator.value(each) for each in node.expressions]
         if values[0].type not in ("variant", "void"):
             raise v.mismatch(name, values[0].type)
         value, path = cast(values[0], "variant", translator.zone), cast(values[1], "string", translator.zone)
-        found = v.combine(kernel_sql("variant_get", "variant", value.sql, path.sql), "variant", [value, path], nullable=True, raises=True)
+        found = v.combine(
+            kernel_sql("variant_get", "variant", value.sql, path.sql),
+            "variant",
+            [value, path],
+            nullable=True,
+            raises=True,
+        )
         if len(values) == 2:
             return found
         target = schema_argument(node.expressions[2], values[2], name)

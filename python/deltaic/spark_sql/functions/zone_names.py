@@ -29,13 +29,18 @@ def zone_names(zone: Zone, clock: str, instant: str) -> dict[str, str]:
     year = f"year({clock})"
     ends = [zone.instant(f"make_timestamp({year}, {month}, 1, 0, 0, 0)") for month in (1, 7)]
     offsets = [
-        f"(epoch_us(make_timestamp({year}, {month}, 1, 0, 0, 0)) - epoch_us({end}))" for month, end in zip((1, 7), ends, strict=True)
+        f"(epoch_us(make_timestamp({year}, {month}, 1, 0, 0, 0)) - epoch_us({end}))"
+        for month, end in zip((1, 7), ends, strict=True)
     ]
     is_summer = f"epoch_us({clock}) - epoch_us({instant}) > least({', '.join(offsets)})"
     early = v.failure("UNSUPPORTED_DATETIME", v.text(f"the name of {zone.name} in a year before {since}"))
 
     def name(standard: str, daylight: str) -> str:
-        shown = f"CASE WHEN {is_summer} THEN {v.text(daylight)} ELSE {v.text(standard)} END" if daylight else v.text(standard)
+        shown = (
+            f"CASE WHEN {is_summer} THEN {v.text(daylight)} ELSE {v.text(standard)} END"
+            if daylight
+            else v.text(standard)
+        )
         return f"(CASE WHEN {year} < {since} THEN {early} ELSE {shown} END)"
 
     return {**dict.fromkeys(_SHORT, name(winter, summer)), _LONG: name(long_winter, long_summer)}

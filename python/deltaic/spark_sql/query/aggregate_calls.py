@@ -88,7 +88,9 @@ class AggregateCall:
         if call.name in _ORDERED or (call.name == "mode" and order):
             return call._of_sorted()
         if order and call.name not in ("listagg", "string_agg"):
-            raise InvalidArgumentError("[INVALID_WITHIN_GROUP_EXPRESSION] this function takes no WITHIN GROUP", found=call.name)
+            raise InvalidArgumentError(
+                "[INVALID_WITHIN_GROUP_EXPRESSION] this function takes no WITHIN GROUP", found=call.name
+            )
         return call
 
     def _of_sorted(self) -> AggregateCall:
@@ -96,7 +98,8 @@ class AggregateCall:
         GROUP (ORDER BY x DESC)` becomes `percentile_cont(x, 0.5, true)`."""
         if len(self.order) != 1 or len(self.node.expressions) != (0 if self.name == "mode" else 1):
             raise InvalidArgumentError(
-                f"[INVALID_WITHIN_GROUP_EXPRESSION] {self.name} takes one key in WITHIN GROUP (ORDER BY ...)", found=len(self.order)
+                f"[INVALID_WITHIN_GROUP_EXPRESSION] {self.name} takes one key in WITHIN GROUP (ORDER BY ...)",
+                found=len(self.order),
             )
         (key,) = self.order
         ordered = isinstance(key, exp.Ordered)
@@ -120,12 +123,19 @@ def aggregate_call(translator: QueryTranslator, call: AggregateCall, *, among: V
             return count_rows()
         arguments = [exp.Literal.number(1)]
     if function in _PERCENTILES and len(arguments) > 1 and (places := _places_of(arguments[1])) is not None:
-        each = [replace(call, node=exp.Anonymous(this=function, expressions=[arguments[0], place, *arguments[2:]])) for place in places]
+        each = [
+            replace(
+                call, node=exp.Anonymous(this=function, expressions=[arguments[0], place, *arguments[2:]])
+            )
+            for place in places
+        ]
         return all_of([aggregate_call(translator, one, among=among) for one in each])
     values = [translator.value(argument) for argument in arguments]
     if call.ignore_nulls:
         if function not in OF_ONE_ROW:
-            raise InvalidArgumentError("[FUNCTION_WITH_UNSUPPORTED_SYNTAX] this function takes no IGNORE NULLS", found=function)
+            raise InvalidArgumentError(
+                "[FUNCTION_WITH_UNSUPPORTED_SYNTAX] this function takes no IGNORE NULLS", found=function
+            )
         values = [values[0], literal(True, "boolean")]
     holds = among
     if condition is not None:
@@ -139,19 +149,28 @@ def aggregate_call(translator: QueryTranslator, call: AggregateCall, *, among: V
         if function == "approx_top_k":
             if among is not None:
                 raise v.mismatch("PIVOT of approx_top_k", values[0].type)
-            return translator.queries.used(approx_top_k(values, distinct, translator.zone, holds).not_foldable(values))
-        values = [  # a literal after the first argument, such as the percentage of percentile, stays a literal
+            return translator.queries.used(
+                approx_top_k(values, distinct, translator.zone, holds).not_foldable(values)
+            )
+        # a literal after the first argument, such as the percentage of percentile, stays a literal
+        values = [
             value
             if number and value.is_constant
-            else v.combine(f"(CASE WHEN {holds.sql} THEN {value.sql} END)", value.type, (value, holds), nullable=True)
+            else v.combine(
+                f"(CASE WHEN {holds.sql} THEN {value.sql} END)", value.type, (value, holds), nullable=True
+            )
             for number, value in enumerate(values)
         ]
     keys = [_direction(translator, item) for item in call.order]
-    return translator.queries.used(aggregate(function, values, distinct, translator.zone, order=", ".join(keys)))
+    return translator.queries.used(
+        aggregate(function, values, distinct, translator.zone, order=", ".join(keys))
+    )
 
 
 def _direction(translator: QueryTranslator, item: exp.Expr) -> str:
-    return direction(item, translator.queries.used(translator.value(item.this if isinstance(item, exp.Ordered) else item)))
+    return direction(
+        item, translator.queries.used(translator.value(item.this if isinstance(item, exp.Ordered) else item))
+    )
 
 
 def _places_of(tree: exp.Expr) -> Sequence[exp.Expr] | None:

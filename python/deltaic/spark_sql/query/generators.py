@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.subqueries import QueryTranslator
 
 _NAMES = {
-    *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack", "json_tuple"),
+    *(
+        "explode",
+        "explode_outer",
+        "posexplode",
+        "posexplode_outer",
+        "inline",
+        "inline_outer",
+        "stack",
+        "json_tuple",
+    ),
 }
 _IN_FROM = {"variant_explode", "variant_explode_outer"}
 """Functions that are allowed in FROM only."""
@@ -65,7 +74,9 @@ def names(tree: exp.Expr, columns: Sequence[Column]) -> list[str]:
     else:
         return [column.name for column in columns]
     if len(aliases) != len(columns):
-        raise InvalidArgumentError("an alias needs one name for each column", found=len(aliases), expected=len(columns))
+        raise InvalidArgumentError(
+            "an alias needs one name for each column", found=len(aliases), expected=len(columns)
+        )
     return aliases
 
 
@@ -78,7 +89,9 @@ def generate(node: exp.Anonymous, translator: QueryTranslator, *, outer: bool = 
     arguments = [queries.used(translator.value(item)) for item in node.expressions]
     if name == "json_tuple":
         return _json_tuple(arguments, translator)
-    fields, elements, element = _stack(arguments, translator) if name == "stack" else _elements(name, arguments, translator)
+    fields, elements, element = (
+        _stack(arguments, translator) if name == "stack" else _elements(name, arguments, translator)
+    )
     if outer:
         elements = f"(CASE WHEN len({elements}) > 0 THEN {elements} ELSE CAST([NULL] AS {element}[]) END)"
     label = queries.fresh("element")
@@ -109,17 +122,30 @@ def _elements(name: str, arguments: list[Value], translator: QueryTranslator) ->
         if kind not in ("variant", "void"):
             raise v.mismatch(name, kind)
         item_type = 'STRUCT("pos" INTEGER, "key" VARCHAR, "value" ' + v.duckdb_type("variant") + ")"
-        parts_of: _Fields = [("pos", "integer", False, "pos"), ("key", "string", True, "key"), ("value", "variant", False, "value")]
-        return parts_of, kernel_sql("variant_items", "variant items", cast(value, "variant", translator.zone).sql), item_type
+        parts_of: _Fields = [
+            ("pos", "integer", False, "pos"),
+            ("key", "string", True, "key"),
+            ("value", "variant", False, "value"),
+        ]
+        return (
+            parts_of,
+            kernel_sql("variant_items", "variant items", cast(value, "variant", translator.zone).sql),
+            item_type,
+        )
     if name == "inline":
         if not isinstance(kind, Array) or not isinstance(kind.element, Struct):
             raise v.mismatch(name, kind)
         null = kind.contains_null
-        fields: _Fields = [(field.name, field.type, field.nullable or null, field.name) for field in kind.element.fields]
+        fields: _Fields = [
+            (field.name, field.type, field.nullable or null, field.name) for field in kind.element.fields
+        ]
         return fields, value.sql, v.duckdb_type(kind.element)
     if isinstance(kind, Map):
         entries = f"map_entries({value.sql})"
-        pairs: _Fields = [("key", kind.key, False, "key"), ("value", kind.value, kind.value_contains_null, "value")]
+        pairs: _Fields = [
+            ("key", kind.key, False, "key"),
+            ("value", kind.value, kind.value_contains_null, "value"),
+        ]
         shape = [f"key {v.duckdb_type(kind.key)}", f"value {v.duckdb_type(kind.value)}"]
     elif isinstance(kind, Array):
         entries, pairs = value.sql, [("col", kind.element, kind.contains_null, None)]
@@ -127,10 +153,18 @@ def _elements(name: str, arguments: list[Value], translator: QueryTranslator) ->
     else:
         raise v.mismatch(name, kind)
     if name == "explode":
-        return pairs, entries, f"STRUCT({', '.join(shape)})" if isinstance(kind, Map) else shape[0].removeprefix("col ")
+        return (
+            pairs,
+            entries,
+            f"STRUCT({', '.join(shape)})" if isinstance(kind, Map) else shape[0].removeprefix("col "),
+        )
     item, index = translator.scope.fresh(), translator.scope.fresh()
     parts = ["key", "value"] if isinstance(kind, Map) else ["col"]
-    members = [f"{part} := struct_extract({item}, '{part}')" for part in parts] if isinstance(kind, Map) else [f"col := {item}"]
+    members = (
+        [f"{part} := struct_extract({item}, '{part}')" for part in parts]
+        if isinstance(kind, Map)
+        else [f"col := {item}"]
+    )
     packed = f"struct_pack(pos := CAST({index} - 1 AS INTEGER), {', '.join(members)})"
     numbered = f"list_transform({entries}, lambda {item}, {index}: {packed})"
     fields = [("pos", "integer", False, "pos"), *((each[0], each[1], each[2], each[0]) for each in pairs)]
@@ -140,17 +174,25 @@ def _elements(name: str, arguments: list[Value], translator: QueryTranslator) ->
 def _stack(arguments: list[Value], translator: QueryTranslator) -> tuple[_Fields, str, str]:
     count = arguments[0].constant if arguments else None
     if not isinstance(count, int) or count < 1 or len(arguments) < 2:
-        raise InvalidArgumentError("[WRONG_NUM_ARGS] stack takes a number of rows and then their values", found=len(arguments))
+        raise InvalidArgumentError(
+            "[WRONG_NUM_ARGS] stack takes a number of rows and then their values", found=len(arguments)
+        )
     values = arguments[1:]
     width = -(-len(values) // count)
     values += [literal(None, "void")] * (width * count - len(values))
     types = [_stacked(values[index::width]) for index in range(width)]
     rows = []
     for start in range(0, len(values), width):
-        cells = [cast(value, kind, translator.zone) for value, kind in zip(values[start : start + width], types, strict=True)]
-        rows.append(f"struct_pack({', '.join(f'col{index} := {cell.sql}' for index, cell in enumerate(cells))})")
+        cells = [
+            cast(value, kind, translator.zone)
+            for value, kind in zip(values[start : start + width], types, strict=True)
+        ]
+        rows.append(
+            f"struct_pack({', '.join(f'col{index} := {cell.sql}' for index, cell in enumerate(cells))})"
+        )
     fields: _Fields = [
-        (f"col{index}", kind, any(value.nullable for value in values[index::width]), f"col{index}") for index, kind in enumerate(types)
+        (f"col{index}", kind, any(value.nullable for value in values[index::width]), f"col{index}")
+        for index, kind in enumerate(types)
     ]
     shape = ", ".join(f"col{index} {v.duckdb_type(kind)}" for index, kind in enumerate(types))
     return fields, f"[{', '.join(rows)}]", f"STRUCT({shape})"
@@ -162,14 +204,18 @@ def _stacked(values: Sequence[Value]) -> DataType:
     if different := [kind for kind in known if not v.same_but_nulls(kind, known[0])]:
         types = v.type_text(known[0]), v.type_text(different[0])
         raise InvalidArgumentError(
-            "[DATATYPE_MISMATCH.STACK_COLUMN_DIFF_TYPES] a column of stack has one type", found=" and ".join(types), expected=types[0]
+            "[DATATYPE_MISMATCH.STACK_COLUMN_DIFF_TYPES] a column of stack has one type",
+            found=" and ".join(types),
+            expected=types[0],
         )
     return v.common_of(values, "stack")
 
 
 def _json_tuple(arguments: list[Value], translator: QueryTranslator) -> GeneratorColumns:
     if len(arguments) < 2:
-        raise InvalidArgumentError("[WRONG_NUM_ARGS] json_tuple takes a text and names of fields", found=len(arguments))
+        raise InvalidArgumentError(
+            "[WRONG_NUM_ARGS] json_tuple takes a text and names of fields", found=len(arguments)
+        )
     layers, columns = [], []
     for index, field in enumerate(arguments[1:]):
         if not isinstance(field.constant, str):
@@ -183,12 +229,20 @@ def _json_tuple(arguments: list[Value], translator: QueryTranslator) -> Generato
 
 def number_range(node: exp.Anonymous, translator: QueryTranslator, rows: Rows) -> list[Column]:
     """Translates range([start,] end [, step [, partitions]])."""
-    numbers = [translator.queries.used(cast(translator.value(item), "long", translator.zone)).sql for item in node.expressions]
+    numbers = [
+        translator.queries.used(cast(translator.value(item), "long", translator.zone)).sql
+        for item in node.expressions
+    ]
     if not 1 <= len(numbers) <= 4:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] range takes one to four numbers", found=len(numbers))
     start, end, step = (
-        ("CAST(0 AS BIGINT)", numbers[0], "1") if len(numbers) == 1 else (*numbers[:2], numbers[2] if len(numbers) > 2 else "1")
+        ("CAST(0 AS BIGINT)", numbers[0], "1")
+        if len(numbers) == 1
+        else (*numbers[:2], numbers[2] if len(numbers) > 2 else "1")
     )
     column = Column("id", translator.queries.fresh("id"), "long", False)
-    rows.sql = f"range({start}, {end}, {step}) AS {v.name(translator.queries.fresh('range'))}({v.name(column.label)})"
+    rows.sql = (
+        f"range({start}, {end}, {step}) AS"
+        f" {v.name(translator.queries.fresh('range'))}({v.name(column.label)})"
+    )
     return [column]

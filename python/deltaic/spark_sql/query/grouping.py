@@ -14,7 +14,12 @@ from deltaic.errors import InvalidArgumentError
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.nested_values import grouped
 from deltaic.spark_sql.query import generators
-from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call, holds_aggregate, is_aggregate
+from deltaic.spark_sql.query.aggregate_calls import (
+    AggregateCall,
+    aggregate_call,
+    holds_aggregate,
+    is_aggregate,
+)
 from deltaic.spark_sql.query.scopes import QueryScope
 from deltaic.spark_sql.query.subqueries import QueryTranslator
 from deltaic.spark_sql.scope import fields
@@ -46,7 +51,9 @@ class GroupedScope(QueryScope):
         if parts[0].lower() in self.aliases and len(parts) == 1:
             return None
         shown = ".".join(parts)
-        raise InvalidArgumentError(f"[MISSING_AGGREGATION] column {shown} is neither grouped nor aggregated", found=shown)
+        raise InvalidArgumentError(
+            f"[MISSING_AGGREGATION] column {shown} is neither grouped nor aggregated", found=shown
+        )
 
 
 class GroupedTranslator(QueryTranslator):
@@ -56,7 +63,13 @@ class GroupedTranslator(QueryTranslator):
     scope: GroupedScope
     grouped = True
 
-    def __init__(self, queries: Queries, below: QueryTranslator, items: Sequence[tuple[str, exp.Expr]], node: exp.Select) -> None:
+    def __init__(
+        self,
+        queries: Queries,
+        below: QueryTranslator,
+        items: Sequence[tuple[str, exp.Expr]],
+        node: exp.Select,
+    ) -> None:
         super().__init__(queries, GroupedScope(below.scope, self._key_of), below.context, windows=node)
         self._below = below
         self._items = items
@@ -77,23 +90,41 @@ class GroupedTranslator(QueryTranslator):
         """Returns the sets of keys to group by, each as indexes of keys. Returns None if all keys are a
         single set."""
         unknown = [
-            key for key, value in group.args.items() if value and key not in ("expressions", "all", "rollup", "cube", "grouping_sets")
+            key
+            for key, value in group.args.items()
+            if value and key not in ("expressions", "all", "rollup", "cube", "grouping_sets")
         ]
         if unknown:
             raise unsupported(f"GROUP BY with {', '.join(unknown)}")
         if group.args.get("all"):
             for _, tree in self._items:
-                if not holds_aggregate(tree) and generators.call(tree) is None and tree.find(exp.Window) is None:
+                if (
+                    not holds_aggregate(tree)
+                    and generators.call(tree) is None
+                    and tree.find(exp.Window) is None
+                ):
                     self._place(tree)
             return None
         parts: list[list[tuple[int, ...]]] = []
-        trailing = [*(group.args.get("rollup") or ()), *(group.args.get("cube") or ()), *(group.args.get("grouping_sets") or ())]
+        trailing = [
+            *(group.args.get("rollup") or ()),
+            *(group.args.get("cube") or ()),
+            *(group.args.get("grouping_sets") or ()),
+        ]
         if any(isinstance(tree, exp.Tuple) and not tree.expressions for tree in group.expressions):
-            raise InvalidArgumentError("SQL does not parse: GROUP BY ()", expected="an expression in the brackets")
-        plain = [tree for tree in group.expressions if not isinstance(tree, (exp.Rollup, exp.Cube, exp.GroupingSets))]
-        if len(trailing) == 1 and not trailing[0].expressions and len(plain) == len(group.expressions):  # GROUP BY a, b WITH ROLLUP
+            raise InvalidArgumentError(
+                "SQL does not parse: GROUP BY ()", expected="an expression in the brackets"
+            )
+        plain = [
+            tree
+            for tree in group.expressions
+            if not isinstance(tree, (exp.Rollup, exp.Cube, exp.GroupingSets))
+        ]
+        if len(trailing) == 1 and not trailing[0].expressions and len(plain) == len(group.expressions):
+            # GROUP BY a, b WITH ROLLUP
             parts = [self._sets_of(trailing[0], plain)]
-        elif len(trailing) == 1 and isinstance(trailing[0], exp.GroupingSets) and plain:  # GROUP BY a, b GROUPING SETS (...)
+        elif len(trailing) == 1 and isinstance(trailing[0], exp.GroupingSets) and plain:
+            # GROUP BY a, b GROUPING SETS (...)
             for tree in plain:
                 self._place(self._key_tree(tree))
             parts = [self._sets_of(trailing[0], trailing[0].expressions)]
@@ -103,7 +134,11 @@ class GroupedTranslator(QueryTranslator):
                     parts.append(self._sets_of(tree, tree.expressions))
                 else:
                     parts.append([(self._place(self._key_tree(tree)),)])
-            if all(len(part) == 1 for part in parts) and not trailing and len(plain) == len(group.expressions):
+            if (
+                all(len(part) == 1 for part in parts)
+                and not trailing
+                and len(plain) == len(group.expressions)
+            ):
                 return None
         if (count := math.prod(len(part) for part in parts)) > MAX_SETS:
             raise InvalidArgumentError("too many grouping sets", found=count, expected=f"at most {MAX_SETS}")
@@ -124,8 +159,14 @@ class GroupedTranslator(QueryTranslator):
         if isinstance(kind, exp.Rollup):
             return [tuple(itertools.chain(*items[:length])) for length in range(len(items), -1, -1)]
         if len(items) > 12:
-            raise InvalidArgumentError("too many grouping sets", found=2 ** len(items), expected=f"at most {MAX_SETS}")
-        return [tuple(itertools.chain(*chosen)) for length in range(len(items), -1, -1) for chosen in itertools.combinations(items, length)]
+            raise InvalidArgumentError(
+                "too many grouping sets", found=2 ** len(items), expected=f"at most {MAX_SETS}"
+            )
+        return [
+            tuple(itertools.chain(*chosen))
+            for length in range(len(items), -1, -1)
+            for chosen in itertools.combinations(items, length)
+        ]
 
     def _places(self, tree: exp.Expr) -> tuple[int, ...]:
         if isinstance(tree, exp.Tuple):
@@ -150,7 +191,9 @@ class GroupedTranslator(QueryTranslator):
             position = int(tree.name)
             if not 1 <= position <= len(self._items):
                 raise InvalidArgumentError(
-                    "[GROUP_BY_POS_OUT_OF_RANGE] GROUP BY position out of range", found=tree.name, expected=f"1 to {len(self._items)}"
+                    "[GROUP_BY_POS_OUT_OF_RANGE] GROUP BY position out of range",
+                    found=tree.name,
+                    expected=f"1 to {len(self._items)}",
                 )
             return self._without_aggregate(self._items[position - 1][1])
         if isinstance(tree, exp.Column) and not tree.table and self._below.scope.locate([tree.name]) is None:
@@ -162,7 +205,8 @@ class GroupedTranslator(QueryTranslator):
     def _without_aggregate(self, tree: exp.Expr) -> exp.Expr:
         if holds_aggregate(tree):
             raise InvalidArgumentError(
-                "[GROUP_BY_AGGREGATE] an aggregate function cannot be grouped by", found=tree.sql(dialect="databricks")
+                "[GROUP_BY_AGGREGATE] an aggregate function cannot be grouped by",
+                found=tree.sql(dialect="databricks"),
             )
         return tree
 
@@ -191,20 +235,31 @@ class GroupedTranslator(QueryTranslator):
         computed = [f"{value.sql} AS {v.name(label)}" for label, value in self._aggregates.values()]
         if self._sets is None:
             listed = [f"{text} AS {v.name(label)}" for label, text in zip(labels, keys, strict=True)]
-            grouped = f" GROUP BY {', '.join(str(number + 1) for number in range(len(listed)))}" if listed else ""
+            grouped = (
+                f" GROUP BY {', '.join(str(number + 1) for number in range(len(listed)))}" if listed else ""
+            )
             columns = ", ".join([*listed, *computed]) or f"count(*) AS {v.name(self.queries.fresh('unused'))}"
             rows.replace(f"SELECT {columns}{rows.clause}{grouped}")
             return
         rows.add(list(zip(labels, keys, strict=True)))
-        sets = ", ".join("(" + ", ".join(v.name(labels[place]) for place in places) + ")" for places in self._sets)
+        sets = ", ".join(
+            "(" + ", ".join(v.name(labels[place]) for place in places) + ")" for places in self._sets
+        )
         used = {place for places in self._sets for place in places}
         listed = [
-            v.name(label) if place in used else f"CAST(NULL AS {v.duckdb_type(value.type)}) AS {v.name(label)}"
+            (
+                v.name(label)
+                if place in used
+                else f"CAST(NULL AS {v.duckdb_type(value.type)}) AS {v.name(label)}"
+            )
             for place, (label, value) in enumerate(self._labels)
         ]
-        # Without rows, Spark returns no group, not even for the set without keys.
-        filled = "" if self._sets == [()] else " HAVING count(*) > 0"  # without rows, only the empty set alone has a group
-        rows.replace(f"SELECT {', '.join([*listed, *computed])}{rows.clause} GROUP BY GROUPING SETS ({sets}){filled}")
+        # Without rows, Spark returns no group, not even for the set without keys: without rows, only the
+        # empty set alone has a group.
+        filled = "" if self._sets == [()] else " HAVING count(*) > 0"
+        rows.replace(
+            f"SELECT {', '.join([*listed, *computed])}{rows.clause} GROUP BY GROUPING SETS ({sets}){filled}"
+        )
 
     # --- expressions above
 
@@ -232,7 +287,10 @@ class GroupedTranslator(QueryTranslator):
         """True if the tree contains an alias of the SELECT that hides a column of this scope."""
         first = self.scope.first
         return bool(first) and any(
-            isinstance(each, exp.Column) and not each.table and each.name.lower() in first and not each.meta.get("column")
+            isinstance(each, exp.Column)
+            and not each.table
+            and each.name.lower() in first
+            and not each.meta.get("column")
             for each in node.walk()
         )
 
@@ -256,9 +314,12 @@ class GroupedTranslator(QueryTranslator):
         outer, scope.outer_columns = scope.outer_columns, set()
         value = aggregate_call(self._below, call)
         if scope.outer_columns:
-            kind = "AGGREGATE_FUNCTION_MIXED_OUTER_LOCAL_REFERENCES" if scope.columns else "CORRELATED_REFERENCE"
+            kind = (
+                "AGGREGATE_FUNCTION_MIXED_OUTER_LOCAL_REFERENCES" if scope.columns else "CORRELATED_REFERENCE"
+            )
             raise InvalidArgumentError(
-                f"[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{kind}] an aggregate function of columns of the query around it",
+                f"[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.{kind}] an aggregate function of columns of the"
+                " query around it",
                 found=call.node.sql(dialect="databricks")[:100],
                 expected="columns of its own query",
             )
@@ -268,26 +329,33 @@ class GroupedTranslator(QueryTranslator):
     def _of_grouping(self, node: exp.Anonymous) -> Value:
         if self._sets is None:
             raise InvalidArgumentError(
-                "[UNSUPPORTED_GROUPING_EXPRESSION] grouping() and grouping_id() need ROLLUP, CUBE or GROUPING SETS",
+                "[UNSUPPORTED_GROUPING_EXPRESSION] grouping() and grouping_id() need ROLLUP, CUBE or GROUPING"
+                " SETS",
                 found=node.sql(dialect="databricks"),
             )
         if node.this.lower() == "grouping":
             if len(node.expressions) != 1:
-                raise InvalidArgumentError("[WRONG_NUM_ARGS] grouping takes one argument", found=len(node.expressions))
+                raise InvalidArgumentError(
+                    "[WRONG_NUM_ARGS] grouping takes one argument", found=len(node.expressions)
+                )
             return self._grouping_bits([self._grouping_place(node.expressions[0])], "byte")
         return self._grouping_id(node.expressions)
 
     def _grouping_id(self, trees: Sequence[exp.Expr]) -> Value:
         places = list(range(len(self._labels)))
         if trees and [self._grouping_place(tree) for tree in trees] != places:
-            raise InvalidArgumentError("[GROUPING_ID_COLUMN_MISMATCH] grouping_id() takes all keys of GROUP BY in their order, or none")
+            raise InvalidArgumentError(
+                "[GROUPING_ID_COLUMN_MISMATCH] grouping_id() takes all keys of GROUP BY in their order, or"
+                " none"
+            )
         return self._grouping_bits(places, "long")
 
     def _grouping_place(self, tree: exp.Expr) -> int:
         place = self._keys.get(self._text(tree))
         if place is None:
             raise InvalidArgumentError(
-                "[GROUPING_COLUMN_MISMATCH] a column of grouping() is none of GROUP BY", found=tree.sql(dialect="databricks")
+                "[GROUPING_COLUMN_MISMATCH] a column of grouping() is none of GROUP BY",
+                found=tree.sql(dialect="databricks"),
             )
         return place
 

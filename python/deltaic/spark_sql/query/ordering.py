@@ -85,13 +85,19 @@ class Ordering:
             position = int(tree.name)
             if not 1 <= position <= len(columns):
                 raise InvalidArgumentError(
-                    "[ORDER_BY_POS_OUT_OF_RANGE] ORDER BY position out of range", found=tree.name, expected=f"1 to {len(columns)}"
+                    "[ORDER_BY_POS_OUT_OF_RANGE] ORDER BY position out of range",
+                    found=tree.name,
+                    expected=f"1 to {len(columns)}",
                 )
             return columns[position - 1].value
         if isinstance(tree, exp.Column) and not tree.table:
-            found = [index for index, column in enumerate(columns) if column.name.lower() == tree.name.lower()]
+            found = [
+                index for index, column in enumerate(columns) if column.name.lower() == tree.name.lower()
+            ]
             if len({values[index].sql if values else index for index in found}) > 1:
-                raise InvalidArgumentError(f"[AMBIGUOUS_REFERENCE] column {tree.name} is ambiguous", found=f"{len(found)} columns")
+                raise InvalidArgumentError(
+                    f"[AMBIGUOUS_REFERENCE] column {tree.name} is ambiguous", found=f"{len(found)} columns"
+                )
             return columns[found[0]].value if found else None
         if len(self._given) == len(columns):
             same = next((index for index, (_, item) in enumerate(self._given) if item == tree), None)
@@ -108,7 +114,9 @@ class Ordering:
         if len(tables) != len(columns):
             tables = [None] * len(columns)
         attributes = [Attribute(column, table) for column, table in zip(columns, tables, strict=True)]
-        return _OverOutput(self._queries, QueryScope(attributes, self._context.outer), self._context, self._given, columns)
+        return _OverOutput(
+            self._queries, QueryScope(attributes, self._context.outer), self._context, self._given, columns
+        )
 
 
 def _check_no_outer_columns(tree: exp.Expr) -> None:
@@ -116,8 +124,8 @@ def _check_no_outer_columns(tree: exp.Expr) -> None:
     for query in tree.find_all(exp.Subquery, exp.Exists, exp.In):
         if query.meta.get("outer"):
             raise InvalidArgumentError(
-                "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY] a query in ORDER BY reads columns of"
-                " the query around it",
+                "[UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY] a query in"
+                " ORDER BY reads columns of the query around it",
                 expected="the query as a column of SELECT, and its name in ORDER BY",
             )
 
@@ -135,7 +143,9 @@ class _OverOutput(QueryTranslator):
         columns: Sequence[Column],
     ) -> None:
         super().__init__(queries, scope, context)
-        self._columns = list(zip((tree for _, tree in items), columns, strict=True)) if len(items) == len(columns) else []
+        self._columns = (
+            list(zip((tree for _, tree in items), columns, strict=True)) if len(items) == len(columns) else []
+        )
 
     def value(self, node: exp.Expr) -> Value:
         if not isinstance(node, exp.Literal):
@@ -150,7 +160,8 @@ def direction(item: exp.Expr, value: Value) -> str:
     in descending order, unless the key has NULLS FIRST or NULLS LAST."""
     if not v.is_comparable(value.type):
         raise InvalidArgumentError(
-            "[DATATYPE_MISMATCH.INVALID_ORDERING_TYPE] values of this type have no order", found=v.type_text(value.type)
+            "[DATATYPE_MISMATCH.INVALID_ORDERING_TYPE] values of this type have no order",
+            found=v.type_text(value.type),
         )
     descending = isinstance(item, exp.Ordered) and bool(item.args.get("desc"))
     first = isinstance(item, exp.Ordered) and bool(item.args.get("nulls_first"))

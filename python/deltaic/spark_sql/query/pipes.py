@@ -57,42 +57,67 @@ class Pipe:
 
     def _selected(self, expressions: Sequence[exp.Expr], **clauses: exp.Expr | None) -> Query:
         """Returns a SELECT of `expressions`, with `clauses`, over the current rows."""
-        node = exp.Select(expressions=list(expressions), **{key: value for key, value in clauses.items() if value is not None})
+        node = exp.Select(
+            expressions=list(expressions),
+            **{key: value for key, value in clauses.items() if value is not None},
+        )
         return Select(self._queries, node, self._context, source=(self._rows, self._scope)).query()
 
     # --- the operators, by their names
 
     def _where(self, operator: exp.Expr) -> None:
-        self._rows.where(boolean(QueryTranslator(self._queries, self._scope, self._context), operator.args["condition"]).sql)
+        self._rows.where(
+            boolean(
+                QueryTranslator(self._queries, self._scope, self._context), operator.args["condition"]
+            ).sql
+        )
         self._rows.replace(f"SELECT *{self._rows.clause}")
 
     def _select(self, operator: exp.Expr) -> None:
-        self._take(self._selected(operator.expressions, distinct=exp.Distinct() if operator.args.get("distinct") else None))
+        self._take(
+            self._selected(
+                operator.expressions, distinct=exp.Distinct() if operator.args.get("distinct") else None
+            )
+        )
 
     def _extend(self, operator: exp.Expr) -> None:
         visible = [each for each in self._attributes if not each.qualified]
         query = self._selected([*(known(each.column, each.name) for each in visible), *operator.expressions])
         tables = [*(each.table for each in visible), *([None] * len(query.columns))]
-        self._take(query, [Attribute(column, table) for column, table in zip(query.columns, tables, strict=False)])
+        self._take(
+            query, [Attribute(column, table) for column, table in zip(query.columns, tables, strict=False)]
+        )
 
     def _set(self, operator: exp.Expr) -> None:
         for assignment in operator.expressions:
             target = self._scope.locate([assignment.this.name]) if isinstance(assignment, exp.EQ) else None
             if target is None:
-                raise InvalidArgumentError("[UNRESOLVED_COLUMN] no such column to set", found=assignment.sql(dialect="databricks")[:60])
+                raise InvalidArgumentError(
+                    "[UNRESOLVED_COLUMN] no such column to set",
+                    found=assignment.sql(dialect="databricks")[:60],
+                )
             visible = [each for each in self._attributes if not each.qualified]
             trees = [
-                exp.alias_(assignment.expression.copy(), each.name, quoted=True) if each is target[0] else known(each.column, each.name)
+                exp.alias_(assignment.expression.copy(), each.name, quoted=True)
+                if each is target[0]
+                else known(each.column, each.name)
                 for each in visible
             ]
             query = self._selected(trees)
-            self._take(query, [Attribute(column, each.table) for column, each in zip(query.columns, visible, strict=True)])
+            self._take(
+                query,
+                [Attribute(column, each.table) for column, each in zip(query.columns, visible, strict=True)],
+            )
 
     def _drop(self, operator: exp.Expr) -> None:
         for tree in operator.expressions:
-            located = self._scope.locate([part.name for part in tree.parts] if isinstance(tree, exp.Column) else [tree.name])
+            located = self._scope.locate(
+                [part.name for part in tree.parts] if isinstance(tree, exp.Column) else [tree.name]
+            )
             if located is None:
-                raise InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {tree.name} to drop", found=tree.name)
+                raise InvalidArgumentError(
+                    f"[UNRESOLVED_COLUMN] no column {tree.name} to drop", found=tree.name
+                )
             self._attributes = [each for each in self._attributes if each is not located[0]]
         if not self._attributes:
             raise unsupported("a DROP of all columns")
@@ -108,7 +133,9 @@ class Pipe:
         self._take(self._selected([*keys, *operator.expressions], group=group))
 
     def _join(self, operator: exp.Expr) -> None:
-        source = Sources(self._queries, self._context).joined((self._rows, self._attributes), operator.args["join"])
+        source = Sources(self._queries, self._context).joined(
+            (self._rows, self._attributes), operator.args["join"]
+        )
         self._rows, self._attributes = source
 
     def _union(self, operator: exp.Expr) -> None:
@@ -120,7 +147,9 @@ class Pipe:
         for other in operator.expressions:
             right = self._queries.query(other, self._context)
             by_name, distinct = bool(operator.args.get("by_name")), bool(operator.args.get("distinct"))
-            query = self._queries.combined(query, right, operator.args["word"], distinct=distinct, by_name=by_name)
+            query = self._queries.combined(
+                query, right, operator.args["word"], distinct=distinct, by_name=by_name
+            )
         self._take(query)
 
     def _order(self, operator: exp.Expr) -> None:
@@ -142,5 +171,7 @@ class Pipe:
         self._attributes = pivoted(self._queries, self._context, self._rows, self._attributes, pivot)
 
     def _sample(self, operator: exp.Expr) -> None:
-        source = Sources(self._queries, self._context).sampled((self._rows, self._attributes), operator.args["sample"])
+        source = Sources(self._queries, self._context).sampled(
+            (self._rows, self._attributes), operator.args["sample"]
+        )
         self._rows, self._attributes = source

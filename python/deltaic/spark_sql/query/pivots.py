@@ -25,9 +25,14 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.sources import Rows
 
 
-def pivoted(queries: Queries, context: Context, rows: Rows, attributes: list[Attribute], node: exp.Pivot) -> list[Attribute]:
+def pivoted(
+    queries: Queries, context: Context, rows: Rows, attributes: list[Attribute], node: exp.Pivot
+) -> list[Attribute]:
     """Applies PIVOT or UNPIVOT to `rows`; returns the columns of the result."""
-    if any(node.args.get(key) for key in ("group", "using", "into", "with_")) or len(node.args.get("fields") or ()) != 1:
+    if (
+        any(node.args.get(key) for key in ("group", "using", "into", "with_"))
+        or len(node.args.get("fields") or ()) != 1
+    ):
         raise unsupported("PIVOT of this kind")
     translator = QueryTranslator(queries, QueryScope(attributes, context.outer), context)
     shown = [each for each in attributes if not each.qualified]
@@ -42,7 +47,9 @@ def pivoted(queries: Queries, context: Context, rows: Rows, attributes: list[Att
     return [Attribute(each.column, table or each.table) for each in found]
 
 
-def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot) -> list[Attribute]:
+def _pivot(
+    translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot
+) -> list[Attribute]:
     """Applies PIVOT: groups by all columns that it does not name, and adds a column for each pair of a value
     and an aggregate.
 
@@ -50,7 +57,10 @@ def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribu
     columns: a value without rows gives null, even for count. Otherwise Spark aggregates over the rows of each
     value alone: count gives 0.
     """
-    queries, trees = translator.queries, [each.this if isinstance(each, exp.Alias) else each for each in node.expressions]
+    queries, trees = (
+        translator.queries,
+        [each.this if isinstance(each, exp.Alias) else each for each in node.expressions],
+    )
     (field,) = node.args["fields"]
     keys = field.this.expressions if isinstance(field.this, exp.Tuple) else [field.this]
     used = {label for tree in [*trees, *keys] for label in _labels(translator, tree)}
@@ -59,7 +69,9 @@ def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribu
     pivot_values = [_value_of_pivot(translator, item, values) for item in field.expressions]
     # The type of an aggregate is the same for all values of PIVOT.
     types = [_OverRows(translator, pivot_values[0][1]).value(tree).type for tree in trees]
-    spread = all(kind in (*v.INTEGRAL, *v.FRACTIONAL, "boolean") or v.decimal_of(kind) is not None for kind in types)
+    spread = all(
+        kind in (*v.INTEGRAL, *v.FRACTIONAL, "boolean") or v.decimal_of(kind) is not None for kind in types
+    )
     columns, listed = [], []
     for shown, holds in pivot_values:
         for tree, call in zip(trees, node.expressions, strict=True):
@@ -67,7 +79,11 @@ def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribu
             if spread:
                 there = f"count(CASE WHEN {holds.sql} THEN 1 END) > 0"
                 result = result.like(f"CASE WHEN {there} THEN {result.sql} END", result.type, nullable=True)
-            name = shown if len(trees) == 1 else f"{shown}_{call.alias if isinstance(call, exp.Alias) else column_name(tree)}"
+            name = (
+                shown
+                if len(trees) == 1
+                else f"{shown}_{call.alias if isinstance(call, exp.Alias) else column_name(tree)}"
+            )
             columns.append(queries.column(name, result))
             listed.append(f"{result.sql} AS {v.name(columns[-1].label)}")
     keyed = [(queries.column(each.name, each.column.value), normalized(each.column.value)) for each in groups]
@@ -80,19 +96,28 @@ def _pivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribu
     ]
 
 
-def _value_of_pivot(translator: QueryTranslator, item: exp.Expr, values: Sequence[Value]) -> tuple[str, Value]:
+def _value_of_pivot(
+    translator: QueryTranslator, item: exp.Expr, values: Sequence[Value]
+) -> tuple[str, Value]:
     """Returns the name of a value of PIVOT, and the condition that a row has this value."""
-    name, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
+    name, tree = (
+        (item.args["alias"].name, item.this)
+        if isinstance(item, (exp.PivotAlias, exp.Alias))
+        else (None, item)
+    )
     parts = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
     if len(parts) != len(values):
-        raise InvalidArgumentError("a value of PIVOT has as many parts as FOR has columns", found=len(parts), expected=len(values))
+        raise InvalidArgumentError(
+            "a value of PIVOT has as many parts as FOR has columns", found=len(parts), expected=len(values)
+        )
     constants = [translator.value(each) for each in parts]
     shown = tree.sql(dialect="databricks")
     if not all(each.is_constant or each.foldable for each in constants):
         raise InvalidArgumentError("[NON_LITERAL_PIVOT_VALUES] a value of PIVOT is a literal", found=shown)
     if name is None and not all(each.is_constant for each in constants):
         raise unsupported(f"a value of PIVOT that is computed and has no alias: {shown[:60]}")
-    zone = translator.zone  # the value is cast to the column's type, whatever it loses: 0.004 is 0.00 for a decimal(9,2)
+    zone = translator.zone
+    # the value is cast to the column's type, whatever it loses: 0.004 is 0.00 for a decimal(9,2)
     same = [cast(each, value.type, zone) for value, each in zip(values, constants, strict=True)]
     equal = [operators.compare("<=>", value, each, zone) for value, each in zip(values, same, strict=True)]
     return name or _shown(constants), operators.connect("AND", equal)
@@ -111,17 +136,26 @@ class _OverRows(QueryTranslator):
     def value(self, node: exp.Expr) -> Value:
         if is_aggregate(node):
             call = AggregateCall.of(node)
-            if not self._spread and call.name in OF_ONE_ROW:  # rows that do not fulfil the condition give null
+            # rows that do not fulfil the condition give null
+            if not self._spread and call.name in OF_ONE_ROW:
                 call = replace(call, ignore_nulls=True)
             return aggregate_call(self._rows, call, among=self._condition)
         if isinstance(node, exp.Column):
-            raise InvalidArgumentError("a column of PIVOT stands in an aggregate function", found=node.sql(dialect="databricks"))
+            raise InvalidArgumentError(
+                "a column of PIVOT stands in an aggregate function", found=node.sql(dialect="databricks")
+            )
         return super().value(node)
 
 
 def _labels(translator: QueryTranslator, tree: exp.Expr) -> list[str]:
-    names = [[part.name for part in each.parts] for each in tree.find_all(exp.Column) if not isinstance(each.this, exp.Star)]
-    return [located[0].column.label for parts in names if (located := translator.scope.locate(parts)) is not None]
+    names = [
+        [part.name for part in each.parts]
+        for each in tree.find_all(exp.Column)
+        if not isinstance(each.this, exp.Star)
+    ]
+    return [
+        located[0].column.label for parts in names if (located := translator.scope.locate(parts)) is not None
+    ]
 
 
 def _shown(constants: Sequence[Value]) -> str:
@@ -130,40 +164,73 @@ def _shown(constants: Sequence[Value]) -> str:
     texts = []
     for each in constants:
         constant = each.constant
-        texts.append("null" if constant is None else str(constant).lower() if isinstance(constant, bool) else str(constant))
+        texts.append(
+            "null"
+            if constant is None
+            else str(constant).lower()
+            if isinstance(constant, bool)
+            else str(constant)
+        )
     return texts[0] if len(texts) == 1 else "{" + ", ".join(texts) + "}"
 
 
-def _unpivot(translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot) -> list[Attribute]:
+def _unpivot(
+    translator: QueryTranslator, rows: Rows, attributes: Sequence[Attribute], node: exp.Pivot
+) -> list[Attribute]:
     """Applies UNPIVOT: replaces each row by one for each listed column, with the column's name and its
     value."""
     queries = translator.queries
     (field,) = node.args["fields"]
-    targets = node.expressions[0].expressions if isinstance(node.expressions[0], exp.Tuple) else node.expressions
+    targets = (
+        node.expressions[0].expressions if isinstance(node.expressions[0], exp.Tuple) else node.expressions
+    )
     names, groups = [each.name for each in targets], []
     for item in field.expressions:
-        alias, tree = (item.args["alias"].name, item.this) if isinstance(item, (exp.PivotAlias, exp.Alias)) else (None, item)
+        alias, tree = (
+            (item.args["alias"].name, item.this)
+            if isinstance(item, (exp.PivotAlias, exp.Alias))
+            else (None, item)
+        )
         trees = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
         if len(trees) != len(names):
-            raise InvalidArgumentError("UNPIVOT takes as many columns as it gives", found=len(trees), expected=len(names))
-        located = [translator.scope.locate([part.name for part in each.parts]) if isinstance(each, exp.Column) else None for each in trees]
+            raise InvalidArgumentError(
+                "UNPIVOT takes as many columns as it gives", found=len(trees), expected=len(names)
+            )
+        located = [
+            translator.scope.locate([part.name for part in each.parts])
+            if isinstance(each, exp.Column)
+            else None
+            for each in trees
+        ]
         if None in located:
-            raise InvalidArgumentError("[UNRESOLVED_COLUMN] no such column to unpivot", found=tree.sql(dialect="databricks"))
+            raise InvalidArgumentError(
+                "[UNRESOLVED_COLUMN] no such column to unpivot", found=tree.sql(dialect="databricks")
+            )
         columns = [each[0].column for each in located if each is not None]
         groups.append((alias or "_".join(column.name for column in columns), columns))
-    types = [v.common_of([columns[index].value for _, columns in groups], "UNPIVOT") for index in range(len(names))]
+    types = [
+        v.common_of([columns[index].value for _, columns in groups], "UNPIVOT") for index in range(len(names))
+    ]
     elements = []
     for shown, columns in groups:
-        cells = [queries.used(cast(column.value, kind, translator.zone)).sql for column, kind in zip(columns, types, strict=True)]
+        cells = [
+            queries.used(cast(column.value, kind, translator.zone)).sql
+            for column, kind in zip(columns, types, strict=True)
+        ]
         packed = ", ".join(f"value_{index} := {cell}" for index, cell in enumerate(cells))
         elements.append(f"struct_pack(name := {v.text(shown)}, {packed})")
     element = queries.fresh("element")
     name = queries.column(field.this.name, Value("", "string", False))
     nullable = bool(node.args.get("include_nulls")) or len(names) > 1
-    given_columns = [queries.column(each, Value("", kind, nullable)) for each, kind in zip(names, types, strict=True)]
+    given_columns = [
+        queries.column(each, Value("", kind, nullable)) for each, kind in zip(names, types, strict=True)
+    ]
     rows.add([(element, f"unnest([{', '.join(elements)}])")])
     extracted = [(name.label, f"struct_extract({v.name(element)}, 'name')")]
-    extracted += [(column.label, f"struct_extract({v.name(element)}, 'value_{index}')") for index, column in enumerate(given_columns)]
+    extracted += [
+        (column.label, f"struct_extract({v.name(element)}, 'value_{index}')")
+        for index, column in enumerate(given_columns)
+    ]
     rows.add(extracted)
     if not node.args.get("include_nulls"):
         rows.where("(" + " OR ".join(f"{column.value.sql} IS NOT NULL" for column in given_columns) + ")")

@@ -87,7 +87,9 @@ class Context:
     aggregate: Callable[[exp.Expr], Value | None] | None = None
 
 
-def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: str = "UTC") -> TranslatedQuery:
+def translate_query(
+    tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: str = "UTC"
+) -> TranslatedQuery:
     """Translates a query. `tree`: from `parsing.parse_statement`; `tables`: name -> columns of each relation
     that the query may read.
 
@@ -104,7 +106,10 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
         if column.type == v.CALENDAR:
             raise unsupported(f"a column of type {column.type}")
         if not isinstance(column.type, str) and v.holds(column.type, v.is_year_month):
-            message = "[UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION] Arrow has no type for months within a nested value"
+            message = (
+                "[UNSUPPORTED_DATA_TYPE_FOR_ARROW_CONVERSION] Arrow has no type for months within a nested"
+                " value"
+            )
             raise UnsupportedFeatureError(message, found=v.type_text(column.type))
     schema = Schema.of_query([Field(column.name, column.type, column.nullable) for column in query.columns])
     # Only the outermost SELECT has the users' names: within it, columns have labels, which are unique in the
@@ -112,7 +117,9 @@ def translate_query(tree: exp.Expr, tables: Mapping[str, Schema], *, time_zone: 
     names = zip(query.columns, schema.distinct().names, strict=True)
     listed = ", ".join(f"{v.name(column.label)} AS {v.name(name)}" for column, name in names)
     sql = f"SELECT {listed} FROM ({query.sql})"
-    return TranslatedQuery(sql, schema, tuple(queries.constants), tuple(queries.definitions), tuple(queries.keys))
+    return TranslatedQuery(
+        sql, schema, tuple(queries.constants), tuple(queries.definitions), tuple(queries.keys)
+    )
 
 
 @dataclass(frozen=True)
@@ -169,10 +176,19 @@ class Queries:
             elif isinstance(tree, exp.EQ):
                 one, other = self._key(tree.this, scope), self._key(tree.expression, scope)
                 if one is not None and other is not None and one.type == other.type:
-                    self.keys |= {(few.origin, many.origin): None for few, many in ((one, other), (other, one)) if many.is_own}
+                    self.keys |= {
+                        (few.origin, many.origin): None
+                        for few, many in ((one, other), (other, one))
+                        if many.is_own
+                    }
             elif filters and isinstance(tree, exp.In) and len(columns := tree.meta.get("columns", ())) == 1:
                 many, few_origin = self._key(tree.this, scope), self.outputs.get(columns[0].value.sql)
-                if many is not None and few_origin is not None and many.is_own and many.type == columns[0].type:
+                if (
+                    many is not None
+                    and few_origin is not None
+                    and many.is_own
+                    and many.type == columns[0].type
+                ):
                     self.keys[few_origin, many.origin] = None
 
     def _key(self, tree: exp.Expr, scope: QueryScope) -> _Key | None:
@@ -202,10 +218,16 @@ class Queries:
         definitions = []
         names = [item.alias for item in with_.expressions]
         if repeated := [name for name in names if names.count(name) > 1]:
-            raise InvalidArgumentError("[DUPLICATED_CTE_NAMES] two queries of WITH have one name", found=repeated[0])
+            raise InvalidArgumentError(
+                "[DUPLICATED_CTE_NAMES] two queries of WITH have one name", found=repeated[0]
+            )
         for item in with_.expressions:
             name = self.fresh(item.alias)
-            if with_.args.get("recursive") and isinstance(item.this, exp.Union) and _reads(item.this, item.alias):
+            if (
+                with_.args.get("recursive")
+                and isinstance(item.this, exp.Union)
+                and _reads(item.this, item.alias)
+            ):
                 sql, columns = self._recursive(item, name, context)
             else:
                 inner = self.query(item.this, context)
@@ -226,10 +248,14 @@ class Queries:
             return self._values(node, context)
         if isinstance(node, exp.Subquery):
             if any(node.args.get(key) for key in ("pivots", "sample", "joins")):
-                return Select(self, exp.Select(expressions=[exp.Star()], from_=exp.From(this=node)), context).query()
+                return Select(
+                    self, exp.Select(expressions=[exp.Star()], from_=exp.From(this=node)), context
+                ).query()
             return Ordering(self, node, context).around(self.query(node.this, context))
         if isinstance(node, exp.Table):  # TABLE name
-            return Select(self, exp.Select(expressions=[exp.Star()], from_=exp.From(this=node)), context).query()
+            return Select(
+                self, exp.Select(expressions=[exp.Star()], from_=exp.From(this=node)), context
+            ).query()
         for kind, word in _OPERATIONS.items():
             if isinstance(node, kind):
                 return Ordering(self, node, context).around(self._set_operation(node, word, context))
@@ -239,17 +265,27 @@ class Queries:
         """Translates a definition of WITH RECURSIVE, `anchor UNION ALL step`. The anchor gives the types;
         each step reads the rows that the step before added."""
         union = item.this
-        if union.args.get("distinct") or any(union.args.get(key) for key in ("order", "limit", "offset", "by_name")):
+        if union.args.get("distinct") or any(
+            union.args.get(key) for key in ("order", "limit", "offset", "by_name")
+        ):
             raise unsupported("WITH RECURSIVE of anything but anchor UNION ALL step")
         anchor = self.query(union.this, context)
-        columns = tuple(replace(column, nullable=True, limits=None) for column in renamed(anchor.columns, item.args["alias"]))
+        columns = tuple(
+            replace(column, nullable=True, limits=None)
+            for column in renamed(anchor.columns, item.args["alias"])
+        )
         level = self.fresh("level")
-        seen = {**context.defined, item.alias.lower(): (name, (*columns, Column("", level, "integer", False)))}
+        seen = {
+            **context.defined,
+            item.alias.lower(): (name, (*columns, Column("", level, "integer", False))),
+        }
         step = self.query(_with_level(union.expression, item.alias), replace(context, defined=seen))
         *step_columns, before = step.columns
         if len(step_columns) != len(columns):
             raise InvalidArgumentError(
-                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns", found=len(step_columns), expected=len(columns)
+                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns",
+                found=len(step_columns),
+                expected=len(columns),
             )
         fitted = [
             self.used(cast(step_column.value, column.type, self.zone)).sql
@@ -260,17 +296,25 @@ class Queries:
         after = f"CASE WHEN {before.value.sql} + 1 >= {most} THEN {far} ELSE {before.value.sql} + 1 END"
         first = ", ".join(v.name(column.label) for column in anchor.columns)
         return (
-            f"SELECT {first}, CAST(0 AS INTEGER) AS {v.name(level)} FROM ({anchor.sql})"
-            f" UNION ALL SELECT {', '.join(fitted)}, {after} FROM ({step.sql})"
-        ), (*columns, Column("", level, "integer", False))
+            (
+                f"SELECT {first}, CAST(0 AS INTEGER) AS {v.name(level)} FROM ({anchor.sql})"
+                f" UNION ALL SELECT {', '.join(fitted)}, {after} FROM ({step.sql})"
+            ),
+            (*columns, Column("", level, "integer", False)),
+        )
 
     def _values(self, node: exp.Values, context: Context) -> Query:
         translator = QueryTranslator(self, QueryScope(outer=context.outer), context)
         rows = [[translator.value(item) for item in _row(row)] for row in node.expressions]
         if len({len(row) for row in rows}) != 1:
-            raise InvalidArgumentError("rows of VALUES have different numbers of columns", found=sorted({len(row) for row in rows}))
+            raise InvalidArgumentError(
+                "rows of VALUES have different numbers of columns", found=sorted({len(row) for row in rows})
+            )
         types = [_inline_type([row[index] for row in rows], index) for index in range(len(rows[0]))]
-        cast_rows = [[self.used(cast(item, kind, self.zone)) for item, kind in zip(row, types, strict=True)] for row in rows]
+        cast_rows = [
+            [self.used(cast(item, kind, self.zone)) for item, kind in zip(row, types, strict=True)]
+            for row in rows
+        ]
         columns = tuple(
             Column(f"col{index + 1}", self.fresh("col"), kind, any(row[index].nullable for row in cast_rows))
             for index, kind in enumerate(types)
@@ -289,16 +333,29 @@ class Queries:
             raise unsupported(f"{word} with a side")
         left, right = self.query(node.this, context), self.query(node.expression, context)
         by_name, distinct = bool(node.args.get("by_name")), bool(node.args.get("distinct"))
-        return self.combined(left, right, word, distinct=distinct, by_name=by_name, missing=bool(node.meta.get("missing")))
+        return self.combined(
+            left, right, word, distinct=distinct, by_name=by_name, missing=bool(node.meta.get("missing"))
+        )
 
-    def combined(self, left: Query, right: Query, word: str, *, distinct: bool, by_name: bool = False, missing: bool = False) -> Query:
+    def combined(
+        self,
+        left: Query,
+        right: Query,
+        word: str,
+        *,
+        distinct: bool,
+        by_name: bool = False,
+        missing: bool = False,
+    ) -> Query:
         """Returns UNION, EXCEPT or INTERSECT of two queries. `by_name`: columns are matched by name;
         `missing`: then a side may lack columns, which are null."""
         if by_name:
             left, right = self._by_name(left, right, missing=missing)
         if len(left.columns) != len(right.columns):
             raise InvalidArgumentError(
-                f"[NUM_COLUMNS_MISMATCH] both sides of {word} need as many columns", found=len(right.columns), expected=len(left.columns)
+                f"[NUM_COLUMNS_MISMATCH] both sides of {word} need as many columns",
+                found=len(right.columns),
+                expected=len(left.columns),
             )
         columns, sides = [], ([], [])  # type: ignore[var-annotated]
         if distinct or word != "UNION":
@@ -307,17 +364,27 @@ class Queries:
             kind = v.common_type(left_column.type, right_column.type)
             if kind is None:
                 types = f"{v.type_text(left_column.type)} and {v.type_text(right_column.type)}"
-                raise InvalidArgumentError(f"[INCOMPATIBLE_COLUMN_TYPE] a column of {word} has types without a common type", found=types)
-            nullable = left_column.nullable if word == "EXCEPT" else left_column.nullable or right_column.nullable
+                raise InvalidArgumentError(
+                    f"[INCOMPATIBLE_COLUMN_TYPE] a column of {word} has types without a common type",
+                    found=types,
+                )
+            nullable = (
+                left_column.nullable if word == "EXCEPT" else left_column.nullable or right_column.nullable
+            )
             if word == "INTERSECT":
                 nullable = left_column.nullable and right_column.nullable
             collation = left_column.collation or right_column.collation
-            columns.append(Column(left_column.name, self.fresh(left_column.name), kind, nullable, collation=collation))
+            columns.append(
+                Column(left_column.name, self.fresh(left_column.name), kind, nullable, collation=collation)
+            )
             for side, column in zip(sides, (left_column, right_column), strict=True):
                 value = cast(column.value, kind, self.zone)
                 value = value if word == "UNION" and not distinct else normalized(value)
                 side.append(f"{value.sql} AS {v.name(columns[-1].label)}")
-        texts = [f"SELECT {', '.join(side)} FROM ({query.sql})" for side, query in zip(sides, (left, right), strict=True)]
+        texts = [
+            f"SELECT {', '.join(side)} FROM ({query.sql})"
+            for side, query in zip(sides, (left, right), strict=True)
+        ]
         return Query(f"({texts[0]}) {word if distinct else f'{word} ALL'} ({texts[1]})", tuple(columns))
 
     def _by_name(self, left: Query, right: Query, *, missing: bool) -> tuple[Query, Query]:
@@ -329,14 +396,22 @@ class Queries:
             if len(known) != len(query.columns):
                 raise InvalidArgumentError("two columns of a side of UNION BY NAME have one name")
         if not missing and (lacking := [name for name in left_columns if name not in right_columns]):
-            raise InvalidArgumentError(f"no column {lacking[0]} on the right side of UNION BY NAME", expected=", ".join(right_columns))
+            raise InvalidArgumentError(
+                f"no column {lacking[0]} on the right side of UNION BY NAME",
+                expected=", ".join(right_columns),
+            )
         if not missing and len(left_columns) != len(right_columns):
             raise InvalidArgumentError(
-                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns", found=len(right_columns), expected=len(left_columns)
+                "[NUM_COLUMNS_MISMATCH] both sides of UNION need as many columns",
+                found=len(right_columns),
+                expected=len(left_columns),
             )
         names = [*left_columns, *(name for name in right_columns if name not in left_columns)]
         sides = []
-        for query, known, other in ((left, left_columns, right_columns), (right, right_columns, left_columns)):
+        for query, known, other in (
+            (left, left_columns, right_columns),
+            (right, right_columns, left_columns),
+        ):
             columns, listed = [], []
             for name in names:
                 if name in known:
@@ -355,7 +430,9 @@ def renamed(columns: Sequence[Column], alias: exp.Expr | None) -> tuple[Column, 
     if not names:
         return tuple(columns)
     if len(names) != len(columns):
-        raise InvalidArgumentError("an alias needs one name for each column", found=len(names), expected=len(columns))
+        raise InvalidArgumentError(
+            "an alias needs one name for each column", found=len(names), expected=len(columns)
+        )
     return tuple(replace(column, name=name.name) for column, name in zip(columns, names, strict=True))
 
 
@@ -366,7 +443,8 @@ def _inline_type(values: Sequence[Value], index: int) -> DataType:
         common = v.common_without_text(result, value.type)
         if common is None:
             raise InvalidArgumentError(
-                f"[INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE] column {index + 1} of VALUES has types that do not go together",
+                f"[INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE] column {index + 1} of VALUES has"
+                " types that do not go together",
                 found=f"{v.type_text(result)} and {v.type_text(value.type)}",
             )
         result = common
@@ -374,14 +452,22 @@ def _inline_type(values: Sequence[Value], index: int) -> DataType:
 
 
 def _reads(node: exp.Expr, name: str) -> bool:
-    return any(table.name.lower() == name.lower() and not table.args.get("db") for table in node.find_all(exp.Table))
+    return any(
+        table.name.lower() == name.lower() and not table.args.get("db") for table in node.find_all(exp.Table)
+    )
 
 
 def _with_level(step: exp.Expr, name: str) -> exp.Expr:
     """Returns the step of a recursion with a last column: the level of the row that it reads."""
-    if not isinstance(step, exp.Select) or any(step.args.get(key) for key in ("group", "distinct", "having", "order", "limit", "with_")):
+    if not isinstance(step, exp.Select) or any(
+        step.args.get(key) for key in ("group", "distinct", "having", "order", "limit", "with_")
+    ):
         raise unsupported("a step of WITH RECURSIVE that is no plain SELECT")
-    tables = [table for table in step.find_all(exp.Table) if table.name.lower() == name.lower() and not table.args.get("db")]
+    tables = [
+        table
+        for table in step.find_all(exp.Table)
+        if table.name.lower() == name.lower() and not table.args.get("db")
+    ]
     if len(tables) != 1:
         raise unsupported("a step of WITH RECURSIVE that reads itself more than once")
     step = step.copy()
@@ -390,7 +476,11 @@ def _with_level(step: exp.Expr, name: str) -> exp.Expr:
 
 
 def _row(node: exp.Expr) -> Sequence[exp.Expr]:
-    return node.expressions if isinstance(node, exp.Tuple) else [node.this if isinstance(node, exp.Paren) else node]
+    return (
+        node.expressions
+        if isinstance(node, exp.Tuple)
+        else [node.this if isinstance(node, exp.Paren) else node]
+    )
 
 
 __all__ = ["Context", "Queries", "Query", "TranslatedQuery", "boolean", "renamed", "translate_query"]

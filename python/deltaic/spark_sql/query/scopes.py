@@ -35,7 +35,9 @@ class Column:
 
     @property
     def value(self) -> Value:
-        return Value(v.name(self.label), self.type, self.nullable, limits=self.limits, collation=self.collation)
+        return Value(
+            v.name(self.label), self.type, self.nullable, limits=self.limits, collation=self.collation
+        )
 
 
 def refuse_collations(columns: Iterable[Column], what: str) -> None:
@@ -94,7 +96,11 @@ class QueryScope(Scope):
         for frame in reversed(self._parameters):
             if (parameter := frame.get(parts[0].lower())) is not None:
                 return fields(parameter, parts[1:])
-        for resolve in (lambda parts: _named(self.first, parts), self.own, lambda parts: _named(self.aliases, parts)):
+        for resolve in (
+            lambda parts: _named(self.first, parts),
+            self.own,
+            lambda parts: _named(self.aliases, parts),
+        ):
             if (found := resolve(parts)) is not None:
                 return found
         found = None if self.outer is None else self.outer(parts)
@@ -117,15 +123,25 @@ class QueryScope(Scope):
         None if there is no such column."""
         matches: list[tuple[Attribute, Sequence[str]]] = []
         if len(parts) > 1:
-            matches = [(each, parts[2:]) for each in self.attributes if _is(each.table, parts[0]) and _is(each.name, parts[1])]
+            matches = [
+                (each, parts[2:])
+                for each in self.attributes
+                if _is(each.table, parts[0]) and _is(each.name, parts[1])
+            ]
         if not matches:
-            matches = [(each, parts[1:]) for each in self.attributes if not each.qualified and _is(each.name, parts[0])]
+            matches = [
+                (each, parts[1:])
+                for each in self.attributes
+                if not each.qualified and _is(each.name, parts[0])
+            ]
         if len({each.column.label for each, _ in matches}) > 1:
             shown = ".".join(parts)
             raise InvalidArgumentError(
                 f"[AMBIGUOUS_REFERENCE] column {shown} is ambiguous",
                 found=shown,
-                expected=" or ".join(f"{each.table}.{each.name}" if each.table else each.name for each, _ in matches),
+                expected=" or ".join(
+                    f"{each.table}.{each.name}" if each.table else each.name for each, _ in matches
+                ),
             )
         return matches[0] if matches else None
 
@@ -140,7 +156,10 @@ class QueryScope(Scope):
         return sorted(found, key=lambda each: not each.qualified)
 
     def names(self, alias: str | None = None) -> list[tuple[str, Field]]:
-        return [(each.table or "", Field(each.name, each.column.type, each.column.nullable)) for each in self.attributes]
+        return [
+            (each.table or "", Field(each.name, each.column.type, each.column.nullable))
+            for each in self.attributes
+        ]
 
     def _no_column(self, parts: Sequence[str]) -> InvalidArgumentError:
         tables = {each.table for each in self.attributes if len(parts) > 1 and _is(each.table, parts[0])}
@@ -162,7 +181,9 @@ def dotted(value: Value, names: Sequence[str]) -> Value:
         field = next((each for each in value.type.fields if _is(each.name, rest[0])), None)
         if field is None:
             break
-        value = value.like(f"{value.sql}.{v.name(field.name)}", field.type, nullable=value.nullable or field.nullable)
+        value = value.like(
+            f"{value.sql}.{v.name(field.name)}", field.type, nullable=value.nullable or field.nullable
+        )
         rest.pop(0)
     return fields(value, rest)
 
@@ -176,5 +197,8 @@ def _named(values: Mapping[str, Sequence[Value]], parts: Sequence[str]) -> Value
     if not found:
         return None
     if len({value.sql for value in found}) > 1:
-        raise InvalidArgumentError(f"[AMBIGUOUS_REFERENCE] column {parts[0]} is ambiguous", found=f"{len(found)} columns of this name")
+        raise InvalidArgumentError(
+            f"[AMBIGUOUS_REFERENCE] column {parts[0]} is ambiguous",
+            found=f"{len(found)} columns of this name",
+        )
     return fields(found[0], parts[1:])

@@ -31,7 +31,20 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.queries import Context, Queries, Query
 
 _ARGS = {
-    *("kind", "expressions", "from_", "joins", "laterals", "where", "group", "having", "qualify", "windows", "order", "limit"),
+    *(
+        "kind",
+        "expressions",
+        "from_",
+        "joins",
+        "laterals",
+        "where",
+        "group",
+        "having",
+        "qualify",
+        "windows",
+        "order",
+        "limit",
+    ),
     *("offset", "distinct", "with_", "hint", "sort", "distribute", "cluster", "operation_modifiers"),
 }
 """Clauses that are supported. Hints, and SORT BY, DISTRIBUTE BY and CLUSTER BY, which distribute rows over
@@ -44,7 +57,14 @@ Item = tuple[str, exp.Expr]
 class Select:
     """Translates one SELECT."""
 
-    def __init__(self, queries: Queries, node: exp.Select, context: Context, *, source: tuple[Rows, QueryScope] | None = None) -> None:
+    def __init__(
+        self,
+        queries: Queries,
+        node: exp.Select,
+        context: Context,
+        *,
+        source: tuple[Rows, QueryScope] | None = None,
+    ) -> None:
         """`source`: the rows and their columns, for a SELECT without FROM in the pipe syntax."""
         self._queries = queries
         self._node = node
@@ -84,7 +104,9 @@ class Select:
         chosen = boolean(translator, qualify.this).sql if qualify is not None else None
         columns = tuple(queries.column(name, value) for name, value in outputs)
         distinct = node.args.get("distinct") is not None
-        ordering = Ordering(queries, node, self._context, translator=None if distinct else translator, items=items)
+        ordering = Ordering(
+            queries, node, self._context, translator=None if distinct else translator, items=items
+        )
         hidden = ordering.resolve(columns, [value for _, value in outputs])
 
         if isinstance(translator, GroupedTranslator):
@@ -97,7 +119,9 @@ class Select:
         translator.add_lifted(rows)
         if chosen is not None:
             rows.where(chosen)
-        listed = [(column.label, queries.used(value)) for column, (_, value) in zip(columns, outputs, strict=True)]
+        listed = [
+            (column.label, queries.used(value)) for column, (_, value) in zip(columns, outputs, strict=True)
+        ]
         queries.outputs |= {
             column.value.sql: origin
             for column, (_, value) in zip(columns, outputs, strict=True)
@@ -137,7 +161,9 @@ class Select:
             return GroupedTranslator(self._queries, below, items, node)
         return QueryTranslator(self._queries, below.scope, self._context, windows=node)
 
-    def _outputs(self, translator: QueryTranslator, items: Sequence[Item], rows: Rows) -> list[tuple[str, Value]]:
+    def _outputs(
+        self, translator: QueryTranslator, items: Sequence[Item], rows: Rows
+    ) -> list[tuple[str, Value]]:
         """Returns (name, value) of each column. An expression may use the aliases of columns before it."""
         self._generated: list[tuple[str, str]] = []
         outputs: list[tuple[str, Value]] = []
@@ -147,11 +173,18 @@ class Select:
                 generated = generators.generate(call, translator)
                 self._generated += generated.layers
                 names = generators.names(tree, generated.columns)
-                found = [(alias, column.value) for alias, column in zip(names, generated.columns, strict=True)]
+                found = [
+                    (alias, column.value) for alias, column in zip(names, generated.columns, strict=True)
+                ]
             else:
                 _check_no_alias_in_window(tree, translator.scope)
                 value = self._queries.used(translator.value(tree))
-                found = [(self._shown_name(tree, scope=translator.scope) if id(tree) in self._unnamed else name, value)]
+                found = [
+                    (
+                        self._shown_name(tree, scope=translator.scope) if id(tree) in self._unnamed else name,
+                        value,
+                    )
+                ]
             for each, value in found:
                 outputs.append((each, value))
                 aliases.setdefault(each.lower(), []).append(value)
@@ -175,7 +208,9 @@ class Select:
         """Returns (name, tree) of each column, with the columns of a star in place of the star."""
         items: list[Item] = []
         for tree in self._node.expressions:
-            if isinstance(tree, exp.Star) or (isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)):
+            if isinstance(tree, exp.Star) or (
+                isinstance(tree, exp.Column) and isinstance(tree.this, exp.Star)
+            ):
                 items += _star(scope, tree)
             elif isinstance(tree, exp.Alias):
                 items.append((tree.alias, tree.this))
@@ -194,10 +229,17 @@ def _check_no_alias_in_window(tree: exp.Expr, scope: QueryScope) -> None:
     name."""
     for window in tree.find_all(exp.Window):
         for column in window.find_all(exp.Column):
-            is_alias = not column.table and column.name.lower() in scope.aliases and not column.meta.get("column")
-            if is_alias and column.find_ancestor(exp.Query) is window.find_ancestor(exp.Query) and scope.locate([column.name]) is None:
+            is_alias = (
+                not column.table and column.name.lower() in scope.aliases and not column.meta.get("column")
+            )
+            if (
+                is_alias
+                and column.find_ancestor(exp.Query) is window.find_ancestor(exp.Query)
+                and scope.locate([column.name]) is None
+            ):
                 raise InvalidArgumentError(
-                    f"[UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW] a window function reads the alias {column.name} to its left",
+                    "[UNSUPPORTED_FEATURE.LATERAL_COLUMN_ALIAS_IN_WINDOW] a window function reads the alias"
+                    f" {column.name} to its left",
                     found=window.sql(dialect="databricks")[:100],
                     expected="the alias in a query within",
                 )
@@ -214,15 +256,24 @@ def _star(scope: QueryScope, tree: exp.Expr) -> list[Item]:
         raise InvalidArgumentError("a star needs a table", expected="FROM")
     paths: dict[Attribute, list[Sequence[str]]] = {}
     for left_out in star.args.get("except_") or ():
-        parts = [part.name for part in left_out.parts] if isinstance(left_out, (exp.Column, exp.Dot)) else [left_out.name]
+        parts = (
+            [part.name for part in left_out.parts]
+            if isinstance(left_out, (exp.Column, exp.Dot))
+            else [left_out.name]
+        )
         located = scope.locate(parts)
         if located is None or located[0] not in found:
-            raise InvalidArgumentError(f"[UNRESOLVED_COLUMN] no column {'.'.join(parts)} to leave out", found=".".join(parts))
+            raise InvalidArgumentError(
+                f"[UNRESOLVED_COLUMN] no column {'.'.join(parts)} to leave out", found=".".join(parts)
+            )
         if located[1]:
             paths.setdefault(located[0], []).append(located[1])
         else:
             found = [each for each in found if each is not located[0]]
-    return [(each.name, _without(known(each.column, each.name), each.column.type, paths.get(each, ()))) for each in found]
+    return [
+        (each.name, _without(known(each.column, each.name), each.column.type, paths.get(each, ())))
+        for each in found
+    ]
 
 
 def _without(tree: exp.Expr, kind: DataType, paths: Sequence[Sequence[str]]) -> exp.Expr:
@@ -250,10 +301,14 @@ def _with_stars_in_calls(node: exp.Select, scope: QueryScope) -> exp.Select:
     for tree in _stars_in_calls(node):
         call = tree.parent
         if call is None or (isinstance(call, exp.Anonymous) and call.name.lower() == "count"):
-            message = "[INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT] count takes no star of one table"
+            message = (
+                "[INVALID_USAGE_OF_STAR_WITH_TABLE_IDENTIFIER_IN_COUNT] count takes no star of one table"
+            )
             raise InvalidArgumentError(message, found=tree.sql(dialect="databricks"), expected="count(*)")
         columns = [column for _, column in _star(scope, tree)]
-        call.set("expressions", [each for old in call.expressions for each in (columns if old is tree else [old])])
+        call.set(
+            "expressions", [each for old in call.expressions for each in (columns if old is tree else [old])]
+        )
     return node
 
 
@@ -264,7 +319,10 @@ def _stars_in_calls(node: exp.Select) -> list[exp.Expr]:
     for star in node.find_all(exp.Star):
         tree = star.parent if isinstance(star.parent, exp.Column) else star
         call = tree.parent
-        if not isinstance(call, (exp.Anonymous, exp.Struct, exp.Distinct, exp.In)) or tree.find_ancestor(exp.Query) is not node:
+        if (
+            not isinstance(call, (exp.Anonymous, exp.Struct, exp.Distinct, exp.In))
+            or tree.find_ancestor(exp.Query) is not node
+        ):
             continue
         if tree is not star or not (isinstance(call, exp.Anonymous) and call.name.lower() == "count"):
             check_no_star_of_order(tree)
@@ -284,7 +342,8 @@ def _fields_of(scope: QueryScope, tree: exp.Column, star: exp.Expr) -> list[Item
     """Returns the fields of `s.*` if `s` is no table but a column with a struct."""
     parts = tree.parts[:-1]
     if star.args.get("except_") or (
-        len(parts) == 1 and any((each.table or "").lower() == parts[0].name.lower() for each in scope.attributes)
+        len(parts) == 1
+        and any((each.table or "").lower() == parts[0].name.lower() for each in scope.attributes)
     ):
         return []
     located = scope.locate([part.name for part in parts])
@@ -296,7 +355,10 @@ def _fields_of(scope: QueryScope, tree: exp.Column, star: exp.Expr) -> list[Item
     base = known(located[0].column, parts[0].name)
     for name in located[1]:
         base = exp.Dot(this=base, expression=exp.to_identifier(name, quoted=True))
-    return [(field.name, exp.Dot(this=base.copy(), expression=exp.to_identifier(field.name, quoted=True))) for field in value.type.fields]
+    return [
+        (field.name, exp.Dot(this=base.copy(), expression=exp.to_identifier(field.name, quoted=True)))
+        for field in value.type.fields
+    ]
 
 
 def known(column: Column, name: str) -> exp.Expr:
@@ -313,7 +375,10 @@ def _has_inner_joins(node: exp.Expr) -> bool:
     if node.args.get("laterals") or any(part.find(exp.Lateral, exp.Unnest) is not None for part in parts):
         return False
     joins = [join for part in parts for join in part.find_all(exp.Join)]
-    return not any(join.args.get("side") or (join.args.get("kind") or "").upper() in ("SEMI", "ANTI", "OUTER") for join in joins)
+    return not any(
+        join.args.get("side") or (join.args.get("kind") or "").upper() in ("SEMI", "ANTI", "OUTER")
+        for join in joins
+    )
 
 
 def outputs_by_name(outputs: Sequence[tuple[str, Value]]) -> Mapping[str, list[Value]]:

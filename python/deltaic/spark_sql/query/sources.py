@@ -85,7 +85,9 @@ class Sources:
         """Translates an item of FROM: a table, a query, VALUES or a table function, with its alias and the
         clauses after it, or a join in brackets. `left`: columns of the tables before it, which a `lateral`
         item may use."""
-        if (named := node.args.get("alias")) is not None and not isinstance(named.this, (exp.Identifier, type(None))):
+        if (named := node.args.get("alias")) is not None and not isinstance(
+            named.this, (exp.Identifier, type(None))
+        ):
             raise unsupported(f"{named.this.sql(dialect='databricks')} after a table")
         if isinstance(node, exp.Lateral):
             return self._relation(_with_alias(node), left, lateral=True)
@@ -93,9 +95,14 @@ class Sources:
         if isinstance(node, exp.Subquery) and isinstance(node.this, exp.Table):  # brackets around a join
             source = self._relation(node.this, left)
             if node.alias:
-                source = (source[0], [replace(each, table=node.alias) for each in source[1] if not each.qualified])
+                source = (
+                    source[0],
+                    [replace(each, table=node.alias) for each in source[1] if not each.qualified],
+                )
         elif isinstance(node, exp.Table) and not isinstance(node.this, exp.Identifier):
-            source = self._function(node, QueryTranslator(self._queries, QueryScope(outer=outer), self._context), lateral)
+            source = self._function(
+                node, QueryTranslator(self._queries, QueryScope(outer=outer), self._context), lateral
+            )
         elif isinstance(node, exp.Table):
             source = self._table(node)
         elif isinstance(node, (exp.Subquery, exp.Values)):
@@ -125,12 +132,21 @@ class Sources:
         elif not node.args.get("db") and (schema := queries.tables.get(node.name)) is not None:
             name = node.name
             columns = [
-                Column(each.name, queries.fresh(each.name), each.type, each.nullable, known_limits(each), collation_within(each))
+                Column(
+                    each.name,
+                    queries.fresh(each.name),
+                    each.type,
+                    each.nullable,
+                    known_limits(each),
+                    collation_within(each),
+                )
                 for each in schema
             ]
             queries.origins |= {column.value.sql: (name, column.name) for column in columns}
         else:
-            raise InvalidArgumentError("[TABLE_OR_VIEW_NOT_FOUND] no such table", found=node.sql(dialect="databricks"))
+            raise InvalidArgumentError(
+                "[TABLE_OR_VIEW_NOT_FOUND] no such table", found=node.sql(dialect="databricks")
+            )
         labels = ", ".join(v.name(column.label) for column in columns)
         check_named(node)
         alias = node.alias or node.name
@@ -190,7 +206,9 @@ class Sources:
         self._queries.narrowed(attributes)
         number = {key: value for key in ("percent", "size", "bucket_numerator", "bucket_denominator", "seed")
                   if (value := sample.args.get(key)) is not None}  # fmt: skip
-        if any(not isinstance(value, exp.Literal) or value.is_string for value in number.values()) or sample.args.get("bucket_field"):
+        if any(
+            not isinstance(value, exp.Literal) or value.is_string for value in number.values()
+        ) or sample.args.get("bucket_field"):
             raise unsupported(f"{sample.sql(dialect='databricks').strip()}")
         seed = f" REPEATABLE ({int(number['seed'].name)})" if "seed" in number else ""
         if "size" in number:
@@ -199,7 +217,11 @@ class Sources:
         if "percent" in number:
             share = float(number["percent"].name)
         elif "bucket_numerator" in number and "bucket_denominator" in number:
-            share = 100 * float(number["bucket_numerator"].name) / max(float(number["bucket_denominator"].name), 1)
+            share = (
+                100
+                * float(number["bucket_numerator"].name)
+                / max(float(number["bucket_denominator"].name), 1)
+            )
         else:
             raise unsupported("TABLESAMPLE of this kind")
         if not 0 <= share <= 100:
@@ -216,13 +238,19 @@ class Sources:
             raise unsupported(f"{', '.join(unknown).upper() or join.args['method']} in JOIN")
         right = self._relation(join.this, left[1])
         side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
-        if kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI") or side not in ("", "LEFT", "RIGHT", "FULL"):
+        if kind not in ("", "INNER", "OUTER", "CROSS", "SEMI", "ANTI") or side not in (
+            "",
+            "LEFT",
+            "RIGHT",
+            "FULL",
+        ):
             raise unsupported(f"{side} {kind} JOIN".strip())
         if kind in ("SEMI", "ANTI") and side not in ("", "LEFT"):
             raise unsupported(f"{side} {kind} JOIN")
         if isinstance(join.this, exp.Lateral) and (side in ("RIGHT", "FULL") or kind in ("SEMI", "ANTI")):
             raise InvalidArgumentError(
-                "[INCOMPATIBLE_JOIN_TYPES] LATERAL takes an inner, cross or left join", found=f"{side} {kind}".strip()
+                "[INCOMPATIBLE_JOIN_TYPES] LATERAL takes an inner, cross or left join",
+                found=f"{side} {kind}".strip(),
             )
         names = [column.name for column in join.args.get("using") or ()]
         if (join.args.get("method") or "").upper() == "NATURAL":
@@ -244,7 +272,10 @@ class Sources:
             return joined, left[1]
         left_columns = [each.as_nullable() if side in ("RIGHT", "FULL") else each for each in left[1]]
         added = [each.as_nullable() if side in ("LEFT", "FULL") else each for each in right[1]]
-        return joined, self._merged(joined, left_columns, added, names, side) if names else [*left_columns, *added]
+        return joined, self._merged(joined, left_columns, added, names, side) if names else [
+            *left_columns,
+            *added,
+        ]
 
     def _translator(self, attributes: Sequence[Attribute]) -> QueryTranslator:
         return QueryTranslator(self._queries, self._scope(attributes), self._context)
@@ -267,24 +298,35 @@ class Sources:
             sides = [self._scope(side).locate([name]) for side in (left, right)]
             if sides[0] is None or sides[1] is None:
                 which = "left" if sides[0] is None else "right"
-                raise InvalidArgumentError(f"[UNRESOLVED_USING_COLUMN_FOR_JOIN] no column {name} on the {which} side", found=name)
+                raise InvalidArgumentError(
+                    f"[UNRESOLVED_USING_COLUMN_FOR_JOIN] no column {name} on the {which} side", found=name
+                )
             columns = [located[0].column for located in sides if located is not None]
             refuse_collations(columns, "a join by USING or NATURAL")
             one, other = (column.value for column in columns)
             parts.append(operators.compare("=", one, other, self._queries.zone, joins=True))
         return operators.connect("AND", parts).sql
 
-    def _merged(self, rows: Rows, left: list[Attribute], right: list[Attribute], names: Sequence[str], side: str) -> list[Attribute]:
+    def _merged(
+        self, rows: Rows, left: list[Attribute], right: list[Attribute], names: Sequence[str], side: str
+    ) -> list[Attribute]:
         """Returns the columns after a join with USING: first the columns in USING, once each, then all
         others. Each side's own columns of USING are found with their table's alias only."""
         shared = {name.lower() for name in names}
-        left_by_name, right_by_name = ({each.name.lower(): each for each in part if not each.qualified} for part in (left, right))
+        left_by_name, right_by_name = (
+            {each.name.lower(): each for each in part if not each.qualified} for part in (left, right)
+        )
         rest = [each for each in (*left, *right) if each.qualified or each.name.lower() not in shared]
         if side == "FULL":
             shown, layers = [], []
             for name in names:
-                value = coalesce([left_by_name[name.lower()].column.value, right_by_name[name.lower()].column.value], self._queries.zone)
-                column = self._queries.column(left_by_name[name.lower()].name, cast(value, value.type, self._queries.zone))
+                value = coalesce(
+                    [left_by_name[name.lower()].column.value, right_by_name[name.lower()].column.value],
+                    self._queries.zone,
+                )
+                column = self._queries.column(
+                    left_by_name[name.lower()].name, cast(value, value.type, self._queries.zone)
+                )
                 shown.append(Attribute(column, None))
                 layers.append((column.label, value.sql))
             rows.add(layers)
@@ -303,12 +345,19 @@ class Sources:
             raise unsupported(f"LATERAL VIEW of {call.sql(dialect='databricks')[:60]}")
         if (alias := view.args.get("alias")) is None or not (alias.this or alias.columns):
             message = "[PARSE_SYNTAX_ERROR] SQL does not parse: a LATERAL VIEW needs a name"
-            raise InvalidArgumentError(message, found=view.sql(dialect="databricks")[:100], expected="LATERAL VIEW ... AS name")
-        generated = generators.generate(call, self._translator(attributes), outer=bool(view.args.get("outer")))
+            raise InvalidArgumentError(
+                message, found=view.sql(dialect="databricks")[:100], expected="LATERAL VIEW ... AS name"
+            )
+        generated = generators.generate(
+            call, self._translator(attributes), outer=bool(view.args.get("outer"))
+        )
         for layer in generated.layers:
             rows.layer(*layer)
         table = alias.name if alias.this is not None else None
-        return rows, [*attributes, *self._named([Attribute(column, table) for column in generated.columns], alias)]
+        return rows, [
+            *attributes,
+            *self._named([Attribute(column, table) for column in generated.columns], alias),
+        ]
 
 
 def check_named(node: exp.Expr) -> None:

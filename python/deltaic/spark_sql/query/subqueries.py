@@ -23,7 +23,14 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.sources import Rows
 
 
-_COMPARED: dict[type[exp.Expr], str] = {exp.EQ: "=", exp.NEQ: "<>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_COMPARED: dict[type[exp.Expr], str] = {
+    exp.EQ: "=",
+    exp.NEQ: "<>",
+    exp.LT: "<",
+    exp.LTE: "<=",
+    exp.GT: ">",
+    exp.GTE: ">=",
+}
 _RANDOM = {
     "rand": ("random()", "double"),
     "random": ("random()", "double"),
@@ -46,7 +53,9 @@ class QueryTranslator(Translator):
     grouped = False
     lifts = False
 
-    def __init__(self, queries: Queries, scope: QueryScope, context: Context, *, windows: exp.Select | None = None) -> None:
+    def __init__(
+        self, queries: Queries, scope: QueryScope, context: Context, *, windows: exp.Select | None = None
+    ) -> None:
         super().__init__(scope, queries.zone)
         self.queries = queries
         self.context = context
@@ -59,9 +68,14 @@ class QueryTranslator(Translator):
         translated."""
 
     def value(self, node: exp.Expr) -> Value:
-        if isinstance(node, exp.Column) and (column := node.meta.get("column")) is not None:  # a column in place of a star
+        # a column in place of a star
+        if isinstance(node, exp.Column) and (column := node.meta.get("column")) is not None:
             return column.value  # type: ignore[no-any-return]
-        if isinstance(node, exp.Dot) and node.find(exp.Column) is not None and (value := self._field_of_known(node)) is not None:
+        if (
+            isinstance(node, exp.Dot)
+            and node.find(exp.Column) is not None
+            and (value := self._field_of_known(node)) is not None
+        ):
             return value
         if isinstance(node, exp.Exists):
             return Value(f"EXISTS ({self._within(node.this).sql})", "boolean", nullable=False)
@@ -70,20 +84,35 @@ class QueryTranslator(Translator):
             # A scalar subquery is computed once for all rows, so no condition around it prevents its errors:
             # `raises` stays false.
             (column,) = inner.columns
-            return self.compared_by_bytes(node, Value(f"({inner.sql})", column.type, collation=column.collation))
+            return self.compared_by_bytes(
+                node, Value(f"({inner.sql})", column.type, collation=column.collation)
+            )
         if (among := _negated(node)) is not None:
             return self._as_spark(node, operators.negate(self._among(among)))
         if isinstance(node, exp.In) and node.args.get("query") is not None:
             return self._as_spark(node, self._among(node))
-        if isinstance(node, exp.Binary) and isinstance(node.expression, (exp.Any, exp.All)) and isinstance(node.expression.this, exp.Query):
+        if (
+            isinstance(node, exp.Binary)
+            and isinstance(node.expression, (exp.Any, exp.All))
+            and isinstance(node.expression.this, exp.Query)
+        ):
             return self._compared_with_each(node)
         if isinstance(node, exp.Window):
             return self._window(node)
         if isinstance(node, exp.Like) and id(node) in self._conjuncts and not node.args.get("negate"):
             return self._bounded(node)
-        if self.of_groups_around is not None and self._is_outer(node) and (value := self.of_groups_around(node)) is not None:
+        if (
+            self.of_groups_around is not None
+            and self._is_outer(node)
+            and (value := self.of_groups_around(node)) is not None
+        ):
             return value
-        if isinstance(node, exp.Anonymous) and isinstance(node.this, str) and not node.expressions and node.this.lower() in _RANDOM:
+        if (
+            isinstance(node, exp.Anonymous)
+            and isinstance(node.this, str)
+            and not node.expressions
+            and node.this.lower() in _RANDOM
+        ):
             return self._random(node.this.lower())
         return super().value(node)
 
@@ -99,7 +128,9 @@ class QueryTranslator(Translator):
     def _is_outer(self, node: exp.Expr) -> bool:
         """True if an expression reads columns, and all of them belong to outer queries."""
         columns = [each for each in node.find_all(exp.Column) if not isinstance(each.this, exp.Star)]
-        return bool(columns) and all(self.scope.locate([part.name for part in each.parts]) is None for each in columns)
+        return bool(columns) and all(
+            self.scope.locate([part.name for part in each.parts]) is None for each in columns
+        )
 
     def _field_of_known(self, node: exp.Dot) -> Value | None:
         """Returns a field of an expression that was computed as a column, such as `window(at, '1
@@ -119,7 +150,9 @@ class QueryTranslator(Translator):
             raise unsupported(f"{name}() in this clause")
         sql, kind = _RANDOM[name]
         number = self.queries.fresh("random")  # two calls must become two columns
-        return self._in_layer("random", lambda: Value(f"{sql} /* {number} */", kind, False, deterministic=False), always=True)
+        return self._in_layer(
+            "random", lambda: Value(f"{sql} /* {number} */", kind, False, deterministic=False), always=True
+        )
 
     def _window(self, node: exp.Window) -> Value:
         """Returns the value of a window function: a column of a layer around the rows."""
@@ -192,7 +225,9 @@ class QueryTranslator(Translator):
             return found
 
         inner = node.this if isinstance(node, exp.Subquery) and not _around(node) else node
-        query = self.queries.query(inner, replace(self.context, outer=find, aggregate=self.aggregate_within()))
+        query = self.queries.query(
+            inner, replace(self.context, outer=find, aggregate=self.aggregate_within())
+        )
         node.meta["outer"] = outer  # Spark shows these columns in the name of a column
         return query
 
@@ -220,7 +255,9 @@ class QueryTranslator(Translator):
         tuples = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
         if len(inner.columns) != len(tuples):
             raise InvalidArgumentError(
-                "[DATATYPE_MISMATCH] IN compares as many columns as the query has", found=len(inner.columns), expected=len(tuples)
+                "[DATATYPE_MISMATCH] IN compares as many columns as the query has",
+                found=len(inner.columns),
+                expected=len(tuples),
             )
         pairs = []
         for tree, column in zip(tuples, inner.columns, strict=True):
@@ -240,7 +277,10 @@ class QueryTranslator(Translator):
             # Compared column by column: as structs, rows with nulls would be equal in DuckDB.
             equal = " AND ".join(f"({left.sql} = {right.sql})" for left, right in pairs)
             rows = f"EXISTS (SELECT 1 FROM ({inner.sql}) WHERE"
-            sql = f"(CASE WHEN {rows} {equal}) THEN true WHEN {rows} ({equal}) IS NULL) THEN NULL ELSE false END)"
+            sql = (
+                f"(CASE WHEN {rows} {equal}) THEN true WHEN {rows} ({equal}) IS NULL) THEN NULL ELSE false"
+                " END)"
+            )
         return combine(sql, "boolean", sides)
 
     def _compared_with_each(self, node: exp.Binary) -> Value:
@@ -254,13 +294,19 @@ class QueryTranslator(Translator):
         left, right = operators.comparable(self.value(node.this), inner.columns[0].value, self.zone, word)
         if left.type in ("float", "double"):
             left, right = normalized(left), normalized(right)
-        return combine(f"({left.sql} {operator} {word} (SELECT {right.sql} FROM ({inner.sql})))", "boolean", [left, right], nullable=True)
+        return combine(
+            f"({left.sql} {operator} {word} (SELECT {right.sql} FROM ({inner.sql})))",
+            "boolean",
+            [left, right],
+            nullable=True,
+        )
 
     def _one_column(self, node: exp.Expr) -> Query:
         inner = self._within(node)
         if len(inner.columns) != 1:
             raise InvalidArgumentError(
-                "[INVALID_SUBQUERY_EXPRESSION] a query in an expression gives one column", found=[each.name for each in inner.columns]
+                "[INVALID_SUBQUERY_EXPRESSION] a query in an expression gives one column",
+                found=[each.name for each in inner.columns],
             )
         return inner
 
@@ -277,7 +323,9 @@ def _is_null_of_rows(value: Value, node: exp.In) -> bool:
 
 
 def _around(node: exp.Subquery) -> bool:
-    return any(node.args.get(key) for key in ("order", "limit", "offset", "with_", "pivots", "sample", "joins"))
+    return any(
+        node.args.get(key) for key in ("order", "limit", "offset", "with_", "pivots", "sample", "joins")
+    )
 
 
 def _negated(node: exp.Expr) -> exp.In | None:
@@ -290,7 +338,9 @@ def _negated(node: exp.Expr) -> exp.In | None:
     return inner if isinstance(inner, exp.In) and inner.args.get("query") is not None else None
 
 
-def boolean(translator: QueryTranslator, tree: exp.Expr, *, outer: bool = False, inner: bool = False) -> Value:
+def boolean(
+    translator: QueryTranslator, tree: exp.Expr, *, outer: bool = False, inner: bool = False
+) -> Value:
     """Returns the condition of a WHERE, HAVING, QUALIFY or ON. `outer`: ON of an outer join; `inner`: all
     joins of the tables are inner joins."""
     return translator.queries.used(translator.condition(tree, outer=outer, inner=inner))

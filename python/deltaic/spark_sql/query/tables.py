@@ -45,17 +45,26 @@ class TableName:
 
 
 def bind(
-    tree: exp.Expr, leaf_of: Callable[[TableName, str], T], given: Sequence[str] = (), prefix: str = "__deltaic_table_"
+    tree: exp.Expr,
+    leaf_of: Callable[[TableName, str], T],
+    given: Sequence[str] = (),
+    prefix: str = "__deltaic_table_",
 ) -> dict[str, T]:
     """Renames each table of the tree to `prefix` and a number; returns the new name -> the result of
     `leaf_of` for the table. Names that WITH defines, and those in `given`, stay as they are."""
     leaves: dict[str, T] = {}
     for node in list(tree.find_all(exp.Table)):
         changes = _changes(node)
-        if changes is None and (not isinstance(node.this, exp.Identifier) or node.name in given or _is_defined(node)):
+        if changes is None and (
+            not isinstance(node.this, exp.Identifier) or node.name in given or _is_defined(node)
+        ):
             continue
-        if (alias := node.args.get("alias")) is not None and not isinstance(alias.this, (exp.Identifier, type(None))):
-            raise UnsupportedFeatureError("what follows a table is no alias", found=alias.this.sql(dialect="databricks"))
+        if (alias := node.args.get("alias")) is not None and not isinstance(
+            alias.this, (exp.Identifier, type(None))
+        ):
+            raise UnsupportedFeatureError(
+                "what follows a table is no alias", found=alias.this.sql(dialect="databricks")
+            )
         name = _name(node) if changes is None else changes
         if node.args.get("joins") and not isinstance(node.parent, (exp.From, exp.Join, exp.Subquery)):
             raise UnsupportedFeatureError("a join in this place", found=str(name))
@@ -100,10 +109,14 @@ def _changes(node: exp.Table) -> TableName | None:
         return None
     form = f"{function}(name, start [, end])"
     if not 2 <= len(call.expressions) <= 3:
-        raise InvalidArgumentError(f"the table function {function}", found=f"{len(call.expressions)} arguments", expected=form)
+        raise InvalidArgumentError(
+            f"the table function {function}", found=f"{len(call.expressions)} arguments", expected=form
+        )
     name, *ends = (_literal(argument, form) for argument in call.expressions)
     if not isinstance(name, str):
-        raise InvalidArgumentError(f"the table function {function} with a name that is no text", found=name, expected=form)
+        raise InvalidArgumentError(
+            f"the table function {function} with a name that is no text", found=name, expected=form
+        )
     start, end = ends[0], ends[1] if len(ends) == 2 else None
     return TableName((name,), changes=ChangeRange(start, end, function == CHANGE_FUNCTIONS[1]))
 
@@ -112,7 +125,11 @@ def _literal(node: exp.Expr, form: str) -> int | str:
     while isinstance(node, (exp.Paren, exp.Cast)):
         node = node.this
     if not isinstance(node, exp.Literal) or not (node.is_string or node.name.isdecimal()):
-        raise UnsupportedFeatureError("an argument of this form", found=node.sql(dialect="databricks")[:80], expected=f"literals: {form}")
+        raise UnsupportedFeatureError(
+            "an argument of this form",
+            found=node.sql(dialect="databricks")[:80],
+            expected=f"literals: {form}",
+        )
     return str(node.name) if node.is_string else int(node.name)
 
 
@@ -127,11 +144,17 @@ def _is_defined(node: exp.Table) -> bool:
     while scope is not None:
         defined = scope.args.get("with_") or scope.args.get("with")
         if isinstance(scope, exp.With):
-            before = list(takewhile(lambda item, here=inner: item is not here, scope.expressions))  # type: ignore[misc]
+            before = list(
+                takewhile(lambda item, here=inner: item is not here, scope.expressions)  # type: ignore[misc]
+            )
             itself = [inner] if scope.args.get("recursive") else []
             if any(item.alias.lower() == name for item in [*before, *itself]):
                 return True
-        elif isinstance(defined, exp.With) and inner is not defined and any(item.alias.lower() == name for item in defined.expressions):
+        elif (
+            isinstance(defined, exp.With)
+            and inner is not defined
+            and any(item.alias.lower() == name for item in defined.expressions)
+        ):
             return True
         inner, scope = scope, scope.parent
     return False
@@ -145,12 +168,18 @@ def _name(node: exp.Table) -> TableName:
     moment = version.expression
     if version.args.get("kind") != "AS OF" or not isinstance(moment, exp.Expr):
         raise UnsupportedFeatureError(
-            "this kind of time travel", found=version.sql(dialect="databricks"), expected="VERSION | TIMESTAMP AS OF"
+            "this kind of time travel",
+            found=version.sql(dialect="databricks"),
+            expected="VERSION | TIMESTAMP AS OF",
         )
     while isinstance(moment, (exp.Paren, exp.Cast)):
         moment = moment.this
     if not isinstance(moment, exp.Literal):
-        raise UnsupportedFeatureError("a version or time that is computed", found=version.sql(dialect="databricks"), expected="a literal")
+        raise UnsupportedFeatureError(
+            "a version or time that is computed",
+            found=version.sql(dialect="databricks"),
+            expected="a literal",
+        )
     if str(version.name).upper() in ("TIMESTAMP", "SYSTEM_TIME"):
         return TableName(parts, timestamp=moment.name)
     if not moment.name.isdecimal():

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.sources import Rows
     from deltaic.spark_sql.query.subqueries import QueryTranslator
 
-_UNITS = {"microsecond": 1, "millisecond": 10**3, "second": 10**6, "minute": 60 * 10**6, "hour": 3600 * 10**6, "day": 86400 * 10**6,
-          "week": 7 * 86400 * 10**6}  # fmt: skip
+_UNITS = {"microsecond": 1, "millisecond": 10**3, "second": 10**6, "minute": 60 * 10**6,
+          "hour": 3600 * 10**6, "day": 86400 * 10**6, "week": 7 * 86400 * 10**6}  # fmt: skip
 _PART = re.compile(r"\s*([+-]?\d+)\s*([a-z]+?)s?(?=\s|$)", re.IGNORECASE)
 
 
@@ -37,9 +37,15 @@ def with_windows(node: exp.Select, translator: QueryTranslator, rows: Rows) -> e
     if not calls:
         return node
     if len({call.sql(dialect="databricks").lower() for call in calls}) > 1:
-        raise InvalidArgumentError("[MULTI_TIME_WINDOW_EXPRESSIONS_NOT_SUPPORTED] more than one window of time in a SELECT")
+        raise InvalidArgumentError(
+            "[MULTI_TIME_WINDOW_EXPRESSIONS_NOT_SUPPORTED] more than one window of time in a SELECT"
+        )
     kind = str(calls[0].this).lower()
-    column = _session(calls[0], node, translator, rows) if kind == "session_window" else _generate(calls[0], translator, rows)
+    column = (
+        _session(calls[0], node, translator, rows)
+        if kind == "session_window"
+        else _generate(calls[0], translator, rows)
+    )
     node = node.copy()
     for call in _calls(node):
         if len(call.expressions) > 1:
@@ -71,7 +77,9 @@ def _calls(node: exp.Expr) -> list[exp.Anonymous]:
             found += [
                 each
                 for each in root.walk(prune=lambda inner: isinstance(inner, exp.Query))
-                if isinstance(each, exp.Anonymous) and isinstance(each.this, str) and each.this.lower() in ("window", "session_window")
+                if isinstance(each, exp.Anonymous)
+                and isinstance(each.this, str)
+                and each.this.lower() in ("window", "session_window")
             ]
     return found
 
@@ -83,10 +91,14 @@ def _session(call: exp.Anonymous, node: exp.Select, translator: QueryTranslator,
     session ends one gap after its last row. The three layers compute the time, whether the row begins a
     session, and the number of sessions begun so far."""
     if len(call.expressions) != 2:
-        raise InvalidArgumentError("[WRONG_NUM_ARGS] session_window takes two arguments", found=len(call.expressions))
+        raise InvalidArgumentError(
+            "[WRONG_NUM_ARGS] session_window takes two arguments", found=len(call.expressions)
+        )
     if isinstance(call.expressions[1], exp.Interval):
         raise InvalidArgumentError(
-            "the gap of session_window is a text", found=call.expressions[1].sql("databricks"), expected="'5 minutes'"
+            "the gap of session_window is a text",
+            found=call.expressions[1].sql("databricks"),
+            expected="'5 minutes'",
         )
     queries, zone = translator.queries, translator.zone
     time = queries.used(translator.value(call.expressions[0]))
@@ -95,7 +107,8 @@ def _session(call: exp.Anonymous, node: exp.Select, translator: QueryTranslator,
     group = node.args.get("group")
     others = [each for each in (group.expressions if group is not None else ()) if each != call]
     if group is not None and (
-        any(group.args.get(part) for part in ("rollup", "cube", "grouping_sets", "all")) or call not in group.expressions
+        any(group.args.get(part) for part in ("rollup", "cube", "grouping_sets", "all"))
+        or call not in group.expressions
     ):
         raise unsupported("session_window beside ROLLUP, CUBE, GROUPING SETS or ALL")
     if any(isinstance(each, exp.Literal) for each in others):
@@ -107,7 +120,12 @@ def _session(call: exp.Anonymous, node: exp.Select, translator: QueryTranslator,
     else:
         rows.where("false")
     rows.add([(at, f"epoch_us({time.sql})"), *keys])
-    column = Column("session_window", queries.fresh("window"), Struct([Field(side, time.type, True) for side in ("start", "end")]), False)
+    column = Column(
+        "session_window",
+        queries.fresh("window"),
+        Struct([Field(side, time.type, True) for side in ("start", "end")]),
+        False,
+    )
     make = "make_timestamp" if time.type == "timestamp_ntz" else "make_timestamptz"
     pair = f"""struct_pack("start" := {make}({{first}}), "end" := {make}({{last}} + {gap}))"""
     if group is None:
@@ -115,10 +133,16 @@ def _session(call: exp.Anonymous, node: exp.Select, translator: QueryTranslator,
         return column
     parts = ", ".join(name(label) for label, _ in keys)
     each = f"PARTITION BY {parts}" if parts else ""
-    rows.layer(begins, f"CAST(coalesce({name(at)} - lag({name(at)}) OVER ({each} ORDER BY {name(at)}) > {gap}, true) AS INTEGER)")
+    rows.layer(
+        begins,
+        f"CAST(coalesce({name(at)} - lag({name(at)}) OVER ({each} ORDER BY {name(at)}) > {gap}, true) AS"
+        " INTEGER)",
+    )
     rows.layer(number, f"sum({name(begins)}) OVER ({each} ORDER BY {name(at)} ROWS UNBOUNDED PRECEDING)")
     together = f"OVER (PARTITION BY {', '.join([*(name(label) for label, _ in keys), name(number)])})"
-    rows.layer(column.label, pair.format(first=f"min({name(at)}) {together}", last=f"max({name(at)}) {together}"))
+    rows.layer(
+        column.label, pair.format(first=f"min({name(at)}) {together}", last=f"max({name(at)}) {together}")
+    )
     return column
 
 
@@ -133,7 +157,8 @@ def _generate(call: exp.Anonymous, translator: QueryTranslator, rows: Rows) -> C
     start = _micros(rest[2]) if len(rest) > 2 else 0
     if not 0 < slide <= length or abs(start) >= slide:
         raise InvalidArgumentError(
-            "[DATATYPE_MISMATCH] a window of time slides by more than nothing and at most its length, and starts within its slide",
+            "[DATATYPE_MISMATCH] a window of time slides by more than nothing and at most its length, and"
+            " starts within its slide",
             found=call.sql(dialect="databricks")[:100],
         )
     at = f"(epoch_us({time.sql}) - {start})"
@@ -162,8 +187,12 @@ def _micros(tree: exp.Expr) -> int:
     total, end = 0, 0
     while match := _PART.match(text, end):
         if match[2] not in _UNITS:
-            raise InvalidArgumentError("[CANNOT_PARSE_INTERVAL] not an interval of days or shorter units", found=text)
+            raise InvalidArgumentError(
+                "[CANNOT_PARSE_INTERVAL] not an interval of days or shorter units", found=text
+            )
         total, end = total + int(match[1]) * _UNITS[match[2]], match.end()
     if not end or text[end:].strip():
-        raise InvalidArgumentError("[CANNOT_PARSE_INTERVAL] not an interval of days or shorter units", found=text)
+        raise InvalidArgumentError(
+            "[CANNOT_PARSE_INTERVAL] not an interval of days or shorter units", found=text
+        )
     return total

@@ -36,8 +36,8 @@ _RANKS = {
 _PLACES = Limits(1, 2**31 - 2)
 """Limits of a row's rank. With these, `rank() + 1` cannot overflow, so DuckDB may optimize it. In a partition
 of 2,147,483,647 or more rows, the cast of the rank raises an error."""
-_POSITIONS = {"first_value": "first_value", "first": "first_value", "any_value": "first_value", "last_value": "last_value",
-              "last": "last_value", "nth_value": "nth_value"}  # fmt: skip
+_POSITIONS = {"first_value": "first_value", "first": "first_value", "any_value": "first_value",
+              "last_value": "last_value", "last": "last_value", "nth_value": "nth_value"}  # fmt: skip
 _OFFSETS = {"lag": 1, "lead": -1}
 FUNCTIONS = frozenset([*_RANKS, *_POSITIONS, *_OFFSETS])
 """Functions that need OVER, or mean something else with OVER than without."""
@@ -51,16 +51,25 @@ def window(node: exp.Window, translator: QueryTranslator, named: Sequence[exp.Ex
     function = call.this.lower()
     arguments = list(call.expressions)
     if any(isinstance(argument, exp.Distinct) for argument in arguments):
-        raise InvalidArgumentError("[DISTINCT_WINDOW_FUNCTION_UNSUPPORTED] DISTINCT in a window function", found=function)
-    keys = [normalized(translator.queries.used(translator.window_key(tree))) for tree in specification.partition]
+        raise InvalidArgumentError(
+            "[DISTINCT_WINDOW_FUNCTION_UNSUPPORTED] DISTINCT in a window function", found=function
+        )
+    keys = [
+        normalized(translator.queries.used(translator.window_key(tree))) for tree in specification.partition
+    ]
     partition = f"PARTITION BY {', '.join(key.sql for key in keys)}" if keys else ""
     items = [_ordered(item, translator) for item in specification.order]
     order = f"ORDER BY {', '.join(direction(item, value) for item, value in items)}" if items else ""
     if function in _RANKS or function in _OFFSETS:
         if not items:
-            raise InvalidArgumentError(f"[WINDOW_FUNCTION_FRAME_NOT_ORDERED] {function} needs an ORDER BY in its window", found=function)
+            raise InvalidArgumentError(
+                f"[WINDOW_FUNCTION_FRAME_NOT_ORDERED] {function} needs an ORDER BY in its window",
+                found=function,
+            )
         if specification.frame is not None and not _is_default(specification.frame):
-            raise InvalidArgumentError(f"[WINDOW_FUNCTION_AND_FRAME_MISMATCH] {function} takes no frame", found=function)
+            raise InvalidArgumentError(
+                f"[WINDOW_FUNCTION_AND_FRAME_MISMATCH] {function} takes no frame", found=function
+            )
         frame = ""
     else:
         frame = _frame(specification.frame, items, translator)
@@ -82,7 +91,9 @@ def window(node: exp.Window, translator: QueryTranslator, named: Sequence[exp.Ex
 def _call(node: exp.Window) -> tuple[exp.Anonymous, bool, exp.Expr | None]:
     """Returns the call, whether it has IGNORE NULLS, and the condition of its FILTER."""
     call, nulls, condition = node.this, False, None
-    if isinstance(call, exp.WithinGroup) or (isinstance(call, exp.Filter) and isinstance(call.this, exp.WithinGroup)):
+    if isinstance(call, exp.WithinGroup) or (
+        isinstance(call, exp.Filter) and isinstance(call.this, exp.WithinGroup)
+    ):
         sorted_call = AggregateCall.of(call)
         if sorted_call.order:
             raise unsupported(f"{sorted_call.name} with WITHIN GROUP over a window")
@@ -126,16 +137,23 @@ def _specification(node: exp.Expr, named: Sequence[exp.Expr]) -> _Specification:
 
 
 def _ordered(item: exp.Expr, translator: QueryTranslator) -> tuple[exp.Expr, Value]:
-    value = translator.queries.used(translator.window_key(item.this if isinstance(item, exp.Ordered) else item))
+    value = translator.queries.used(
+        translator.window_key(item.this if isinstance(item, exp.Ordered) else item)
+    )
     return item, normalized(value) if v.holds_fraction(value.type) else value
 
 
 def _is_default(frame: exp.Expr) -> bool:
     bounds = [str(frame.args.get(key) or "").upper() for key in ("kind", "start", "start_side", "end")]
-    return bounds in (["ROWS", "UNBOUNDED", "PRECEDING", "CURRENT ROW"], ["ROWS", "UNBOUNDED", "PRECEDING", ""])
+    return bounds in (
+        ["ROWS", "UNBOUNDED", "PRECEDING", "CURRENT ROW"],
+        ["ROWS", "UNBOUNDED", "PRECEDING", ""],
+    )
 
 
-def _frame(frame: exp.Expr | None, items: Sequence[tuple[exp.Expr, Value]], translator: QueryTranslator) -> str:
+def _frame(
+    frame: exp.Expr | None, items: Sequence[tuple[exp.Expr, Value]], translator: QueryTranslator
+) -> str:
     if frame is None:
         return ""
     kind = str(frame.args.get("kind") or "ROWS").upper()
@@ -157,17 +175,23 @@ def _frame(frame: exp.Expr | None, items: Sequence[tuple[exp.Expr, Value]], tran
             types.append(value.type)
             places.append(_place(value, side))
     if kind == "RANGE" and len(types) == 2 and any(map(v.is_interval, types)) and types[0] != types[1]:
-        message = "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_DIFF_TYPES] the intervals of a frame have two types"
+        message = (
+            "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_DIFF_TYPES] the intervals of a frame have two types"
+        )
         raise InvalidArgumentError(message, found=" and ".join(map(v.type_text, types)))
     if places[0] == inf or places[1] == -inf:
-        message = "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND] a frame starts at the end or ends at the start"
+        message = (
+            "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_INVALID_BOUND] a frame starts at the end or ends at"
+            " the start"
+        )
         raise InvalidArgumentError(message, found=frame.sql(dialect="databricks"))
     if places[0] <= places[1]:
         return f"{kind} BETWEEN {bounds[0]} AND {bounds[1]}"
     if len(types) == len(places):
         message = "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_WRONG_COMPARISON] a frame starts after its end"
         raise InvalidArgumentError(message, found=frame.sql(dialect="databricks"))
-    return "ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING"  # `CURRENT ROW AND 1 PRECEDING` has no rows, and DuckDB does not parse it
+    # `CURRENT ROW AND 1 PRECEDING` has no rows, and DuckDB does not parse it
+    return "ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING"
 
 
 def _place(value: Value, side: str) -> float:
@@ -178,17 +202,28 @@ def _place(value: Value, side: str) -> float:
     return -amount if side == "PRECEDING" else amount
 
 
-def _bound(kind: str, bound: exp.Expr, side: str, items: Sequence[tuple[exp.Expr, Value]], translator: QueryTranslator) -> str:
+def _bound(
+    kind: str,
+    bound: exp.Expr,
+    side: str,
+    items: Sequence[tuple[exp.Expr, Value]],
+    translator: QueryTranslator,
+) -> str:
     value = translator.value(bound)
     if kind == "ROWS":
         if not isinstance(value.constant, int) or isinstance(value.constant, bool):
-            raise InvalidArgumentError("[DATATYPE_MISMATCH] a bound of ROWS is a whole number", found=bound.sql(dialect="databricks"))
+            raise InvalidArgumentError(
+                "[DATATYPE_MISMATCH] a bound of ROWS is a whole number", found=bound.sql(dialect="databricks")
+            )
         amount = value.constant
         if amount < 0:  # -1 PRECEDING is 1 FOLLOWING
             amount, side = -amount, "FOLLOWING" if side == "PRECEDING" else "PRECEDING"
         return f"{amount} {side}"
     if len(items) != 1:
-        raise InvalidArgumentError("[DATATYPE_MISMATCH.RANGE_FRAME_MULTI_ORDER] a bound of RANGE needs one key of order", found=len(items))
+        raise InvalidArgumentError(
+            "[DATATYPE_MISMATCH.RANGE_FRAME_MULTI_ORDER] a bound of RANGE needs one key of order",
+            found=len(items),
+        )
     key = items[0][1]
     if key.type in v.TEMPORAL:
         if v.is_day_time(value.type) and (key.type != "date" or value.type == v.DAYS):
@@ -197,10 +232,15 @@ def _bound(kind: str, bound: exp.Expr, side: str, items: Sequence[tuple[exp.Expr
             return f"to_months({value.sql}) {side}"
         if key.type == "date" and value.type in v.INTEGRAL:
             return f"to_days(CAST({value.sql} AS INTEGER)) {side}"
-    elif v.is_numeric(key.type) and v.is_numeric(value.type) and (v.common_type(value.type, key.type) == key.type or value.is_constant):
+    elif (
+        v.is_numeric(key.type)
+        and v.is_numeric(value.type)
+        and (v.common_type(value.type, key.type) == key.type or value.is_constant)
+    ):
         return f"{cast(value, key.type, translator.zone).sql} {side}"
     raise InvalidArgumentError(
-        "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE] a bound of RANGE does not fit the key of order",
+        "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE] a bound of RANGE does not fit the key of"
+        " order",
         found=v.type_text(value.type),
         expected=v.type_text(key.type),
     )
@@ -214,15 +254,23 @@ def _rank(function: str, arguments: Sequence[exp.Expr], translator: QueryTransla
             raise InvalidArgumentError("[DATATYPE_MISMATCH] ntile takes a number of buckets, at least 1")
         argument = str(buckets.constant)
     elif arguments:
-        raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {function} takes no argument here", found=len(arguments))
+        raise InvalidArgumentError(
+            f"[WRONG_NUM_ARGS] {function} takes no argument here", found=len(arguments)
+        )
     kind = _RANKS[function]
     limits = _PLACES if kind == "integer" else None
-    return Value(f"CAST({function}({argument}) {over} AS {v.duckdb_type(kind)})", kind, nullable=False, limits=limits)
+    return Value(
+        f"CAST({function}({argument}) {over} AS {v.duckdb_type(kind)})", kind, nullable=False, limits=limits
+    )
 
 
-def _offset(function: str, arguments: Sequence[exp.Expr], translator: QueryTranslator, nulls: bool, over: str) -> Value:
+def _offset(
+    function: str, arguments: Sequence[exp.Expr], translator: QueryTranslator, nulls: bool, over: str
+) -> Value:
     if not 1 <= len(arguments) <= 3:
-        raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {function} takes one to three arguments", found=len(arguments))
+        raise InvalidArgumentError(
+            f"[WRONG_NUM_ARGS] {function} takes one to three arguments", found=len(arguments)
+        )
     value = translator.value(arguments[0])
     offset = translator.value(arguments[1]) if len(arguments) > 1 else literal(1, "integer")
     if not isinstance(offset.constant, int):
@@ -236,23 +284,31 @@ def _offset(function: str, arguments: Sequence[exp.Expr], translator: QueryTrans
     return v.combine(sql, value.type, [value, default], nullable=nullable).not_foldable([value])
 
 
-def _position(function: str, arguments: Sequence[exp.Expr], translator: QueryTranslator, nulls: bool, over: str) -> Value:
+def _position(
+    function: str, arguments: Sequence[exp.Expr], translator: QueryTranslator, nulls: bool, over: str
+) -> Value:
     name = _POSITIONS[function]
     most = 2
     if not 1 <= len(arguments) <= most:
-        raise InvalidArgumentError(f"[WRONG_NUM_ARGS] {function} takes one or two arguments", found=len(arguments))
+        raise InvalidArgumentError(
+            f"[WRONG_NUM_ARGS] {function} takes one or two arguments", found=len(arguments)
+        )
     value = translator.value(arguments[0])
     operands = value.sql
     if len(arguments) == most:
         second = translator.value(arguments[1]).constant
         if name == "nth_value":
             if not isinstance(second, int) or isinstance(second, bool) or second < 1:
-                raise InvalidArgumentError("[DATATYPE_MISMATCH] nth_value takes a place, a whole number from 1")
+                raise InvalidArgumentError(
+                    "[DATATYPE_MISMATCH] nth_value takes a place, a whole number from 1"
+                )
             operands += f", {second}"
         elif isinstance(second, bool):
             nulls = nulls or second
         else:
-            raise InvalidArgumentError(f"[DATATYPE_MISMATCH] {function} takes true or false as its second argument")
+            raise InvalidArgumentError(
+                f"[DATATYPE_MISMATCH] {function} takes true or false as its second argument"
+            )
     elif name == "nth_value":
         raise InvalidArgumentError("[WRONG_NUM_ARGS] nth_value takes two arguments", found=1)
     sql = f"{name}({operands}{' IGNORE NULLS' if nulls else ''}) {over}"
@@ -289,10 +345,12 @@ def _closed(sql: str, position: int) -> int:
 
 
 _ENGINE = frozenset(
-    """any_value approx_count_distinct approx_quantile arbitrary arg_max arg_max_null arg_min arg_min_null array_agg avg bit_and bit_or
-    bit_xor bool_and bool_or corr count count_if count_star covar_pop covar_samp entropy favg first fsum group_concat histogram kurtosis
-    kurtosis_pop last list listagg mad max max_by median min min_by mode product quantile quantile_cont quantile_disc regr_avgx regr_avgy
-    regr_count regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem skewness stddev stddev_pop stddev_samp
-    string_agg sum sum_no_overflow var_pop var_samp variance""".split()  # noqa: SIM905 - as a list it takes sixty lines
+    # as a list it takes sixty lines
+    """any_value approx_count_distinct approx_quantile arbitrary arg_max arg_max_null arg_min arg_min_null
+    array_agg avg bit_and bit_or bit_xor bool_and bool_or corr count count_if count_star covar_pop covar_samp
+    entropy favg first fsum group_concat histogram kurtosis kurtosis_pop last list listagg mad max max_by
+    median min min_by mode product quantile quantile_cont quantile_disc regr_avgx regr_avgy regr_count
+    regr_intercept regr_r2 regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem skewness stddev
+    stddev_pop stddev_samp string_agg sum sum_no_overflow var_pop var_samp variance""".split()  # noqa: SIM905
 )
 """Names of DuckDB's aggregate functions."""

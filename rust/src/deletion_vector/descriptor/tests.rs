@@ -16,7 +16,10 @@ struct Files {
 
 impl Files {
     fn of<const N: usize>(files: [(&str, Vec<u8>); N]) -> Self {
-        Self { files: files.into_iter().map(|(path, data)| (path.to_owned(), data.into())).collect(), asked: Mutex::default() }
+        Self {
+            files: files.into_iter().map(|(path, data)| (path.to_owned(), data.into())).collect(),
+            asked: Mutex::default(),
+        }
     }
 }
 
@@ -29,7 +32,8 @@ impl Store for Files {
         let file = self.files.get(path).ok_or_else(|| Error::new(Kind::NotFound, "no such file").at(path))?;
         let slice = |range: &Range<u64>| {
             let fits = range.end <= file.len() as u64;
-            fits.then(|| file.slice(range.start as usize..range.end as usize)).ok_or_else(|| Error::new(Kind::Io, "range past the end"))
+            fits.then(|| file.slice(range.start as usize..range.end as usize))
+                .ok_or_else(|| Error::new(Kind::Io, "range past the end"))
         };
         ranges.iter().map(slice).collect()
     }
@@ -66,7 +70,13 @@ fn rows(rows: &[u64]) -> DeletionVector {
     DeletionVector::from_rows(rows.to_vec()).unwrap()
 }
 
-fn descriptor(storage_type: StorageType, path: &str, offset: Option<i32>, size_in_bytes: i32, cardinality: i64) -> Descriptor {
+fn descriptor(
+    storage_type: StorageType,
+    path: &str,
+    offset: Option<i32>,
+    size_in_bytes: i32,
+    cardinality: i64,
+) -> Descriptor {
     Descriptor { storage_type, path_or_inline: path.into(), offset, size_in_bytes, cardinality }
 }
 
@@ -120,9 +130,15 @@ fn rejects_inline_vectors_that_lie() {
     refused(read(text, 40, 6, None), "does not have the length of 40 bytes");
     refused(read(text, -1, 6, None), "negative sizeInBytes");
     refused(read(text, i32::MAX, 6, None), "larger than the limit for vectors");
-    refused(read(text, 44, 7, None), "does not have the cardinality that its descriptor says; found 6; expected 7");
+    refused(
+        read(text, 44, 7, None),
+        "does not have the cardinality that its descriptor says; found 6; expected 7",
+    );
     refused(read(text, 44, -6, None), "found 6; expected -6");
-    refused(read(text, 44, 6, Some(29)), "a row that its data file has not; found row 29; expected rows below 29");
+    refused(
+        read(text, 44, 6, Some(29)),
+        "a row that its data file has not; found row 29; expected rows below 29",
+    );
 }
 
 #[test]
@@ -134,7 +150,10 @@ fn rejects_storage_types() {
 #[test]
 fn rejects_names_that_are_none() {
     let location = |text: &str| descriptor(StorageType::Uuid, text, Some(1), 40, 6).location();
-    refused(location("short"), "does not name its file; found \"short\"; expected an optional prefix and 20 letters of Z85");
+    refused(
+        location("short"),
+        "does not name its file; found \"short\"; expected an optional prefix and 20 letters of Z85",
+    );
     refused(location("é-aqEH.-t@S}K{vb[*k^"), "does not name its file");
     refused(location("~-aqEH.-t@S}K{vb[*k^"), "outside the alphabet");
     for prefix in ["..", ".", "a/b", "/", "\\", "\0", "a\n"] {
@@ -146,18 +165,26 @@ fn rejects_names_that_are_none() {
 #[test]
 fn an_absolute_path_is_decoded_once() {
     let location = |text: &str| descriptor(StorageType::Path, text, Some(1), 40, 6).location();
-    assert_eq!(location("s3://b/a%20b%2525.bin").unwrap(), Some(Location::Absolute("s3://b/a b%25.bin".into())));
+    assert_eq!(
+        location("s3://b/a%20b%2525.bin").unwrap(),
+        Some(Location::Absolute("s3://b/a b%25.bin".into()))
+    );
     refused(location("/a%2"), "bad escape at position 2; found /a%2");
     refused(location("/a%zz"), "bad escape");
     refused(location("/a%ff"), "not UTF-8");
-    let outside = descriptor(StorageType::Path, "/elsewhere/v.bin", Some(1), 40, 6).read(&Files::default(), None);
+    let outside =
+        descriptor(StorageType::Path, "/elsewhere/v.bin", Some(1), 40, 6).read(&Files::default(), None);
     assert_eq!(outside.unwrap_err().kind(), Kind::PathOutsideTable);
 }
 
 fn packed(vectors: &[DeletionVector]) -> (Files, Vec<Descriptor>) {
     let mut file = FileBuilder::default();
-    let descriptors =
-        vectors.iter().map(|rows| Descriptor::in_file("", ID, file.append(&rows.to_bytes()).unwrap(), rows.cardinality() as i64)).collect();
+    let descriptors = vectors
+        .iter()
+        .map(|rows| {
+            Descriptor::in_file("", ID, file.append(&rows.to_bytes()).unwrap(), rows.cardinality() as i64)
+        })
+        .collect();
     (Files::of([(&file::name(ID), file.finish())]), descriptors)
 }
 
@@ -167,7 +194,10 @@ fn reads_just_the_vector() {
     let (store, descriptors) = packed(&vectors);
     for (vector, descriptor) in vectors.iter().zip(&descriptors) {
         assert_eq!(&descriptor.read(&store, Some(200_000)).unwrap(), vector);
-        assert_eq!(&Descriptor { offset: None, ..descriptors[0].clone() }.read(&store, None).unwrap(), &vectors[0]);
+        assert_eq!(
+            &Descriptor { offset: None, ..descriptors[0].clone() }.read(&store, None).unwrap(),
+            &vectors[0]
+        );
     }
     // The version byte and the first vector are one range.
     assert_eq!(store.asked.lock().unwrap()[0], vec![0..43]);
@@ -177,10 +207,16 @@ fn reads_just_the_vector() {
 fn reads_many_of_a_file_at_once() {
     let vectors: Vec<_> = (1..40).map(|i| rows(&(0..100_000).step_by(i).collect::<Vec<_>>())).collect();
     let (store, descriptors) = packed(&vectors);
-    let mut wanted: Vec<_> =
-        descriptors.into_iter().rev().map(|descriptor| Some(VectorRequest { descriptor, num_records: Some(100_000) })).collect();
+    let mut wanted: Vec<_> = descriptors
+        .into_iter()
+        .rev()
+        .map(|descriptor| Some(VectorRequest { descriptor, num_records: Some(100_000) }))
+        .collect();
     wanted.insert(3, None);
-    wanted.push(Some(VectorRequest { descriptor: Descriptor::inline(&rows(&[5])).unwrap(), num_records: None }));
+    wanted.push(Some(VectorRequest {
+        descriptor: Descriptor::inline(&rows(&[5])).unwrap(),
+        num_records: None,
+    }));
     let read = read_all(&store, &wanted).unwrap();
     assert!(read[3].is_none());
     assert_eq!(read.last().unwrap(), &Some(rows(&[5])));
@@ -192,7 +228,9 @@ fn reads_many_of_a_file_at_once() {
 #[test]
 fn rejects_places_in_a_file() {
     let (store, descriptors) = packed(&[rows(&[1])]);
-    let with = |offset, size_in_bytes| Descriptor { offset: Some(offset), size_in_bytes, ..descriptors[0].clone() }.read(&store, None);
+    let with = |offset, size_in_bytes| {
+        Descriptor { offset: Some(offset), size_in_bytes, ..descriptors[0].clone() }.read(&store, None)
+    };
     refused(with(0, 34), "an offset before the first one of a file; found 0; expected at least 1");
     refused(with(-5, 34), "found -5");
     refused(with(1, 30), ".bin, offset 1: deletion vector does not have the size that its descriptor says");
@@ -213,13 +251,20 @@ fn rejects_file_versions() {
 
 #[test]
 fn ranges_far_apart_stay_apart() {
-    assert_eq!(coalesce(vec![200_000..200_010, 0..1, 5..9, 7..8, 65_545..65_600]), [0..65_600, 200_000..200_010]);
+    assert_eq!(
+        coalesce(vec![200_000..200_010, 0..1, 5..9, 7..8, 65_545..65_600]),
+        [0..65_600, 200_000..200_010]
+    );
 }
 
 proptest! {
     /// Whatever a file holds and whatever a descriptor says: rows that are right, or an error.
     #[test]
-    fn changed_files(changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3), offset in 0..20i32, size in 0..60i32) {
+    fn changed_files(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        offset in 0..20i32,
+        size in 0..60i32,
+    ) {
         let vectors = [rows(&[1, 5]), rows(&[2])];
         let (store, mut descriptors) = packed(&vectors);
         let mut data = store.files[&file::name(ID)].to_vec();

@@ -23,7 +23,9 @@ impl Container {
             Self::Array(rows) => rows.iter().flat_map(|row| row.to_le_bytes()).collect(),
             Self::Bits(_, words) => words.iter().flat_map(|word| word.to_le_bytes()).collect(),
             Self::Runs(_, runs) => {
-                let runs = runs.iter().flat_map(|(first, length)| [first.to_le_bytes(), length.to_le_bytes()].concat());
+                let runs = runs
+                    .iter()
+                    .flat_map(|(first, length)| [first.to_le_bytes(), length.to_le_bytes()].concat());
                 (self.run_count().to_le_bytes()).into_iter().chain(runs).collect()
             }
         }
@@ -37,10 +39,16 @@ impl Container {
 fn bitmap(containers: &[(u16, Container)]) -> Vec<u8> {
     let runs = containers.iter().any(|(_, container)| matches!(container, Container::Runs(..)));
     let count = containers.len() as u32;
-    let mut data = if runs { (12347 | (count - 1) << 16).to_le_bytes().to_vec() } else { [12346, count].map(u32::to_le_bytes).concat() };
+    let mut data = if runs {
+        (12347 | (count - 1) << 16).to_le_bytes().to_vec()
+    } else {
+        [12346, count].map(u32::to_le_bytes).concat()
+    };
     if runs {
         for flags in containers.chunks(8) {
-            let flag = |(i, (_, container)): (usize, &(u16, Container))| u8::from(matches!(container, Container::Runs(..))) << i;
+            let flag = |(i, (_, container)): (usize, &(u16, Container))| {
+                u8::from(matches!(container, Container::Runs(..))) << i
+            };
             data.push(flags.iter().enumerate().map(flag).sum());
         }
     }
@@ -88,10 +96,17 @@ fn each_kind_of_container() {
     words[..80].fill(u64::MAX);
     let bits = Container::Bits(80 * 64 - 1, words);
     let runs = || Container::Runs(12, vec![(5, 9), (20, 2)]);
-    let data = vector(&[(0, bitmap(&[(0, Container::Array(vec![1, 9])), (2, bits), (7, runs()), (9, runs())])), (3, bitmap(&[]))]);
+    let data = vector(&[
+        (0, bitmap(&[(0, Container::Array(vec![1, 9])), (2, bits), (7, runs()), (9, runs())])),
+        (3, bitmap(&[])),
+    ]);
     let rows = decode(&data).unwrap();
     let run_rows = |key: u64| (5..15).chain(20..23).map(move |row| (key << 16) + row);
-    let expected = [1, 9].into_iter().chain((0..80 * 64).map(|row| (2 << 16) + row)).chain(run_rows(7)).chain(run_rows(9));
+    let expected = [1, 9]
+        .into_iter()
+        .chain((0..80 * 64).map(|row| (2 << 16) + row))
+        .chain(run_rows(7))
+        .chain(run_rows(9));
     assert!(rows.iter().eq(expected));
     assert_eq!(decode(&encode(&rows)).unwrap(), rows);
 }
@@ -114,13 +129,19 @@ fn padding_only_where_it_is_allowed() {
 #[test]
 fn rejects_size() {
     let data = vec![0; limit::DEFAULT_BYTES as usize + 1];
-    refused(&data, "larger than the limit for vectors; found 67108865 bytes; expected at most 67108864 bytes");
+    refused(
+        &data,
+        "larger than the limit for vectors; found 67108865 bytes; expected at most 67108864 bytes",
+    );
 }
 
 #[test]
 fn rejects_short() {
     for length in 0..small().len() {
-        refused(&small()[..length], if (12..24).contains(&length) { "more bitmaps than it has bytes for" } else { "cut off" });
+        refused(
+            &small()[..length],
+            if (12..24).contains(&length) { "more bitmaps than it has bytes for" } else { "cut off" },
+        );
     }
     refused(&[], "deletion vector is cut off (byte 0 of the vector); found 0 bytes left; expected 4");
     refused(&[0xD1, 0xD3, 0x39], "cut off");
@@ -129,17 +150,27 @@ fn rejects_short() {
 #[test]
 fn rejects_magic() {
     let with = |magic: [u8; 4]| [magic.as_slice(), &small()[4..]].concat();
-    refused(&with(1_681_511_376u32.to_le_bytes()), "older format 1681511376 (a bitmap array that is not portable)");
+    refused(
+        &with(1_681_511_376u32.to_le_bytes()),
+        "older format 1681511376 (a bitmap array that is not portable)",
+    );
     refused(&with(1_681_511_376u32.to_be_bytes()), "older format 1681511376, in big-endian order");
     refused(&with(MAGIC.to_be_bytes()), "deletion vector is in big-endian order");
-    refused(&with([0; 4]), "wrong magic number (byte 0 of the vector); found 0; expected 1681511377, little-endian");
+    refused(
+        &with([0; 4]),
+        "wrong magic number (byte 0 of the vector); found 0; expected 1681511377, little-endian",
+    );
 }
 
 #[test]
 fn rejects_bitmap_count() {
     let mut data = small();
     data[4..12].copy_from_slice(&u64::MAX.to_le_bytes());
-    refused(&data, "counts more bitmaps than it has bytes for (byte 4 of the vector); found 18446744073709551615; expected at most 2");
+    refused(
+        &data,
+        "counts more bitmaps than it has bytes for (byte 4 of the vector); found 18446744073709551615; \
+         expected at most 2",
+    );
     data[4..12].copy_from_slice(&2u64.to_le_bytes());
     refused(&data, "cut off");
 }
@@ -149,7 +180,10 @@ fn rejects_bitmap_keys() {
     let rows = || bitmap(&[(0, Container::Array(vec![0]))]);
     refused(&vector(&[(1, rows()), (1, rows())]), "keys of the bitmaps of a deletion vector do not ascend");
     refused(&vector(&[(2, rows()), (1, rows())]), "found 1 after 2; expected strictly ascending keys");
-    refused(&vector(&[(1 << 31, rows())]), "beyond the largest row index (byte 12 of the vector); found key 2147483648");
+    refused(
+        &vector(&[(1 << 31, rows())]),
+        "beyond the largest row index (byte 12 of the vector); found key 2147483648",
+    );
     assert_eq!(decode(&vector(&[((1 << 31) - 1, rows())])).unwrap().max(), Some(0x7FFF_FFFF << 32));
 }
 
@@ -157,7 +191,11 @@ fn rejects_bitmap_keys() {
 fn rejects_cookie() {
     let mut data = small();
     data[16] = 0;
-    refused(&data, "begins with an unknown cookie (byte 16 of the vector); found 12288; expected 12346, or 12347 in its lower half");
+    refused(
+        &data,
+        "begins with an unknown cookie (byte 16 of the vector); found 12288; expected 12346, or 12347 in its \
+         lower half",
+    );
 }
 
 #[test]
@@ -172,7 +210,10 @@ fn rejects_container_count() {
 #[test]
 fn rejects_container_keys() {
     let array = || Container::Array(vec![0]);
-    refused(&vector(&[(0, bitmap(&[(1, array()), (1, array())]))]), "keys of the containers of a deletion vector do not ascend");
+    refused(
+        &vector(&[(0, bitmap(&[(1, array()), (1, array())]))]),
+        "keys of the containers of a deletion vector do not ascend",
+    );
     refused(&vector(&[(0, bitmap(&[(1, array()), (0, array())]))]), "found 0 after 1");
 }
 
@@ -191,8 +232,16 @@ fn rejects_array_order() {
 
 #[test]
 fn rejects_runs() {
-    for (declared, runs) in [(3, vec![(0, 1), (1, 1)]), (3, vec![(0, 1), (2, 1)]), (3, vec![(9, 1), (2, 1)]), (1, vec![(65535, 1)])] {
-        refused(&one(Container::Runs(declared, runs)), "runs of a deletion vector overlap, touch or leave their container");
+    for (declared, runs) in [
+        (3, vec![(0, 1), (1, 1)]),
+        (3, vec![(0, 1), (2, 1)]),
+        (3, vec![(9, 1), (2, 1)]),
+        (1, vec![(65535, 1)]),
+    ] {
+        refused(
+            &one(Container::Runs(declared, runs)),
+            "runs of a deletion vector overlap, touch or leave their container",
+        );
     }
     refused(&one(Container::Runs(0, vec![(1, 1)])), "does not have the rows that its header declares");
 }
@@ -210,7 +259,8 @@ fn rejects_cardinality() {
 fn rejects_a_bomb_of_runs() {
     let lie: Vec<_> = (0..=u16::MAX).map(|key| (key, Container::Runs(0, vec![(0, u16::MAX)]))).collect();
     refused(&vector(&[(0, bitmap(&lie))]), "found 65536 rows; expected 1 rows");
-    let honest: Vec<_> = (0..=u16::MAX).map(|key| (key, Container::Runs(u16::MAX, vec![(0, u16::MAX)]))).collect();
+    let honest: Vec<_> =
+        (0..=u16::MAX).map(|key| (key, Container::Runs(u16::MAX, vec![(0, u16::MAX)]))).collect();
     let rows = decode(&vector(&[(0, bitmap(&honest))])).unwrap();
     assert_eq!(rows.cardinality(), 1 << 32);
     assert_eq!(rows.runs_within(0..u64::MAX).collect::<Vec<_>>(), [0..1 << 32]);
@@ -239,7 +289,10 @@ proptest! {
 
     /// The vectors that this module accepts are those that roaring reads, which checks much less.
     #[test]
-    fn changed_bytes_are_refused_or_read_as_roaring_reads_them(rows in valid(), changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+    fn changed_bytes_are_refused_or_read_as_roaring_reads_them(
+        rows in valid(),
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
         let mut data = encode(&rows);
         for (at, byte) in changes {
             *at.get_mut(&mut data) = byte;

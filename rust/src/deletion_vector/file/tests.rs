@@ -24,7 +24,10 @@ fn rejects_version() {
 
 #[test]
 fn rejects_size() {
-    refused(open_frame(&frame(b"abcd"), 5), "does not have the size that its descriptor says; found 4 bytes; expected 5 bytes");
+    refused(
+        open_frame(&frame(b"abcd"), 5),
+        "does not have the size that its descriptor says; found 4 bytes; expected 5 bytes",
+    );
 }
 
 #[test]
@@ -62,7 +65,8 @@ proptest! {
         prop_assert_eq!(length, bytes.len());
         for (data, (offset, size)) in vectors.iter().zip(places) {
             let range = frame_range(offset as u64, size as u64).unwrap();
-            prop_assert_eq!(open_frame(&bytes[range.start as usize..range.end as usize], size as u64).unwrap(), data.as_slice());
+            let frame = &bytes[range.start as usize..range.end as usize];
+            prop_assert_eq!(open_frame(frame, size as u64).unwrap(), data.as_slice());
         }
     }
 }

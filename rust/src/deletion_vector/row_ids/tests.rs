@@ -46,8 +46,9 @@ fn rejects_what_is_no_row_id() {
     let nulls: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None]));
     let large: ArrayRef = Arc::new(Int64Array::from(vec![1, 1 << 40]));
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["1", "2"]));
-    let pair =
-        |file: &ArrayRef, row: &ArrayRef| RecordBatch::try_from_iter([(FILE_COLUMN, file.clone()), (ROW_COLUMN, row.clone())]).unwrap();
+    let pair = |file: &ArrayRef, row: &ArrayRef| {
+        RecordBatch::try_from_iter([(FILE_COLUMN, file.clone()), (ROW_COLUMN, row.clone())]).unwrap()
+    };
     assert!(extend(&pair(&large, &large)).contains("__deltaic_file: row id does not fit; expected Int32"));
     assert!(extend(&pair(&nulls, &large)).contains("row id is null"));
     assert!(extend(&pair(&texts, &large)).contains("row id is no integer; found Utf8; expected Int32"));
@@ -66,8 +67,12 @@ fn bitmaps_of_parts_are_rows() {
     rows.extend_bitmaps(&part(&[])).unwrap();
     assert_eq!(rows.of_file(0).unwrap().to_rows().unwrap(), [0, 2]);
     assert_eq!(rows.of_file(1).unwrap().to_rows().unwrap(), [3, 191, 1 << 33]);
-    assert_eq!(RowIds { unique: false, ..rows.clone() }.bitmaps().unwrap(), part(&[(1, 3), (1, 191), (0, 0), (0, 2), (1, 1 << 33)]));
-    let twice = |pairs: &[(i32, i64)]| message(rows.clone().extend_bitmaps(&part(pairs)), Kind::MergeCardinality);
+    assert_eq!(
+        RowIds { unique: false, ..rows.clone() }.bitmaps().unwrap(),
+        part(&[(1, 3), (1, 191), (0, 0), (0, 2), (1, 1 << 33)])
+    );
+    let twice =
+        |pairs: &[(i32, i64)]| message(rows.clone().extend_bitmaps(&part(pairs)), Kind::MergeCardinality);
     assert!(twice(&[(1, 7), (1, 191)]).contains("found 5 source rows for 4 rows of file 1"));
     assert!(twice(&[(2, 5), (2, 5)]).contains("found 2 source rows for 1 rows of file 2"));
     let mut any = RowIds::new(false);
@@ -78,7 +83,10 @@ fn bitmaps_of_parts_are_rows() {
     let columns = part(&[(0, 1)]);
     let broken = with_columns(&columns, [(BITMAP_COLUMN, broken)]).unwrap();
     assert!(rows.clone().extend_bitmaps(&broken).is_err());
-    assert!(message(rows.extend_bitmaps(&batch(&[(0, 1)])), Kind::InvalidArgument).contains("row ids lack a column"));
+    assert!(
+        message(rows.extend_bitmaps(&batch(&[(0, 1)])), Kind::InvalidArgument)
+            .contains("row ids lack a column")
+    );
 }
 
 #[test]
@@ -86,9 +94,17 @@ fn selects_files_by_position_or_ordinal() {
     let mut rows = RowIds::new(false);
     rows.extend(&batch(&[(2, 5), (0, 7), (2, 6)])).unwrap();
     let selected = rows.select(&files(&["a", "b", "c"]), true).unwrap();
-    assert_eq!(selected.column_by_name("path").unwrap().as_string::<i32>(), &StringArray::from(vec!["a", "c"]));
-    assert_eq!(selected.column_by_name(FILE_COLUMN).unwrap().as_primitive::<Int32Type>(), &Int32Array::from(vec![0, 2]));
-    assert!(selected.column_by_name("keep_selected").unwrap().as_boolean().iter().all(|keep| keep == Some(true)));
+    assert_eq!(
+        selected.column_by_name("path").unwrap().as_string::<i32>(),
+        &StringArray::from(vec!["a", "c"])
+    );
+    assert_eq!(
+        selected.column_by_name(FILE_COLUMN).unwrap().as_primitive::<Int32Type>(),
+        &Int32Array::from(vec![0, 2])
+    );
+    assert!(
+        selected.column_by_name("keep_selected").unwrap().as_boolean().iter().all(|keep| keep == Some(true))
+    );
     let bitmap = selected.column_by_name("selection").unwrap().as_binary::<i32>().value(1);
     assert_eq!(DeletionVector::from_bytes(bitmap).unwrap().to_rows().unwrap(), [5, 6]);
     // Once more, now with ordinals of its own.
@@ -99,7 +115,13 @@ fn selects_files_by_position_or_ordinal() {
 
 proptest! {
     #[test]
-    fn any_order_and_any_batches(pairs in prop::collection::vec((0..4i32, prop_oneof![0..500i64, 65_000..66_000i64, Just(1i64 << 33)]), 0..300), size in 1..50usize) {
+    fn any_order_and_any_batches(
+        pairs in prop::collection::vec(
+            (0..4i32, prop_oneof![0..500i64, 65_000..66_000i64, Just(1i64 << 33)]),
+            0..300,
+        ),
+        size in 1..50usize,
+    ) {
         let mut rows = RowIds::new(false);
         for part in pairs.chunks(size) {
             rows.extend(&batch(part)).unwrap();

@@ -34,7 +34,10 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     fn take(&mut self, root: &str, mut part: Commit, sidecar: Option<&Arc<Sidecar>>) -> Result<()> {
-        let files = [(FileKind::Add, std::mem::take(&mut part.adds)), (FileKind::Remove, std::mem::take(&mut part.removes))];
+        let files = [
+            (FileKind::Add, std::mem::take(&mut part.adds)),
+            (FileKind::Remove, std::mem::take(&mut part.removes)),
+        ];
         merge(&mut self.state, part)?;
         for (kind, batches) in files {
             for batch in batches {
@@ -46,7 +49,11 @@ impl Checkpoint {
 
     fn push(&mut self, segment: Segment, sidecar: Option<&Arc<Sidecar>>) {
         if let Some(sidecar) = sidecar {
-            segment.came_from(Origin { sidecar: Arc::clone(sidecar), live: segment.len(), written: segment.len() });
+            segment.came_from(Origin {
+                sidecar: Arc::clone(sidecar),
+                live: segment.len(),
+                written: segment.len(),
+            });
         }
         self.files.push(segment);
     }
@@ -55,7 +62,12 @@ impl Checkpoint {
 /// Reads a checkpoint. `parts`: all its files, relative to the table, without its sidecars, whose names are
 /// in it. `eager_limit`: a checkpoint of at most this many bytes is decoded completely; the actions on files
 /// of a larger one are decoded when needed.
-pub fn read(store: &Arc<dyn Store>, parts: &[String], eager_limit: u64, interrupt: &Interrupt) -> Result<Checkpoint> {
+pub fn read(
+    store: &Arc<dyn Store>,
+    parts: &[String],
+    eager_limit: u64,
+    interrupt: &Interrupt,
+) -> Result<Checkpoint> {
     let mut checkpoint = Checkpoint::default();
     let mut parquet = Vec::new();
     for part in parts {
@@ -87,11 +99,21 @@ pub fn read_definition(store: &Arc<dyn Store>, parts: &[String], interrupt: &Int
     for part in parts {
         if part.ends_with(".json") {
             let lines = Commit::read_definition(store.as_ref(), part, interrupt)?;
-            merge(&mut state, Commit { protocol: lines.protocol, metadata: lines.metadata, places: lines.places, ..Commit::default() })
-                .map_err(|error| error.within(part))?;
+            merge(
+                &mut state,
+                Commit {
+                    protocol: lines.protocol,
+                    metadata: lines.metadata,
+                    places: lines.places,
+                    ..Commit::default()
+                },
+            )
+            .map_err(|error| error.within(part))?;
             continue;
         }
-        let file = open_columns(store, part, &|path| path.first().is_some_and(|action| action == "protocol" || action == "metaData"))?;
+        let file = open_columns(store, part, &|path| {
+            path.first().is_some_and(|action| action == "protocol" || action == "metaData")
+        })?;
         for group in (0..file.parquet().num_row_groups()).filter(|group| file.may_define(*group)) {
             merge(&mut state, file.read_alone(group, interrupt)?).map_err(|error| error.within(part))?;
         }
@@ -146,7 +168,8 @@ fn only_files(files: &Commit, sidecars: &[(String, Option<Sidecar>)]) -> Result<
         Some((name, _)) => {
             let first = sidecars.first().map(|(path, _)| path);
             let place = files.places.protocol.as_ref().or(files.places.metadata.as_ref()).or(first);
-            let error = Error::protocol("a sidecar holds what belongs into its checkpoint").at(place.cloned().unwrap_or_default());
+            let error = Error::protocol("a sidecar holds what belongs into its checkpoint")
+                .at(place.cloned().unwrap_or_default());
             Err(error.found(name).expected("add and remove alone"))
         }
         None => Ok(()),
@@ -154,7 +177,9 @@ fn only_files(files: &Commit, sidecars: &[(String, Option<Sidecar>)]) -> Result<
 }
 
 fn merge(state: &mut Commit, part: Commit) -> Result<()> {
-    for (slot, value, name) in [(&mut state.protocol, part.protocol, "protocol"), (&mut state.metadata, part.metadata, "metaData")] {
+    for (slot, value, name) in
+        [(&mut state.protocol, part.protocol, "protocol"), (&mut state.metadata, part.metadata, "metaData")]
+    {
         if let Some(value) = value
             && slot.replace(value).is_some()
         {
@@ -183,7 +208,8 @@ fn read_files(
         let file = open(store, path)?;
         bytes += file.stored().size();
         let actions = usize::try_from(file.parquet().file_metadata().num_rows()).unwrap_or_default();
-        opened.push((Arc::new(file), sidecar.clone().map(|sidecar| Arc::new(Sidecar { actions, ..sidecar }))));
+        opened
+            .push((Arc::new(file), sidecar.clone().map(|sidecar| Arc::new(Sidecar { actions, ..sidecar }))));
     }
     if bytes > eager_limit {
         return leave_there(&opened, checkpoint, interrupt);
@@ -194,16 +220,24 @@ fn read_files(
     };
     let tasks: Vec<_> = opened.iter().flat_map(groups).collect();
     let decoded = DecodedVolume::of(bytes);
-    let read = on_threads(&tasks, interrupt, &|(file, group, _)| read_group(file, *group, &decoded, interrupt))?;
+    let read =
+        on_threads(&tasks, interrupt, &|(file, group, _)| read_group(file, *group, &decoded, interrupt))?;
     for (part, (file, _, sidecar)) in read.into_iter().zip(&tasks) {
-        checkpoint.take(store.location(), part, sidecar.as_ref()).map_err(|error| error.within(file.path()))?;
+        checkpoint
+            .take(store.location(), part, sidecar.as_ref())
+            .map_err(|error| error.within(file.path()))?;
     }
     Ok(())
 }
 
 /// Actions that are not on files, each with a required field.
-const OTHERS: [[&str; 2]; 5] =
-    [["protocol", "minReaderVersion"], ["metaData", "id"], ["txn", "appId"], ["domainMetadata", "domain"], ["sidecar", "path"]];
+const OTHERS: [[&str; 2]; 5] = [
+    ["protocol", "minReaderVersion"],
+    ["metaData", "id"],
+    ["txn", "appId"],
+    ["domainMetadata", "domain"],
+    ["sidecar", "path"],
+];
 /// Number of rows that are read at a time when few are searched for.
 const AT_A_TIME: usize = 1024;
 
@@ -215,7 +249,11 @@ enum Task<'a> {
     Files(&'a Arc<CheckpointFile>, usize, Range<usize>, FileKind, Option<&'a Arc<Sidecar>>),
 }
 
-fn leave_there(files: &[(Arc<CheckpointFile>, Option<Arc<Sidecar>>)], checkpoint: &mut Checkpoint, interrupt: &Interrupt) -> Result<()> {
+fn leave_there(
+    files: &[(Arc<CheckpointFile>, Option<Arc<Sidecar>>)],
+    checkpoint: &mut Checkpoint,
+    interrupt: &Interrupt,
+) -> Result<()> {
     let mut tasks = Vec::new();
     for (file, sidecar) in files {
         for (group, described) in file.parquet().row_groups().iter().enumerate() {
@@ -223,7 +261,13 @@ fn leave_there(files: &[(Arc<CheckpointFile>, Option<Arc<Sidecar>>)], checkpoint
             let rows = usize::try_from(described.num_rows()).unwrap_or_default();
             for from in (0..rows).step_by(slice::ROWS) {
                 for kind in [FileKind::Add, FileKind::Remove] {
-                    tasks.push(Task::Files(file, group, from..rows.min(from + slice::ROWS), kind, sidecar.as_ref()));
+                    tasks.push(Task::Files(
+                        file,
+                        group,
+                        from..rows.min(from + slice::ROWS),
+                        kind,
+                        sidecar.as_ref(),
+                    ));
                 }
             }
         }
@@ -253,7 +297,8 @@ impl CheckpointFile {
 
     /// Reads the actions of a row group that are not on files.
     fn read_others(&self, group: usize, interrupt: &Interrupt) -> Result<Commit> {
-        let there: Vec<&str> = OTHERS.iter().filter(|path| self.may_have(group, *path)).map(|path| path[0]).collect();
+        let there: Vec<&str> =
+            OTHERS.iter().filter(|path| self.may_have(group, *path)).map(|path| path[0]).collect();
         if there.is_empty() {
             return Ok(Commit::default());
         }
@@ -276,7 +321,11 @@ impl CheckpointFile {
         let read = |action: &str| {
             let columns = self.parquet().file_metadata().schema_descr().columns();
             let is_read = |(leaf, _): &(usize, _)| self.mask.leaf_included(*leaf);
-            columns.iter().enumerate().filter(is_read).any(|(_, column)| column.path().parts().first().is_some_and(|name| name == action))
+            columns
+                .iter()
+                .enumerate()
+                .filter(is_read)
+                .any(|(_, column)| column.path().parts().first().is_some_and(|name| name == action))
         };
         if read("add") || read("remove") {
             return None;
@@ -297,7 +346,12 @@ fn others_in(batch: &RecordBatch) -> usize {
     OTHERS.iter().filter_map(count).sum()
 }
 
-fn read_group(file: &CheckpointFile, group: usize, decoded: &DecodedVolume, interrupt: &Interrupt) -> Result<Commit> {
+fn read_group(
+    file: &CheckpointFile,
+    group: usize,
+    decoded: &DecodedVolume,
+    interrupt: &Interrupt,
+) -> Result<Commit> {
     let place = |error: Error| error.within(format_args!("{} (row group {group})", file.path()));
     let described = file.parquet().row_group(group);
     let stored = file.stored().near(described, &file.mask).map_err(place)?;

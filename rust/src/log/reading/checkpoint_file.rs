@@ -68,7 +68,10 @@ impl StoredFile {
         let mut total = 0;
         for (_, column) in group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf)) {
             let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
-            let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size())) else { continue };
+            let (Ok(start), Ok(length)) = (u64::try_from(start), u64::try_from(column.compressed_size()))
+            else {
+                continue;
+            };
             let end = start.saturating_add(length);
             if length > NEAR.0 || total + length > NEAR.1 || end > self.size() {
                 continue; // wrong ranges in the footer are reported when the column is read
@@ -91,7 +94,8 @@ impl StoredFile {
     /// Returns the bytes from `start` on, if they are in memory.
     fn nearby(&self, start: u64) -> Option<Bytes> {
         self.near.iter().find_map(|(first, bytes)| {
-            let skipped = usize::try_from(start.checked_sub(*first)?).ok().filter(|skipped| *skipped < bytes.len())?;
+            let skipped =
+                usize::try_from(start.checked_sub(*first)?).ok().filter(|skipped| *skipped < bytes.len())?;
             Some(bytes.slice(skipped..))
         })
     }
@@ -102,7 +106,10 @@ impl StoredFile {
             return Ok(rest.slice(..wanted));
         }
         let end = start.saturating_add(length);
-        let mut read = self.store.get_ranges(&self.path, &[start..end]).map_err(|error| ParquetError::External(Box::new(error)))?;
+        let mut read = self
+            .store
+            .get_ranges(&self.path, &[start..end])
+            .map_err(|error| ParquetError::External(Box::new(error)))?;
         read.pop().ok_or_else(|| ParquetError::EOF("no bytes".to_owned()))
     }
 }
@@ -151,9 +158,14 @@ impl CheckpointFile {
         match self.bytes.store.head(self.path())? {
             Some(now) if now == *self.bytes.found => Ok(()),
             found => {
-                let error =
-                    Error::new(Kind::Gone, "a file of the log was deleted or replaced after the version was opened").at(self.path());
-                Err(error.found(if found.is_some() { "another file" } else { "no such file" }).expected("the file that was opened"))
+                let error = Error::new(
+                    Kind::Gone,
+                    "a file of the log was deleted or replaced after the version was opened",
+                )
+                .at(self.path());
+                Err(error
+                    .found(if found.is_some() { "another file" } else { "no such file" })
+                    .expected("the file that was opened"))
             }
         }
     }
@@ -167,8 +179,11 @@ impl CheckpointFile {
     /// False if a row group has no actions of a kind, by the statistics of a leaf that every such action has.
     pub fn may_have(&self, group: usize, path: &[&str]) -> bool {
         match self.leaf(path) {
-            Some(leaf) => self.nulls(group, leaf) != Some(self.parquet().row_group(group).num_rows().unsigned_abs()),
-            None => path.first().is_some_and(|action| self.has_column(action)), // malformed; the error is raised when it is read
+            Some(leaf) => {
+                self.nulls(group, leaf) != Some(self.parquet().row_group(group).num_rows().unsigned_abs())
+            }
+            // Malformed; the error is raised when it is read.
+            None => path.first().is_some_and(|action| self.has_column(action)),
         }
     }
 
@@ -201,7 +216,10 @@ impl CheckpointFile {
     /// True if the file has this top-level column.
     pub fn has_column(&self, name: &str) -> bool {
         let descriptor = self.parquet().file_metadata().schema_descr();
-        descriptor.columns().iter().any(|column| column.path().parts().first().is_some_and(|part| part == name))
+        descriptor
+            .columns()
+            .iter()
+            .any(|column| column.path().parts().first().is_some_and(|part| part == name))
     }
 }
 
@@ -217,7 +235,8 @@ fn is_wanted(parts: &[String], typed_alone: bool) -> bool {
 }
 
 /// The actions of checkpoints. A part needs only the columns of its own actions ("Checkpoint Schema").
-const ACTIONS: [&str; 8] = ["add", "remove", "metaData", "protocol", "txn", "domainMetadata", "checkpointMetadata", "sidecar"];
+const ACTIONS: [&str; 8] =
+    ["add", "remove", "metaData", "protocol", "txn", "domainMetadata", "checkpointMetadata", "sidecar"];
 
 /// Opens a file with the columns that the state needs.
 pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<CheckpointFile> {
@@ -225,7 +244,9 @@ pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<CheckpointFile> {
     if !ACTIONS.iter().any(|name| file.has_column(name)) {
         let root = file.parquet().file_metadata().schema_descr().root_schema().clone();
         let columns: Vec<&str> = root.get_fields().iter().map(|field| field.name()).collect();
-        let error = Error::protocol("the file is no checkpoint").at(path).found(format!("columns {}", columns.join(", ")));
+        let error = Error::protocol("the file is no checkpoint")
+            .at(path)
+            .found(format!("columns {}", columns.join(", ")));
         return Err(error.expected(format!("a column of {}", ACTIONS.join(", "))));
     }
     // Typed statistics are decoded only if some file may have none as JSON.
@@ -236,7 +257,11 @@ pub fn open(store: &Arc<dyn Store>, path: &str) -> Result<CheckpointFile> {
 }
 
 /// Opens a file with the leaves for which `wanted` is true.
-pub fn open_columns(store: &Arc<dyn Store>, path: &str, wanted: &dyn Fn(&[String]) -> bool) -> Result<CheckpointFile> {
+pub fn open_columns(
+    store: &Arc<dyn Store>,
+    path: &str,
+    wanted: &dyn Fn(&[String]) -> bool,
+) -> Result<CheckpointFile> {
     let missing = || Error::new(Kind::NotFound, "a file of the checkpoint is missing").at(path);
     let (found, near) = if store.is_remote() {
         let (found, bytes) = store.tail(path, TAIL)?.ok_or_else(missing)?;
@@ -261,7 +286,8 @@ fn mask_of(metadata: &ArrowReaderMetadata, wanted: &dyn Fn(&[String]) -> bool) -
 fn lacks_json_statistics(metadata: &ArrowReaderMetadata) -> bool {
     metadata.metadata().row_groups().iter().any(|group| {
         let nulls = |name: &str| {
-            let column = group.columns().iter().find(|column| column.column_path().parts() == ["add", name])?;
+            let column =
+                group.columns().iter().find(|column| column.column_path().parts() == ["add", name])?;
             column.statistics()?.null_count_opt()
         };
         match (nulls("path"), nulls("stats")) {

@@ -28,7 +28,8 @@ impl Rows<'_> {
     /// Returns, for an error, the file's name and the number of the row with the `nth` action of this kind.
     fn place(&self, name: &str, nth: usize) -> String {
         let rows = self.batch.column_by_name(name);
-        let row = rows.and_then(|rows| (0..rows.len()).filter(|row| rows.is_valid(*row)).nth(nth)).unwrap_or(nth);
+        let row =
+            rows.and_then(|rows| (0..rows.len()).filter(|row| rows.is_valid(*row)).nth(nth)).unwrap_or(nth);
         format!("{} row {}", self.path, self.first + row)
     }
 }
@@ -97,7 +98,10 @@ fn texts(batch: &RecordBatch, name: &str) -> Result<Vec<String>> {
 fn files(rows: &StructArray, schema: &SchemaRef, name: &str) -> Result<RecordBatch> {
     if schema.index_of("path").is_ok() && rows.column_by_name("path").is_none() {
         let columns: Vec<&str> = rows.fields().iter().map(|field| field.name().as_str()).collect();
-        return Err(Error::protocol("an action without a path").at(name).found(columns.join(", ")).expected("path"));
+        return Err(Error::protocol("an action without a path")
+            .at(name)
+            .found(columns.join(", "))
+            .expected("path"));
     }
     let nullable = schema.fields().iter().map(|field| field.as_ref().clone().with_nullable(true));
     let nullable = Arc::new(Schema::new(nullable.collect::<Vec<_>>()));
@@ -108,9 +112,14 @@ fn files(rows: &StructArray, schema: &SchemaRef, name: &str) -> Result<RecordBat
 /// Returns the actions in `schema`. An action that would be an error in a commit is an error here too.
 fn checked(rows: &Rows<'_>, files: &RecordBatch, schema: &SchemaRef, name: &str) -> Result<RecordBatch> {
     let wrong = |row: usize, found: String, expected: &str| {
-        Error::protocol("the action on a file is malformed").at(rows.place(name, row)).found(found).expected(expected)
+        Error::protocol("the action on a file is malformed")
+            .at(rows.place(name, row))
+            .found(found)
+            .expected(expected)
     };
-    let first_null = |column: &ArrayRef| (column.null_count() > 0).then(|| (0..column.len()).find(|row| column.is_null(*row))).flatten();
+    let first_null = |column: &ArrayRef| {
+        (column.null_count() > 0).then(|| (0..column.len()).find(|row| column.is_null(*row))).flatten()
+    };
     let needed: &[&str] = if name == "add" { &["path", "partitionValues", "size"] } else { &["path"] };
     for field in needed {
         if let Some(row) = files.column_by_name(field).and_then(first_null) {
@@ -123,7 +132,8 @@ fn checked(rows: &Rows<'_>, files: &RecordBatch, schema: &SchemaRef, name: &str)
         return Err(wrong(row, "an empty path".to_owned(), "a path"));
     }
     if let Ok(sizes) = schema::long(files, "size")
-        && let Some((row, size)) = sizes.iter().enumerate().find_map(|(row, size)| size.filter(|s| *s < 0).map(|s| (row, s)))
+        && let Some((row, size)) =
+            sizes.iter().enumerate().find_map(|(row, size)| size.filter(|s| *s < 0).map(|s| (row, s)))
     {
         return Err(wrong(row, format!("size {size}"), "a size of 0 or more"));
     }
@@ -137,19 +147,32 @@ fn checked(rows: &Rows<'_>, files: &RecordBatch, schema: &SchemaRef, name: &str)
 }
 
 /// Checks that descriptors are complete. Some writers write a descriptor of nulls for none.
-fn checked_vectors(vectors: &StructArray, wrong: &dyn Fn(usize, String, &str) -> Error) -> Result<StructArray> {
-    let there = |row: usize| vectors.is_valid(row) && vectors.columns().iter().any(|column| column.is_valid(row));
-    let numbers = [vectors.column(2), vectors.column(3), vectors.column(4)].map(|column| cast(column, &DataType::Int64));
+fn checked_vectors(
+    vectors: &StructArray,
+    wrong: &dyn Fn(usize, String, &str) -> Error,
+) -> Result<StructArray> {
+    let there =
+        |row: usize| vectors.is_valid(row) && vectors.columns().iter().any(|column| column.is_valid(row));
+    let numbers = [vectors.column(2), vectors.column(3), vectors.column(4)]
+        .map(|column| cast(column, &DataType::Int64));
     for row in (0..vectors.len()).filter(|row| there(*row)) {
-        for (at, field) in [(0, "storageType"), (1, "pathOrInlineDv"), (3, "sizeInBytes"), (4, "cardinality")] {
+        for (at, field) in [(0, "storageType"), (1, "pathOrInlineDv"), (3, "sizeInBytes"), (4, "cardinality")]
+        {
             if vectors.column(at).is_null(row) {
                 return Err(wrong(row, "no such field".to_owned(), &format!("deletionVector.{field}")));
             }
         }
         for number in &numbers {
-            let number = number.as_ref().map_err(|error| wrong(row, error.to_string(), "numbers"))?.as_primitive::<Int64Type>();
+            let number = number
+                .as_ref()
+                .map_err(|error| wrong(row, error.to_string(), "numbers"))?
+                .as_primitive::<Int64Type>();
             if number.is_valid(row) && number.value(row) < 0 {
-                return Err(wrong(row, "a negative number in deletionVector".to_owned(), "sizes of 0 or more"));
+                return Err(wrong(
+                    row,
+                    "a negative number in deletionVector".to_owned(),
+                    "sizes of 0 or more",
+                ));
             }
         }
     }
@@ -161,7 +184,10 @@ fn checked_vectors(vectors: &StructArray, wrong: &dyn Fn(usize, String, &str) ->
 fn with_statistics(adds: &StructArray) -> Result<StructArray> {
     // The column is not read for tombstones.
     let Some(typed) = adds.column_by_name("stats_parsed") else { return Ok(adds.clone()) };
-    let json = adds.column_by_name("stats").map(|column| schema::conform_column(column, &DataType::Utf8, "stats")).transpose()?;
+    let json = adds
+        .column_by_name("stats")
+        .map(|column| schema::conform_column(column, &DataType::Utf8, "stats"))
+        .transpose()?;
     let json: Option<&StringArray> = json.as_ref().map(|column| column.as_string::<i32>());
     let mut out = StringBuilder::new();
     let mut text = String::new();
@@ -176,9 +202,15 @@ fn with_statistics(adds: &StructArray) -> Result<StructArray> {
         }
     }
     let stats: ArrayRef = Arc::new(out.finish());
-    let rest = adds.fields().iter().zip(adds.columns()).filter(|(field, _)| field.name() != "stats" && field.name() != "stats_parsed");
+    let rest = adds
+        .fields()
+        .iter()
+        .zip(adds.columns())
+        .filter(|(field, _)| field.name() != "stats" && field.name() != "stats_parsed");
     let stats_field = Arc::new(Field::new("stats", DataType::Utf8, true));
-    let (fields, columns): (Vec<_>, Vec<_>) =
-        rest.map(|(field, column)| (Arc::clone(field), Arc::clone(column))).chain([(stats_field, stats)]).unzip();
+    let (fields, columns): (Vec<_>, Vec<_>) = rest
+        .map(|(field, column)| (Arc::clone(field), Arc::clone(column)))
+        .chain([(stats_field, stats)])
+        .unzip();
     Ok(StructArray::try_new(fields.into(), columns, adds.nulls().cloned())?)
 }

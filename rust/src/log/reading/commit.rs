@@ -104,7 +104,13 @@ impl Commit {
 
     /// Reads and parses the commit at `path`. If it has more than `eager_limit` bytes, actions on files stay
     /// in its file, and only the fields that replay needs are read.
-    pub fn read_or_leave(store: &Arc<dyn Store>, version: u64, path: &str, eager_limit: u64, interrupt: &Interrupt) -> Result<Self> {
+    pub fn read_or_leave(
+        store: &Arc<dyn Store>,
+        version: u64,
+        path: &str,
+        eager_limit: u64,
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
         if eager_limit >= AT_ONCE {
             return Self::read(store.as_ref(), version, path, interrupt);
         }
@@ -142,7 +148,11 @@ impl Commit {
                 rest.extend_from_slice(&piece);
             }
             at = end;
-            let whole = if at == size { rest.len() } else { rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1) };
+            let whole = if at == size {
+                rest.len()
+            } else {
+                rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |last| last + 1)
+            };
             before += commit.take_lines(rest.get(..whole).unwrap_or_default(), path, before, interrupt)?;
             rest.drain(..whole);
             if rest.len() > MAX_LINE {
@@ -161,7 +171,10 @@ impl Commit {
 
     pub(super) fn not_empty(self, path: &str, size: u64) -> Result<Self> {
         if self.actions == 0 {
-            return Err(Error::protocol("the file is empty").at(path).found(format!("{size} bytes")).expected(AN_ACTION));
+            return Err(Error::protocol("the file is empty")
+                .at(path)
+                .found(format!("{size} bytes"))
+                .expected(AN_ACTION));
         }
         Ok(self)
     }
@@ -180,12 +193,18 @@ impl Commit {
         } else {
             std::thread::scope(|scope| {
                 let parse = |chunk: std::ops::Range<usize>| {
-                    guard::caught(|| Chunk::parse(&data[chunk.clone()], chunk.start, interrupt)).unwrap_or_else(|panic| {
-                        Err(Fault { offset: chunk.start, error: Error::protocol("the commit cannot be parsed").found(panic) })
-                    })
+                    guard::caught(|| Chunk::parse(&data[chunk.clone()], chunk.start, interrupt))
+                        .unwrap_or_else(|panic| {
+                            Err(Fault {
+                                offset: chunk.start,
+                                error: Error::protocol("the commit cannot be parsed").found(panic),
+                            })
+                        })
                 };
-                let workers: Vec<_> = chunks.iter().map(|chunk| scope.spawn(move || parse(chunk.clone()))).collect();
-                parsed.extend(workers.into_iter().filter_map(|worker| worker.join().ok())); // a worker cannot panic
+                let workers: Vec<_> =
+                    chunks.iter().map(|chunk| scope.spawn(move || parse(chunk.clone()))).collect();
+                // A worker cannot panic.
+                parsed.extend(workers.into_iter().filter_map(|worker| worker.join().ok()));
             });
         }
         for chunk in parsed {
@@ -202,7 +221,9 @@ impl Commit {
         };
         let place = |fault: Fault| fault.locate(&data, path, 0);
         let mut commit = Self::default();
-        for line in data.split(|byte| *byte == b'\n').filter(|line| !FILES.iter().any(|name| line.starts_with(name))) {
+        for line in
+            data.split(|byte| *byte == b'\n').filter(|line| !FILES.iter().any(|name| line.starts_with(name)))
+        {
             let offset = line.as_ptr() as usize - data.as_ptr() as usize;
             let chunk = Chunk::parse(line, offset, interrupt).map_err(place)?;
             commit.take(chunk, &|offset| line_of(&data, path, 0, offset)).map_err(place)?;
@@ -259,7 +280,11 @@ impl Commit {
     pub fn read_info(store: &dyn Store, path: &str) -> Result<Option<String>> {
         match store.get_at_most(path, AT_ONCE)? {
             Some(data) => Self::find_info(&data, path),
-            None => store.get_ranges(path, &[0..BLOCK])?.iter().find_map(|data| Self::find_info(data, path).transpose()).transpose(),
+            None => store
+                .get_ranges(path, &[0..BLOCK])?
+                .iter()
+                .find_map(|data| Self::find_info(data, path).transpose())
+                .transpose(),
         }
     }
 
@@ -270,7 +295,8 @@ impl Commit {
                 continue;
             }
             let offset = line.as_ptr() as usize - data.as_ptr() as usize;
-            let action = parse_line::<SkippedText>(line).map_err(|error| Fault { offset, error }.locate(data, path, 0))?;
+            let action = parse_line::<SkippedText>(line)
+                .map_err(|error| Fault { offset, error }.locate(data, path, 0))?;
             if let Action::Text(TextKind::CommitInfo, value) = action {
                 return Ok(Some(value.get().to_owned()));
             }
@@ -293,14 +319,18 @@ pub fn twice(found: String) -> Error {
 
 fn malformed(error: serde_json::Error) -> Error {
     // The parser gets a single line, so its line number is always 1 and is removed.
-    Error::protocol("the line is no valid action").found(error.to_string().replace(" at line 1 column", ", column")).expected(AN_ACTION)
+    Error::protocol("the line is no valid action")
+        .found(error.to_string().replace(" at line 1 column", ", column"))
+        .expected(AN_ACTION)
 }
 
 /// The expected form of a line of a commit, for error messages.
 const AN_ACTION: &str = "a JSON object with one action on each line";
 
 pub(super) fn too_long(bytes: usize) -> Error {
-    Error::protocol("the line is too long").found(format!("{bytes} bytes")).expected(format!("at most {MAX_LINE}"))
+    Error::protocol("the line is too long")
+        .found(format!("{bytes} bytes"))
+        .expected(format!("at most {MAX_LINE}"))
 }
 
 fn line_of(data: &[u8], path: &str, before: usize, offset: usize) -> String {
@@ -330,7 +360,10 @@ fn cut(data: &[u8]) -> Vec<std::ops::Range<usize>> {
         let end = if index == count {
             data.len()
         } else {
-            data[about.max(start)..].iter().position(|byte| *byte == b'\n').map_or(data.len(), |at| about.max(start) + at + 1)
+            data[about.max(start)..]
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(data.len(), |at| about.max(start) + at + 1)
         };
         chunks.push(start..end);
         start = end;
@@ -399,7 +432,8 @@ pub(super) fn parse_line<'a, S: Deserialize<'a>>(line: &'a [u8]) -> Result<Actio
     }
     let text = std::str::from_utf8(line).map_err(|error| {
         let at = error.valid_up_to();
-        let found = line.get(at).map_or_else(String::new, |byte| format!("byte {byte:#04x} at column {}", at + 1));
+        let found =
+            line.get(at).map_or_else(String::new, |byte| format!("byte {byte:#04x} at column {}", at + 1));
         Error::protocol("the line is no valid text").found(found).expected("UTF-8")
     })?;
     serde_json::from_str(text).map_err(malformed)

@@ -13,6 +13,7 @@ pub fn is_compacted(path: &str) -> bool {
 /// Returns the first version that a file of the log covers; `last` is the last one.
 pub fn first_version((last, path): &(u64, String)) -> u64 {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let digits = if is_compacted(path) { name.get(..DIGITS).and_then(|digits| digits.parse().ok()) } else { None };
+    let digits =
+        if is_compacted(path) { name.get(..DIGITS).and_then(|digits| digits.parse().ok()) } else { None };
     digits.unwrap_or(*last)
 }

@@ -19,7 +19,12 @@ pub struct Definition {
 
 impl Definition {
     /// Reads the commits (version, path), newest first, then the checkpoint, until both actions are found.
-    pub fn read(store: &Arc<dyn Store>, parts: &[String], commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Self> {
+    pub fn read(
+        store: &Arc<dyn Store>,
+        parts: &[String],
+        commits: &[(u64, String)],
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
         let mut found = Self::default();
         for (_, path) in commits.iter().rev() {
             interrupt.check()?;

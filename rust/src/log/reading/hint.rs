@@ -17,7 +17,8 @@ const MOST_BYTES: usize = 64 << 20;
 /// Returns the canonical form: each leaf as path=value, with the parts of the path joined by `+`, ordered by
 /// the bytes of the path, without the top-level field `checksum`.
 pub fn canonical(document: &str) -> Result<String> {
-    let parsed: Value = serde_json::from_str(document).map_err(|error| Error::protocol("not JSON").found(error))?;
+    let parsed: Value =
+        serde_json::from_str(document).map_err(|error| Error::protocol("not JSON").found(error))?;
     let mut leaves = Leaves::default();
     if let Value::Object(fields) = &parsed {
         for (name, value) in fields.iter().filter(|(name, _)| *name != "checksum") {
@@ -25,7 +26,8 @@ pub fn canonical(document: &str) -> Result<String> {
         }
     }
     leaves.found.sort();
-    let shown: Vec<String> = leaves.found.into_iter().map(|(path, value)| format!("{path}={value}")).collect();
+    let shown: Vec<String> =
+        leaves.found.into_iter().map(|(path, value)| format!("{path}={value}")).collect();
     Ok(shown.join(","))
 }
 
@@ -40,8 +42,13 @@ impl Leaves {
     fn collect(&mut self, value: &Value, path: String) -> Result<()> {
         self.count(path.len())?;
         match value {
-            Value::Object(fields) => fields.iter().try_for_each(|(name, item)| self.collect(item, format!("{path}+{}", text(name)))),
-            Value::Array(items) => items.iter().enumerate().try_for_each(|(index, item)| self.collect(item, format!("{path}+{index}"))),
+            Value::Object(fields) => fields
+                .iter()
+                .try_for_each(|(name, item)| self.collect(item, format!("{path}+{}", text(name)))),
+            Value::Array(items) => items
+                .iter()
+                .enumerate()
+                .try_for_each(|(index, item)| self.collect(item, format!("{path}+{index}"))),
             Value::String(found) => self.push(path, text(found)),
             literal => self.push(path, literal.to_string()),
         }
@@ -57,7 +64,9 @@ impl Leaves {
         self.bytes += bytes;
         if self.bytes > MOST_BYTES {
             let error = Error::protocol("the canonical form of a JSON document is too long");
-            return Err(error.found(format!("{} bytes and more", self.bytes)).expected(format!("at most {MOST_BYTES} bytes")));
+            return Err(error
+                .found(format!("{} bytes and more", self.bytes))
+                .expected(format!("at most {MOST_BYTES} bytes")));
         }
         Ok(())
     }
@@ -89,7 +98,10 @@ mod tests {
         for item in ["1", "[]"] {
             let document = format!(r#"{{"{}":[{}]}}"#, "k".repeat(1 << 20), vec![item; 100].join(","));
             let error = canonical(&document).unwrap_err().to_string();
-            assert!(error.starts_with("the canonical form of a JSON document is too long; found "), "{error}");
+            assert!(
+                error.starts_with("the canonical form of a JSON document is too long; found "),
+                "{error}"
+            );
             assert!(error.ends_with(" bytes and more; expected at most 67108864 bytes"), "{error}");
         }
     }

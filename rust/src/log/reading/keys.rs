@@ -41,7 +41,9 @@ fn bits(of: &impl Hash) -> Key {
 
 /// Appends the keys of all rows to `keys`. `vectors`: `None` if no file has a vector.
 pub fn append(keys: &mut Vec<Key>, root: &str, paths: &StringArray, vectors: Option<&StructArray>) {
-    let key = |row| with_vector(of_path(root, paths.value(row)), vectors.and_then(|vectors| vector_id(vectors, row)));
+    let key = |row| {
+        with_vector(of_path(root, paths.value(row)), vectors.and_then(|vectors| vector_id(vectors, row)))
+    };
     keys.extend((0..paths.len()).map(key));
 }
 
@@ -85,7 +87,11 @@ impl Keys {
 
     /// Returns the rows with this key: at most one, unless the log is invalid.
     pub fn rows_of(&self, key: Key) -> impl Iterator<Item = u32> + '_ {
-        self.rows.get_or_init(|| self.index()).iter_hash(slot(key)).copied().filter(move |row| self.keys[*row as usize] == key)
+        self.rows
+            .get_or_init(|| self.index())
+            .iter_hash(slot(key))
+            .copied()
+            .filter(move |row| self.keys[*row as usize] == key)
     }
 
     fn index(&self) -> HashTable<u32> {
@@ -126,7 +132,14 @@ mod tests {
 
     #[test]
     fn one_place_has_one_key_and_each_vector_its_own() {
-        let keys = keyed(&[("a b", None), ("a%20b", None), ("/t/a b", None), ("a b", Some(1)), ("a b", Some(2)), ("c", None)]);
+        let keys = keyed(&[
+            ("a b", None),
+            ("a%20b", None),
+            ("/t/a b", None),
+            ("a b", Some(1)),
+            ("a b", Some(2)),
+            ("c", None),
+        ]);
         assert_eq!((keys[0], keys[0]), (keys[1], keys[2]));
         let mut distinct = keys.clone();
         distinct.sort_unstable();

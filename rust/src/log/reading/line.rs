@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayBuilder, BooleanArray};
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, RecordBatch, StringBuilder, StructArray, StructBuilder,
+    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, RecordBatch,
+    StringBuilder, StructArray, StructBuilder,
 };
 use arrow::datatypes::SchemaRef;
 use serde::Deserialize;
@@ -109,7 +110,9 @@ impl<S> FileAction<'_, S> {
 
     /// The parts that identify its vector in a key.
     pub fn vector_id(&self) -> Option<VectorId<'_>> {
-        self.deletion_vector.as_ref().map(|vector| (vector.storage_type.0.as_ref(), vector.path_or_inline_dv.0.as_ref(), vector.offset))
+        self.deletion_vector.as_ref().map(|vector| {
+            (vector.storage_type.0.as_ref(), vector.path_or_inline_dv.0.as_ref(), vector.offset)
+        })
     }
 
     /// Size of the file in bytes; 0 if a remove does not have it.
@@ -120,7 +123,9 @@ impl<S> FileAction<'_, S> {
     /// Returns an error if the action is invalid.
     pub fn check(&self, kind: FileKind) -> Result<()> {
         match self.fault(kind) {
-            Some((found, expected)) => Err(Error::protocol("the action on a file is malformed").found(found).expected(expected)),
+            Some((found, expected)) => {
+                Err(Error::protocol("the action on a file is malformed").found(found).expected(expected))
+            }
             None => Ok(()),
         }
     }
@@ -134,7 +139,9 @@ impl<S> FileAction<'_, S> {
             return Some((format!("size {size}"), "a size of 0 or more"));
         }
         if let Some(vector) = &self.deletion_vector
-            && (vector.size_in_bytes < 0 || vector.cardinality < 0 || vector.offset.is_some_and(|offset| offset < 0))
+            && (vector.size_in_bytes < 0
+                || vector.cardinality < 0
+                || vector.offset.is_some_and(|offset| offset < 0))
         {
             return Some(("a negative number in deletionVector".to_owned(), "sizes of 0 or more"));
         }
@@ -213,8 +220,13 @@ impl<'de: 'a, 'a, S: Deserialize<'de>> Deserialize<'de> for Action<'a, S> {
     }
 }
 
-fn read_action<'de, A: MapAccess<'de>, S: Deserialize<'de>>(name: &str, map: &mut A) -> Result<Option<Action<'de, S>>, A::Error> {
-    let mut file = |kind| Ok(map.next_value::<Option<Box<FileAction<'de, S>>>>()?.map(|action| Action::File(kind, action)));
+fn read_action<'de, A: MapAccess<'de>, S: Deserialize<'de>>(
+    name: &str,
+    map: &mut A,
+) -> Result<Option<Action<'de, S>>, A::Error> {
+    let mut file = |kind| {
+        Ok(map.next_value::<Option<Box<FileAction<'de, S>>>>()?.map(|action| Action::File(kind, action)))
+    };
     let kind = match name {
         "add" => return file(FileKind::Add),
         "remove" => return file(FileKind::Remove),
@@ -278,11 +290,15 @@ pub struct FileActions {
 }
 
 fn map_builder() -> MapBuilder<StringBuilder, StringBuilder> {
-    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let names =
+        MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new())
 }
 
-fn append_map(builder: &mut MapBuilder<StringBuilder, StringBuilder>, pairs: Option<&Pairs<'_>>) -> Result<()> {
+fn append_map(
+    builder: &mut MapBuilder<StringBuilder, StringBuilder>,
+    pairs: Option<&Pairs<'_>>,
+) -> Result<()> {
     for (key, value) in pairs.iter().flat_map(|pairs| &pairs.0) {
         builder.keys().append_value(key);
         builder.values().append_option(value.as_deref());
@@ -344,11 +360,26 @@ impl FileActions {
     fn append_vector(&mut self, vector: Option<&Vector<'_>>) -> Result<()> {
         let wrong = || Error::protocol("the columns of a vector are mixed up");
         let builder = &mut self.vector;
-        builder.field_builder::<StringBuilder>(0).ok_or_else(wrong)?.append_option(vector.map(|v| &v.storage_type.0));
-        builder.field_builder::<StringBuilder>(1).ok_or_else(wrong)?.append_option(vector.map(|v| &v.path_or_inline_dv.0));
-        builder.field_builder::<Int32Builder>(2).ok_or_else(wrong)?.append_option(vector.and_then(|v| v.offset));
-        builder.field_builder::<Int32Builder>(3).ok_or_else(wrong)?.append_option(vector.map(|v| v.size_in_bytes));
-        builder.field_builder::<Int64Builder>(4).ok_or_else(wrong)?.append_option(vector.map(|v| v.cardinality));
+        builder
+            .field_builder::<StringBuilder>(0)
+            .ok_or_else(wrong)?
+            .append_option(vector.map(|v| &v.storage_type.0));
+        builder
+            .field_builder::<StringBuilder>(1)
+            .ok_or_else(wrong)?
+            .append_option(vector.map(|v| &v.path_or_inline_dv.0));
+        builder
+            .field_builder::<Int32Builder>(2)
+            .ok_or_else(wrong)?
+            .append_option(vector.and_then(|v| v.offset));
+        builder
+            .field_builder::<Int32Builder>(3)
+            .ok_or_else(wrong)?
+            .append_option(vector.map(|v| v.size_in_bytes));
+        builder
+            .field_builder::<Int64Builder>(4)
+            .ok_or_else(wrong)?
+            .append_option(vector.map(|v| v.cardinality));
         builder.append(vector.is_some());
         Ok(())
     }
@@ -377,7 +408,8 @@ impl FileActions {
             ("defaultRowCommitVersion", Arc::new(self.default_row_commit_version.finish())),
             ("clusteringProvider", Arc::new(self.clustering_provider.finish())),
         ];
-        let of = |name: &str| named.iter().find(|(known, _)| *known == name).map(|(_, column)| Arc::clone(column));
+        let of =
+            |name: &str| named.iter().find(|(known, _)| *known == name).map(|(_, column)| Arc::clone(column));
         let columns = schema.fields().iter().filter_map(|field| of(field.name())).collect();
         Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
     }

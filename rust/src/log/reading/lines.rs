@@ -54,8 +54,10 @@ impl StoredLines {
         let begin = |at: Option<usize>| at.map(|at| at + 1).filter(|at| from + (*at as u64) < block.end);
         let first = if block.start == 0 { Some(0) } else { begin(memchr::memchr(b'\n', &data)) };
         let Some(first) = first else { return Ok((block.end, Bytes::new())) };
-        let within = (block.end - from) as usize - 1; // the last line ends at, or after, the block's last byte
-        let mut ends = memchr::memchr(b'\n', data.get(within..).unwrap_or_default()).map(|at| within + at + 1);
+        // The last line ends at, or after, the block's last byte.
+        let within = (block.end - from) as usize - 1;
+        let mut ends =
+            memchr::memchr(b'\n', data.get(within..).unwrap_or_default()).map(|at| within + at + 1);
         if ends.is_none() && read < self.found.size {
             let mut whole = data.to_vec();
             while ends.is_none() && read < self.found.size {
@@ -79,15 +81,23 @@ impl Lines {
     pub fn read(&self, interrupt: &Interrupt) -> Result<RecordBatch> {
         let path = self.file.path.as_str();
         let gone = || {
-            let error = Error::new(Kind::Gone, "a file of the log was deleted or replaced after the version was opened").at(path);
+            let error = Error::new(
+                Kind::Gone,
+                "a file of the log was deleted or replaced after the version was opened",
+            )
+            .at(path);
             error.found("no such file, or another").expected("the file that was opened")
         };
         if self.file.store.head(path)?.as_ref() != Some(&self.file.found) {
             return Err(gone());
         }
-        let data = self.file.range(self.bytes.clone()).map_err(|error| if error.kind() == Kind::NotFound { gone() } else { error })?;
-        let chunk = Chunk::parse(&data, 0, interrupt)
-            .map_err(|fault| fault.error.at(format!("{path}, in the line at byte {}", self.bytes.start + fault.offset as u64)))?;
+        let data = self
+            .file
+            .range(self.bytes.clone())
+            .map_err(|error| if error.kind() == Kind::NotFound { gone() } else { error })?;
+        let chunk = Chunk::parse(&data, 0, interrupt).map_err(|fault| {
+            fault.error.at(format!("{path}, in the line at byte {}", self.bytes.start + fault.offset as u64))
+        })?;
         let actions = if self.kind == FileKind::Add { chunk.adds } else { chunk.removes };
         if actions.len() != self.rows { Err(gone()) } else { actions.finish() }
     }
@@ -151,11 +161,18 @@ impl BlockKeys {
 
 /// Reads a commit or a compacted range, whose actions on files stay in the file. An invalid file is an error
 /// without details; [`Commit::read`] returns the details.
-pub fn read_keys(store: &Arc<dyn Store>, path: &str, found: ObjectMeta, interrupt: &Interrupt) -> Result<Commit> {
+pub fn read_keys(
+    store: &Arc<dyn Store>,
+    path: &str,
+    found: ObjectMeta,
+    interrupt: &Interrupt,
+) -> Result<Commit> {
     let file = Arc::new(StoredLines { store: Arc::clone(store), path: path.to_owned(), found });
     let size = file.found.size;
     let blocks: Vec<u64> = (0..size).step_by(BLOCK as usize).collect();
-    let scanned = on_threads(&blocks, interrupt, &|start| BlockKeys::of(&file, *start..size.min(start + BLOCK), interrupt))?;
+    let scanned = on_threads(&blocks, interrupt, &|start| {
+        BlockKeys::of(&file, *start..size.min(start + BLOCK), interrupt)
+    })?;
     let (mut commit, mut keys, mut before) = (Commit::default(), FileKeys::default(), 0);
     for block in scanned {
         commit.actions += block.actions;
@@ -169,21 +186,34 @@ pub fn read_keys(store: &Arc<dyn Store>, path: &str, found: ObjectMeta, interrup
             }
             commit.take_text(kind, text)?;
         }
-        for (kind, rows, all) in [(FileKind::Add, block.adds, &mut keys.adds), (FileKind::Remove, block.removes, &mut keys.removes)] {
+        for (kind, rows, all) in [
+            (FileKind::Add, block.adds, &mut keys.adds),
+            (FileKind::Remove, block.removes, &mut keys.removes),
+        ] {
             if rows.keys.is_empty() {
                 continue;
             }
-            let lines = Lines { file: Arc::clone(&file), bytes: block.bytes.clone(), kind, rows: rows.keys.len() };
+            let lines =
+                Lines { file: Arc::clone(&file), bytes: block.bytes.clone(), kind, rows: rows.keys.len() };
             let own: Vec<Key> = rows.keys.iter().map(|(key, _)| *key).collect();
             commit.files.push(Segment::in_files(
                 kind,
-                SegmentSource { source: Source::Lines(lines), count: own.len(), keys: Some(own), sizes: rows.sizes },
+                SegmentSource {
+                    source: Source::Lines(lines),
+                    count: own.len(),
+                    keys: Some(own),
+                    sizes: rows.sizes,
+                },
             ));
             all.extend(rows.keys);
         }
         before += block.lines;
     }
     let nameless = |_: FileKind, _: usize| String::new();
-    if is_compacted(path) { keys.check_reconciled(path, &nameless) } else { keys.check_once(path, &nameless) }?;
+    if is_compacted(path) {
+        keys.check_reconciled(path, &nameless)
+    } else {
+        keys.check_once(path, &nameless)
+    }?;
     commit.not_empty(path, size)
 }

@@ -31,10 +31,14 @@ impl FileKeys {
     /// Checks a commit: no path is added twice or removed twice, and no file (path and vector) is both added
     /// and removed.
     pub fn check_once(&self, place: &str, path: PathOf<'_>) -> Result<()> {
-        for (of, kind, done, name) in [(&self.adds, FileKind::Add, "added", "add"), (&self.removes, FileKind::Remove, "removed", "remove")]
-        {
+        for (of, kind, done, name) in [
+            (&self.adds, FileKind::Add, "added", "add"),
+            (&self.removes, FileKind::Remove, "removed", "remove"),
+        ] {
             if let Some(row) = repeated(of.iter().map(|(_, path)| *path)) {
-                let error = Error::protocol(format!("a file is {done} twice in one commit")).at(place).found(path(kind, row));
+                let error = Error::protocol(format!("a file is {done} twice in one commit"))
+                    .at(place)
+                    .found(path(kind, row));
                 return Err(error.expected(format!("one {name} of it")));
             }
         }
@@ -44,7 +48,9 @@ impl FileKeys {
         let added: HashSet<Key> = self.adds.iter().map(|(key, _)| *key).collect();
         match self.removes.iter().position(|(key, _)| added.contains(key)) {
             Some(row) => {
-                let error = Error::protocol("one commit both adds and removes a file").at(place).found(path(FileKind::Remove, row));
+                let error = Error::protocol("one commit both adds and removes a file")
+                    .at(place)
+                    .found(path(FileKind::Remove, row));
                 Err(error.expected("one of the two, for each path and vector"))
             }
             None => Ok(()),
@@ -53,10 +59,16 @@ impl FileKeys {
 
     /// Checks a compacted range, whose actions are reconciled: no file is in it twice, added or removed.
     pub fn check_reconciled(&self, place: &str, path: PathOf<'_>) -> Result<()> {
-        let Some(row) = repeated(self.removes.iter().chain(&self.adds).map(|(key, _)| *key)) else { return Ok(()) };
+        let Some(row) = repeated(self.removes.iter().chain(&self.adds).map(|(key, _)| *key)) else {
+            return Ok(());
+        };
         let removes = self.removes.len();
-        let found = if row < removes { path(FileKind::Remove, row) } else { path(FileKind::Add, row - removes) };
-        Err(Error::protocol("a file twice in one compacted range").at(place).found(found).expected("one action for each path and vector"))
+        let found =
+            if row < removes { path(FileKind::Remove, row) } else { path(FileKind::Add, row - removes) };
+        Err(Error::protocol("a file twice in one compacted range")
+            .at(place)
+            .found(found)
+            .expected("one action for each path and vector"))
     }
 }
 
@@ -97,7 +109,12 @@ pub fn check(
     let path = |kind: FileKind, nth: usize| {
         let batches = if kind == FileKind::Add { adds } else { removes };
         let paths = batches.iter().filter_map(|batch| text(batch, "path").ok());
-        paths.flat_map(|paths| paths.iter()).nth(nth).flatten().map(|path| canonical(root, path).into_owned()).unwrap_or_default()
+        paths
+            .flat_map(|paths| paths.iter())
+            .nth(nth)
+            .flatten()
+            .map(|path| canonical(root, path).into_owned())
+            .unwrap_or_default()
     };
     if reconciled { files.check_reconciled(place, &path) } else { files.check_once(place, &path) }
 }

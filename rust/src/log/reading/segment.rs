@@ -46,7 +46,8 @@ impl Columns {
         Ok(match self {
             Self::All => Arc::clone(all),
             Self::Of(_) => {
-                let fields: Vec<Arc<Field>> = all.fields().iter().filter(|field| self.has(field.name())).map(Arc::clone).collect();
+                let fields: Vec<Arc<Field>> =
+                    all.fields().iter().filter(|field| self.has(field.name())).map(Arc::clone).collect();
                 Arc::new(Schema::new(fields))
             }
         })
@@ -63,7 +64,12 @@ pub enum Source {
 }
 
 impl Source {
-    fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+    fn read(
+        &self,
+        columns: Columns,
+        keep: &BooleanBuffer,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<RecordBatch>> {
         if keep.count_set_bits() == 0 {
             return Ok(Vec::new());
         }
@@ -152,7 +158,9 @@ impl Segment {
         let keys = match &*self.rows {
             Rows::InMemory(rows) => keys::of_batch(root, rows)?,
             Rows::InFiles { source: Source::Slice(slice), .. } => slice.keys(root, self.len, interrupt)?,
-            Rows::InFiles { source: Source::Lines(lines), .. } => keys::of_batch(root, &lines.read(interrupt)?)?,
+            Rows::InFiles { source: Source::Lines(lines), .. } => {
+                keys::of_batch(root, &lines.read(interrupt)?)?
+            }
         };
         Ok(self.keys.get_or_init(|| Keys::new(keys)))
     }
@@ -223,7 +231,9 @@ impl Segment {
     pub fn each_size(&self, take: &mut dyn FnMut(u32, i64)) -> Result<()> {
         match &*self.rows {
             Rows::InFiles { sizes, .. } => (0..).zip(sizes).for_each(|(row, size)| take(row, *size)),
-            Rows::InMemory(rows) => (0..).zip(long(rows, "size")?).for_each(|(row, size)| take(row, size.unwrap_or(0))),
+            Rows::InMemory(rows) => {
+                (0..).zip(long(rows, "size")?).for_each(|(row, size)| take(row, size.unwrap_or(0)))
+            }
         }
         Ok(())
     }
@@ -255,7 +265,12 @@ impl Segment {
     }
 
     /// Reads columns of the rows in `keep`.
-    pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+    pub fn read(
+        &self,
+        columns: Columns,
+        keep: &BooleanBuffer,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<RecordBatch>> {
         match &*self.rows {
             Rows::InFiles { source, .. } => source.read(columns, keep, interrupt),
             Rows::InMemory(rows) => filtered(rows, columns, keep),
@@ -295,7 +310,12 @@ impl<'a> Piece<'a> {
     }
 
     /// Reads columns of the rows in `keep`.
-    pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+    pub fn read(
+        &self,
+        columns: Columns,
+        keep: &BooleanBuffer,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<RecordBatch>> {
         match &*self.segment.rows {
             Rows::InFiles { source, .. } => source.read(columns, keep, interrupt),
             Rows::InMemory(rows) => {
@@ -311,13 +331,23 @@ pub const FEW: usize = 1000;
 
 /// Calls `work` for each piece, on several threads if they have many rows. Returns the results in the order
 /// of the pieces.
-pub fn each_piece<T: Send>(pieces: &[Piece<'_>], interrupt: &Interrupt, work: &(dyn Fn(&Piece<'_>) -> Result<T> + Sync)) -> Result<Vec<T>> {
+pub fn each_piece<T: Send>(
+    pieces: &[Piece<'_>],
+    interrupt: &Interrupt,
+    work: &(dyn Fn(&Piece<'_>) -> Result<T> + Sync),
+) -> Result<Vec<T>> {
     let rows: usize = pieces.iter().map(|piece| piece.rows).sum();
     if rows <= FEW { in_order(pieces, interrupt, work) } else { on_threads(pieces, interrupt, work) }
 }
 
 fn filtered(rows: &RecordBatch, columns: Columns, keep: &BooleanBuffer) -> Result<Vec<RecordBatch>> {
-    let wanted = rows.schema_ref().fields().iter().enumerate().filter(|(_, field)| columns.has(field.name())).map(|(at, _)| at);
+    let wanted = rows
+        .schema_ref()
+        .fields()
+        .iter()
+        .enumerate()
+        .filter(|(_, field)| columns.has(field.name()))
+        .map(|(at, _)| at);
     let rows = rows.project(&wanted.collect::<Vec<_>>())?;
     match keep.count_set_bits() {
         0 => Ok(Vec::new()),

@@ -54,8 +54,12 @@ impl Sidecar {
             modification_time: Option<i64>,
             tags: Option<BTreeMap<String, Option<String>>>,
         }
-        let malformed =
-            |error| Error::protocol("a sidecar action is malformed").at("sidecar").found(error).expected("an object with a path");
+        let malformed = |error| {
+            Error::protocol("a sidecar action is malformed")
+                .at("sidecar")
+                .found(error)
+                .expected("an object with a path")
+        };
         let named: Named = serde_json::from_str(text).map_err(malformed)?;
         let name = name_of(root, &named.path)?;
         Ok(Self {
@@ -72,7 +76,10 @@ impl Sidecar {
     pub fn to_json(&self) -> String {
         let mut text = String::from("{\"path\":");
         write_text(&mut text, &self.path);
-        text.push_str(&format!(",\"sizeInBytes\":{},\"modificationTime\":{},\"tags\":{{", self.size_in_bytes, self.modification_time));
+        text.push_str(&format!(
+            ",\"sizeInBytes\":{},\"modificationTime\":{},\"tags\":{{",
+            self.size_in_bytes, self.modification_time
+        ));
         if let Some(format) = &self.format {
             text.push_str(&format!("\"{FORMAT}\":"));
             write_text(&mut text, format);
@@ -91,7 +98,8 @@ impl Sidecar {
 /// table's own folder.
 fn name_of(root: &str, text: &str) -> Result<String> {
     let elsewhere = || {
-        let error = Error::new(Kind::PathOutsideTable, "a sidecar lies in the table's folder _sidecars").at("sidecar.path");
+        let error = Error::new(Kind::PathOutsideTable, "a sidecar lies in the table's folder _sidecars")
+            .at("sidecar.path");
         error.found(format!("{text:?}")).expected("the name of a file in it")
     };
     let Ok(Place::Inside(path)) = locate_encoded(root, text) else { return Err(elsewhere()) };
@@ -126,7 +134,9 @@ impl SidecarRows {
         let name = origin.as_ref().map(|origin| origin.sidecar.name.clone());
         let (known, batches) = self.0.entry(name).or_default();
         *known = match (known.take(), origin) {
-            (Some(known), Some(more)) => Some(Origin { live: known.live + more.live, written: known.written + more.written, ..known }),
+            (Some(known), Some(more)) => {
+                Some(Origin { live: known.live + more.live, written: known.written + more.written, ..known })
+            }
             (None, more) => more,
             (known, None) => known,
         };
@@ -170,22 +180,31 @@ pub fn divide<'a>(
         let same = |origin: &Origin| segment.live_count() == origin.live && unexpired == origin.written;
         let origin = segment.origin().filter(same);
         if let Some(origin) = &origin {
-            covered.entry(origin.sidecar.name.clone()).or_insert_with(|| (Arc::clone(&origin.sidecar), 0)).1 += origin.written;
+            covered
+                .entry(origin.sidecar.name.clone())
+                .or_insert_with(|| (Arc::clone(&origin.sidecar), 0))
+                .1 += origin.written;
         }
         living.push((segment, origin));
     }
     let usable = |sidecar: &Sidecar, rows: usize| {
         rows == sidecar.actions && sidecar.format.as_deref() == Some(format) && there.contains(&sidecar.name)
     };
-    let mut kept: Vec<Arc<Sidecar>> =
-        covered.into_values().filter(|(sidecar, rows)| usable(sidecar, *rows)).map(|(sidecar, _)| sidecar).collect();
+    let mut kept: Vec<Arc<Sidecar>> = covered
+        .into_values()
+        .filter(|(sidecar, rows)| usable(sidecar, *rows))
+        .map(|(sidecar, _)| sidecar)
+        .collect();
     let is_small = |sidecar: &Arc<Sidecar>| sidecar.actions * 2 < ROWS;
     if kept.iter().filter(|sidecar| is_small(sidecar)).count() > MOST_SMALL {
         kept.retain(|sidecar| !is_small(sidecar));
     }
     let names: HashSet<&str> = kept.iter().map(|sidecar| sidecar.name.as_str()).collect();
-    let is_kept = |origin: &Option<Origin>| origin.as_ref().is_some_and(|origin| names.contains(origin.sidecar.name.as_str()));
-    let mut fresh: Vec<&Segment> = living.iter().filter(|(_, origin)| !is_kept(origin)).map(|(segment, _)| *segment).collect();
+    let is_kept = |origin: &Option<Origin>| {
+        origin.as_ref().is_some_and(|origin| names.contains(origin.sidecar.name.as_str()))
+    };
+    let mut fresh: Vec<&Segment> =
+        living.iter().filter(|(_, origin)| !is_kept(origin)).map(|(segment, _)| *segment).collect();
     fresh.sort_by_key(|segment| segment.kind() == FileKind::Remove);
     Ok(Division { kept, fresh })
 }
@@ -218,7 +237,9 @@ pub fn gather<'a>(segments: &[&'a Segment]) -> Vec<Vec<&'a Segment>> {
     let mut rows = 0;
     for segment in segments {
         match groups.last_mut() {
-            Some(group) if rows < ROWS && group.iter().all(|other| other.kind() == segment.kind()) => group.push(segment),
+            Some(group) if rows < ROWS && group.iter().all(|other| other.kind() == segment.kind()) => {
+                group.push(segment)
+            }
             _ => {
                 rows = 0;
                 groups.push(vec![segment]);

@@ -67,17 +67,25 @@ impl Slice {
             FileKind::Add => ("size", Columns::Of(&["size"])),
             FileKind::Remove => ("deletionTimestamp", Columns::Of(&["deletionTimestamp"])),
         };
-        let (whole, schema) = (file.leaf(&[name, "path"]).is_some() && file.leaf(&[name, leaf]).is_some(), wanted.schema(kind)?);
-        let mask = file
-            .mask_of(&|path| path.first().is_some_and(|action| action == name) && (!whole || path.get(1).is_some_and(|name| name == leaf)));
+        let (whole, schema) = (
+            file.leaf(&[name, "path"]).is_some() && file.leaf(&[name, leaf]).is_some(),
+            wanted.schema(kind)?,
+        );
+        let mask = file.mask_of(&|path| {
+            path.first().is_some_and(|action| action == name)
+                && (!whole || path.get(1).is_some_and(|name| name == leaf))
+        });
         let (mut sizes, mut present) = (Vec::new(), MutableBuffer::new(0));
         let mut seen = 0;
         slice.decode(&mask, None, interrupt, &mut |rows| {
             let valid = rows.batch.column_by_name(name).and_then(|column| column.nulls().cloned());
-            let bits = valid.map_or_else(|| BooleanBuffer::new_set(rows.batch.num_rows()), |nulls| nulls.into_inner());
+            let bits = valid
+                .map_or_else(|| BooleanBuffer::new_set(rows.batch.num_rows()), |nulls| nulls.into_inner());
             append_bits(&mut present, seen, &bits);
             seen += bits.len();
-            let Some(actions) = actions_of(rows, name, if whole { &schema } else { &KEYED })? else { return Ok(()) };
+            let Some(actions) = actions_of(rows, name, if whole { &schema } else { &KEYED })? else {
+                return Ok(());
+            };
             if kind == FileKind::Add {
                 sizes.extend_from_slice(long(&actions, "size")?.values());
             }
@@ -109,7 +117,12 @@ impl Slice {
         self.decode(&mask, None, interrupt, &mut |rows| {
             let Some(actions) = actions_of(rows, name, &schema)? else { return Ok(()) };
             let vectors = vectors(&actions)?;
-            keys::append(&mut keys, root, text(&actions, "path")?, (vectors.null_count() < vectors.len()).then_some(vectors));
+            keys::append(
+                &mut keys,
+                root,
+                text(&actions, "path")?,
+                (vectors.null_count() < vectors.len()).then_some(vectors),
+            );
             Ok(())
         })?;
         if keys.len() != count {
@@ -127,7 +140,12 @@ impl Slice {
     }
 
     /// Reads columns of the rows in `keep`.
-    pub fn read(&self, columns: Columns, keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+    pub fn read(
+        &self,
+        columns: Columns,
+        keep: &BooleanBuffer,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<RecordBatch>> {
         let mut batches = Vec::new();
         let schema = columns.schema(self.kind)?;
         let mask = self.file.columns(self.kind, columns);
@@ -139,11 +157,20 @@ impl Slice {
     }
 
     /// Reads these leaves of the rows in `keep`, as structs with the file's own columns.
-    pub fn read_leaves(&self, leaves: &[usize], keep: &BooleanBuffer, interrupt: &Interrupt) -> Result<Vec<StructArray>> {
+    pub fn read_leaves(
+        &self,
+        leaves: &[usize],
+        keep: &BooleanBuffer,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<StructArray>> {
         let mask = self.file.leaves(leaves);
         let mut structs = Vec::new();
         self.select(&mask, keep, interrupt, &mut |rows| {
-            structs.extend(rows.batch.column_by_name(name_of(self.kind)).and_then(|column| column.as_struct_opt().cloned()));
+            structs.extend(
+                rows.batch
+                    .column_by_name(name_of(self.kind))
+                    .and_then(|column| column.as_struct_opt().cloned()),
+            );
             Ok(())
         })?;
         Ok(structs)
@@ -232,8 +259,13 @@ impl Slice {
                 .collect(),
         };
         let rows = volume::batch_rows(&stored, described, mask).map_err(place)?;
-        let some = (ranges != [0..all]).then(|| RowSelection::from_consecutive_ranges(ranges.into_iter(), all));
-        let reader = pages::record_batches(stored, file.footer(), PageRequest { group, mask: mask.clone(), batch: rows, rows: some });
+        let some =
+            (ranges != [0..all]).then(|| RowSelection::from_consecutive_ranges(ranges.into_iter(), all));
+        let reader = pages::record_batches(
+            stored,
+            file.footer(),
+            PageRequest { group, mask: mask.clone(), batch: rows, rows: some },
+        );
         let mut first = file.first_row(group).saturating_add(self.range.start);
         for batch in reader.map_err(|error| place(error.into()))? {
             interrupt.check()?;

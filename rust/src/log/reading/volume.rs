@@ -39,7 +39,11 @@ fn too_much(found: String, most: u64, size: u64) -> Error {
 
 /// Returns an error if the footer of a file of `size` bytes declares more than the limits.
 pub fn check(metadata: &ParquetMetaData, mask: &ProjectionMask, size: u64) -> Result<()> {
-    let rows = metadata.row_groups().iter().map(|group| group.num_rows().max(0).unsigned_abs()).fold(0, u64::saturating_add);
+    let rows = metadata
+        .row_groups()
+        .iter()
+        .map(|group| group.num_rows().max(0).unsigned_abs())
+        .fold(0, u64::saturating_add);
     if rows > limit(ROWS, size) {
         return Err(too_much(format!("{rows} rows"), limit(ROWS, size), size));
     }
@@ -51,8 +55,16 @@ pub fn check(metadata: &ParquetMetaData, mask: &ProjectionMask, size: u64) -> Re
     Ok(())
 }
 
-fn chosen<'a>(group: &'a RowGroupMetaData, mask: &'a ProjectionMask) -> impl Iterator<Item = &'a ColumnChunkMetaData> {
-    group.columns().iter().enumerate().filter(move |(leaf, _)| mask.leaf_included(*leaf)).map(|(_, column)| column)
+fn chosen<'a>(
+    group: &'a RowGroupMetaData,
+    mask: &'a ProjectionMask,
+) -> impl Iterator<Item = &'a ColumnChunkMetaData> {
+    group
+        .columns()
+        .iter()
+        .enumerate()
+        .filter(move |(leaf, _)| mask.leaf_included(*leaf))
+        .map(|(_, column)| column)
 }
 
 fn uncompressed(column: &ColumnChunkMetaData) -> u64 {
@@ -60,7 +72,11 @@ fn uncompressed(column: &ColumnChunkMetaData) -> u64 {
 }
 
 /// Returns the number of rows per batch with which texts stay within [`BATCH_BYTES`], for any dictionary.
-pub fn batch_rows<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMetaData, mask: &ProjectionMask) -> Result<usize> {
+pub fn batch_rows<R: ChunkReader + Clone + 'static>(
+    file: &R,
+    group: &RowGroupMetaData,
+    mask: &ProjectionMask,
+) -> Result<usize> {
     let rows = BATCH_ROWS.min(group.num_rows().max(1).unsigned_abs());
     let mut longest = 1_u64;
     for column in chosen(group, mask).filter(|column| column.column_type() == Type::BYTE_ARRAY) {
@@ -72,11 +88,17 @@ pub fn batch_rows<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMe
 }
 
 /// Returns the length of the longest value that several rows may share. Plain values are not shared.
-fn longest_value<R: ChunkReader + Clone + 'static>(file: &R, group: &RowGroupMetaData, column: &ColumnChunkMetaData) -> Result<u64> {
+fn longest_value<R: ChunkReader + Clone + 'static>(
+    file: &R,
+    group: &RowGroupMetaData,
+    column: &ColumnChunkMetaData,
+) -> Result<u64> {
     if column.encodings().any(|encoding| encoding == Encoding::DELTA_BYTE_ARRAY) {
         return Ok(uncompressed(column)); // each value may repeat the one before
     }
-    if column.dictionary_page_offset().is_none() && !column.encodings().any(|encoding| encoding == Encoding::RLE_DICTIONARY) {
+    if column.dictionary_page_offset().is_none()
+        && !column.encodings().any(|encoding| encoding == Encoding::RLE_DICTIONARY)
+    {
         return Ok(0);
     }
     let rows = usize::try_from(group.num_rows()).unwrap_or(0);
@@ -113,7 +135,12 @@ impl DecodedVolume {
 
     /// Adds the pages of a row group, by their headers, as the footer may declare less. Returns an error
     /// above the limit.
-    pub fn expect<R: ChunkReader>(&self, file: &R, group: &RowGroupMetaData, mask: &ProjectionMask) -> Result<()> {
+    pub fn expect<R: ChunkReader>(
+        &self,
+        file: &R,
+        group: &RowGroupMetaData,
+        mask: &ProjectionMask,
+    ) -> Result<()> {
         for column in chosen(group, mask) {
             let more = pages::headers::claimed(file, column)?;
             let pages = self.pages.fetch_add(more, Ordering::Relaxed).saturating_add(more);
@@ -129,7 +156,11 @@ impl DecodedVolume {
         let more = batch.get_array_memory_size() as u64;
         let bytes = self.bytes.fetch_add(more, Ordering::Relaxed).saturating_add(more);
         let most = limit(ACTIONS, self.size);
-        if bytes > most { Err(too_much(format!("{bytes} bytes of actions"), most, self.size)) } else { Ok(()) }
+        if bytes > most {
+            Err(too_much(format!("{bytes} bytes of actions"), most, self.size))
+        } else {
+            Ok(())
+        }
     }
 }
 

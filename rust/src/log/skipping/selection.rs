@@ -58,7 +58,9 @@ impl Containers for Files<'_> {
             let name = column.physical.first().map(String::as_str).unwrap_or_default();
             let texts = map_values(map(self.batch, "partitionValues")?, name);
             let values = parse_array(&texts, &column.data_type).map_err(|error| {
-                Error::protocol("a partition value is no value of its column").at(column.path.join(".")).caused_by(error)
+                Error::protocol("a partition value is no value of its column")
+                    .at(column.path.join("."))
+                    .caused_by(error)
             })?;
             return Ok(Some(Bounds::of_partition(values)));
         }
@@ -80,17 +82,29 @@ struct SkippingOutcome {
 
 /// Returns the columns of a predicate that may have statistics.
 fn of_statistics(predicate: &Predicate, skipping: bool) -> Vec<Arc<Column>> {
-    if skipping { predicate.columns().into_iter().filter(|column| !column.partition).collect() } else { Vec::new() }
+    if skipping {
+        predicate.columns().into_iter().filter(|column| !column.partition).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 fn by_partition(batch: &RecordBatch, predicate: &Predicate) -> Result<BooleanArray> {
     may_match(predicate, &Files { batch, statistics: None })
 }
 
-fn by_statistics(batch: &RecordBatch, predicate: &Predicate, columns: &[Arc<Column>]) -> Result<BooleanArray> {
+fn by_statistics(
+    batch: &RecordBatch,
+    predicate: &Predicate,
+    columns: &[Arc<Column>],
+) -> Result<BooleanArray> {
     let wanted: Vec<StatisticsColumn<'_>> = columns
         .iter()
-        .map(|column| StatisticsColumn { path: &column.physical, data_type: &column.data_type, was_float: column.was_float })
+        .map(|column| StatisticsColumn {
+            path: &column.physical,
+            data_type: &column.data_type,
+            was_float: column.was_float,
+        })
         .collect();
     let statistics = parse(text(batch, "stats")?, &wanted)?;
     may_match(predicate, &Files { batch, statistics: Some((columns.to_vec(), statistics)) })
@@ -129,7 +143,12 @@ pub fn kept(bits: &BooleanBuffer, answers: impl Iterator<Item = bool>) -> Boolea
 
 /// Returns the files of a piece that may hold a match. For rows that are not in memory, no further column is
 /// decoded once a file is ruled out.
-fn judge_piece(piece: &Piece<'_>, predicate: &Predicate, skipping: bool, interrupt: &Interrupt) -> Result<SkippingOutcome> {
+fn judge_piece(
+    piece: &Piece<'_>,
+    predicate: &Predicate,
+    skipping: bool,
+    interrupt: &Interrupt,
+) -> Result<SkippingOutcome> {
     let mut judged = SkippingOutcome::default();
     let mut left = piece.live();
     if let Some(slice) = piece.segment().slice() {
@@ -159,7 +178,10 @@ fn judge_narrow(
     interrupt: &Interrupt,
 ) -> Result<()> {
     let with_partitions = predicate.columns().iter().any(|column| column.partition);
-    let answers = |columns, mask: &dyn Fn(&RecordBatch) -> Result<BooleanArray>, left: &mut BooleanBuffer| -> Result<usize> {
+    let answers = |columns,
+                   mask: &dyn Fn(&RecordBatch) -> Result<BooleanArray>,
+                   left: &mut BooleanBuffer|
+     -> Result<usize> {
         let before = left.count_set_bits();
         let mut answers = Vec::with_capacity(before);
         for batch in piece.read(columns, left, interrupt)? {
@@ -169,7 +191,8 @@ fn judge_narrow(
         Ok(before - left.count_set_bits())
     };
     if with_partitions {
-        judged.by_partition += answers(Columns::Of(&["partitionValues"]), &|batch| by_partition(batch, predicate), left)?;
+        judged.by_partition +=
+            answers(Columns::Of(&["partitionValues"]), &|batch| by_partition(batch, predicate), left)?;
     }
     let columns = of_statistics(predicate, skipping);
     if !columns.is_empty() {
@@ -180,12 +203,23 @@ fn judge_narrow(
 }
 
 /// Selects the files of a table of adds that may hold a match. Without a predicate, selects all files.
-pub fn select(live: &RecordBatch, predicate: Option<&Predicate>, skipping: bool, interrupt: &Interrupt) -> Result<Selection> {
-    let totals = Selection { total_files: live.num_rows(), total_bytes: sum(long(live, "size")?), ..Selection::default() };
+pub fn select(
+    live: &RecordBatch,
+    predicate: Option<&Predicate>,
+    skipping: bool,
+    interrupt: &Interrupt,
+) -> Result<Selection> {
+    let totals = Selection {
+        total_files: live.num_rows(),
+        total_bytes: sum(long(live, "size")?),
+        ..Selection::default()
+    };
     let all = || SkippingOutcome { files: vec![live.clone()], ..SkippingOutcome::default() };
     let judged = match predicate {
         None => vec![all()],
-        Some(predicate) => on_threads(&cut(live), interrupt, &|piece| judge(piece.clone(), predicate, skipping))?,
+        Some(predicate) => {
+            on_threads(&cut(live), interrupt, &|piece| judge(piece.clone(), predicate, skipping))?
+        }
     };
     totals.of(judged, "", interrupt)
 }
@@ -193,7 +227,8 @@ pub fn select(live: &RecordBatch, predicate: Option<&Predicate>, skipping: bool,
 /// Returns the positions of the files that may hold a match, ascending. A path may occur several times.
 pub fn positions(files: &RecordBatch, predicate: &Predicate, interrupt: &Interrupt) -> Result<Vec<u32>> {
     let batch = conform(files, &ADD)?;
-    let count = u32::try_from(batch.num_rows()).map_err(|_| Error::new(Kind::InvalidArgument, "too many files").found(batch.num_rows()))?;
+    let count = u32::try_from(batch.num_rows())
+        .map_err(|_| Error::new(Kind::InvalidArgument, "too many files").found(batch.num_rows()))?;
     let mut columns = batch.columns().to_vec();
     // The positions are passed in a column that no predicate reads.
     columns[ADD.index_of("baseRowId")?] = Arc::new(Int64Array::from_iter_values((0..count).map(i64::from)));
@@ -201,7 +236,9 @@ pub fn positions(files: &RecordBatch, predicate: &Predicate, interrupt: &Interru
     let judged = on_threads(&cut(&numbered), interrupt, &|piece| judge(piece.clone(), predicate, true))?;
     let mut left = Vec::new();
     for batch in judged.iter().flat_map(|judged| &judged.files) {
-        left.extend(long(batch, "baseRowId")?.iter().flatten().filter_map(|position| u32::try_from(position).ok()));
+        left.extend(
+            long(batch, "baseRowId")?.iter().flatten().filter_map(|position| u32::try_from(position).ok()),
+        );
     }
     Ok(left)
 }
@@ -216,7 +253,10 @@ pub fn select_live(
     interrupt: &Interrupt,
 ) -> Result<Selection> {
     let judged = on_threads(live, interrupt, &|piece| match predicate {
-        None => Ok(SkippingOutcome { files: piece.read(Columns::All, &piece.live(), interrupt)?, ..SkippingOutcome::default() }),
+        None => Ok(SkippingOutcome {
+            files: piece.read(Columns::All, &piece.live(), interrupt)?,
+            ..SkippingOutcome::default()
+        }),
         Some(predicate) => judge_piece(piece, predicate, skipping, interrupt),
     })?;
     totals.of(judged, root, interrupt)
@@ -275,7 +315,11 @@ fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<(Vec<Record
     let all = concat(&paths.iter().map(|paths| *paths as &dyn Array).collect::<Vec<_>>())?;
     let order = sort_to_indices(&all, None, None)?;
     let path = |index: &u32| all.as_string::<i32>().value(*index as usize);
-    let twice = order.values().windows(2).find(|pair| path(&pair[0]) == path(&pair[1])).map(|pair| path(&pair[0]).to_owned());
+    let twice = order
+        .values()
+        .windows(2)
+        .find(|pair| path(&pair[0]) == path(&pair[1]))
+        .map(|pair| path(&pair[0]).to_owned());
     let mut starts = Vec::with_capacity(batches.len());
     let mut rows = 0;
     for batch in batches {
@@ -288,8 +332,9 @@ fn ordered(batches: &[RecordBatch], interrupt: &Interrupt) -> Result<(Vec<Record
     };
     let sources: Vec<&RecordBatch> = batches.iter().collect();
     let chunks: Vec<&[u32]> = order.values().chunks(PIECE).collect();
-    let rows =
-        on_threads(&chunks, interrupt, &|chunk| Ok(interleave_record_batch(&sources, &chunk.iter().map(place).collect::<Vec<_>>())?))?;
+    let rows = on_threads(&chunks, interrupt, &|chunk| {
+        Ok(interleave_record_batch(&sources, &chunk.iter().map(place).collect::<Vec<_>>())?)
+    })?;
     Ok((rows, twice))
 }
 
@@ -303,12 +348,15 @@ mod tests {
     use arrow::array::{ArrayRef, MapBuilder, StringArray, StringBuilder};
     use std::sync::Arc;
 
-    const SCHEMA: &str = r#"{"type":"struct","fields":[
+    const SCHEMA: &str = concat!(
+        r#"{"type":"struct","fields":[
         {"name":"p","type":"integer","nullable":true,"metadata":{}},
         {"name":"i","type":"long","nullable":true,"metadata":{}},
         {"name":"t","type":"timestamp","nullable":true,"metadata":{}},
         {"name":"n","type":"decimal(38,2)","nullable":true,"metadata":{}},
-        {"name":"s","type":{"type":"struct","fields":[{"name":"x","type":"string","nullable":true,"metadata":{}}]},"nullable":true,"metadata":{}}]}"#;
+        {"name":"s","type":{"type":"struct","fields":[{"name":"x","type":"string","nullable":true,"#,
+        r#""metadata":{}}]},"nullable":true,"metadata":{}}]}"#,
+    );
 
     fn adds(rows: &[(Option<&str>, Option<&str>)]) -> RecordBatch {
         let mut maps = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
@@ -331,21 +379,41 @@ mod tests {
         let schema = TableSchema::parse(SCHEMA, &["p".to_owned()], "none").unwrap();
         let predicate = from_json(predicate, &|path| Column::resolve(&schema, path)).unwrap();
         let judged = judge(adds(rows), &predicate, true).unwrap();
-        let left: Vec<i64> = judged.files.iter().flat_map(|left| long(left, "row").unwrap().values().to_vec()).collect();
-        ((0..rows.len() as i64).map(|row| left.contains(&row)).collect(), judged.by_partition, judged.by_statistics)
+        let left: Vec<i64> =
+            judged.files.iter().flat_map(|left| long(left, "row").unwrap().values().to_vec()).collect();
+        (
+            (0..rows.len() as i64).map(|row| left.contains(&row)).collect(),
+            judged.by_partition,
+            judged.by_statistics,
+        )
     }
 
     #[test]
     fn partitions_then_statistics() {
         let rows = [
-            (Some("1"), Some(r#"{"numRecords":3,"minValues":{"i":1},"maxValues":{"i":5},"nullCount":{"i":0}}"#)),
-            (Some("1"), Some(r#"{"numRecords":3,"minValues":{"i":7},"maxValues":{"i":9},"nullCount":{"i":0}}"#)),
-            (Some("2"), Some(r#"{"numRecords":3,"minValues":{"i":1},"maxValues":{"i":5},"nullCount":{"i":0}}"#)),
+            (
+                Some("1"),
+                Some(r#"{"numRecords":3,"minValues":{"i":1},"maxValues":{"i":5},"nullCount":{"i":0}}"#),
+            ),
+            (
+                Some("1"),
+                Some(r#"{"numRecords":3,"minValues":{"i":7},"maxValues":{"i":9},"nullCount":{"i":0}}"#),
+            ),
+            (
+                Some("2"),
+                Some(r#"{"numRecords":3,"minValues":{"i":1},"maxValues":{"i":5},"nullCount":{"i":0}}"#),
+            ),
             (None, None),
         ];
-        let both = r#"{"op":"and","args":[{"op":"=","column":["p"],"literal":"1"},{"op":"<","column":["i"],"literal":"6"}]}"#;
+        let both = concat!(
+            r#"{"op":"and","args":[{"op":"=","column":["p"],"literal":"1"},"#,
+            r#"{"op":"<","column":["i"],"literal":"6"}]}"#,
+        );
         assert_eq!(kept(&rows, both), (vec![true, false, false, false], 2, 1));
-        assert_eq!(kept(&rows, r#"{"op":"is_null","column":["p"]}"#), (vec![false, false, false, true], 3, 0));
+        assert_eq!(
+            kept(&rows, r#"{"op":"is_null","column":["p"]}"#),
+            (vec![false, false, false, true], 3, 0)
+        );
     }
 
     #[test]
@@ -364,19 +432,34 @@ mod tests {
 
     #[test]
     fn rounded_bounds_are_widened() {
-        let cut = r#"{"numRecords":1,"minValues":{"t":"2024-01-01T00:00:00.123Z"},"maxValues":{"t":"2024-01-01T00:00:00.123Z"}}"#;
-        let at = |literal: &str| kept(&[(None, Some(cut))], &format!(r#"{{"op":"=","column":["t"],"literal":"{literal}"}}"#)).0[0];
+        let cut = concat!(
+            r#"{"numRecords":1,"minValues":{"t":"2024-01-01T00:00:00.123Z"},"#,
+            r#""maxValues":{"t":"2024-01-01T00:00:00.123Z"}}"#,
+        );
+        let at = |literal: &str| {
+            kept(&[(None, Some(cut))], &format!(r#"{{"op":"=","column":["t"],"literal":"{literal}"}}"#)).0[0]
+        };
         assert!(at("2024-01-01T00:00:00.123999Z"));
         assert!(!at("2024-01-01T00:00:00.124Z"));
         assert!(!at("2024-01-01T00:00:00.122999Z"));
-        let double = r#"{"numRecords":1,"minValues":{"n":12345678901234567.89},"maxValues":{"n":12345678901234568}}"#;
-        assert!(kept(&[(None, Some(double))], r#"{"op":">","column":["n"],"literal":"12345678901234568.01"}"#).0[0]);
+        let double =
+            r#"{"numRecords":1,"minValues":{"n":12345678901234567.89},"maxValues":{"n":12345678901234568}}"#;
+        assert!(
+            kept(&[(None, Some(double))], r#"{"op":">","column":["n"],"literal":"12345678901234568.01"}"#).0
+                [0]
+        );
     }
 
     #[test]
     fn nested_columns_and_null_counts() {
         let rows = [
-            (None, Some(r#"{"numRecords":2,"minValues":{"s":{"x":"b"}},"maxValues":{"s":{"x":"d"}},"nullCount":{"s":{"x":0}}}"#)),
+            (
+                None,
+                Some(concat!(
+                    r#"{"numRecords":2,"minValues":{"s":{"x":"b"}},"maxValues":{"s":{"x":"d"}},"#,
+                    r#""nullCount":{"s":{"x":0}}}"#,
+                )),
+            ),
             (None, Some(r#"{"numRecords":2,"nullCount":{"s":{"x":2}},"tightBounds":false}"#)),
         ];
         assert_eq!(kept(&rows, r#"{"op":"=","column":["s","x"],"literal":"c"}"#).0, [true, false]);

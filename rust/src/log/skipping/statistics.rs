@@ -8,7 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Decimal128Array, Float32Array, Float64Array, Int64Array, Int64Builder, StringArray, StringBuilder,
+    Array, ArrayRef, AsArray, Decimal128Array, Float32Array, Float64Array, Int64Array, Int64Builder,
+    StringArray, StringBuilder,
 };
 use arrow::array::{TimestampMicrosecondArray, new_null_array};
 use arrow::compute::concat;
@@ -68,7 +69,15 @@ pub fn num_records(stats: &StringArray) -> Int64Array {
         #[serde(rename = "numRecords", borrow)]
         count: Option<&'a RawValue>,
     }
-    let read = |text: &str| serde_json::from_str::<Count<'_>>(text).ok()?.count?.get().parse::<i64>().ok().filter(|count| *count >= 0);
+    let read = |text: &str| {
+        serde_json::from_str::<Count<'_>>(text)
+            .ok()?
+            .count?
+            .get()
+            .parse::<i64>()
+            .ok()
+            .filter(|count| *count >= 0)
+    };
     stats.iter().map(|text| text.and_then(read)).collect()
 }
 
@@ -91,13 +100,16 @@ fn parse_as(stats: &StringArray, wanted: &[StatisticsColumn<'_>], widen: bool) -
         let mut row = Row { num_records: None, values: vec![[const { None }; 3]; wanted.len()] };
         let whole = text.is_some_and(|text| {
             let mut deserializer = serde_json::Deserializer::from_str(text);
-            Top { tree: &tree, row: &mut row }.deserialize(&mut deserializer).is_ok() && deserializer.end().is_ok()
+            Top { tree: &tree, row: &mut row }.deserialize(&mut deserializer).is_ok()
+                && deserializer.end().is_ok()
         });
         counts.append_option(row.num_records.filter(|_| whole));
         for (column, [min, max, nulls]) in columns.iter_mut().zip(row.values) {
             column.min.append_option(min.filter(|_| whole));
             column.max.append_option(max.filter(|_| whole));
-            column.null_count.append_option(nulls.filter(|_| whole).and_then(|text| text.parse::<i64>().ok()).filter(|count| *count >= 0));
+            column.null_count.append_option(
+                nulls.filter(|_| whole).and_then(|text| text.parse::<i64>().ok()).filter(|count| *count >= 0),
+            );
         }
     }
     let typed = columns.into_iter().zip(wanted).map(|(texts, column)| texts.finish(column, widen));
@@ -118,7 +130,11 @@ impl Texts {
             let values = typed(&texts, column.data_type, widen.then_some(side))?;
             Ok::<_, Error>(if column.was_float { widen_floats(&values, side) } else { values })
         };
-        Ok(ColumnStatistics { min: bound(Side::Low)?, max: bound(Side::High)?, null_count: self.null_count.finish() })
+        Ok(ColumnStatistics {
+            min: bound(Side::Low)?,
+            max: bound(Side::High)?,
+            null_count: self.null_count.finish(),
+        })
     }
 }
 
@@ -133,9 +149,10 @@ pub(crate) enum Side {
 fn typed(texts: &StringArray, data_type: &DataType, widen: Option<Side>) -> Result<ArrayRef> {
     match (data_type, widen) {
         // Binary values have no JSON form with their order; nested values have no statistics of their own.
-        (DataType::Binary | DataType::Struct(_) | DataType::List(_) | DataType::Map(_, _) | DataType::Null, _) => {
-            Ok(new_null_array(data_type, texts.len()))
-        }
+        (
+            DataType::Binary | DataType::Struct(_) | DataType::List(_) | DataType::Map(_, _) | DataType::Null,
+            _,
+        ) => Ok(new_null_array(data_type, texts.len())),
         (DataType::Timestamp(TimeUnit::Microsecond, zone), Some(side)) => {
             let read = |text: &str| timestamp_bound(text, zone.is_some(), side);
             let micros: TimestampMicrosecondArray = texts.iter().map(|text| text.and_then(read)).collect();
@@ -144,7 +161,9 @@ fn typed(texts: &StringArray, data_type: &DataType, widen: Option<Side>) -> Resu
         _ => {
             let values = parse_array(texts, data_type).or_else(|_| leniently(texts, data_type))?;
             match (data_type, widen) {
-                (DataType::Decimal128(precision, _), Some(side)) if *precision > DOUBLE_DIGITS => widen_decimals(&values, side),
+                (DataType::Decimal128(precision, _), Some(side)) if *precision > DOUBLE_DIGITS => {
+                    widen_decimals(&values, side)
+                }
                 _ => Ok(without_nan(values)),
             }
         }
@@ -168,15 +187,21 @@ pub(crate) fn widen_floats(values: &ArrayRef, side: Side) -> ArrayRef {
         let float = double as f32;
         let next = f64::from(if side == Side::High { float.next_up() } else { float.next_down() });
         // A double beyond the range of floats was never a float.
-        if f64::from(float) == double || (float.is_infinite() && double.abs() > f64::from(f32::MAX) * 2.0) { double } else { next }
+        if f64::from(float) == double || (float.is_infinite() && double.abs() > f64::from(f32::MAX) * 2.0) {
+            double
+        } else {
+            next
+        }
     };
     Arc::new(doubles.unary::<_, Float64Type>(widen))
 }
 
 /// Parses texts one by one; a text that does not parse is unknown.
 fn leniently(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
-    let values: Vec<ArrayRef> =
-        texts.iter().map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1))).collect();
+    let values: Vec<ArrayRef> = texts
+        .iter()
+        .map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1)))
+        .collect();
     if values.is_empty() {
         return Ok(new_null_array(data_type, 0));
     }
@@ -187,11 +212,13 @@ fn leniently(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
 pub(super) fn without_nan(values: ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => {
-            let known = values.as_primitive::<Float32Type>().iter().map(|value| value.filter(|v| !v.is_nan()));
+            let known =
+                values.as_primitive::<Float32Type>().iter().map(|value| value.filter(|v| !v.is_nan()));
             Arc::new(known.collect::<Float32Array>())
         }
         DataType::Float64 => {
-            let known = values.as_primitive::<Float64Type>().iter().map(|value| value.filter(|v| !v.is_nan()));
+            let known =
+                values.as_primitive::<Float64Type>().iter().map(|value| value.filter(|v| !v.is_nan()));
             Arc::new(known.collect::<Float64Array>())
         }
         _ => values,
@@ -210,7 +237,9 @@ fn timestamp_bound(text: &str, zoned: bool, side: Side) -> Option<i64> {
     let offset = if micros < FIRST_WHOLE_OFFSETS && !text.ends_with('Z') { 60_000_000 } else { 0 };
     let upper = side == Side::High;
     let micros = if upper { micros.checked_add(offset)? } else { micros.checked_sub(offset)? };
-    let digits = text.find('.').map_or(0, |dot| text.as_bytes()[dot + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count());
+    let digits = text
+        .find('.')
+        .map_or(0, |dot| text.as_bytes()[dot + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count());
     let whole = micros % 1000 == 0; // "….123000Z" may be as cut as "….123Z"
     match upper {
         true if whole => micros.checked_add(CUT_MICROS),
@@ -299,7 +328,12 @@ struct Level<'t, 'r, 'de> {
     values: &'r mut Vec<[Option<Cow<'de, str>>; 3]>,
 }
 
-fn walk<'de>(value: &'de RawValue, node: &Node, side: usize, values: &mut Vec<[Option<Cow<'de, str>>; 3]>) -> Result<()> {
+fn walk<'de>(
+    value: &'de RawValue,
+    node: &Node,
+    side: usize,
+    values: &mut Vec<[Option<Cow<'de, str>>; 3]>,
+) -> Result<()> {
     let text = value.get();
     if let Some(leaf) = node.leaf {
         values[leaf][side] = match text.as_bytes().first() {
@@ -311,7 +345,9 @@ fn walk<'de>(value: &'de RawValue, node: &Node, side: usize, values: &mut Vec<[O
     if !node.children.is_empty() && text.starts_with('{') {
         let mut deserializer = serde_json::Deserializer::from_str(text);
         let level = Level { node, side, values };
-        deserializer.deserialize_map(level).map_err(|error| Error::protocol("malformed statistics").caused_by(error))?;
+        deserializer
+            .deserialize_map(level)
+            .map_err(|error| Error::protocol("malformed statistics").caused_by(error))?;
     }
     Ok(())
 }

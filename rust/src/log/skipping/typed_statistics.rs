@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Date32Array, Int64Array, StringArray, StructArray, TimestampMicrosecondArray, new_null_array,
+    Array, ArrayRef, AsArray, Date32Array, Int64Array, StringArray, StructArray, TimestampMicrosecondArray,
+    new_null_array,
 };
 use arrow::buffer::BooleanBuffer;
 use arrow::compute::cast;
@@ -70,14 +71,25 @@ impl TypedColumn {
 
 /// True for types whose partition values have one form only; for all others, the text decides.
 fn is_certain(data_type: &DataType) -> bool {
-    data_type.is_integer() || matches!(data_type, DataType::Utf8 | DataType::Boolean | DataType::Date32 | DataType::Decimal128(_, _))
+    data_type.is_integer()
+        || matches!(
+            data_type,
+            DataType::Utf8 | DataType::Boolean | DataType::Date32 | DataType::Decimal128(_, _)
+        )
 }
 
 /// Removes from `keep` the rows that the typed columns rule out. `skipping`: statistics are used too.
-pub fn narrow(slice: &Slice, predicate: &Predicate, skipping: bool, keep: BooleanBuffer, interrupt: &Interrupt) -> Result<NarrowedRows> {
+pub fn narrow(
+    slice: &Slice,
+    predicate: &Predicate,
+    skipping: bool,
+    keep: BooleanBuffer,
+    interrupt: &Interrupt,
+) -> Result<NarrowedRows> {
     let (file, group) = slice.place();
     let mut narrowed = NarrowedRows { keep, by_partition: 0, by_statistics: 0 };
-    let mut known: Vec<TypedColumn> = predicate.columns().iter().map(|column| TypedColumn::of(file, column)).collect();
+    let mut known: Vec<TypedColumn> =
+        predicate.columns().iter().map(|column| TypedColumn::of(file, column)).collect();
     known.retain(|known| (skipping || known.column.partition) && known.leaves().next().is_some());
     if known.is_empty() {
         return Ok(narrowed);
@@ -125,13 +137,23 @@ impl RowGroup<'_> {
         let chunk = group.column(leaf);
         let ordered = matches!(chunk.column_type(), PhysicalType::INT32 | PhysicalType::INT64);
         let old = chunk.statistics().is_none_or(|statistics| statistics.is_min_max_deprecated() && !ordered);
-        let complete = self.file.nulls(self.group, leaf).is_some_and(|nulls| Some(nulls) == self.file.nulls(self.group, path));
+        let complete = self
+            .file
+            .nulls(self.group, leaf)
+            .is_some_and(|nulls| Some(nulls) == self.file.nulls(self.group, path));
         // Bounds of floats do not include NaN.
-        let Some(field) = field_of(self.file, leaf).filter(|_| !old && complete && !column.data_type.is_floating()) else {
+        let Some(field) =
+            field_of(self.file, leaf).filter(|_| !old && complete && !column.data_type.is_floating())
+        else {
             return unknown();
         };
-        let converter = StatisticsConverter::from_column_index(leaf, &field, metadata.file_metadata().schema_descr())?;
-        let found = if side == Side::Low { converter.row_group_mins([group])? } else { converter.row_group_maxes([group])? };
+        let converter =
+            StatisticsConverter::from_column_index(leaf, &field, metadata.file_metadata().schema_descr())?;
+        let found = if side == Side::Low {
+            converter.row_group_mins([group])?
+        } else {
+            converter.row_group_maxes([group])?
+        };
         Ok(typed(&found, column, side))
     }
 }
@@ -155,11 +177,14 @@ impl Containers for RowGroup<'_> {
     }
 
     fn bounds(&self, column: &Column) -> Result<Option<Bounds>> {
-        let Some(known) = self.known.iter().find(|known| known.column.as_ref() == column) else { return Ok(None) };
+        let Some(known) = self.known.iter().find(|known| known.column.as_ref() == column) else {
+            return Ok(None);
+        };
         if self.partitions_only && !column.partition {
             return Ok(None);
         }
-        let (min, max) = (self.bound(known.min, column, Side::Low)?, self.bound(known.max, column, Side::High)?);
+        let (min, max) =
+            (self.bound(known.min, column, Side::Low)?, self.bound(known.max, column, Side::High)?);
         let counts = Int64Array::new_null(1);
         Ok(Some(Bounds { min, max, null_count: counts.clone(), row_count: counts, exact: column.partition }))
     }
@@ -185,7 +210,9 @@ impl TypedFiles<'_> {
     }
 
     fn count(&self, found: Option<ArrayRef>) -> Int64Array {
-        let counts = found.and_then(|found| cast(&found, &DataType::Int64).ok()).and_then(|found| found.as_primitive_opt().cloned());
+        let counts = found
+            .and_then(|found| cast(&found, &DataType::Int64).ok())
+            .and_then(|found| found.as_primitive_opt().cloned());
         let counts = counts.unwrap_or_else(|| Int64Array::new_null(self.rows.len()));
         counts.iter().map(|count| count.filter(|count| *count >= 0)).collect()
     }
@@ -215,15 +242,26 @@ impl Containers for TypedFiles<'_> {
             // A missing value may be null, or a text that is no value of the type.
             let null_count = (0..rows).map(|row| values.is_valid(row).then_some(0)).collect();
             let row_count = std::iter::repeat_n(1, rows).collect();
-            return Ok(Some(Bounds { min: Arc::clone(&values), max: values, null_count, row_count, exact: true }));
+            return Ok(Some(Bounds {
+                min: Arc::clone(&values),
+                max: values,
+                null_count,
+                row_count,
+                exact: true,
+            }));
         }
         if self.partitions_only {
             return Ok(None);
         }
-        let (min, max) = (bound(&["stats_parsed", "minValues"], Side::Low), bound(&["stats_parsed", "maxValues"], Side::High));
+        let (min, max) = (
+            bound(&["stats_parsed", "minValues"], Side::Low),
+            bound(&["stats_parsed", "maxValues"], Side::High),
+        );
         let null_count = self.count(self.at(&["stats_parsed", "nullCount"], column));
-        let records =
-            self.rows.column_by_name("stats_parsed").and_then(|stats| stats.as_struct_opt()?.column_by_name("numRecords").cloned());
+        let records = self
+            .rows
+            .column_by_name("stats_parsed")
+            .and_then(|stats| stats.as_struct_opt()?.column_by_name("numRecords").cloned());
         Ok(Some(Bounds { min, max, null_count, row_count: self.count(records), exact: false }))
     }
 }
@@ -242,7 +280,13 @@ fn typed(found: &ArrayRef, column: &Column, side: Side) -> ArrayRef {
         }
         (DataType::Utf8, DataType::Utf8) if column.partition => {
             // An empty text means null.
-            Arc::new(found.as_string::<i32>().iter().map(|text| text.filter(|text| !text.is_empty())).collect::<StringArray>())
+            Arc::new(
+                found
+                    .as_string::<i32>()
+                    .iter()
+                    .map(|text| text.filter(|text| !text.is_empty()))
+                    .collect::<StringArray>(),
+            )
         }
         (DataType::Utf8, DataType::Utf8) | (DataType::Boolean, DataType::Boolean) => Arc::clone(found),
         (DataType::Float32, DataType::Float32) | (DataType::Float64, DataType::Float64) => {
@@ -250,13 +294,16 @@ fn typed(found: &ArrayRef, column: &Column, side: Side) -> ArrayRef {
             if column.was_float { widen_floats(&values, side) } else { values }
         }
         (DataType::Date32, DataType::Date32) => {
-            let days = found.as_primitive::<Date32Type>().iter().map(|day| day.filter(|day| *day >= FIRST_DAY));
+            let days =
+                found.as_primitive::<Date32Type>().iter().map(|day| day.filter(|day| *day >= FIRST_DAY));
             Arc::new(days.collect::<Date32Array>())
         }
-        (DataType::Timestamp(TimeUnit::Microsecond, zone), DataType::Timestamp(TimeUnit::Microsecond, wanted))
-            if zone.is_some() == wanted.is_some() =>
-        {
-            let micros = found.as_primitive::<TimestampMicrosecondType>().iter().map(|micros| wide(micros?, side));
+        (
+            DataType::Timestamp(TimeUnit::Microsecond, zone),
+            DataType::Timestamp(TimeUnit::Microsecond, wanted),
+        ) if zone.is_some() == wanted.is_some() => {
+            let micros =
+                found.as_primitive::<TimestampMicrosecondType>().iter().map(|micros| wide(micros?, side));
             Arc::new(micros.collect::<TimestampMicrosecondArray>().with_timezone_opt(wanted.clone()))
         }
         (from @ DataType::Decimal128(precision, _), to) if from == to => {

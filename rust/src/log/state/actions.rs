@@ -22,7 +22,10 @@ pub fn removes_of(adds: &RecordBatch, deletion_timestamp: i64, data_change: bool
             "extendedFileMetadata" => Arc::new(BooleanArray::from(vec![true; rows])),
             // Statistics in tombstones are optional and make every later checkpoint larger.
             "stats" => arrow::array::new_null_array(&DataType::Utf8, rows),
-            name => Arc::clone(adds.column_by_name(name).ok_or_else(|| Error::new(Kind::InvalidArgument, "no such column").found(name))?),
+            name => Arc::clone(
+                adds.column_by_name(name)
+                    .ok_or_else(|| Error::new(Kind::InvalidArgument, "no such column").found(name))?,
+            ),
         })
     });
     Ok(RecordBatch::try_new(Arc::clone(&schema::REMOVE), columns.collect::<Result<_>>()?)?)
@@ -33,7 +36,8 @@ pub fn adds_again(adds: &RecordBatch, data_change: Option<bool>) -> Result<Recor
     let adds = schema::conform(adds, &schema::ADD)?;
     let Some(data_change) = data_change else { return Ok(adds) };
     let mut columns = adds.columns().to_vec();
-    columns[adds.schema_ref().index_of("dataChange")?] = Arc::new(BooleanArray::from(vec![data_change; adds.num_rows()]));
+    columns[adds.schema_ref().index_of("dataChange")?] =
+        Arc::new(BooleanArray::from(vec![data_change; adds.num_rows()]));
     Ok(RecordBatch::try_new(adds.schema(), columns)?)
 }
 
@@ -42,7 +46,9 @@ pub fn overlapping_paths(left: &RecordBatch, right: &RecordBatch, limit: usize) 
     let (left, right) = (paths(left)?, paths(right)?);
     let (few, many) = if left.len() <= right.len() { (left, right) } else { (right, left) };
     let (few, many) = (few.as_any().downcast_ref(), many.as_any().downcast_ref());
-    let (Some(few), Some(many)): (Option<&arrow::array::StringArray>, Option<&arrow::array::StringArray>) = (few, many) else {
+    let (Some(few), Some(many)): (Option<&arrow::array::StringArray>, Option<&arrow::array::StringArray>) =
+        (few, many)
+    else {
         return Err(Error::new(Kind::InvalidArgument, "paths are texts"));
     };
     let mut known: HashMap<_, bool> = few.iter().flatten().map(|path| (canonical("", path), false)).collect();
@@ -61,7 +67,8 @@ pub fn overlapping_paths(left: &RecordBatch, right: &RecordBatch, limit: usize) 
 }
 
 fn paths(batch: &RecordBatch) -> Result<ArrayRef> {
-    let column = batch.column_by_name("path").ok_or_else(|| Error::new(Kind::InvalidArgument, "no column 'path'"))?;
+    let column =
+        batch.column_by_name("path").ok_or_else(|| Error::new(Kind::InvalidArgument, "no column 'path'"))?;
     schema::conform_column(column, &DataType::Utf8, "path")
 }
 
@@ -76,7 +83,10 @@ pub fn logical_rows(batch: &RecordBatch) -> Result<Option<i64>> {
         if counts.is_null(row) {
             return Ok(None);
         }
-        let deleted = cardinality.as_ref().filter(|c| vectors.is_valid(row) && c.is_valid(row)).map_or(0, |c| c.value(row));
+        let deleted = cardinality
+            .as_ref()
+            .filter(|c| vectors.is_valid(row) && c.is_valid(row))
+            .map_or(0, |c| c.value(row));
         rows = rows.saturating_add(counts.value(row).saturating_sub(deleted));
     }
     Ok(Some(rows))
@@ -101,11 +111,15 @@ impl VectorFiles {
             return Ok(Self::default());
         }
         let sizes = schema::long(batch, "size")?;
-        let lengths = vectors.column_by_name("sizeInBytes").and_then(|column| column.as_any().downcast_ref::<Int32Array>());
+        let lengths = vectors
+            .column_by_name("sizeInBytes")
+            .and_then(|column| column.as_any().downcast_ref::<Int32Array>());
         let with = (0..vectors.len()).filter(|&row| vectors.is_valid(row));
         Ok(with.fold(Self::default(), |sum, row| {
             let bytes = if sizes.is_valid(row) { sizes.value(row) } else { 0 };
-            let vector_bytes = lengths.filter(|column| column.is_valid(row)).map_or(0, |column| i64::from(column.value(row)));
+            let vector_bytes = lengths
+                .filter(|column| column.is_valid(row))
+                .map_or(0, |column| i64::from(column.value(row)));
             sum.plus(Self { files: 1, bytes, vector_bytes })
         }))
     }

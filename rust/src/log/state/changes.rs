@@ -10,8 +10,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringBuilder, UInt32Array,
-    new_null_array,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, MapArray, MapBuilder, MapFieldNames, RecordBatch,
+    StringBuilder, UInt32Array, new_null_array,
 };
 use arrow::compute::{concat_batches, filter_record_batch, take_record_batch};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -68,14 +68,20 @@ pub fn files_schema() -> SchemaRef {
 /// Returns the changes of a commit. `partition_columns`: physical names. A remove action of a partitioned
 /// table must have partition values, but delta-spark omits nulls in them: `"partitionValues":{}` means
 /// `{"p":null}` there.
-pub fn read(store: &dyn Store, place: &Place, partition_columns: &[String], interrupt: &Interrupt) -> Result<Changes> {
+pub fn read(
+    store: &dyn Store,
+    place: &Place,
+    partition_columns: &[String],
+    interrupt: &Interrupt,
+) -> Result<Changes> {
     let commit = Commit::read(store, place.version, &place.path, interrupt)?;
     let derive = ChangeDerivation { store, place, partition_columns };
     let info = Info::of(&commit);
     let here = |error: Error| error.at(&place.path);
     let time = place.time.map_or_else(|| info.own_time(), Ok).and_then(timestamp_text).map_err(here)?;
     let said = [(COMMIT_VERSION, place.version.to_string()), (COMMIT_TIMESTAMP, time)];
-    let (mut derived, mut recorded) = (RecordBatch::new_empty(files_schema()), RecordBatch::new_empty(files_schema()));
+    let (mut derived, mut recorded) =
+        (RecordBatch::new_empty(files_schema()), RecordBatch::new_empty(files_schema()));
     if !commit.change_files.is_empty() {
         let files = recorded_files(&commit).map_err(here)?;
         recorded = with_rows(&derive.with_values(&files, None, &said)?, None)?;
@@ -86,7 +92,8 @@ pub fn read(store: &dyn Store, place: &Place, partition_columns: &[String], inte
 }
 
 fn timestamp_text(ms: i64) -> Result<String> {
-    let time = DateTime::from_timestamp_millis(ms).ok_or_else(|| Error::protocol("the time of a commit is out of range").found(ms))?;
+    let time = DateTime::from_timestamp_millis(ms)
+        .ok_or_else(|| Error::protocol("the time of a commit is out of range").found(ms))?;
     Ok(time.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string())
 }
 
@@ -114,7 +121,12 @@ impl Info {
     /// True for a MERGE of delta-spark that rewrote files without changing a row. It has no change files, and
     /// there are no changes.
     fn is_idle_merge(&self) -> bool {
-        let zero = |name| self.operation_metrics.as_ref().and_then(|metrics| metrics.get(name)).is_some_and(|count| count == "0");
+        let zero = |name| {
+            self.operation_metrics
+                .as_ref()
+                .and_then(|metrics| metrics.get(name))
+                .is_some_and(|count| count == "0")
+        };
         self.operation.as_ref().is_some_and(|operation| operation == "MERGE")
             && ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"].into_iter().all(zero)
     }
@@ -122,7 +134,8 @@ impl Info {
 
 /// Returns the `cdc` actions as rows of `add`.
 fn recorded_files(commit: &Commit) -> Result<RecordBatch> {
-    let mut files = FileActions::new(FileKind::Remove); // removes need only a path and dataChange, as these do
+    // Removes need only a path and dataChange, as these do.
+    let mut files = FileActions::new(FileKind::Remove);
     for text in &commit.change_files {
         let malformed = |error| Error::protocol("a cdc action is malformed").caused_by(error);
         let action: FileAction<'_, Text<'_>> = serde_json::from_str(text).map_err(malformed)?;
@@ -142,8 +155,10 @@ impl ChangeDerivation<'_> {
         let adds = changing(&commit.adds, &schema::ADD)?;
         let removes = schema::conform(&changing(&commit.removes, &schema::REMOVE)?, &schema::ADD)?;
         let root = self.store.location();
-        let removed: HashMap<_, u32> =
-            (0..).zip(text(&removes, "path")?).filter_map(|(row, path)| Some((canonical(root, path?), row))).collect();
+        let removed: HashMap<_, u32> = (0..)
+            .zip(text(&removes, "path")?)
+            .filter_map(|(row, path)| Some((canonical(root, path?), row)))
+            .collect();
         let (mut inserted, mut pairs) = (Vec::new(), Vec::new());
         for (row, path) in (0_u32..).zip(text(&adds, "path")?) {
             match path.and_then(|path| removed.get(&canonical(root, path))) {
@@ -164,8 +179,11 @@ impl ChangeDerivation<'_> {
             let (old, new) = (self.vectors(&before)?, self.vectors(&after)?);
             // The file's current statistics do not cover the deleted rows.
             let gone = without(&without(&after, "deletionVector")?, "stats")?;
-            for (files, kind, from, to) in [(gone, "delete", &new, &old), (without(&after, "deletionVector")?, "insert", &old, &new)] {
-                let rows: Vec<DeletionVector> = from.iter().zip(to).map(|(from, to)| from.difference(to)).collect();
+            for (files, kind, from, to) in
+                [(gone, "delete", &new, &old), (without(&after, "deletionVector")?, "insert", &old, &new)]
+            {
+                let rows: Vec<DeletionVector> =
+                    from.iter().zip(to).map(|(from, to)| from.difference(to)).collect();
                 parts.push(self.changed(&files, kind, said, Some(&rows))?);
             }
         }
@@ -183,20 +201,37 @@ impl ChangeDerivation<'_> {
 
     /// Returns `files` with further partition values: the type `kind` of the change, and the names and values
     /// of `said`. With `rows`, only the files of which some rows changed are returned.
-    fn changed(&self, files: &RecordBatch, kind: &str, said: &[(&str, String)], rows: Option<&[DeletionVector]>) -> Result<RecordBatch> {
+    fn changed(
+        &self,
+        files: &RecordBatch,
+        kind: &str,
+        said: &[(&str, String)],
+        rows: Option<&[DeletionVector]>,
+    ) -> Result<RecordBatch> {
         let whole = self.with_values(files, Some(kind), said)?;
         let whole = with_rows(&whole, rows)?;
         let Some(rows) = rows else { return Ok(whole) };
-        Ok(filter_record_batch(&whole, &BooleanArray::from_iter(rows.iter().map(|rows| Some(!rows.is_empty()))))?)
+        Ok(filter_record_batch(
+            &whole,
+            &BooleanArray::from_iter(rows.iter().map(|rows| Some(!rows.is_empty()))),
+        )?)
     }
 
-    fn with_values(&self, files: &RecordBatch, kind: Option<&str>, said: &[(&str, String)]) -> Result<RecordBatch> {
+    fn with_values(
+        &self,
+        files: &RecordBatch,
+        kind: Option<&str>,
+        said: &[(&str, String)],
+    ) -> Result<RecordBatch> {
         let values = map(files, "partitionValues")?;
         if !self.partition_columns.is_empty() && values.null_count() > 0 {
             let at = (0..values.len()).find(|&row| values.is_null(row)).unwrap_or_default();
             let path = text(files, "path")?.value(at);
             let error = Error::protocol("a remove action does not say the partition values of its file");
-            return Err(error.at(path).found(format!("version {}", self.place.version)).expected("partitionValues"));
+            return Err(error
+                .at(path)
+                .found(format!("version {}", self.place.version))
+                .expected("partitionValues"));
         }
         let mut said: Vec<(&str, &str)> = said.iter().map(|(name, value)| (*name, value.as_str())).collect();
         said.extend(kind.map(|kind| (CHANGE_TYPE, kind)));
@@ -208,7 +243,8 @@ impl ChangeDerivation<'_> {
 /// Returns the maps with the entries `more`, and with nulls for names in `nullable` that are missing.
 fn extended(maps: &MapArray, more: &[(&str, &str)], nullable: &[String]) -> Result<MapArray> {
     let (keys, values) = (maps.keys().as_string::<i32>(), maps.values().as_string::<i32>());
-    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let names =
+        MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
     for row in 0..maps.len() {
         let (from, to) = (maps.offsets()[row] as usize, maps.offsets()[row + 1] as usize);
@@ -216,7 +252,8 @@ fn extended(maps: &MapArray, more: &[(&str, &str)], nullable: &[String]) -> Resu
             builder.keys().append_value(keys.value(at));
             builder.values().append_option(values.is_valid(at).then(|| values.value(at)));
         }
-        let lacking = |name: &&String| !maps.is_valid(row) || (from..to).all(|at| keys.value(at) != name.as_str());
+        let lacking =
+            |name: &&String| !maps.is_valid(row) || (from..to).all(|at| keys.value(at) != name.as_str());
         for name in nullable.iter().filter(lacking) {
             builder.keys().append_value(name);
             builder.values().append_null();
@@ -260,9 +297,15 @@ fn with_rows(batch: &RecordBatch, rows: Option<&[DeletionVector]>) -> Result<Rec
     let (selection, keep): (ArrayRef, ArrayRef) = match rows {
         Some(rows) => {
             let bytes: Vec<Vec<u8>> = rows.iter().map(DeletionVector::to_bytes).collect();
-            (Arc::new(BinaryArray::from_iter_values(bytes)), Arc::new(BooleanArray::from(vec![true; rows.len()])))
+            (
+                Arc::new(BinaryArray::from_iter_values(bytes)),
+                Arc::new(BooleanArray::from(vec![true; rows.len()])),
+            )
         }
-        None => (new_null_array(&DataType::Binary, batch.num_rows()), new_null_array(&DataType::Boolean, batch.num_rows())),
+        None => (
+            new_null_array(&DataType::Binary, batch.num_rows()),
+            new_null_array(&DataType::Boolean, batch.num_rows()),
+        ),
     };
     let mut columns = batch.columns().to_vec();
     columns.extend([selection, keep]);
@@ -279,18 +322,26 @@ mod tests {
         let vector = DeletionVector::from_rows(rows.to_vec()).unwrap();
         let (bytes, count) = (vector.to_bytes(), rows.len());
         let text = z85::encode(&vector.to_bytes());
-        format!(r#","deletionVector":{{"storageType":"i","pathOrInlineDv":"{text}","sizeInBytes":{},"cardinality":{count}}}"#, bytes.len())
+        let place = format!(r#""storageType":"i","pathOrInlineDv":"{text}""#);
+        let size = bytes.len();
+        format!(r#","deletionVector":{{{place},"sizeInBytes":{size},"cardinality":{count}}}"#)
     }
 
     fn changes(lines: &[String]) -> Result<Changes> {
         let store = open("memory://changes/table", &OpenOptions::default()).unwrap();
         let path = "_delta_log/00000000000000000005.json";
         store.put(path, lines.join("\n").into()).unwrap();
-        read(&*store, &Place { version: 5, path: path.to_owned(), time: Some(1_000) }, &["p".to_owned()], &Interrupt::default())
+        read(
+            &*store,
+            &Place { version: 5, path: path.to_owned(), time: Some(1_000) },
+            &["p".to_owned()],
+            &Interrupt::default(),
+        )
     }
 
     fn action(kind: &str, path: &str, more: &str) -> String {
-        format!(r#"{{"{kind}":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":1,"dataChange":true{more}}}}}"#)
+        let file = r#""partitionValues":{},"size":1,"modificationTime":1,"dataChange":true"#;
+        format!(r#"{{"{kind}":{{"path":"{path}",{file}{more}}}}}"#)
     }
 
     /// Returns (path, change, selected rows) of each file.
@@ -298,9 +349,19 @@ mod tests {
         let kinds = schema::map_values(map(batch, "partitionValues").unwrap(), CHANGE_TYPE);
         let paths = text(batch, "path").unwrap();
         let selection = batch.column_by_name("selection").unwrap().as_binary::<i32>();
-        let rows = |row: usize| selection.is_valid(row).then(|| DeletionVector::from_bytes(selection.value(row)).unwrap().iter().collect());
+        let rows = |row: usize| {
+            selection
+                .is_valid(row)
+                .then(|| DeletionVector::from_bytes(selection.value(row)).unwrap().iter().collect())
+        };
         (0..batch.num_rows())
-            .map(|row| (paths.value(row).to_owned(), kinds.is_valid(row).then(|| kinds.value(row).to_owned()), rows(row)))
+            .map(|row| {
+                (
+                    paths.value(row).to_owned(),
+                    kinds.is_valid(row).then(|| kinds.value(row).to_owned()),
+                    rows(row),
+                )
+            })
             .collect()
     }
 
@@ -317,7 +378,8 @@ mod tests {
             action("add", "e", ""),
         ];
         let found = changes(&lines).unwrap();
-        let one = |path: &str, kind: &str, rows: Option<Vec<u64>>| (path.to_owned(), Some(kind.to_owned()), rows);
+        let one =
+            |path: &str, kind: &str, rows: Option<Vec<u64>>| (path.to_owned(), Some(kind.to_owned()), rows);
         let expected = [
             one("d", "delete", None),
             one("e", "insert", None),
@@ -335,7 +397,16 @@ mod tests {
     fn a_remove_action_without_a_partition_value_means_null() {
         let found = changes(&[action("remove", "a", ""), action("add", "b", "")]).unwrap().derived;
         let values = map(&found, "partitionValues").unwrap();
-        let names = |row: usize| values.value(row).column(0).as_string::<i32>().iter().flatten().map(str::to_owned).collect::<Vec<_>>();
+        let names = |row: usize| {
+            values
+                .value(row)
+                .column(0)
+                .as_string::<i32>()
+                .iter()
+                .flatten()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
         assert!(names(0).contains(&"p".to_owned()));
         assert!(schema::map_values(values, "p").is_null(0));
         assert!(!names(1).contains(&"p".to_owned()), "an add action must have the value itself");
@@ -343,7 +414,9 @@ mod tests {
 
     #[test]
     fn change_files_stand_for_all_of_their_commit() {
-        let cdc = r#"{"cdc":{"path":"_change_data/c","partitionValues":{"p":null},"size":5,"dataChange":false}}"#.to_owned();
+        let cdc =
+            r#"{"cdc":{"path":"_change_data/c","partitionValues":{"p":null},"size":5,"dataChange":false}}"#
+                .to_owned();
         let found = changes(&[action("remove", "a", ""), action("add", "b", ""), cdc]).unwrap();
         assert_eq!(said(&found.recorded), [("_change_data/c".to_owned(), None, None)]);
         assert_eq!(found.derived.num_rows(), 0);
@@ -353,7 +426,17 @@ mod tests {
     fn files_that_change_no_data_are_left_out() {
         let moved = |kind: &str| action(kind, kind, "").replace("true", "false");
         assert_eq!(changes(&[moved("remove"), moved("add")]).unwrap().derived.num_rows(), 0);
-        let idle = r#"{"commitInfo":{"operation":"MERGE","operationMetrics":{"numTargetRowsInserted":"0","numTargetRowsUpdated":"0","numTargetRowsDeleted":"0"}}}"#;
-        assert_eq!(changes(&[idle.to_owned(), action("remove", "a", ""), action("add", "b", "")]).unwrap().derived.num_rows(), 0);
+        let idle = concat!(
+            r#"{"commitInfo":{"operation":"MERGE","#,
+            r#""operationMetrics":{"numTargetRowsInserted":"0","numTargetRowsUpdated":"0","#,
+            r#""numTargetRowsDeleted":"0"}}}"#,
+        );
+        assert_eq!(
+            changes(&[idle.to_owned(), action("remove", "a", ""), action("add", "b", "")])
+                .unwrap()
+                .derived
+                .num_rows(),
+            0
+        );
     }
 }

@@ -65,8 +65,11 @@ impl Files {
     /// The files of a table's first commit, none twice. Many get their keys when a later commit needs them.
     pub fn first(root: &str, adds: RecordBatch) -> Result<Self> {
         let has_few = adds.num_rows() <= SMALL;
-        let adds =
-            if has_few { Segment::in_memory(root, FileKind::Add, adds)? } else { Segment::in_memory_without_keys(FileKind::Add, adds) };
+        let adds = if has_few {
+            Segment::in_memory(root, FileKind::Add, adds)?
+        } else {
+            Segment::in_memory_without_keys(FileKind::Add, adds)
+        };
         Self::new(root, vec![adds])
     }
 
@@ -144,7 +147,8 @@ impl LiveSegments {
 
     /// Returns the live rows of one kind, in pieces for several threads.
     pub fn pieces(&self, kind: FileKind) -> Vec<Piece<'_>> {
-        let of_kind = self.segments.iter().filter(|segment| segment.kind() == kind && segment.live_count() > 0);
+        let of_kind =
+            self.segments.iter().filter(|segment| segment.kind() == kind && segment.live_count() > 0);
         of_kind.flat_map(Segment::pieces).collect()
     }
 
@@ -275,7 +279,9 @@ impl LiveSegments {
                 spans.push(Span { segment: first + 2 + large.len(), from: 0, rows: segment.len() });
                 large.push(segment.clone());
             }
-            for (which, kind, batches) in [(0, FileKind::Remove, &commit.removes), (1, FileKind::Add, &commit.adds)] {
+            for (which, kind, batches) in
+                [(0, FileKind::Remove, &commit.removes), (1, FileKind::Add, &commit.adds)]
+            {
                 for batch in batches {
                     let rows = batch.num_rows();
                     if rows > SMALL {
@@ -290,7 +296,9 @@ impl LiveSegments {
             }
         }
         let mut segments = Vec::with_capacity(2 + large.len());
-        for (kind, schema, batches) in [(FileKind::Remove, &REMOVE, &small[0]), (FileKind::Add, &ADD, &small[1])] {
+        for (kind, schema, batches) in
+            [(FileKind::Remove, &REMOVE, &small[0]), (FileKind::Add, &ADD, &small[1])]
+        {
             segments.push(Segment::in_memory(&self.root, kind, concat_batches(schema, batches)?)?);
         }
         segments.extend(large);
@@ -310,7 +318,8 @@ impl LiveSegments {
             let fitting: Vec<&Segment> = self.segments.iter().filter(|segment| fits(segment)).collect();
             // Segments of two sidecars are not merged, so that later checkpoints can refer to the sidecars.
             let name = |segment: &Segment| segment.origin().map(|origin| origin.sidecar.name.clone());
-            let left: BTreeSet<_> = fitting.iter().map(|segment| (segment.kind() == FileKind::Add, name(segment))).collect();
+            let left: BTreeSet<_> =
+                fitting.iter().map(|segment| (segment.kind() == FileKind::Add, name(segment))).collect();
             if fitting.len() > most + left.len() {
                 self.merge(&fits, interrupt)?;
             }
@@ -325,7 +334,8 @@ impl LiveSegments {
     /// Merges the segments for which `chosen` is true to one of each kind, without rows that are no longer
     /// live.
     fn merge(&mut self, chosen: &dyn Fn(&Segment) -> bool, interrupt: &Interrupt) -> Result<()> {
-        let (merged, mut kept): (Vec<Segment>, Vec<Segment>) = std::mem::take(&mut self.segments).into_iter().partition(chosen);
+        let (merged, mut kept): (Vec<Segment>, Vec<Segment>) =
+            std::mem::take(&mut self.segments).into_iter().partition(chosen);
         for (kind, schema) in [(FileKind::Add, &ADD), (FileKind::Remove, &REMOVE)] {
             let mut gathered = SidecarRows::default();
             for segment in merged.iter().filter(|segment| segment.kind() == kind) {

@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray, TimestampMillisecondArray};
+use arrow::array::{
+    Array, ArrayRef, Int64Array, ListArray, RecordBatch, StringArray, StructArray, TimestampMillisecondArray,
+};
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
@@ -50,7 +52,10 @@ impl Listing {
     /// columns that may have statistics.
     pub fn new(schema: Arc<TableSchema>, columns: Option<&[String]>, root: &str) -> Result<Self> {
         let names: Vec<Vec<String>> = match columns {
-            Some(columns) => columns.iter().map(|column| schema.leaf(column).map(|leaf| leaf.path)).collect::<Result<_>>()?,
+            Some(columns) => columns
+                .iter()
+                .map(|column| schema.leaf(column).map(|leaf| leaf.path))
+                .collect::<Result<_>>()?,
             None => schema.fields().iter().map(|field| vec![field.name.clone()]).collect(),
         };
         let mut leaves = Vec::new();
@@ -61,7 +66,12 @@ impl Listing {
     }
 
     /// Returns the rows of `add` actions. With a store, they include `deleted_rows`, read from the vectors.
-    pub fn of(&self, adds: &[RecordBatch], vectors_in: Option<&dyn Store>, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
+    pub fn of(
+        &self,
+        adds: &[RecordBatch],
+        vectors_in: Option<&dyn Store>,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<RecordBatch>> {
         on_threads(adds, interrupt, &|batch| self.rows(batch, vectors_in))
     }
 
@@ -70,7 +80,11 @@ impl Listing {
         let wanted: Vec<StatisticsColumn<'_>> = self
             .leaves
             .iter()
-            .map(|leaf| StatisticsColumn { path: &leaf.physical, data_type: &leaf.data_type, was_float: false })
+            .map(|leaf| StatisticsColumn {
+                path: &leaf.physical,
+                data_type: &leaf.data_type,
+                was_float: false,
+            })
             .collect();
         let statistics = parse_as_written(stats, &wanted)?;
         let (paths, locations) = self.places(text(adds, "path")?)?;
@@ -89,7 +103,8 @@ impl Listing {
         if let Some(store) = vectors_in {
             columns.push(("deleted_rows", deleted_rows(adds, store)?));
         }
-        let fields: Vec<Field> = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+        let fields: Vec<Field> =
+            columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
         let arrays = columns.into_iter().map(|(_, array)| array).collect();
         Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?)
     }
@@ -121,8 +136,11 @@ impl Listing {
         let maps = map(adds, "partitionValues")?;
         let mut columns = Vec::new();
         for field in self.schema.partition_fields() {
-            let values = parse_array(&map_values(maps, self.schema.physical_name(field)), &field.data_type.to_arrow(false))
-                .map_err(|error| error.at(format!("partition value of {}", field.name)))?;
+            let values = parse_array(
+                &map_values(maps, self.schema.physical_name(field)),
+                &field.data_type.to_arrow(false),
+            )
+            .map_err(|error| error.at(format!("partition value of {}", field.name)))?;
             columns.push((vec![field.name.clone()], values));
         }
         as_struct(&columns, adds.num_rows())
@@ -137,7 +155,11 @@ impl Listing {
                 max.push((leaf.path.clone(), known.max.clone()));
             }
         }
-        Ok([("null_count", as_struct(&nulls, rows)?), ("min_values", as_struct(&min, rows)?), ("max_values", as_struct(&max, rows)?)])
+        Ok([
+            ("null_count", as_struct(&nulls, rows)?),
+            ("min_values", as_struct(&min, rows)?),
+            ("max_values", as_struct(&max, rows)?),
+        ])
     }
 }
 
@@ -147,7 +169,11 @@ fn collect_leaves(schema: &TableSchema, path: Vec<String>, leaves: &mut Vec<Leaf
         _ if leaf.partition => {}
         Type::Struct(fields) => {
             for field in fields {
-                collect_leaves(schema, [path.as_slice(), std::slice::from_ref(&field.name)].concat(), leaves)?;
+                collect_leaves(
+                    schema,
+                    [path.as_slice(), std::slice::from_ref(&field.name)].concat(),
+                    leaves,
+                )?;
             }
         }
         Type::Primitive(_) => leaves.push(leaf),
@@ -164,8 +190,11 @@ fn as_struct(columns: &[(Vec<String>, ArrayRef)], rows: usize) -> Result<ArrayRe
 /// Returns the descriptors with their fields in snake_case.
 fn descriptors(vectors: &StructArray) -> Result<ArrayRef> {
     const NAMES: [&str; 5] = ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"];
-    let fields =
-        NAMES.iter().zip(vectors.fields()).map(|(name, field)| Field::new(*name, field.data_type().clone(), true)).collect::<Vec<_>>();
+    let fields = NAMES
+        .iter()
+        .zip(vectors.fields())
+        .map(|(name, field)| Field::new(*name, field.data_type().clone(), true))
+        .collect::<Vec<_>>();
     Ok(Arc::new(StructArray::try_new_with_length(
         Fields::from(fields),
         vectors.columns().to_vec(),
@@ -178,7 +207,10 @@ fn descriptors(vectors: &StructArray) -> Result<ArrayRef> {
 fn deleted_rows(adds: &RecordBatch, store: &dyn Store) -> Result<ArrayRef> {
     let physical = num_records(text(adds, "stats")?);
     let wanted = |(descriptor, num_records): (Option<Descriptor>, Option<i64>)| {
-        Some(descriptor::VectorRequest { descriptor: descriptor?, num_records: num_records.map(|count| count as u64) })
+        Some(descriptor::VectorRequest {
+            descriptor: descriptor?,
+            num_records: num_records.map(|count| count as u64),
+        })
     };
     let wanted: Vec<_> = columns::read(vectors(adds)?)?.into_iter().zip(&physical).map(wanted).collect();
     let (mut rows, mut lengths) = (Vec::new(), Vec::with_capacity(wanted.len()));
@@ -190,5 +222,10 @@ fn deleted_rows(adds: &RecordBatch, store: &dyn Store) -> Result<ArrayRef> {
         lengths.push(rows.len() - before);
     }
     let field = Arc::new(Field::new("element", DataType::Int64, false));
-    Ok(Arc::new(ListArray::try_new(field, OffsetBuffer::from_lengths(lengths), Arc::new(Int64Array::from(rows)), None)?))
+    Ok(Arc::new(ListArray::try_new(
+        field,
+        OffsetBuffer::from_lengths(lengths),
+        Arc::new(Int64Array::from(rows)),
+        None,
+    )?))
 }

@@ -42,16 +42,32 @@ pub struct Span {
 
 /// Returns the rows that newer rows replace. `spans`: the newer rows, in the order of their commits. All
 /// segments before `first` are older.
-pub fn replaced(root: &str, segments: &[Segment], first: usize, spans: &[Span], interrupt: &Interrupt) -> Result<Vec<Position>> {
+pub fn replaced(
+    root: &str,
+    segments: &[Segment],
+    first: usize,
+    spans: &[Span],
+    interrupt: &Interrupt,
+) -> Result<Vec<Position>> {
     let rows: usize = spans.iter().map(|span| span.rows).sum();
     if rows == 0 {
         return Ok(Vec::new());
     }
-    let asked: Vec<usize> = (0..segments.len()).filter(|number| *number >= first || segments[*number].live_count() > 0).collect();
+    let asked: Vec<usize> =
+        (0..segments.len()).filter(|number| *number >= first || segments[*number].live_count() > 0).collect();
     let read = |number: &usize| segments[*number].keys(root, interrupt);
-    let unread: usize = asked.iter().map(|number| &segments[*number]).filter(|segment| !segment.has_keys()).map(Segment::len).sum();
+    let unread: usize = asked
+        .iter()
+        .map(|number| &segments[*number])
+        .filter(|segment| !segment.has_keys())
+        .map(Segment::len)
+        .sum();
     let unread = unread > FEW;
-    let found = if unread { on_threads(&asked, interrupt, &read)? } else { asked.iter().map(read).collect::<Result<_>>()? };
+    let found = if unread {
+        on_threads(&asked, interrupt, &read)?
+    } else {
+        asked.iter().map(read).collect::<Result<_>>()?
+    };
     let mut keys: Vec<Option<&Keys>> = vec![None; segments.len()];
     for (number, found) in asked.iter().zip(found) {
         keys[*number] = Some(found);
@@ -127,7 +143,9 @@ impl Replay<'_> {
             }
             _ => {
                 let is_replaced = |(_, mine): &(u32, &Key)| {
-                    tables[shard_of(**mine, tables.len())].find(slot(**mine), |known| self.key(known) == **mine).is_some()
+                    tables[shard_of(**mine, tables.len())]
+                        .find(slot(**mine), |known| self.key(known) == **mine)
+                        .is_some()
                 };
                 (0..).zip(self.all(number)).filter(is_replaced).map(|(row, _)| row).filter(live).collect()
             }

@@ -91,7 +91,8 @@ impl Snapshot {
 
     fn take_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<()> {
         let Checkpoint { state, files } = checkpoint;
-        (self.protocol, self.metadata, self.transactions) = (state.protocol, state.metadata, state.transactions);
+        (self.protocol, self.metadata, self.transactions) =
+            (state.protocol, state.metadata, state.transactions);
         self.places = state.places;
         self.take_domains(state.domains)?;
         self.files = Files::new(self.root(), files)?;
@@ -105,8 +106,9 @@ impl Snapshot {
             removed: bool,
         }
         for (domain, text) in domains {
-            let Removed { removed } = serde_json::from_str(&text)
-                .map_err(|error| Error::protocol("a domain's metadata is malformed").at(domain.clone()).caused_by(error))?;
+            let Removed { removed } = serde_json::from_str(&text).map_err(|error| {
+                Error::protocol("a domain's metadata is malformed").at(domain.clone()).caused_by(error)
+            })?;
             if removed {
                 self.domains.remove(&domain);
             } else {
@@ -118,18 +120,30 @@ impl Snapshot {
 
     /// Returns the version after these commits: (version, path), ascending, the first is the next version. A
     /// compacted range has its last version.
-    pub fn refresh(&self, store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Self> {
+    pub fn refresh(
+        &self,
+        store: &Arc<dyn Store>,
+        commits: &[(u64, String)],
+        interrupt: &Interrupt,
+    ) -> Result<Self> {
         let Some((last, _)) = commits.last() else { return Ok(self.clone()) };
         check_versions(*last, false, commits)?;
         if let Some(first) = commits.first().map(first_version)
             && first != self.version + 1
             && !(self.files.is_empty() && first == 0)
         {
-            return Err(Error::protocol("commits that do not follow this version").found(first).expected(self.version + 1));
+            return Err(Error::protocol("commits that do not follow this version")
+                .found(first)
+                .expected(self.version + 1));
         }
-        let read = |(version, path): &(u64, String)| Commit::read_or_leave(store, *version, path, self.eager_limit, interrupt);
-        let read =
-            if are_short(store.as_ref(), commits) { in_order(commits, interrupt, &read) } else { on_threads(commits, interrupt, &read) }?;
+        let read = |(version, path): &(u64, String)| {
+            Commit::read_or_leave(store, *version, path, self.eager_limit, interrupt)
+        };
+        let read = if are_short(store.as_ref(), commits) {
+            in_order(commits, interrupt, &read)
+        } else {
+            on_threads(commits, interrupt, &read)
+        }?;
         let mut next = Self { version: *last, ..self.clone() };
         let changes = next.take_commits(read)?;
         next.files = self.files.after(changes, interrupt)?;
@@ -185,9 +199,15 @@ impl Snapshot {
     }
 
     /// The live files that may hold a match, ordered by path.
-    pub fn files(&self, predicate: Option<&Predicate>, skipping: bool, interrupt: &Interrupt) -> Result<Selection> {
+    pub fn files(
+        &self,
+        predicate: Option<&Predicate>,
+        skipping: bool,
+        interrupt: &Interrupt,
+    ) -> Result<Selection> {
         let live = self.live(interrupt)?;
-        let totals = Selection { total_files: live.count(), total_bytes: live.bytes(), ..Selection::default() };
+        let totals =
+            Selection { total_files: live.count(), total_bytes: live.bytes(), ..Selection::default() };
         select_live(self.root(), &live.pieces(FileKind::Add), totals, predicate, skipping, interrupt)
     }
 
@@ -198,7 +218,9 @@ impl Snapshot {
 
     /// Returns live adds, or tombstones, without empty batches.
     pub fn living(&self, kind: FileKind, interrupt: &Interrupt) -> Result<Vec<RecordBatch>> {
-        let read = on_threads(&self.live(interrupt)?.pieces(kind), interrupt, &|piece| piece.read(Columns::All, &piece.live(), interrupt))?;
+        let read = on_threads(&self.live(interrupt)?.pieces(kind), interrupt, &|piece| {
+            piece.read(Columns::All, &piece.live(), interrupt)
+        })?;
         Ok(read.into_iter().flatten().collect())
     }
 
@@ -208,7 +230,10 @@ impl Snapshot {
         let all = self.living(FileKind::Remove, interrupt)?;
         let Some(after) = after else { return Ok(all) };
         let newer = all.iter().map(|batch| {
-            let mask: BooleanArray = long(batch, "deletionTimestamp")?.iter().map(|time| Some(time.unwrap_or(0) > after)).collect();
+            let mask: BooleanArray = long(batch, "deletionTimestamp")?
+                .iter()
+                .map(|time| Some(time.unwrap_or(0) > after))
+                .collect();
             Ok(filter_record_batch(batch, &mask)?)
         });
         newer.collect()
@@ -223,25 +248,33 @@ const SHORT: u64 = 256 << 10;
 /// True if the commits are read and parsed in a few milliseconds.
 pub fn are_short(store: &dyn Store, commits: &[(u64, String)]) -> bool {
     let size = |(_, path): &(u64, String)| store.head(path).ok().flatten().map(|found| found.size);
-    store.is_brief() && commits.len() <= MOST_SHORT && commits.iter().map(size).sum::<Option<u64>>().is_some_and(|bytes| bytes <= SHORT)
+    store.is_brief()
+        && commits.len() <= MOST_SHORT
+        && commits.iter().map(size).sum::<Option<u64>>().is_some_and(|bytes| bytes <= SHORT)
 }
 
 fn check_versions(version: u64, from_zero: bool, commits: &[(u64, String)]) -> Result<()> {
     for pair in commits.windows(2) {
         let (next, expected) = (first_version(&pair[1]), pair[0].0.saturating_add(1));
         if next != expected {
-            return Err(Error::protocol("versions are missing in the log").at(pair[1].1.clone()).found(next).expected(expected));
+            return Err(Error::protocol("versions are missing in the log")
+                .at(pair[1].1.clone())
+                .found(next)
+                .expected(expected));
         }
     }
     match commits {
         [] if from_zero => Err(Error::protocol("a version without checkpoint and commits").found(version)),
-        [first, ..] if from_zero && first_version(first) != 0 => Err(Error::protocol("versions are missing in the log")
-            .at(first.1.clone())
-            .found(first_version(first))
-            .expected("0, or a checkpoint")),
-        [.., (last, path)] if *last != version => {
-            Err(Error::protocol("the commits end at another version").at(path.clone()).found(last).expected(version))
+        [first, ..] if from_zero && first_version(first) != 0 => {
+            Err(Error::protocol("versions are missing in the log")
+                .at(first.1.clone())
+                .found(first_version(first))
+                .expected("0, or a checkpoint"))
         }
+        [.., (last, path)] if *last != version => Err(Error::protocol("the commits end at another version")
+            .at(path.clone())
+            .found(last)
+            .expected(version)),
         _ => Ok(()),
     }
 }

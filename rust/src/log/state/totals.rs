@@ -26,7 +26,9 @@ const RANGES: [(i64, i64, i64); 8] = [
 
 /// Returns the beginnings of the usual bins; the first is 0.
 pub fn usual_bounds() -> Vec<i64> {
-    let doubled = |from: i64, to: i64| std::iter::successors(Some(from), |at| at.checked_mul(2)).take_while(move |at| *at < to);
+    let doubled = |from: i64, to: i64| {
+        std::iter::successors(Some(from), |at| at.checked_mul(2)).take_while(move |at| *at < to)
+    };
     let mut bounds = vec![0];
     bounds.extend(doubled(8 * KIB, 4 * MIB));
     for (from, to, step) in RANGES {
@@ -126,8 +128,11 @@ fn bin_of(rows: i64) -> usize {
 /// vector.
 pub fn deleted_of(batch: &RecordBatch, row: usize) -> Result<Option<i64>> {
     let vectors = vectors(batch)?;
-    let counts = vectors.column_by_name("cardinality").and_then(|column| column.as_primitive_opt::<Int64Type>());
-    Ok(vectors.is_valid(row).then(|| counts.filter(|counts| counts.is_valid(row)).map_or(0, |counts| counts.value(row))))
+    let counts =
+        vectors.column_by_name("cardinality").and_then(|column| column.as_primitive_opt::<Int64Type>());
+    Ok(vectors
+        .is_valid(row)
+        .then(|| counts.filter(|counts| counts.is_valid(row)).map_or(0, |counts| counts.value(row))))
 }
 
 #[cfg(test)]
@@ -139,7 +144,10 @@ mod tests {
         let bounds = usual_bounds();
         assert_eq!(bounds.len(), 95);
         assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]));
-        assert_eq!(bounds[..12], [0, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608]);
+        assert_eq!(
+            bounds[..12],
+            [0, 8192, 16384, 32768, 65536, 131072, 262144, 524288, 1048576, 2097152, 4194304, 8388608]
+        );
         assert_eq!(bounds[93..], [128 * GIB, 256 * GIB]);
     }
 
@@ -156,7 +164,8 @@ mod tests {
 
     #[test]
     fn bins_of_deleted_rows() {
-        let bins = [0, 1, 9, 10, 99, 100, 9_999_999, 10_000_000, 2_147_483_646, 2_147_483_647, i64::MAX].map(bin_of);
+        let bins =
+            [0, 1, 9, 10, 99, 100, 9_999_999, 10_000_000, 2_147_483_646, 2_147_483_647, i64::MAX].map(bin_of);
         assert_eq!(bins, [0, 1, 1, 2, 2, 3, 7, 8, 8, 9, 9]);
         let mut deleted = DeletedTotals::default();
         deleted.count(None, false);

@@ -43,7 +43,10 @@ pub fn commit_body(
 /// Returns the number of bytes of the text columns.
 fn text_bytes(rows: &StructArray) -> usize {
     let texts = rows.columns().iter().filter_map(|column| column.as_string_opt::<i32>());
-    texts.filter_map(|texts| Some(texts.value_offsets().last()? - texts.value_offsets().first()?)).map(|bytes| bytes as usize).sum()
+    texts
+        .filter_map(|texts| Some(texts.value_offsets().last()? - texts.value_offsets().first()?))
+        .map(|bytes| bytes as usize)
+        .sum()
 }
 
 /// Returns add actions in [`schema::ADD`], as a commit has them. Null partitionValues of all rows become
@@ -63,7 +66,8 @@ pub fn complete_adds(adds: &RecordBatch) -> Result<RecordBatch> {
 }
 
 fn check_action(action: &str) -> Result<()> {
-    let wrong = || Error::new(Kind::InvalidArgument, "an action is one JSON object on one line").found(action);
+    let wrong =
+        || Error::new(Kind::InvalidArgument, "an action is one JSON object on one line").found(action);
     if action.contains(['\n', '\r']) || !action.starts_with('{') {
         return Err(wrong());
     }
@@ -74,7 +78,8 @@ fn check_action(action: &str) -> Result<()> {
 /// each.
 pub fn action_lines(name: &str, batch: &RecordBatch, interrupt: &Interrupt) -> Result<Vec<String>> {
     // Columns that are all null are skipped as a whole: most tables have no tags, vectors and row ids.
-    let said: Vec<usize> = (0..batch.num_columns()).filter(|&at| batch.column(at).null_count() < batch.num_rows()).collect();
+    let said: Vec<usize> =
+        (0..batch.num_columns()).filter(|&at| batch.column(at).null_count() < batch.num_rows()).collect();
     on_threads(&cut(&batch.project(&said)?), interrupt, &|piece| {
         let rows = StructArray::from(piece.clone());
         let mut out = String::with_capacity(rows.len() * 32 + text_bytes(&rows) * 5 / 4);

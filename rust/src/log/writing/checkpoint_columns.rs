@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray, StructArray, new_null_array,
+};
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Int32Type, Schema, SchemaRef};
 use arrow::json::ReaderBuilder;
@@ -52,19 +54,31 @@ impl TypedSchema {
             .map(|field| (vec![schema.physical_name(field).to_owned()], field.data_type.to_arrow(false)))
             .collect();
         let mut leaves = Vec::new();
-        for (_, field) in schema.fields().iter().enumerate().filter(|(index, _)| !schema.is_partition(*index)) {
+        for (_, field) in schema.fields().iter().enumerate().filter(|(index, _)| !schema.is_partition(*index))
+        {
             gather(schema, field, Vec::new(), &mut leaves);
         }
         Self { partitions, leaves }
     }
 }
 
-fn gather(schema: &TableSchema, field: &types::Field, mut path: Vec<String>, leaves: &mut Vec<StatisticsField>) {
+fn gather(
+    schema: &TableSchema,
+    field: &types::Field,
+    mut path: Vec<String>,
+    leaves: &mut Vec<StatisticsField>,
+) {
     path.push(schema.physical_name(field).to_owned());
     match &field.data_type {
-        types::Type::Struct(fields) => fields.iter().for_each(|field| gather(schema, field, path.clone(), leaves)),
+        types::Type::Struct(fields) => {
+            fields.iter().for_each(|field| gather(schema, field, path.clone(), leaves))
+        }
         types::Type::Primitive(types::Primitive::Void) => {}
-        other => leaves.push(StatisticsField { path, data_type: other.to_arrow(false), was_float: field.was_float() }),
+        other => leaves.push(StatisticsField {
+            path,
+            data_type: other.to_arrow(false),
+            was_float: field.was_float(),
+        }),
     }
 }
 
@@ -94,7 +108,9 @@ impl Plan {
             types.push(("checkpointMetadata", DataType::Struct(checkpoint_fields())));
             types.push(("sidecar", DataType::Struct(sidecar_fields())));
         }
-        plan.schema = Arc::new(Schema::new(types.into_iter().map(|(name, of)| Field::new(name, of, true)).collect::<Vec<_>>()));
+        plan.schema = Arc::new(Schema::new(
+            types.into_iter().map(|(name, of)| Field::new(name, of, true)).collect::<Vec<_>>(),
+        ));
         Ok(plan)
     }
 
@@ -114,11 +130,9 @@ impl Plan {
     /// Returns rows of one action, in which all other actions are null.
     pub fn place(&self, name: &str, rows: ArrayRef) -> Result<RecordBatch> {
         let count = rows.len();
-        let columns = self
-            .schema
-            .fields()
-            .iter()
-            .map(|field| if field.name() == name { Arc::clone(&rows) } else { new_null_array(field.data_type(), count) });
+        let columns = self.schema.fields().iter().map(|field| {
+            if field.name() == name { Arc::clone(&rows) } else { new_null_array(field.data_type(), count) }
+        });
         Ok(RecordBatch::try_new(Arc::clone(&self.schema), columns.collect())?)
     }
 
@@ -134,7 +148,10 @@ impl Plan {
         let mut columns: Vec<(Field, ArrayRef)> = without_change(batch);
         columns.retain(|(field, _)| self.stats_as_json || field.name() != "stats");
         if let Some(typed) = &self.typed {
-            for (name, rows) in [("partitionValues_parsed", typed.partition_values(batch)?), ("stats_parsed", typed.statistics(batch)?)] {
+            for (name, rows) in [
+                ("partitionValues_parsed", typed.partition_values(batch)?),
+                ("stats_parsed", typed.statistics(batch)?),
+            ] {
                 if rows.num_columns() > 0 {
                     columns.push((Field::new(name, rows.data_type().clone(), true), Arc::new(rows)));
                 }
@@ -158,7 +175,9 @@ fn struct_of(columns: Vec<(Field, ArrayRef)>, rows: usize) -> Result<StructArray
 /// Returns the columns with dataChange false, as a checkpoint does not change data.
 fn without_change(batch: &RecordBatch) -> Vec<(Field, ArrayRef)> {
     let column = |(field, column): (&Arc<Field>, &ArrayRef)| match field.name().as_str() {
-        "dataChange" => (field.as_ref().clone(), Arc::new(BooleanArray::from(vec![false; batch.num_rows()])) as ArrayRef),
+        "dataChange" => {
+            (field.as_ref().clone(), Arc::new(BooleanArray::from(vec![false; batch.num_rows()])) as ArrayRef)
+        }
         _ => (field.as_ref().clone(), Arc::clone(column)),
     };
     batch.schema_ref().fields().iter().zip(batch.columns()).map(column).collect()
@@ -180,11 +199,16 @@ impl TypedSchema {
         let json = text(batch, "stats")?;
         let wanted: Vec<StatisticsColumn<'_>> = self.leaves.iter().map(StatisticsField::wanted).collect();
         let known = parse_as_written(json, &wanted)?;
-        let of_bounds = || self.leaves.iter().zip(&known.columns).filter(|(leaf, _)| has_bounds(&leaf.data_type));
-        let min: Vec<_> = of_bounds().map(|(leaf, column)| (leaf.path.as_slice(), Arc::clone(&column.min))).collect();
-        let max: Vec<_> = of_bounds().map(|(leaf, column)| (leaf.path.as_slice(), Arc::clone(&column.max))).collect();
+        let of_bounds =
+            || self.leaves.iter().zip(&known.columns).filter(|(leaf, _)| has_bounds(&leaf.data_type));
+        let min: Vec<_> =
+            of_bounds().map(|(leaf, column)| (leaf.path.as_slice(), Arc::clone(&column.min))).collect();
+        let max: Vec<_> =
+            of_bounds().map(|(leaf, column)| (leaf.path.as_slice(), Arc::clone(&column.max))).collect();
         let nulls = self.leaves.iter().zip(&known.columns);
-        let nulls: Vec<_> = nulls.map(|(leaf, column)| (leaf.path.as_slice(), Arc::new(column.null_count.clone()) as ArrayRef)).collect();
+        let nulls: Vec<_> = nulls
+            .map(|(leaf, column)| (leaf.path.as_slice(), Arc::new(column.null_count.clone()) as ArrayRef))
+            .collect();
         let mut columns: Vec<(Field, ArrayRef)> = vec![
             (Field::new("numRecords", DataType::Int64, true), Arc::new(known.num_records)),
             (Field::new("tightBounds", DataType::Boolean, true), Arc::new(tight_bounds(json))),
@@ -204,8 +228,10 @@ impl TypedSchema {
 /// Parses each text by itself. A text that is no value of the type becomes null in the typed column; the text
 /// is in partitionValues.
 fn value_by_value(texts: &StringArray, data_type: &DataType) -> Result<ArrayRef> {
-    let values: Vec<ArrayRef> =
-        texts.iter().map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1))).collect();
+    let values: Vec<ArrayRef> = texts
+        .iter()
+        .map(|text| parse_scalar(text, data_type).unwrap_or_else(|_| new_null_array(data_type, 1)))
+        .collect();
     if values.is_empty() {
         return Ok(new_null_array(data_type, 0));
     }
@@ -222,10 +248,16 @@ fn tight_bounds(json: &StringArray) -> BooleanArray {
 }
 
 /// Returns protocol, metaData, txn and domainMetadata, one batch for each kind that the snapshot has.
-pub(super) fn single_actions(snapshot: &Snapshot, choices: &Choices, plan: &Plan) -> Result<Vec<RecordBatch>> {
+pub(super) fn single_actions(
+    snapshot: &Snapshot,
+    choices: &Choices,
+    plan: &Plan,
+) -> Result<Vec<RecordBatch>> {
     let mut batches = Vec::new();
     for (name, action) in [("protocol", snapshot.protocol()), ("metaData", snapshot.metadata())] {
-        let action = action.ok_or_else(|| Error::protocol("a checkpoint needs the table's protocol and metadata").expected(name))?;
+        let action = action.ok_or_else(|| {
+            Error::protocol("a checkpoint needs the table's protocol and metadata").expected(name)
+        })?;
         batches.push(plan.place(name, from_json(plan, name, &[action])?)?);
     }
     let (mut names, mut versions, mut updated) = (Vec::new(), Vec::new(), Vec::new());
@@ -235,9 +267,13 @@ pub(super) fn single_actions(snapshot: &Snapshot, choices: &Choices, plan: &Plan
         updated.push(*time);
     }
     if !names.is_empty() {
-        let columns: Vec<ArrayRef> =
-            vec![Arc::new(StringArray::from(names)), Arc::new(Int64Array::from(versions)), Arc::new(Int64Array::from(updated))];
-        batches.push(plan.place("txn", Arc::new(StructArray::try_new(transaction_fields(), columns, None)?))?);
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(StringArray::from(names)),
+            Arc::new(Int64Array::from(versions)),
+            Arc::new(Int64Array::from(updated)),
+        ];
+        batches
+            .push(plan.place("txn", Arc::new(StructArray::try_new(transaction_fields(), columns, None)?))?);
     }
     let domains: Vec<&str> = snapshot.domains().values().map(String::as_str).collect();
     if !domains.is_empty() {
@@ -252,7 +288,10 @@ pub(super) fn kept_transactions<'a>(
     choices: &'a Choices,
 ) -> impl Iterator<Item = (&'a String, &'a (i64, Option<i64>))> {
     let min = choices.min_transaction_timestamp;
-    snapshot.transactions().iter().filter(move |(_, (_, updated))| min.is_none_or(|min| updated.is_none_or(|updated| updated >= min)))
+    snapshot
+        .transactions()
+        .iter()
+        .filter(move |(_, (_, updated))| min.is_none_or(|min| updated.is_none_or(|updated| updated >= min)))
 }
 
 /// Parses the JSON of actions to the type of their column. Fields that the type does not have are omitted.
@@ -262,19 +301,26 @@ pub(super) fn from_json(plan: &Plan, name: &str, actions: &[&str]) -> Result<Arr
     let DataType::Struct(fields) = field.data_type() else {
         return Err(Error::protocol("an action without columns").at(name));
     };
-    let mut decoder =
-        ReaderBuilder::new(Arc::new(Schema::new(fields.clone()))).with_batch_size(actions.len()).build_decoder().map_err(malformed)?;
+    let mut decoder = ReaderBuilder::new(Arc::new(Schema::new(fields.clone())))
+        .with_batch_size(actions.len())
+        .build_decoder()
+        .map_err(malformed)?;
     for action in actions {
         decoder.decode(action.as_bytes()).map_err(malformed)?;
     }
-    let rows = decoder.flush().map_err(malformed)?.ok_or_else(|| Error::protocol("an action of the log is malformed").at(name))?;
+    let rows = decoder
+        .flush()
+        .map_err(malformed)?
+        .ok_or_else(|| Error::protocol("an action of the log is malformed").at(name))?;
     let rows = StructArray::from(rows);
     check_versions(name, &rows)?;
     Ok(Arc::new(rows))
 }
 
 fn check_versions(name: &str, rows: &StructArray) -> Result<()> {
-    let whole = |column: &str| rows.column_by_name(column).is_some_and(|column| column.as_primitive::<Int32Type>().null_count() == 0);
+    let whole = |column: &str| {
+        rows.column_by_name(column).is_some_and(|column| column.as_primitive::<Int32Type>().null_count() == 0)
+    };
     if name == "protocol" && !(whole("minReaderVersion") && whole("minWriterVersion")) {
         return Err(Error::protocol("a protocol action without its versions"));
     }
@@ -303,7 +349,10 @@ fn protocol_fields() -> Fields {
 }
 
 fn metadata_fields() -> Fields {
-    let format = Fields::from(vec![Field::new("provider", DataType::Utf8, true), Field::new("options", text_map(), true)]);
+    let format = Fields::from(vec![
+        Field::new("provider", DataType::Utf8, true),
+        Field::new("options", text_map(), true),
+    ]);
     Fields::from(vec![
         Field::new("id", DataType::Utf8, true),
         Field::new("name", DataType::Utf8, true),

@@ -39,32 +39,44 @@ pub fn write(
     let plan = Plan::new(choices, true)?;
     let format = plan.fingerprint()?;
     let live = snapshot.live(interrupt)?;
-    let division = divide(live.segments(), &format, choices.min_deletion_timestamp, &names(store)?, interrupt)?;
+    let division =
+        divide(live.segments(), &format, choices.min_deletion_timestamp, &names(store)?, interrupt)?;
     let groups: Vec<(String, Vec<&Segment>)> = gather(&division.fresh)
         .into_iter()
         .enumerate()
-        .map(|(number, group)| (format!("{:020}.checkpoint.{:010}.{id}.parquet", snapshot.version(), number + 1), group))
+        .map(|(number, group)| {
+            (format!("{:020}.checkpoint.{:010}.{id}.parquet", snapshot.version(), number + 1), group)
+        })
         .collect();
     let rows = plan.of_sidecar()?;
     let undo = |error| {
         for (name, _) in &groups {
-            let _ = store.delete(&format!("{FOLDER}/{name}")); // if this fails, a cleanup of the log deletes it later
+            // If this fails, a cleanup of the log deletes it later.
+            let _ = store.delete(&format!("{FOLDER}/{name}"));
         }
         error
     };
     let fresh = on_threads(&groups, interrupt, &|(name, group)| {
-        let (segments, size_in_bytes, actions) = write_sidecar(store, name, group, &rows, choices, interrupt)?;
+        let (segments, size_in_bytes, actions) =
+            write_sidecar(store, name, group, &rows, choices, interrupt)?;
         let (path, name, format) = (name.clone(), name.clone(), Some(format.clone()));
-        Ok(NewSidecar { sidecar: Arc::new(Sidecar { path, name, size_in_bytes, modification_time: now, format, actions }), segments })
+        Ok(NewSidecar {
+            sidecar: Arc::new(Sidecar { path, name, size_in_bytes, modification_time: now, format, actions }),
+            segments,
+        })
     })
     .map_err(undo)?;
-    let sidecars: Vec<Arc<Sidecar>> = division.kept.iter().chain(fresh.iter().map(|fresh| &fresh.sidecar)).map(Arc::clone).collect();
-    let top = write_top(snapshot, store, path, &sidecars, &plan, choices).and_then(|top| check_kept(store, &division.kept).map(|()| top));
+    let sidecars: Vec<Arc<Sidecar>> =
+        division.kept.iter().chain(fresh.iter().map(|fresh| &fresh.sidecar)).map(Arc::clone).collect();
+    let top = write_top(snapshot, store, path, &sidecars, &plan, choices)
+        .and_then(|top| check_kept(store, &division.kept).map(|()| top));
     let (top_bytes, singles) = match top {
         Ok(top) => top,
         // The file may exist in spite of the error: its sidecars are deleted only after it is deleted. A file
         // of another writer stays.
-        Err(error) => return Err(if path.contains(id) && store.delete(path).is_ok() { undo(error) } else { error }),
+        Err(error) => {
+            return Err(if path.contains(id) && store.delete(path).is_ok() { undo(error) } else { error });
+        }
     };
     for NewSidecar { sidecar, segments } in fresh {
         for (segment, live, written) in segments {
@@ -95,7 +107,10 @@ fn check_kept(store: &dyn Store, kept: &[Arc<Sidecar>]) -> Result<()> {
     let there = names(store)?;
     match kept.iter().find(|sidecar| !there.contains(&sidecar.name)) {
         None => Ok(()),
-        Some(gone) => Err(Error::new(Kind::Io, "a sidecar of the checkpoint was deleted while it was written").at(gone.place())),
+        Some(gone) => {
+            Err(Error::new(Kind::Io, "a sidecar of the checkpoint was deleted while it was written")
+                .at(gone.place()))
+        }
     }
 }
 
@@ -156,10 +171,19 @@ fn write_top(
     Ok((file.finish()?, actions))
 }
 
-fn lines(snapshot: &Snapshot, choices: &Choices, itself: &str, sidecars: &[Arc<Sidecar>]) -> Result<Vec<String>> {
-    let missing = |name: &'static str| Error::protocol("a checkpoint needs the table's protocol and metadata").expected(name);
-    let (protocol, metadata) =
-        (snapshot.protocol().ok_or_else(|| missing("protocol"))?, snapshot.metadata().ok_or_else(|| missing("metaData"))?);
+fn lines(
+    snapshot: &Snapshot,
+    choices: &Choices,
+    itself: &str,
+    sidecars: &[Arc<Sidecar>],
+) -> Result<Vec<String>> {
+    let missing = |name: &'static str| {
+        Error::protocol("a checkpoint needs the table's protocol and metadata").expected(name)
+    };
+    let (protocol, metadata) = (
+        snapshot.protocol().ok_or_else(|| missing("protocol"))?,
+        snapshot.metadata().ok_or_else(|| missing("metaData"))?,
+    );
     let mut lines = vec![format!("{{\"checkpointMetadata\":{itself}}}")];
     lines.extend(sidecars.iter().map(|sidecar| format!("{{\"sidecar\":{}}}", sidecar.to_json())));
     lines.push(format!("{{\"protocol\":{protocol}}}"));

@@ -63,7 +63,13 @@ pub struct WrittenCheckpoint {
 }
 
 /// Writes the checkpoint at `path`, atomically.
-pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choices, interrupt: &Interrupt) -> Result<WrittenCheckpoint> {
+pub fn write(
+    snapshot: &Snapshot,
+    store: &dyn Store,
+    path: &str,
+    choices: &Choices,
+    interrupt: &Interrupt,
+) -> Result<WrittenCheckpoint> {
     let plan = Plan::new(choices, false)?;
     let mut file = Sink::create(store, path, &plan.schema)?;
     let (mut actions, mut adds) = (0, 0);
@@ -86,7 +92,15 @@ pub fn write(snapshot: &Snapshot, store: &dyn Store, path: &str, choices: &Choic
         }
     }
     let bytes = file.finish()?;
-    Ok(WrittenCheckpoint { actions, adds, bytes, top_bytes: bytes, sidecars: Vec::new(), kept: 0, schema: plan.schema })
+    Ok(WrittenCheckpoint {
+        actions,
+        adds,
+        bytes,
+        top_bytes: bytes,
+        sidecars: Vec::new(),
+        kept: 0,
+        schema: plan.schema,
+    })
 }
 
 /// A Parquet file that is being written. If it is dropped before `finish`, no file is left.
@@ -107,13 +121,26 @@ impl Sink {
         let mut properties = WriterProperties::builder().set_compression(Compression::SNAPPY);
         for column in [["add", "path"], ["add", "stats"], ["remove", "path"]] {
             // All values differ, so a dictionary would only take space.
-            properties = properties.set_column_dictionary_enabled(ColumnPath::from(column.map(String::from).to_vec()), false);
+            properties = properties
+                .set_column_dictionary_enabled(ColumnPath::from(column.map(String::from).to_vec()), false);
         }
         let root = ArrowSchemaConverter::new().convert(schema)?.root_schema_ptr();
         let failure = WriteFailure::default();
-        let writer = SerializedFileWriter::new(failure.noted(store.writer(path)?), root, Arc::new(properties.build()))?;
+        let writer = SerializedFileWriter::new(
+            failure.noted(store.writer(path)?),
+            root,
+            Arc::new(properties.build()),
+        )?;
         let columns = ColumnWriters::new(&writer, Arc::clone(schema));
-        Ok(Self { writer, failure, schema: Arc::clone(schema), columns, group: Vec::new(), rows: 0, path: path.to_owned() })
+        Ok(Self {
+            writer,
+            failure,
+            schema: Arc::clone(schema),
+            columns,
+            group: Vec::new(),
+            rows: 0,
+            path: path.to_owned(),
+        })
     }
 
     /// Appends rows.
@@ -131,7 +158,10 @@ impl Sink {
             let mut writers = self.group.iter_mut();
             for (field, column) in self.schema.fields().iter().zip(some.columns()) {
                 for leaf in compute_leaves(field, column)? {
-                    writers.next().ok_or_else(|| ParquetError::General("more leaves than columns".to_owned()))?.write(&leaf)?;
+                    writers
+                        .next()
+                        .ok_or_else(|| ParquetError::General("more leaves than columns".to_owned()))?
+                        .write(&leaf)?;
                 }
             }
             from += some.num_rows();

@@ -18,7 +18,9 @@ use crate::store::Store;
 
 /// Returns the lines of a compacted range. `commits`: (version, path), ascending, without a gap.
 pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &Interrupt) -> Result<Bytes> {
-    let read = on_threads(commits, interrupt, &|(version, path)| Commit::read(store.as_ref(), *version, path, interrupt))?;
+    let read = on_threads(commits, interrupt, &|(version, path)| {
+        Commit::read(store.as_ref(), *version, path, interrupt)
+    })?;
     let mut domains: BTreeMap<String, String> = BTreeMap::new();
     for commit in &read {
         domains.extend(commit.domains.clone()); // also removed domains: they remove those of older versions
@@ -27,7 +29,12 @@ pub fn compact(store: &Arc<dyn Store>, commits: &[(u64, String)], interrupt: &In
     let mut lines = Vec::new();
     lines.extend(range.protocol().map(|action| format!("{{\"protocol\":{action}}}")));
     lines.extend(range.metadata().map(|action| format!("{{\"metaData\":{action}}}")));
-    lines.extend(range.transactions().iter().map(|(app_id, (version, updated))| transaction(app_id, *version, *updated)));
+    lines.extend(
+        range
+            .transactions()
+            .iter()
+            .map(|(app_id, (version, updated))| transaction(app_id, *version, *updated)),
+    );
     lines.extend(domains.values().map(|action| format!("{{\"domainMetadata\":{action}}}")));
     let mut out = lines.iter().map(|line| format!("{line}\n")).collect::<String>();
     for (name, kind) in [("remove", FileKind::Remove), ("add", FileKind::Add)] {

@@ -3,7 +3,10 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StringBuilder, StructArray, new_null_array};
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, StringBuilder, StructArray,
+    new_null_array,
+};
 use arrow::datatypes::DataType;
 use uuid::Uuid;
 
@@ -37,7 +40,8 @@ pub fn absolute_adds(adds: &RecordBatch, location: &str) -> Result<RecordBatch> 
     let adds = schema::conform(adds, &ADD)?;
     let base = base_of(location);
     let paths = text(&adds, "path")?;
-    let mut absolute = StringBuilder::with_capacity(paths.len(), paths.value_data().len() + paths.len() * (base.len() + 1));
+    let mut absolute =
+        StringBuilder::with_capacity(paths.len(), paths.value_data().len() + paths.len() * (base.len() + 1));
     let mut whole = String::new();
     for path in paths.iter().map(Option::unwrap_or_default) {
         if is_absolute(path) {
@@ -70,7 +74,8 @@ pub fn relocated_adds(
 ) -> Result<(RecordBatch, Vec<CopiedObject>)> {
     let adds = schema::conform(adds, &ADD)?;
     let there = TargetFiles::of(&schema::conform(live, &ADD)?)?;
-    let (paths, sizes, times) = (text(&adds, "path")?, long(&adds, "size")?, long(&adds, "modificationTime")?);
+    let (paths, sizes, times) =
+        (text(&adds, "path")?, long(&adds, "size")?, long(&adds, "modificationTime")?);
     let mut copies = Vec::new();
     let mut placed = StringBuilder::new();
     for row in 0..adds.num_rows() {
@@ -118,13 +123,18 @@ struct TargetFiles {
 
 impl TargetFiles {
     fn of(adds: &RecordBatch) -> Result<Self> {
-        let (paths, sizes, times) = (text(adds, "path")?, long(adds, "size")?, long(adds, "modificationTime")?);
+        let (paths, sizes, times) =
+            (text(adds, "path")?, long(adds, "size")?, long(adds, "modificationTime")?);
         let identity = |row| (value(sizes, row), value(times, row));
-        let files = (0..adds.num_rows()).map(|row| (canonical("", paths.value(row)).into_owned(), identity(row))).collect();
+        let files = (0..adds.num_rows())
+            .map(|row| (canonical("", paths.value(row)).into_owned(), identity(row)))
+            .collect();
         let descriptors = Descriptors::of(schema::vectors(adds)?)?;
         let mut vectors = HashSet::new();
         for row in 0..adds.num_rows() {
-            if let Some(Location::InTable(path)) = descriptors.get(row)?.map(|vector| vector.location()).transpose()?.flatten() {
+            if let Some(Location::InTable(path)) =
+                descriptors.get(row)?.map(|vector| vector.location()).transpose()?.flatten()
+            {
                 vectors.insert(path);
             }
         }
@@ -149,8 +159,16 @@ fn with_places(
         for row in 0..rows {
             let descriptor = descriptors.get(row)?;
             let new = descriptor.as_ref().map(&mut place).transpose()?.flatten();
-            kinds.append_option(new.as_ref().map(|(kind, _)| kind.letter()).or(descriptor.as_ref().map(|d| d.storage_type.letter())));
-            texts.append_option(new.as_ref().map(|(_, text)| text.as_str()).or(descriptor.as_ref().map(|d| d.path_or_inline.as_str())));
+            kinds.append_option(
+                new.as_ref()
+                    .map(|(kind, _)| kind.letter())
+                    .or(descriptor.as_ref().map(|d| d.storage_type.letter())),
+            );
+            texts.append_option(
+                new.as_ref()
+                    .map(|(_, text)| text.as_str())
+                    .or(descriptor.as_ref().map(|d| d.path_or_inline.as_str())),
+            );
         }
         let mut columns = vectors.columns().to_vec();
         (columns[0], columns[1]) = (Arc::new(kinds.finish()), Arc::new(texts.finish()));
@@ -193,7 +211,9 @@ fn prefixed(path: &str, identity: &str) -> String {
 
 /// FNV-1a, which is the same in all releases.
 fn hash(text: &str, seed: u64) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+    text.bytes().fold(0xcbf2_9ce4_8422_2325 ^ seed, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 fn value(column: &Int64Array, row: usize) -> Option<i64> {

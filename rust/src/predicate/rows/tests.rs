@@ -22,8 +22,17 @@ fn batch(name: &str, array: ArrayRef) -> RecordBatch {
 
 #[test]
 fn floats_compare_as_spark_does() {
-    let data =
-        batch("d", Arc::new(Float64Array::from(vec![Some(-0.0), Some(0.0), Some(-f64::NAN), Some(f64::NAN), Some(f64::INFINITY), None])));
+    let data = batch(
+        "d",
+        Arc::new(Float64Array::from(vec![
+            Some(-0.0),
+            Some(0.0),
+            Some(-f64::NAN),
+            Some(f64::NAN),
+            Some(f64::INFINITY),
+            None,
+        ])),
+    );
     let d = column(&["d"], DataType::Float64);
     let compare = |operator, literal: f64| {
         let literal: ArrayRef = Arc::new(Float64Array::from(vec![literal]));
@@ -38,7 +47,10 @@ fn floats_compare_as_spark_does() {
     assert_eq!(compare(Operator::LtEq, -f64::NAN), [t, t, t, t, t, None]);
     for repeat in [1, 10] {
         let literals: ArrayRef = Arc::new(Float64Array::from([0.0, -f64::NAN].repeat(repeat)));
-        assert_eq!(values(&evaluate(&Predicate::In(d.clone(), literals.into(), false), &data).unwrap()), [t, t, t, t, f, None]);
+        assert_eq!(
+            values(&evaluate(&Predicate::In(d.clone(), literals.into(), false), &data).unwrap()),
+            [t, t, t, t, f, None]
+        );
     }
 }
 
@@ -50,23 +62,33 @@ fn in_with_a_null_is_never_false() {
         let literals: ArrayRef = Arc::new(Int64Array::from(vec![1; repeat]));
         let found = Predicate::In(i.clone(), literals.clone().into(), true);
         assert_eq!(values(&evaluate(&found, &data).unwrap()), [Some(true), None, None]);
-        assert_eq!(values(&evaluate(&Predicate::Not(Box::new(found)), &data).unwrap()), [Some(false), None, None]);
+        assert_eq!(
+            values(&evaluate(&Predicate::Not(Box::new(found)), &data).unwrap()),
+            [Some(false), None, None]
+        );
     }
     let nothing: ArrayRef = Arc::new(Int64Array::new_null(0));
-    assert_eq!(values(&evaluate(&Predicate::In(i, nothing.into(), false), &data).unwrap()), [Some(false), Some(false), None]);
+    assert_eq!(
+        values(&evaluate(&Predicate::In(i, nothing.into(), false), &data).unwrap()),
+        [Some(false), Some(false), None]
+    );
 }
 
 #[test]
 fn a_field_of_a_null_struct_is_null() {
     let inner: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), Some(1), None]));
     let fields = Fields::from(vec![Field::new("x", DataType::Int64, true)]);
-    let data: ArrayRef = Arc::new(StructArray::new(fields, vec![inner], Some(NullBuffer::from(vec![true, false, true]))));
+    let data: ArrayRef =
+        Arc::new(StructArray::new(fields, vec![inner], Some(NullBuffer::from(vec![true, false, true]))));
     let data = batch("s", data);
     let x = column(&["s", "x"], DataType::Int64);
     let one: ArrayRef = Arc::new(Int64Array::from(vec![1]));
     let equal = Predicate::Compare(x.clone(), Operator::Eq, one);
     assert_eq!(values(&evaluate(&equal, &data).unwrap()), [Some(true), None, None]);
-    assert_eq!(values(&evaluate(&Predicate::IsNull(x), &data).unwrap()), [Some(false), Some(true), Some(true)]);
+    assert_eq!(
+        values(&evaluate(&Predicate::IsNull(x), &data).unwrap()),
+        [Some(false), Some(true), Some(true)]
+    );
     assert_eq!(matching(&Predicate::Not(Box::new(equal)), &data).unwrap().count_set_bits(), 0);
 }
 

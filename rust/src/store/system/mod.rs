@@ -64,5 +64,9 @@ const NATIVE: &dyn System = &portable::Portable;
 
 /// Returns the calls of this operating system.
 pub fn native() -> &'static dyn System {
-    if std::env::var_os(VARIABLE).is_some_and(|value| value == "portable") { &portable::Portable } else { NATIVE }
+    if std::env::var_os(VARIABLE).is_some_and(|value| value == "portable") {
+        &portable::Portable
+    } else {
+        NATIVE
+    }
 }

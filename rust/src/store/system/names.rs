@@ -36,7 +36,8 @@ pub(super) fn takes(name: &str) -> bool {
         let mut number = before_dot.strip_prefix(device).unwrap_or_default().chars();
         matches!((number.next(), number.next()), (Some('0'..='9' | '¹' | '²' | '³'), None))
     };
-    let is_device = DEVICES.contains(&before_dot.as_str()) || NUMBERED_DEVICES.iter().any(|device| is_numbered(device));
+    let is_device =
+        DEVICES.contains(&before_dot.as_str()) || NUMBERED_DEVICES.iter().any(|device| is_numbered(device));
     let has_refused = name.chars().any(|letter| letter < ' ' || "<>:\"/\\|?*".contains(letter));
     !is_device && !has_refused && !name.ends_with(['.', ' ']) && name.encode_utf16().count() <= LONGEST
 }
@@ -66,13 +67,24 @@ mod tests {
 
     #[test]
     fn names_that_windows_would_change_are_refused() {
-        let accepted = ["00000000000000000001.json", ".part.tmp", "p=a b%3Ac", "ü+é", "nullable", "COM", "com10", "xnul", "a.nul", "…"];
+        let accepted = [
+            "00000000000000000001.json",
+            ".part.tmp",
+            "p=a b%3Ac",
+            "ü+é",
+            "nullable",
+            "COM",
+            "com10",
+            "xnul",
+            "a.nul",
+            "…",
+        ];
         for name in accepted {
             assert!(takes(name), "{name}");
         }
         let refused = [
-            "a:b", "a?", "a*", "<a", "a>", "a|b", "a\"", r"a\b", "a.", "a ", "..", "nul", "NUL.txt", "Com1", "lpt9.a", "com²", "aux .x",
-            "\u{1}",
+            "a:b", "a?", "a*", "<a", "a>", "a|b", "a\"", r"a\b", "a.", "a ", "..", "nul", "NUL.txt", "Com1",
+            "lpt9.a", "com²", "aux .x", "\u{1}",
         ];
         for name in refused {
             assert!(!takes(name), "{name}");

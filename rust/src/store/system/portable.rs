@@ -36,7 +36,10 @@ impl System for Portable {
 
     fn has_no_links(&self, error: &io::Error) -> bool {
         const CODES: [i32; 2] = [1, 50]; // ERROR_INVALID_FUNCTION (on Linux EPERM) and ERROR_NOT_SUPPORTED
-        let is_known = matches!(error.kind(), ErrorKind::Unsupported | ErrorKind::TooManyLinks | ErrorKind::CrossesDevices);
+        let is_known = matches!(
+            error.kind(),
+            ErrorKind::Unsupported | ErrorKind::TooManyLinks | ErrorKind::CrossesDevices
+        );
         is_known || error.raw_os_error().is_some_and(|code| CODES.contains(&code))
     }
 
@@ -70,7 +73,11 @@ impl System for Portable {
             place.push(segment);
             match fs::symlink_metadata(&place) {
                 Ok(found) if found.is_dir() => {}
-                Ok(_) => return Err(io::Error::other(format!("'{segment}' is a link or no folder: nothing behind it is deleted"))),
+                Ok(_) => {
+                    return Err(io::Error::other(format!(
+                        "'{segment}' is a link or no folder: nothing behind it is deleted"
+                    )));
+                }
                 Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
                 Err(error) => return Err(error),
             }
@@ -93,7 +100,8 @@ impl System for Portable {
         if fs::metadata(path)?.is_dir() {
             return Ok(());
         }
-        OpenOptions::new().write(true).open(path)?.sync_all() // Windows syncs only files that are opened for writing
+        // Windows syncs only files that are opened for writing.
+        OpenOptions::new().write(true).open(path)?.sync_all()
     }
 
     fn sync_name(&self, path: &Path) -> io::Result<()> {
@@ -131,7 +139,9 @@ impl System for Portable {
 /// no such time.
 fn since_1970(time: io::Result<SystemTime>) -> (i64, i64) {
     let time = time.unwrap_or(UNIX_EPOCH);
-    let parts = |since: std::time::Duration| (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), i64::from(since.subsec_nanos()));
+    let parts = |since: std::time::Duration| {
+        (i64::try_from(since.as_secs()).unwrap_or(i64::MAX), i64::from(since.subsec_nanos()))
+    };
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => parts(since),
         Err(before) => match parts(before.duration()) {
@@ -163,7 +173,10 @@ mod tests {
         std::fs::write(&staged, b"new").unwrap();
         std::fs::write(&target, b"old").unwrap();
         assert_eq!(Portable.rename_new(&staged, &target).unwrap(), Some(false));
-        assert_eq!((std::fs::read(&staged).unwrap(), std::fs::read(&target).unwrap()), (b"new".to_vec(), b"old".to_vec()));
+        assert_eq!(
+            (std::fs::read(&staged).unwrap(), std::fs::read(&target).unwrap()),
+            (b"new".to_vec(), b"old".to_vec())
+        );
         assert_eq!(Portable.rename_new(&staged, &root.path().join("2.json")).unwrap(), Some(true));
         assert!(!staged.exists() && std::fs::read(root.path().join("2.json")).unwrap() == b"new");
         assert!(Portable.rename_new(&staged, &root.path().join("3.json")).is_err());

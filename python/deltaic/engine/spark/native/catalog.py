@@ -43,12 +43,21 @@ def enter_table(spark: Any, name: tuple[str, str], location: str, *, managed: bo
     """Creates the entry of a Delta table: provider `delta`, a location, no columns."""
     jvm = spark._jvm
     uri = jvm.scala.Option.apply(jvm.org.apache.hadoop.fs.Path(location).toUri())
-    entry = _new_entry(spark, name, "MANAGED" if managed else "EXTERNAL", jvm.org.apache.spark.sql.types.StructType(), uri)
+    entry = _new_entry(
+        spark, name, "MANAGED" if managed else "EXTERNAL", jvm.org.apache.spark.sql.types.StructType(), uri
+    )
     session_catalog(spark).createTable(_copied(entry, provider=jvm.scala.Option.apply("delta")), False, False)
 
 
 def enter_view(
-    spark: Any, name: tuple[str, str], text: str, schema_json: str, comment: str | None, properties: Mapping[str, str], *, replaces: bool
+    spark: Any,
+    name: tuple[str, str],
+    text: str,
+    schema_json: str,
+    comment: str | None,
+    properties: Mapping[str, str],
+    *,
+    replaces: bool,
 ) -> None:
     """Creates the entry of a persistent view, or replaces it. `text`: the view's query. `schema_json`: its
     columns. `properties`: Spark's properties of views (`view.query.out.…`)."""
@@ -95,7 +104,9 @@ def convert(spark: Any, name: tuple[str, str]) -> None:
     jvm = spark._jvm
     option, nothing = jvm.scala.Option.apply, jvm.scala.Option.empty()
     no_properties = jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({})
-    storage = _copied(entry.storage(), inputFormat=nothing, outputFormat=nothing, serde=nothing, properties=no_properties)
+    storage = _copied(
+        entry.storage(), inputFormat=nothing, outputFormat=nothing, serde=nothing, properties=no_properties
+    )
     changed = _copied(
         entry,
         provider=option("delta"),
@@ -118,11 +129,15 @@ def _new_entry(spark: Any, name: tuple[str, str], kind: str, schema: Any, locati
     constructors = jvm.java.lang.Class.forName(_CATALOG + "CatalogTable").getConstructors()
     fields = int(max(each.getParameterCount() for each in constructors))
     defaults = [getattr(maker, f"apply$default${number}")() for number in range(5, fields + 1)]
-    return maker.apply(identifier(spark, name), getattr(entries.CatalogTableType, kind)(), storage, schema, *defaults)
+    return maker.apply(
+        identifier(spark, name), getattr(entries.CatalogTableType, kind)(), storage, schema, *defaults
+    )
 
 
 def _copied(record: Any, **changes: Any) -> Any:
     """Returns a copy of a Scala case class with other values in some fields. All fields are passed by their
     names, because newer versions of Spark have more of them."""
     fields = range(record.productArity())
-    return record.copy(*(changes.get(str(record.productElementName(at)), record.productElement(at)) for at in fields))
+    return record.copy(
+        *(changes.get(str(record.productElementName(at)), record.productElement(at)) for at in fields)
+    )

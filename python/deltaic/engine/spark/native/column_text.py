@@ -28,7 +28,9 @@ class Origins:
     because a DataFrame may be created after the command was begun. `spark`: the session that parses the text;
     None is the active session."""
 
-    def __init__(self, frames: Callable[[], Iterable[tuple[Any, str | None]]] = tuple, spark: Any = None) -> None:
+    def __init__(
+        self, frames: Callable[[], Iterable[tuple[Any, str | None]]] = tuple, spark: Any = None
+    ) -> None:
         self._frames, self.spark = frames, spark
         self._known: Mapping[int, set[tuple[str, ...]]] = {}
 
@@ -45,7 +47,10 @@ class Origins:
         raise UnsupportedFeatureError(
             f"{what}: a column {problem}",
             found=str(attribute.name()),
-            expected="a column of toDF() of this DeltaTable or of the source, col('alias.x'), or a string: an expression in SQL syntax",
+            expected=(
+                "a column of toDF() of this DeltaTable or of the source, col('alias.x'), or a string: an"
+                " expression in SQL syntax"
+            ),
         )
 
     def _columns(self) -> dict[int, set[tuple[str, ...]]]:
@@ -117,7 +122,10 @@ class ColumnText:
             return self._column(self._origins.parts(node, self._what))
         if kind == "UnresolvedNamedLambdaVariable":
             return self._variable(tuple(f"{_VARIABLE}{part}" for part in _parts(node)))
-        if kind == "GetStructField" and _kind(node.child()) in ("UnresolvedAttribute", "UnresolvedExtractValue"):
+        if kind == "GetStructField" and _kind(node.child()) in (
+            "UnresolvedAttribute",
+            "UnresolvedExtractValue",
+        ):
             return self._field(node)
         if kind == "Alias" and _kind(node.child()) == "UnresolvedExtractValue":  # frame["struct.field"]
             return node.child()
@@ -150,7 +158,12 @@ class ColumnText:
     def _plain(self, tree: Any) -> Any:
         """Returns the tree with columns in place of lambda variables, because Spark parses every name in a
         lambda as a variable."""
-        return self._rebuilt(tree, lambda node: self._column(_parts(node)) if _kind(node) == "UnresolvedNamedLambdaVariable" else node)
+        return self._rebuilt(
+            tree,
+            lambda node: (
+                self._column(_parts(node)) if _kind(node) == "UnresolvedNamedLambdaVariable" else node
+            ),
+        )
 
     # --- text
 
@@ -172,7 +185,9 @@ class ColumnText:
 
     def _with_lambdas(self, text: str) -> str:
         """Returns the text with lambdas in place of their markers."""
-        return re.sub(rf"`?({_VARIABLE}lambda\d+)`?", lambda match: self._lambdas.get(match[1], match[0]), text)
+        return re.sub(
+            rf"`?({_VARIABLE}lambda\d+)`?", lambda match: self._lambdas.get(match[1], match[0]), text
+        )
 
     # --- Python functions
 
@@ -182,11 +197,22 @@ class ColumnText:
         functions: list[tuple[Any, str]] = self._session.__dict__.setdefault(_FUNCTIONS, [])
         function, kind = node.func(), node.evalType()
         for other, name in functions:
-            if other.func().equals(function) and other.evalType() == kind and other.dataType().equals(node.dataType()):
+            if (
+                other.func().equals(function)
+                and other.evalType() == kind
+                and other.dataType().equals(node.dataType())
+            ):
                 return name
         name = f"{_VARIABLE}function{len(functions)}"
         maker = self._session._jvm.org.apache.spark.sql.execution.python.UserDefinedPythonFunction
-        java_function = maker(name, function, node.dataType(), kind, node.udfDeterministic(), *([] for _ in range(self._list_arguments)))
+        java_function = maker(
+            name,
+            function,
+            node.dataType(),
+            kind,
+            node.udfDeterministic(),
+            *([] for _ in range(self._list_arguments)),
+        )
         self._session._jsparkSession.udf().registerPython(name, java_function)
         functions.append((node, name))
         return name
@@ -196,7 +222,9 @@ class ColumnText:
         """Number of lists at the end of the arguments of `UserDefinedPythonFunction`: two since Spark 4.3,
         for functions that Spark can write as expressions; they are empty here."""
         classes = self._session._jvm.java.lang.Class
-        constructors = classes.forName("org.apache.spark.sql.execution.python.UserDefinedPythonFunction").getConstructors()
+        constructors = classes.forName(
+            "org.apache.spark.sql.execution.python.UserDefinedPythonFunction"
+        ).getConstructors()
         return int(constructors[0].getParameterCount()) - 5
 
 
@@ -238,7 +266,9 @@ def _balanced(session: Any, column: Any) -> Any | None:
     | b) | (c | d)` is the logarithm of the length."""
     try:
         node = column.node()
-        return None if _junction(node) is None else _rebalanced(session._jvm.org.apache.spark.sql.Column, node)
+        return (
+            None if _junction(node) is None else _rebalanced(session._jvm.org.apache.spark.sql.Column, node)
+        )
     except Exception:  # Spark's internal classes have another form: the caller raises the error that it has
         return None
 
@@ -260,7 +290,9 @@ def _rebalanced(as_column: Any, node: Any) -> Any:
         else:
             operands.append(as_column(each) if inner_kind is None else _rebalanced(as_column, each))
     while len(operands) > 1:
-        pairs = [getattr(left, kind)(right) for left, right in zip(operands[::2], operands[1::2], strict=False)]
+        pairs = [
+            getattr(left, kind)(right) for left, right in zip(operands[::2], operands[1::2], strict=False)
+        ]
         operands = [*pairs, *operands[2 * len(pairs) :]]
     return operands[0]
 
@@ -297,7 +329,9 @@ def _no_text(what: str, text: str) -> UnsupportedFeatureError:
     return UnsupportedFeatureError(
         f"{what}: a column that has no SQL text",
         found=text[:200],
-        expected="col('x') or col('alias.x') with Spark's own functions, or a string: an expression in SQL syntax",
+        expected=(
+            "col('x') or col('alias.x') with Spark's own functions, or a string: an expression in SQL syntax"
+        ),
     )
 
 

@@ -41,7 +41,9 @@ def key_column(jvm: Jvm, texts: Sequence[str], boundaries: Sequence[pa.Array]) -
     key = None
     for bit in range(bits):
         for number, range_id in enumerate(ids):
-            moved = F.shiftleft(F.shiftright(range_id, bit).bitwiseAND(F.lit(1)), bit * len(ids) + len(ids) - 1 - number)
+            moved = F.shiftleft(
+                F.shiftright(range_id, bit).bitwiseAND(F.lit(1)), bit * len(ids) + len(ids) - 1 - number
+            )
             key = moved if key is None else key.bitwiseOR(moved)
     return key, bits * len(ids)
 
@@ -53,7 +55,9 @@ def position(jvm: Jvm, values: Any, limits: Any) -> Any:
 
     kind = jvm.get("long") if limits.dtype == np.int64 else jvm.get("double")
     array = _java_array(jvm, kind, limits)
-    literal = jvm.get(EXPRESSIONS + "Literal")(array, jvm.get("org.apache.spark.sql.types.ObjectType")(array.getClass()))
+    literal = jvm.get(EXPRESSIONS + "Literal")(
+        array, jvm.get("org.apache.spark.sql.types.ObjectType")(array.getClass())
+    )
     call = jvm.get(EXPRESSIONS + "objects.StaticInvoke")(
         jvm.type_of("java.util.Arrays"),
         jvm.companion("org.apache.spark.sql.types.IntegerType"),
@@ -79,7 +83,11 @@ def spread(jvm: Jvm, keyed: Any, key: str, bits: int, sampled: Any, tasks: int, 
 
     if not len(sampled) or bits + NOISE_BITS > 63 or not hasattr(keyed, "repartitionById"):
         return None
-    noises = np.random.default_rng(0).integers(0, 1 << NOISE_BITS, len(sampled)) if noise else np.zeros(len(sampled), np.int64)
+    noises = (
+        np.random.default_rng(0).integers(0, 1 << NOISE_BITS, len(sampled))
+        if noise
+        else np.zeros(len(sampled), np.int64)
+    )
     noisy_keys = np.sort((sampled.astype(np.int64) << NOISE_BITS) + noises)
     limits = np.unique(noisy_keys[[len(noisy_keys) * number // tasks for number in range(1, tasks)]])
     noisy_key = F.shiftleft(F.col(key), NOISE_BITS)
@@ -100,7 +108,10 @@ def _form(text: str, data_type: pa.DataType) -> tuple[str, pa.DataType] | None:
     if pa.types.is_floating(data_type):
         # `binarySearch` orders -0.0 before 0.0. For Spark both are equal, and so are all NaNs.
         wide = f"CAST({text} AS DOUBLE)"
-        return f"CASE WHEN isnan({wide}) THEN double('NaN') WHEN {wide} = 0 THEN 0.0D ELSE {wide} END", pa.float64()
+        return (
+            f"CASE WHEN isnan({wide}) THEN double('NaN') WHEN {wide} = 0 THEN 0.0D ELSE {wide} END",
+            pa.float64(),
+        )
     return None
 
 
@@ -113,6 +124,8 @@ def _java_array(jvm: Jvm, kind: Any, values: Any) -> Any:
     """Returns a NumPy array as long[] or double[]. The bytes are sent in one call."""
     array = jvm.gateway.new_array(kind, len(values))
     if len(values):
-        buffer = jvm.get("java.nio.ByteBuffer").wrap(bytearray(values.astype(values.dtype.newbyteorder(">")).tobytes()))
+        buffer = jvm.get("java.nio.ByteBuffer").wrap(
+            bytearray(values.astype(values.dtype.newbyteorder(">")).tobytes())
+        )
         (buffer.asLongBuffer() if values.dtype == np.int64 else buffer.asDoubleBuffer()).get(array)
     return array

@@ -45,7 +45,9 @@ def _in_bits(jvm: Jvm) -> Any:
     offset = F.lit(jvm.get("org.apache.spark.unsafe.Platform").BYTE_ARRAY_OFFSET).cast("long")
     arguments = [expression_of(jvm, column) for column in (bits, offset, row_index.cast("int"))]
     integers = jvm.primitive("Long"), jvm.primitive("Integer")
-    methods = jvm.having("org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", jvm.type_of("java.lang.Object"), *integers)
+    methods = jvm.having(
+        "org.apache.spark.unsafe.bitset.BitSetMethods", "isSet", jvm.type_of("java.lang.Object"), *integers
+    )
     call = jvm.get(EXPRESSIONS + "objects.StaticInvoke")(
         methods,
         jvm.companion("org.apache.spark.sql.types.BooleanType"),
@@ -79,7 +81,12 @@ def _in_roaring(jvm: Jvm) -> Any:
     )
     bitmap_class = "org.roaringbitmap.buffer.ImmutableRoaringBitmap"
     bitmap = jvm.get(EXPRESSIONS + "objects.NewInstance")(
-        jvm.having(bitmap_class, "contains", jvm.primitive("Integer")), jvm.seq(buffer), jvm.seq(), True, of(bitmap_class), jvm.none
+        jvm.having(bitmap_class, "contains", jvm.primitive("Integer")),
+        jvm.seq(buffer),
+        jvm.seq(),
+        True,
+        of(bitmap_class),
+        jvm.none,
     )
     contains = jvm.get(EXPRESSIONS + "objects.Invoke")(
         bitmap,

@@ -82,7 +82,8 @@ public class Calls {
     private final String state;
     Failure(String condition, String state, String message) {
       super(message, Option.empty(), Option.empty(), Option.empty(), new Some(condition),
-          (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty(), new QueryContext[0]);
+          (scala.collection.immutable.Map) scala.collection.immutable.Map$.MODULE$.empty(),
+          new QueryContext[0]);
       this.state = state;
     }
     public String getSqlState() { return state; }
@@ -148,7 +149,8 @@ public class ScanFiles implements FileIndex {
   private Seq partitionFilters = (Seq) scala.collection.immutable.Nil$.MODULE$;
   private Seq dataFilters = (Seq) scala.collection.immutable.Nil$.MODULE$;
 
-  public ScanFiles(Calls calls, SparkSession session, String token, String key, long size, StructType constants) {
+  public ScanFiles(Calls calls, SparkSession session, String token, String key, long size,
+      StructType constants) {
     this.calls = calls;
     this.session = session;
     this.token = token;
@@ -229,7 +231,8 @@ public class Selected {
       String metadata = fields[4 * number + 3];
       Column column = functions.col(fields[4 * number]);
       if (fields[4 * number + 2].equals("opaque")) {
-        column = ExpressionUtils$.MODULE$.column(new KnownNullable(ExpressionUtils$.MODULE$.expression(column)));
+        column = ExpressionUtils$.MODULE$.column(
+            new KnownNullable(ExpressionUtils$.MODULE$.expression(column)));
       }
       if (!metadata.isEmpty()) column = column.as(name, Metadata.fromJson(metadata));
       else if (!name.isEmpty()) column = column.as(name);
@@ -269,7 +272,8 @@ public class TableFiles implements FileIndex {
   /** `root`: the table's location, by which `Catalog.refreshByPath` finds cached rows; "" for a leaf of a
       fixed version, whose cached rows stay valid. `partitions`: names of the partition columns, separated by
       the character 0. */
-  public TableFiles(Calls calls, SparkSession session, String token, String key, long size, String root, String partitions) {
+  public TableFiles(Calls calls, SparkSession session, String token, String key, long size, String root,
+      String partitions) {
     this.partitions = new HashSet(Arrays.asList((Object[]) partitions.split("\\0", -1)));
     this.calls = calls;
     this.session = session;
@@ -319,7 +323,9 @@ public class TableFiles implements FileIndex {
   public boolean isTimeTravel() { return false; }
   public String toString() { return key; }
   public int hashCode() { return key.hashCode(); }
-  public boolean equals(Object other) { return other instanceof TableFiles && ((TableFiles) other).key.equals(key); }
+  public boolean equals(Object other) {
+    return other instanceof TableFiles && ((TableFiles) other).key.equals(key);
+  }
 }
 """
 
@@ -395,7 +401,8 @@ public class PlanTables extends Rule {
   }
 
   private static TableFiles tableOf(Object plan) {
-    if (!(plan instanceof LogicalRelation) || !(((LogicalRelation) plan).relation() instanceof HadoopFsRelation)) return null;
+    if (!(plan instanceof LogicalRelation)
+        || !(((LogicalRelation) plan).relation() instanceof HadoopFsRelation)) return null;
     Object location = ((HadoopFsRelation) ((LogicalRelation) plan).relation()).location();
     return location instanceof TableFiles ? (TableFiles) location : null;
   }
@@ -443,10 +450,12 @@ public class PlanTables extends Rule {
     for (Iterator each = leaf.output().iterator(); each.hasNext();) {
       AttributeReference column = (AttributeReference) each.next();
       Object index = own.get(column.name());
-      AttributeReference source = (AttributeReference) rows.output().apply(index == null ? own.size() : ((Integer) index).intValue());
+      AttributeReference source = (AttributeReference) rows.output().apply(
+          index == null ? own.size() : ((Integer) index).intValue());
       Option columnMetadata = index == null ? scala.Option.empty() : (Option) new Some(column.metadata());
-      columns.add(org.apache.spark.sql.catalyst.expressions.Alias$.MODULE$.apply(source, column.name(), column.exprId(),
-          column.qualifier(), columnMetadata, (Seq) scala.collection.immutable.Nil$.MODULE$));
+      columns.add(org.apache.spark.sql.catalyst.expressions.Alias$.MODULE$.apply(
+          source, column.name(), column.exprId(), column.qualifier(), columnMetadata,
+          (Seq) scala.collection.immutable.Nil$.MODULE$));
     }
     return new Project(seq(columns), rows);
   }
@@ -471,11 +480,13 @@ public class PlanTables extends Rule {
       aggregates.append(aggregates.length() == 0 ? "" : "\\n").append(name);
       output.add(((Alias) named).toAttribute());
     }
-    Object[] values = aggregates.length() == 0 ? null : table.totals(planning, aggregates.toString(), seq(conditions));
+    Object[] values = aggregates.length() == 0 ? null
+        : table.totals(planning, aggregates.toString(), seq(conditions));
     if (values == null) return null;
     Object[] row = new Object[values.length];
     for (int each = 0; each < row.length; each++) {
-      row[each] = values[each] == null ? null : valueOf(values[each].toString(), ((Attribute) output.get(each)).dataType().typeName());
+      row[each] = values[each] == null ? null
+          : valueOf(values[each].toString(), ((Attribute) output.get(each)).dataType().typeName());
     }
     ArrayList rows = new ArrayList();
     rows.add(RowFactory.create(row));
@@ -494,10 +505,12 @@ public class PlanTables extends Rule {
       }
       return "count";
     }
-    Object column = function instanceof Min ? ((Min) function).child() : function instanceof Max ? ((Max) function).child() : null;
+    Object column = function instanceof Min ? ((Min) function).child()
+        : function instanceof Max ? ((Max) function).child() : null;
     if (!(column instanceof AttributeReference)) return null;
     String type = ((AttributeReference) column).dataType().typeName();
-    if (!(type.equals("date") || type.equals("long") || type.equals("integer") || type.equals("short") || type.equals("byte"))) {
+    if (!(type.equals("date") || type.equals("long") || type.equals("integer") || type.equals("short")
+        || type.equals("byte"))) {
       return null;
     }
     return (function instanceof Min ? "min " : "max ") + ((AttributeReference) column).name();
@@ -547,7 +560,8 @@ public class NameFiles extends Rule {
   public TreeNode apply(TreeNode plan) { return visit((LogicalPlan) plan, new ArrayList()); }
 
   private static LogicalPlan visit(LogicalPlan plan, ArrayList conditions) {
-    if (plan instanceof LogicalRelation) return conditions.isEmpty() ? plan : named((LogicalRelation) plan, conditions);
+    if (plan instanceof LogicalRelation)
+      return conditions.isEmpty() ? plan : named((LogicalRelation) plan, conditions);
     ArrayList below = new ArrayList();
     if (plan instanceof Filter) {
       below.addAll(conditions);
@@ -649,7 +663,8 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
   private final String place;
   private final ReadLimit limit;
 
-  public TableStream(Calls calls, SparkSession session, String token, StructType schema, String place, ReadLimit limit) {
+  public TableStream(Calls calls, SparkSession session, String token, StructType schema, String place,
+      ReadLimit limit) {
     this.calls = calls;
     this.session = session;
     this.token = token;
@@ -667,7 +682,8 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
 
   private Object ask(Object[] question) {
     Object answer = calls.call(session, token, question);
-    if (answer instanceof String && ((String) answer).startsWith("!")) Calls.fail(((String) answer).substring(1));
+    if (answer instanceof String && ((String) answer).startsWith("!"))
+      Calls.fail(((String) answer).substring(1));
     return answer;
   }
 
@@ -679,7 +695,8 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
   public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
       org.apache.spark.sql.connector.read.streaming.Offset start, ReadLimit limit) {
     Boolean all = Boolean.valueOf(limit.getClass().getSimpleName().equals("ReadAllAvailable"));
-    return new Position((String) ask(new Object[] {"latestOffset", start == null ? null : start.json(), all}));
+    return new Position((String) ask(
+        new Object[] {"latestOffset", start == null ? null : start.json(), all}));
   }
 
   public org.apache.spark.sql.connector.read.streaming.Offset reportLatestOffset() { return null; }
@@ -687,15 +704,22 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
   public Dataset getBatch(Option start, Offset end) {
     String first = start.isEmpty() ? null : ((Offset) start.get()).json();
     LogicalPlan plan = (LogicalPlan) ask(new Object[] {"getBatch", first, end.json()});
-    return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows((org.apache.spark.sql.classic.SparkSession) session, plan);
+    return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(
+        (org.apache.spark.sql.classic.SparkSession) session, plan);
   }
 
   public void prepareForTriggerAvailableNow() { ask(new Object[] {"bound"}); }
   public void stop() { ask(new Object[] {"stop"}); }
   public void commit(Offset end) { ask(new Object[] {"commit", end.json()}); }
-  public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) { ask(new Object[] {"commit", end.json()}); }
-  public org.apache.spark.sql.connector.read.streaming.Offset initialOffset() { throw new UnsupportedOperationException(); }
-  public org.apache.spark.sql.connector.read.streaming.Offset deserializeOffset(String json) { return new Position(json); }
+  public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) {
+    ask(new Object[] {"commit", end.json()});
+  }
+  public org.apache.spark.sql.connector.read.streaming.Offset initialOffset() {
+    throw new UnsupportedOperationException();
+  }
+  public org.apache.spark.sql.connector.read.streaming.Offset deserializeOffset(String json) {
+    return new Position(json);
+  }
   public String toString() { return "DeltaSource[" + place + "]"; }
 }
 """
@@ -713,7 +737,8 @@ public class StreamRows {
   public LogicalPlan of(LogicalPlan plan) {
     if (plan.children().isEmpty()) return leaf(plan);
     ArrayList children = new ArrayList();
-    for (Iterator each = plan.children().iterator(); each.hasNext();) children.add(of((LogicalPlan) each.next()));
+    for (Iterator each = plan.children().iterator(); each.hasNext();)
+      children.add(of((LogicalPlan) each.next()));
     return (LogicalPlan) plan.withNewChildren(CollectionConverters.asScala(children).toSeq());
   }
 

@@ -34,19 +34,25 @@ class FileIndex:
 
     def java(self) -> Any:
         """Creates the Java `FileIndex`, which calls the methods of this object."""
-        return self._jvm.callbacks.create("ScanFiles", self, self._jvm.spark, self._key, self._files.size, self._schema)
+        return self._jvm.callbacks.create(
+            "ScanFiles", self, self._jvm.spark, self._key, self._files.size, self._schema
+        )
 
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:
         """Returns a Seq[PartitionDirectory] of the files for whose constants the partition filters are true,
         without files whose statistics show that no row matches the data filters. Each argument is a Seq of
         Catalyst expressions. Spark evaluates the data filters for each row again, but not the partition
         filters."""
-        files = self._files.selected(self._hint([partition_filters, data_filters] if self._files.by_partition else [data_filters]))
+        files = self._files.selected(
+            self._hint([partition_filters, data_filters] if self._files.by_partition else [data_filters])
+        )
         if files.positions is None and not partition_filters.size() and not self._files.by_partition:
             if self._whole is None:
                 self._whole = self._directories(files, None)
             return self._whole
-        return self._directories(files, exact_predicate(self._jvm, partition_filters, self._schema, files.count))
+        return self._directories(
+            files, exact_predicate(self._jvm, partition_filters, self._schema, files.count)
+        )
 
     def _directories(self, files: JvmFiles, predicate: Any | None) -> Any:
         return self._jvm.partition_directories(files.rows, files.statuses, files.positions, predicate)
@@ -55,7 +61,9 @@ class FileIndex:
         """Returns a predicate that prunes files by Spark's filters; None if no filter can be converted. Spark
         evaluates all filters anyway."""
         try:
-            all_predicates = [skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()]
+            all_predicates = [
+                skipping_predicate(self._jvm, each, *self._columns) for each in filters if each.size()
+            ]
         except Exception as error:
             if not is_unexpected(error):
                 raise

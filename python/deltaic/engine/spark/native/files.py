@@ -64,7 +64,13 @@ class ListedFiles:
     table's schema, for pruning by statistics."""
 
     def __init__(
-        self, jvm: Jvm, spark_files: pa.Table, constants: pa.Table, schema: Any, adds: pa.Table, table_schema: _core.TableSchema
+        self,
+        jvm: Jvm,
+        spark_files: pa.Table,
+        constants: pa.Table,
+        schema: Any,
+        adds: pa.Table,
+        table_schema: _core.TableSchema,
     ) -> None:
         self._jvm, self._schema, self._adds, self._table_schema = jvm, schema, adds, table_schema
         self._statuses, self._constants = spark_files["__deltaic_status"], constants
@@ -93,7 +99,12 @@ class ListedFiles:
         if positions is not None:
             indexes = pa.array(positions)
             constants, statuses = constants.take(indexes), statuses.take(indexes)
-        return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
+        return JvmFiles(
+            self._jvm.rows(constants, self._schema),
+            self._jvm.file_statuses(statuses),
+            None,
+            constants.num_rows,
+        )
 
     def _matching(self, hint: _core.Predicate) -> Any | None:
         """Returns the positions (a NumPy array) of the files that the statistics do not rule out; None for
@@ -121,7 +132,13 @@ class SelectedFiles:
     by_partition = True
 
     def __init__(
-        self, jvm: Jvm, later: DeferredFiles, marked: bool, schema: Any, describe: Describe, invent: Callable[[], tuple[pa.Table, Any]]
+        self,
+        jvm: Jvm,
+        later: DeferredFiles,
+        marked: bool,
+        schema: Any,
+        describe: Describe,
+        invent: Callable[[], tuple[pa.Table, Any]],
     ) -> None:
         self._jvm, self._later, self._marked, self._schema = jvm, later, marked, schema
         self._describe, self._invent = describe, invent
@@ -142,7 +159,12 @@ class SelectedFiles:
         return files
 
     def _of(self, constants: pa.Table, statuses: Any) -> JvmFiles:
-        return JvmFiles(self._jvm.rows(constants, self._schema), self._jvm.file_statuses(statuses), None, constants.num_rows)
+        return JvmFiles(
+            self._jvm.rows(constants, self._schema),
+            self._jvm.file_statuses(statuses),
+            None,
+            constants.num_rows,
+        )
 
     def one(self) -> JvmFiles:
         """Returns a file that does not exist, because the log would have to be read to find an existing

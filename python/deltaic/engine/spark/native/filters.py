@@ -56,7 +56,9 @@ def exact_predicate(jvm: Jvm, filters: Any, schema: Any, files: int) -> Any | No
     return predicates.createInterpreted(bound)
 
 
-def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
+def skipping_predicate(
+    jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema
+) -> _core.Predicate | None:
     """Converts the filters of Spark that have a form in the predicate tree; None if none has. The filters
     have the physical column names of data files; the predicate has the names of `schema` and `table_schema`.
 
@@ -77,7 +79,9 @@ def skipping_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _co
     return conjunction
 
 
-def partition_predicate(jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema) -> _core.Predicate | None:
+def partition_predicate(
+    jvm: Jvm, filters: Any, schema: Schema, table_schema: _core.TableSchema
+) -> _core.Predicate | None:
     """Returns the conjunction of Catalyst conditions on partition columns, with the table's column names. It
     is true for exactly the rows for which the conditions are. Returns None if a condition reads another
     column, or has no exact form in the predicate tree."""
@@ -192,7 +196,20 @@ def _compared(op: str, attribute: str, values: list[dict[str, Any]]) -> dict[str
 
 
 _TEXT_TYPES = frozenset(
-    {"Boolean", "Byte", "Short", "Integer", "Long", "Float", "Double", "BigDecimal", "String", "Date", "LocalDate", "Instant"}
+    {
+        "Boolean",
+        "Byte",
+        "Short",
+        "Integer",
+        "Long",
+        "Float",
+        "Double",
+        "BigDecimal",
+        "String",
+        "Date",
+        "LocalDate",
+        "Instant",
+    }
 )
 """Java types whose text has the form of PROTOCOL.md's "Partition Value Serialization"."""
 

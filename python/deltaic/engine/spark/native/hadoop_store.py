@@ -42,7 +42,9 @@ class HadoopStore:
             ) from error
         self._context: Any = None
 
-    def list_from(self, prefix: str, start_after: str | None, recursive: bool, /) -> Iterator[tuple[str, int, int]]:
+    def list_from(
+        self, prefix: str, start_after: str | None, recursive: bool, /
+    ) -> Iterator[tuple[str, int, int]]:
         folders = [prefix.strip("/")]
         while folders:
             folder = folders.pop()
@@ -126,11 +128,16 @@ class HadoopStore:
             raise UnsupportedFeatureError(
                 "commits to this kind of store through Hadoop, which cannot rename without replacing there",
                 where=self._root,
-                expected="deltaic.configure(log_stores=...) with a store that puts an object only where there is none",
+                expected=(
+                    "deltaic.configure(log_stores=...) with a store that puts an object only where there is"
+                    " none"
+                ),
             )
         if self._context is None:
             try:
-                self._context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(self._path("").toUri(), self._configuration)
+                self._context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
+                    self._path("").toUri(), self._configuration
+                )
             except Exception as error:
                 raise UnsupportedFeatureError(
                     "commits through a file system of Hadoop that cannot rename without replacing",
@@ -144,7 +151,9 @@ class HadoopStore:
         """Writes the bytes to a hidden file in the folder of `path`, such as
         `.00000000000000000007.json.<uuid>.tmp`, and returns its path."""
         folder, _, name = path.rpartition("/")
-        temporary = self._path(f"{folder}/.{name}.{uuid.uuid4().hex}.tmp" if folder else f".{name}.{uuid.uuid4().hex}.tmp")
+        temporary = self._path(
+            f"{folder}/.{name}.{uuid.uuid4().hex}.tmp" if folder else f".{name}.{uuid.uuid4().hex}.tmp"
+        )
         try:
             stream = self._files.create(temporary, False)
             try:

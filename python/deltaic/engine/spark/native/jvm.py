@@ -117,7 +117,9 @@ class Jvm:
         for start in range(0, len(whole), STATUSES):
             part = whole.slice(start, STATUSES)
             payload = bytearray(struct.pack(">i", len(part)) + _values_of(part))
-            writable = self.get("org.apache.hadoop.io.ArrayWritable")(self.type_of("org.apache.hadoop.fs.FileStatus"))
+            writable = self.get("org.apache.hadoop.io.ArrayWritable")(
+                self.type_of("org.apache.hadoop.fs.FileStatus")
+            )
             stream = self.get("java.io.DataInputStream")(self.get("java.io.ByteArrayInputStream")(payload))
             writable.readFields(stream)
             self.get("java.lang.System").arraycopy(writable.toArray(), 0, java_statuses, start, len(part))
@@ -129,17 +131,23 @@ class Jvm:
         if all(column.null_count == table.num_rows for column in table.columns):
             return self._null_rows(table)
         step = max(1, table.num_rows * LOCAL_BYTES // max(table.nbytes, 1))
-        parts = [self._local_rows(table.slice(start, step), schema) for start in range(0, table.num_rows, step)]
+        parts = [
+            self._local_rows(table.slice(start, step), schema) for start in range(0, table.num_rows, step)
+        ]
         if len(parts) == 1:
             return parts[0]
-        java_rows = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
+        java_rows = self.gateway.new_array(
+            self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows
+        )
         for number, part in enumerate(parts):
             self.get("java.lang.System").arraycopy(part, 0, java_rows, number * step, len(part))
         return java_rows
 
     def _null_rows(self, table: pa.Table) -> Any:
         """Creates an InternalRow[] of rows with only nulls; all elements are the same Java object."""
-        java_rows = self.gateway.new_array(self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows)
+        java_rows = self.gateway.new_array(
+            self.get("org.apache.spark.sql.catalyst.InternalRow"), table.num_rows
+        )
         row = self.get(EXPRESSIONS + "GenericInternalRow")(table.num_columns)
         copies = self.get("java.util.Collections").nCopies(table.num_rows, row).toArray()
         self.get("java.lang.System").arraycopy(copies, 0, java_rows, 0, table.num_rows)
@@ -150,10 +158,14 @@ class Jvm:
         plan = frame._jdf.queryExecution().analyzed()
         if plan.getClass().getSimpleName() != "LocalRelation":
             return frame.coalesce(1)._jdf.queryExecution().executedPlan().executeCollect()
-        tag = self.companion("scala.reflect.ClassTag").apply(self.type_of("org.apache.spark.sql.catalyst.InternalRow"))
+        tag = self.companion("scala.reflect.ClassTag").apply(
+            self.type_of("org.apache.spark.sql.catalyst.InternalRow")
+        )
         return plan.data().toArray(tag)
 
-    def partition_directories(self, rows: Any, statuses: Any, positions: Any | None, predicate: Any | None) -> Any:
+    def partition_directories(
+        self, rows: Any, statuses: Any, positions: Any | None, predicate: Any | None
+    ) -> Any:
         """Creates a Seq of one PartitionDirectory for each file, from its row of constants and its status.
 
         `positions`: indexes of the files to list (a NumPy array), None for all. `predicate`: a

@@ -75,7 +75,8 @@ public class FilterTrees {
         parts.add(tree((Filter) part));
       } else if (part instanceof Object[]) {
         ArrayNode values = parts.addArray();
-        for (int each = 0; each < ((Object[]) part).length; each++) values.add(value(((Object[]) part)[each]));
+        for (int each = 0; each < ((Object[]) part).length; each++)
+          values.add(value(((Object[]) part)[each]));
       } else if (number == 0 && part instanceof String) {
         parts.add((String) part);
       } else {

@@ -20,7 +20,13 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.engine.spark.columns import ScanColumns
 from deltaic.engine.spark.native.deleted_rows import INDEX_COLUMNS, ROW_INDEX, in_row_indexes, opaque
-from deltaic.engine.spark.native.file_index import FileIndex, java_relation, rehearse, relation_frame, selected
+from deltaic.engine.spark.native.file_index import (
+    FileIndex,
+    java_relation,
+    rehearse,
+    relation_frame,
+    selected,
+)
 from deltaic.engine.spark.native.files import Files, ListedFiles, SelectedFiles
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.portable import scan_apart
@@ -46,7 +52,11 @@ def native_scan(jvm: Jvm, scan: Scan, metadata: str | None = None) -> Any:
     The scan's conditions are not applied here. `metadata`: the type, as JSON, of Spark's column `_metadata`,
     which is then added as the last column; None adds no such column."""
     columns = ScanColumns(scan, metadata=metadata is not None)
-    frames = _frames(jvm, scan, columns) if scan.later is None else _deferred_frames(jvm, scan, scan.later, columns)
+    frames = (
+        _frames(jvm, scan, columns)
+        if scan.later is None
+        else _deferred_frames(jvm, scan, scan.later, columns)
+    )
     if not frames:
         return _empty(jvm, columns, metadata)
     return reduce(lambda whole, other: whole.unionAll(other), frames)
@@ -86,7 +96,11 @@ def _native_frames(jvm: Jvm, scan: Scan, files: pa.Table, columns: ScanColumns) 
         positions = np.flatnonzero(kinds == kind)
         if len(positions):
             part = pa.array(positions)
-            of_kind = (files, spark_files) if len(positions) == len(kinds) else (files.take(part), spark_files.take(part))
+            of_kind = (
+                (files, spark_files)
+                if len(positions) == len(kinds)
+                else (files.take(part), spark_files.take(part))
+            )
             frames.append(_Part(jvm, scan, columns, kind).listed(*of_kind))
     return frames
 
@@ -108,8 +122,12 @@ class _Part:
         names = [name for name in INDEX_COLUMNS if spark_files[name].null_count < spark_files.num_rows]
         schema = self._schema(names)
         constants = self._constants(schema, files, spark_files)
-        source = ListedFiles(self.jvm, spark_files, constants, shown_to_spark(schema), files, self.scan.table_schema)
-        return self._frame(source, _digest(spark_files.select(["__deltaic_status"]), constants), schema, names)
+        source = ListedFiles(
+            self.jvm, spark_files, constants, shown_to_spark(schema), files, self.scan.table_schema
+        )
+        return self._frame(
+            source, _digest(spark_files.select(["__deltaic_status"]), constants), schema, names
+        )
 
     def deferred(self, later: DeferredFiles) -> Any:
         """Returns a DataFrame of the rows of the files that each query over it selects. Its constants have
@@ -124,7 +142,9 @@ class _Part:
             types = _core.TableSchema(schema.to_json()).to_arrow()
             adds = pa.table({"path": ["invented"], "size": [0]})
             spark_files = _core.hand_over(self.scan.store, _core.TableSchema(Schema([]).to_json()), adds)
-            return pa.table([pa.nulls(1, field.type) for field in types], schema=types), spark_files["__deltaic_status"]
+            return pa.table([pa.nulls(1, field.type) for field in types], schema=types), spark_files[
+                "__deltaic_status"
+            ]
 
         source = SelectedFiles(self.jvm, later, self.kind != ALL, shown_to_spark(schema), describe, invent)
         key = hashlib.blake2b(later.key.encode(), digest_size=16).hexdigest()
@@ -139,8 +159,12 @@ class _Part:
         needs_index = self.kind != ALL or self.columns.positions
         if needs_index and not self.columns.metadata:
             data = data.add(ROW_INDEX, "long")
-        index = FileIndex(self.jvm, f"deltaic {self.scan.store.location} {self.kind} {key}", files, schema, self.scan)
-        rows = relation_frame(self.jvm, java_relation(self.jvm, index.java(), schema, data, self.columns.reader_options))
+        index = FileIndex(
+            self.jvm, f"deltaic {self.scan.store.location} {self.kind} {key}", files, schema, self.scan
+        )
+        rows = relation_frame(
+            self.jvm, java_relation(self.jvm, index.java(), schema, data, self.columns.reader_options)
+        )
         rehearse(self.jvm, index, schema, rows)
         if self.columns.metadata:
             # Spark's reader fills either ROW_INDEX or `_metadata.row_index`, never both.
@@ -155,7 +179,9 @@ class _Part:
             return selected(self.jvm, rows, plain)
         position = F.col(spark_name(ROW_INDEX)) if self.columns.positions else None
         metadata = [F.col(METADATA)] if self.columns.metadata else []
-        return rows.select(*self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *metadata)
+        return rows.select(
+            *self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *metadata
+        )
 
     def _schema(self, index_columns: Sequence[str]) -> Schema:
         """Returns the schema of a file's constants: partition values, row indexes, and the scan's
@@ -175,7 +201,11 @@ class _Part:
         def values(name: str) -> Any:
             if name in scan_constants:
                 return files[name]
-            return spark_files[name] if name in spark_files.column_names else pa.nulls(files.num_rows, pa.int32())
+            return (
+                spark_files[name]
+                if name in spark_files.column_names
+                else pa.nulls(files.num_rows, pa.int32())
+            )
 
         return pa.table([values(name) for name in schema.names], names=list(schema.names))
 

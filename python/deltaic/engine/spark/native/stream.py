@@ -78,15 +78,21 @@ def stream_frame(jvm: Jvm, source: StreamSource, schema: Any, stream: TableStrea
 
     spark = jvm.spark
     limit = _read_limit(jvm, stream.options)
-    java = jvm.callbacks.create("TableStream", source, spark, jvm.schema(schema.json()), stream.snapshot.location, limit)
+    java = jvm.callbacks.create(
+        "TableStream", source, spark, jvm.schema(schema.json()), stream.snapshot.location, limit
+    )
     attributes = spark.createDataFrame([], schema)._jdf.queryExecution().analyzed().output()
-    relation = _first_class(jvm, _STREAMING + "runtime.StreamingExecutionRelation", _STREAMING + "StreamingExecutionRelation")
+    relation = _first_class(
+        jvm, _STREAMING + "runtime.StreamingExecutionRelation", _STREAMING + "StreamingExecutionRelation"
+    )
     arguments = [java, attributes, jvm.none]
     if relation.getConstructors()[0].getParameterCount() == 5:
         # From Spark 4.2 on, the node has the name of the source, which only users assign.
         arguments.append(jvm.companion("org.apache.spark.sql.catalyst.streaming.Unassigned"))
     node = _construct(jvm, relation, [*arguments, spark._jsparkSession])
-    return DataFrame(jvm.companion("org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, node), spark)
+    return DataFrame(
+        jvm.companion("org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, node), spark
+    )
 
 
 def _read_limit(jvm: Jvm, options: StreamOptions) -> Any:

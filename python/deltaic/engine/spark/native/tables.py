@@ -84,7 +84,10 @@ class TableLeaf:
     def __init__(self, jvm: Jvm, rows: TableRows, frame: Any) -> None:
         self._jvm, self._rows = jvm, rows
         self._lock = threading.Lock()
-        self._built: tuple[Snapshot, Any] = (rows.snapshot, None if frame is None else frame._jdf.queryExecution().analyzed())
+        self._built: tuple[Snapshot, Any] = (
+            rows.snapshot,
+            None if frame is None else frame._jdf.queryExecution().analyzed(),
+        )
         self._used_by: str | None = None
 
     def plan(self, planning: str, metadata: str | None) -> Any:
@@ -128,7 +131,10 @@ class TableLeaf:
                 return last_plan
         if snapshot is not self._rows.snapshot and (changes := _changes(self._rows, snapshot)):
             text = "; ".join(changes)
-            return f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} have changed: {text}. Load it again"
+            return (
+                f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} have changed: {text}. Load"
+                " it again"
+            )
         plan = self._rows.frame_of(snapshot, metadata)._jdf.queryExecution().analyzed()
         if metadata is None:
             with self._lock:
@@ -160,7 +166,9 @@ class RecentTables:
     _known: OrderedDict[tuple[str, tuple[str, ...], bool], TableRelation] = field(default_factory=OrderedDict)
     _lock: Any = field(default_factory=threading.Lock)
 
-    def showing(self, snapshot: Snapshot, columns: Sequence[str], place: str, *, follows: bool) -> TableRelation | None:
+    def showing(
+        self, snapshot: Snapshot, columns: Sequence[str], place: str, *, follows: bool
+    ) -> TableRelation | None:
         """Returns the leaf of these columns of the snapshot, or None. `follows`: True for a leaf that follows
         the table from this snapshot on."""
         key = (place, tuple(columns), follows)
@@ -204,7 +212,12 @@ def _rehearse(jvm: Jvm, table: TableRelation) -> None:
         return
     rule = jvm.callbacks.rule()
     rule.install(jvm.spark._jsparkSession)
-    if rule.holdsTable(table.frame()._jdf.select("*", jvm.array(jvm.get("java.lang.String"))).queryExecution().optimizedPlan()):
+    if rule.holdsTable(
+        table.frame()
+        ._jdf.select("*", jvm.array(jvm.get("java.lang.String")))
+        .queryExecution()
+        .optimizedPlan()
+    ):
         raise TypeError("Spark's optimizer does not run a rule that was added to the session")
     jvm.plans_tables = True
 
@@ -233,9 +246,15 @@ def _changes(rows: TableRows, now: Snapshot) -> list[str]:
     ):
         return []
     if then.table_schema.partition_columns != now.table_schema.partition_columns:
-        return [f"it is partitioned by {now.table_schema.partition_columns}, and was by {then.table_schema.partition_columns}"]
+        return [
+            f"it is partitioned by {now.table_schema.partition_columns}, and was by"
+            f" {then.table_schema.partition_columns}"
+        ]
     if then.table_schema.column_mapping != now.table_schema.column_mapping:
-        return [f"its column mapping is {now.table_schema.column_mapping}, and was {then.table_schema.column_mapping}"]
+        return [
+            f"its column mapping is {now.table_schema.column_mapping}, and was"
+            f" {then.table_schema.column_mapping}"
+        ]
     return _field_changes(then.schema, now.schema, "")
 
 
@@ -263,5 +282,9 @@ def _type_changes(then: DataType, now: DataType, name: str) -> list[str]:
         return _field_changes(then.fields, now.fields, f"{name}.")
     parts = [part for part in ("element", "key", "value") if hasattr(then, part)]
     if parts and type(then) is type(now):
-        return [change for part in parts for change in _type_changes(getattr(then, part), getattr(now, part), f"{name}.{part}")]
+        return [
+            change
+            for part in parts
+            for change in _type_changes(getattr(then, part), getattr(now, part), f"{name}.{part}")
+        ]
     return [f"{name} has another type"]

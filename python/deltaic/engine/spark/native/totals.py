@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 _INTEGERS = frozenset({"byte", "short", "integer", "long"})
 
 
-def totals(snapshot: Snapshot, aggregates: Sequence[str], predicate: _core.Predicate | None = None) -> list[str | None] | None:
+def totals(
+    snapshot: Snapshot, aggregates: Sequence[str], predicate: _core.Predicate | None = None
+) -> list[str | None] | None:
     """Returns the values of aggregates over the rows of a version as text, None for a null.
 
     `aggregates`: each is "count", "min <column>" or "max <column>". `predicate`: a predicate on partition
@@ -66,7 +68,9 @@ def _count(adds: pa.Table) -> int | None:
 def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array, pa.Array] | None:
     """Returns minimum and maximum of a column in each file, null for a file with only nulls; None if they are
     not exact, or if the type is neither an integer nor a date."""
-    if field.name in snapshot.table_schema.partition_columns or (field.type not in _INTEGERS and field.type != "date"):
+    if field.name in snapshot.table_schema.partition_columns or (
+        field.type not in _INTEGERS and field.type != "date"
+    ):
         return None
     if field.metadata.get("delta.typeChanges"):
         # Files that were written before the change have bounds in the old type.
@@ -77,7 +81,11 @@ def _bounds(snapshot: Snapshot, field: Field, adds: pa.Table) -> tuple[pa.Array,
     value = pa.int64() if field.type in _INTEGERS else pa.string()
     parts = {"minValues": value, "maxValues": value, "nullCount": pa.int64()}
     schema = pa.schema(
-        [("numRecords", pa.int64()), ("tightBounds", pa.bool_()), *((part, pa.struct([(name, of)])) for part, of in parts.items())]
+        [
+            ("numRecords", pa.int64()),
+            ("tightBounds", pa.bool_()),
+            *((part, pa.struct([(name, of)])) for part, of in parts.items()),
+        ]
     )
     statistics = _parsed(adds["stats"], schema)
     if statistics is None or pc.any(pc.equal(statistics["tightBounds"], False)).as_py():

@@ -15,11 +15,12 @@ use crate::store::FoundFile;
 /// The folder is opened first: a client of NFS then asks its server for the folder's changes, and so does not
 /// answer from its cache that a new file is missing.
 pub(super) fn look_up(folder: &Path, names: &[String]) -> io::Result<Vec<Option<FoundFile>>> {
-    let folder = match rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
-        Ok(folder) => folder,
-        Err(Errno::NOENT | Errno::NOTDIR) => return Ok(vec![None; names.len()]),
-        Err(error) => return Err(error.into()),
-    };
+    let folder =
+        match rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) {
+            Ok(folder) => folder,
+            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(vec![None; names.len()]),
+            Err(error) => return Err(error.into()),
+        };
     let look = |name: &String| match rustix::fs::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(link) if FileType::from_raw_mode(link.st_mode) == FileType::Symlink => {
             Ok(describe(&rustix::fs::statat(&folder, name, AtFlags::empty()).unwrap_or(link)))
@@ -36,7 +37,8 @@ fn describe(file: &Stat) -> Option<FoundFile> {
     if FileType::from_raw_mode(file.st_mode) == FileType::Directory {
         return None;
     }
-    let modified_ms = (file.st_mtime as i64).saturating_mul(1000).saturating_add(file.st_mtime_nsec as i64 / 1_000_000);
+    let modified_ms =
+        (file.st_mtime as i64).saturating_mul(1000).saturating_add(file.st_mtime_nsec as i64 / 1_000_000);
     Some(FoundFile { size: u64::try_from(file.st_size).unwrap_or_default(), modified_ms })
 }
 
@@ -55,10 +57,16 @@ mod tests {
         std::os::unix::fs::symlink(root.join("gone"), root.join("lost")).unwrap();
         std::os::unix::fs::symlink(root.join("a"), root.join("linked")).unwrap();
         let found = look_up(&root, &names).unwrap();
-        assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [true, true, false, false, true, true]);
+        assert_eq!(
+            found.iter().map(Option::is_some).collect::<Vec<_>>(),
+            [true, true, false, false, true, true]
+        );
         let modified = std::fs::metadata(root.join("a")).unwrap().modified().unwrap();
         let modified = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_millis();
-        assert_eq!(found[0].map(|file| (file.size, file.modified_ms)), Some((5, i64::try_from(modified).unwrap())));
+        assert_eq!(
+            found[0].map(|file| (file.size, file.modified_ms)),
+            Some((5, i64::try_from(modified).unwrap()))
+        );
         assert_eq!((found[1].map(|file| file.size), found[5]), (Some(0), found[0]));
         std::fs::remove_dir_all(&root).unwrap();
     }

@@ -35,7 +35,8 @@ impl System for Posix {
         use rustix::fs::ResolveFlags;
         // The kernel follows links only below the root. A link that it refuses may lead to an allowed root,
         // so the caller checks it.
-        let folder = rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let folder =
+            rustix::fs::open(root, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let open = |folder| rustix::fs::openat2(folder, path, flags, Mode::empty(), ResolveFlags::BENEATH);
         folder.and_then(open).ok().map(File::from)
@@ -74,14 +75,17 @@ impl System for Posix {
         };
         let (above, name) = path.rsplit_once('/').map_or(("", path), |(above, name)| (above, name));
         for segment in above.split('/').filter(|segment| !segment.is_empty()) {
-            folder = match rustix::fs::openat(&folder, segment, folder_flags | OFlags::NOFOLLOW, Mode::empty()) {
-                Ok(next) => next,
-                Err(Errno::NOENT) => return Ok(false),
-                Err(Errno::LOOP | Errno::NOTDIR) => {
-                    return Err(io::Error::other(format!("'{segment}' is a link or no folder: nothing behind it is deleted")));
-                }
-                Err(error) => return Err(error.into()),
-            };
+            folder =
+                match rustix::fs::openat(&folder, segment, folder_flags | OFlags::NOFOLLOW, Mode::empty()) {
+                    Ok(next) => next,
+                    Err(Errno::NOENT) => return Ok(false),
+                    Err(Errno::LOOP | Errno::NOTDIR) => {
+                        return Err(io::Error::other(format!(
+                            "'{segment}' is a link or no folder: nothing behind it is deleted"
+                        )));
+                    }
+                    Err(error) => return Err(error.into()),
+                };
         }
         match rustix::fs::unlinkat(&folder, name, AtFlags::empty()) {
             Ok(()) => Ok(true),
