@@ -159,6 +159,22 @@ def test_overwrite_schema_replaces_the_partitions(tmp_path: Path, enabled: Any) 
     assert DeltaTable(path).scan().count() == 24
 
 
+def test_replace_where_beside_dynamic_overwrites(tmp_path: Path, enabled: Any) -> None:
+    """A table without partition columns has no partitions to overwrite, so replaceWhere alone counts; for a
+    partitioned table the two exclude each other (delta-spark 4.4.0)."""
+    both = {"replaceWhere": "p = 1", "partitionOverwriteMode": "dynamic"}
+    flat, partitioned = str(tmp_path / "flat"), str(tmp_path / "partitioned")
+    numbers(enabled).write.format("delta").save(flat)
+    numbers(enabled).write.format("delta").partitionBy("p").save(partitioned)
+    some = numbers(enabled).where("p = 1").limit(1)
+    some.write.format("delta").mode("overwrite").options(**both).save(flat)
+    others = numbers(enabled).where("p <> 1").count()
+    assert enabled.read.format("delta").load(flat).count() == others + 1
+    with pytest.raises(InvalidArgumentError, match="DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE"):
+        some.write.format("delta").mode("overwrite").options(**both).save(partitioned)
+    assert DeltaTable(partitioned).version == 0
+
+
 def test_overwrite_schema_beside_other_options(tmp_path: Path, enabled: Any) -> None:
     """A replaceWhere keeps the definition, since it keeps rows. Without it, overwriteSchema goes before
     mergeSchema: `canOverwriteSchema` in WriteIntoDelta.scala."""

@@ -287,10 +287,6 @@ class WriteOptions:
         path = reader.path()
         dynamic = reader.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
         where = reader.text("replaceWhere")
-        if dynamic and where is not None:
-            raise InvalidArgumentError(
-                "replaceWhere and partitionOverwriteMode=dynamic: one of them", found=where
-            )
         merges, overwrites = reader.flag("mergeSchema"), reader.flag("overwriteSchema")
         if mode != "overwrite":  # as in delta-spark
             for name, is_given in (("replaceWhere", where is not None), ("overwriteSchema", overwrites)):
@@ -335,11 +331,17 @@ class WriteOptions:
         )
 
     def into(self, metadata: Metadata | None) -> WriteOptions:
-        """Returns the options for an existing table with this metadata (None: no table). A dynamic overwrite
-        of a table without partition columns replaces all rows, because the table is a single partition."""
-        if not self.by_partition or metadata is None or not metadata.partition_columns:
+        """Returns the options for an existing table with this metadata (None: no table). A dynamic overwrite of
+        a table without partition columns replaces all rows, or those of replaceWhere, because the table is a
+        single partition. Raises InvalidArgumentError for replaceWhere on a table with partition columns."""
+        partitions = self.job.wanted.partition_by if metadata is None else metadata.partition_columns
+        if not self.by_partition or not partitions:
             return self
-        return replace(self, job=replace(self.job, mode="overwrite_partitions"))
+        if self.job.where is not None:
+            raise InvalidArgumentError(
+                "replaceWhere and partitionOverwriteMode=dynamic: one of them", found=self.job.where
+            )
+        return self if metadata is None else replace(self, job=replace(self.job, mode="overwrite_partitions"))
 
 
 def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int | None, str | None]:
