@@ -1,20 +1,20 @@
 //! Decodes one row group to batches of logical columns. The predicate's columns are decoded first, all others
 //! only for the rows that match.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder, Int64Array, RecordBatch,
-    RecordBatchOptions, UInt32Array, new_null_array,
+    RecordBatchOptions, new_null_array,
 };
-use arrow::compute::{concat, take};
-use arrow::datatypes::{DataType, Field as ArrowField, Int64Type, Schema};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Int64Type};
 
 use super::budget::Allowance;
+use super::chunk::{Chunk, ChunkQueue};
 use super::encoded::{self, Texts, encode};
-use super::keep::RowMask;
 use super::open::{Group, OpenFile, Output, Plan};
 use super::projection::Adaptation;
 use super::row_selection::{Positions, Rows};
@@ -50,37 +50,6 @@ pub fn decode(
     match &file.predicate {
         None => job.all(sink),
         Some(predicate) => job.filtered(predicate, sink),
-    }
-}
-
-/// Decoded columns, one for each requested field, in the table's types.
-struct Chunk {
-    columns: Vec<ArrayRef>,
-    rows: usize,
-    positions: Option<Int64Array>,
-}
-
-impl Chunk {
-    fn keep(self, mask: &BooleanArray) -> Result<Self> {
-        let keep = RowMask::new(mask.values());
-        let columns = self.columns.iter().map(|column| keep.of(column)).collect::<Result<Vec<_>>>()?;
-        let positions = match self.positions {
-            None => None,
-            Some(positions) => Some(keep.of(&(Arc::new(positions) as ArrayRef))?.as_primitive().clone()),
-        };
-        Ok(Self { columns, rows: keep.count(), positions })
-    }
-
-    /// Returns the rows at these positions, which may repeat.
-    fn take(self, places: &UInt32Array) -> Result<Self> {
-        let columns =
-            self.columns.iter().map(|column| take(column, places, None)).collect::<Result<Vec<_>, _>>()?;
-        let positions = self.positions.map(|positions| take(&positions, places, None)).transpose()?;
-        Ok(Self {
-            columns,
-            rows: places.len(),
-            positions: positions.map(|positions| positions.as_primitive().clone()),
-        })
     }
 }
 
@@ -121,7 +90,7 @@ impl<'a> Job<'a> {
             let parts = self
                 .scan(fields, &rows, number == 0 && self.positions(), true)?
                 .collect::<Result<Vec<_>>>()?;
-            let chunk = join(&parts, rows.count())?;
+            let chunk = Chunk::join(&parts, rows.count())?;
             columns.extend(chunk.columns);
             positions = positions.or(chunk.positions);
         }
@@ -134,10 +103,10 @@ impl<'a> Job<'a> {
         let rest: Vec<Field> =
             self.plan.data.iter().filter(|field| place(field).is_none()).cloned().collect();
         let mut survivors = BooleanBufferBuilder::new(self.wanted.count());
-        let mut kept = FirstPass::default();
+        let mut kept = ChunkQueue::default();
         for chunk in self.scan(asked, &self.wanted, self.positions(), true)? {
             let chunk = chunk?;
-            let batch = named(asked, &chunk)?;
+            let batch = chunk.named(asked)?;
             let mask = BooleanArray::new(matching(predicate, &batch)?, None);
             survivors.append_buffer(mask.values());
             let columns =
@@ -149,7 +118,7 @@ impl<'a> Job<'a> {
                 return Ok(());
             }
         }
-        if rest.is_empty() || kept.rows == 0 {
+        if rest.is_empty() || kept.is_empty() {
             return Ok(());
         }
         let rows = self.wanted.refine(&survivors.finish());
@@ -318,16 +287,6 @@ fn completed(column: &ArrayRef, others: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(kept.iter().zip(others).map(|(kept, other)| kept.unwrap_or(other))))
 }
 
-/// The columns under their names.
-fn named(fields: &[Field], chunk: &Chunk) -> Result<RecordBatch> {
-    let columns = fields.iter().zip(&chunk.columns);
-    let columns = columns
-        .map(|(field, column)| ArrowField::new(&field.name, column.data_type().clone(), true))
-        .collect::<Vec<_>>();
-    let options = RecordBatchOptions::new().with_row_count(Some(chunk.rows));
-    Ok(RecordBatch::try_new_with_options(Arc::new(Schema::new(columns)), chunk.columns.clone(), &options)?)
-}
-
 /// An iterator over the decoded chunks of a row group.
 struct Scan<'a> {
     path: &'a str,
@@ -413,64 +372,4 @@ impl Iterator for Scan<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         self.read().transpose()
     }
-}
-
-/// Columns of the first pass that wait for those of the second.
-#[derive(Default)]
-struct FirstPass {
-    chunks: VecDeque<Chunk>,
-    offset: usize,
-    rows: usize,
-}
-
-impl FirstPass {
-    fn push(&mut self, chunk: Chunk) {
-        if chunk.rows > 0 {
-            self.rows += chunk.rows;
-            self.chunks.push_back(chunk);
-        }
-    }
-
-    /// The next `count` rows.
-    fn take(&mut self, count: usize) -> Result<Chunk> {
-        let mut parts: Vec<Chunk> = Vec::new();
-        let mut left = count;
-        while left > 0 {
-            let Some(front) = self.chunks.front() else {
-                return Err(Error::protocol("the columns of a row group have different numbers of rows"));
-            };
-            let length = left.min(front.rows - self.offset);
-            parts.push(Chunk {
-                columns: front.columns.iter().map(|column| column.slice(self.offset, length)).collect(),
-                rows: length,
-                positions: front.positions.as_ref().map(|positions| positions.slice(self.offset, length)),
-            });
-            left -= length;
-            self.offset += length;
-            if self.offset == front.rows {
-                self.chunks.pop_front();
-                self.offset = 0;
-            }
-        }
-        match parts.len() {
-            1 => Ok(parts.swap_remove(0)),
-            _ => join(&parts, count),
-        }
-    }
-}
-
-fn join(parts: &[Chunk], rows: usize) -> Result<Chunk> {
-    let Some(first) = parts.first() else { return Ok(Chunk { columns: Vec::new(), rows, positions: None }) };
-    let column = |index: usize| {
-        Ok(concat(&parts.iter().map(|part| part.columns[index].as_ref()).collect::<Vec<_>>())?)
-    };
-    let columns = (0..first.columns.len()).map(column).collect::<Result<Vec<_>>>()?;
-    let positions: Vec<&dyn Array> =
-        parts.iter().filter_map(|part| part.positions.as_ref().map(|p| p as &dyn Array)).collect();
-    let positions = if positions.is_empty() {
-        None
-    } else {
-        Some(arrow::array::AsArray::as_primitive(&concat(&positions)?).clone())
-    };
-    Ok(Chunk { columns, rows, positions })
 }

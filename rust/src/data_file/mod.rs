@@ -1,9 +1,10 @@
 //! Reads and writes the Parquet files of a table: PROTOCOL.md, "Data Files" and "Per-file Statistics".
 //!
 //! Reading: [`files`] (the files of a scan) -> [`open`] (footer, vector, partition values) -> [`prune`] and
-//! [`row_selection`] (which rows) -> [`decode`] ([`source`]: bytes, [`projection`] and [`cast`]: the table's
-//! columns, [`constant`]: values of a whole file, [`encoded`]: types close to the file's bytes, [`keep`]:
-//! without deleted rows) -> [`queue`] -> [`reader`]. [`budget`]: limits the memory.
+//! [`row_selection`] (which rows) -> [`decode`] ([`source`]: bytes, [`chunk`]: decoded columns of some rows,
+//! [`projection`] and [`cast`]: the table's columns, [`constant`]: values of a whole file, [`encoded`]: types
+//! close to the file's bytes, [`keep`]: without deleted rows) -> [`queue`] -> [`reader`]. [`budget`]: limits
+//! the memory.
 //!
 //! Writing: [`conform`] (any data -> the table's columns) -> [`writer`] ([`partition`]: which file;
 //! [`layout`]: its path; [`options`]) -> [`output`] (a file) and [`encode`] (its row groups, on threads;
@@ -18,6 +19,7 @@ pub mod adds;
 pub mod adopt;
 pub mod budget;
 pub mod cast;
+mod chunk;
 pub mod compress;
 pub mod conform;
 mod constant;
