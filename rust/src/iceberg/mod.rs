@@ -6,6 +6,7 @@
 //! another are not decoded.
 
 mod avro;
+mod entry;
 mod list;
 mod manifest;
 mod values;
