@@ -59,7 +59,6 @@ LONGER = {
         450,
         "one encoding: what reads and writes its bytes, type by type",
     ),
-    "rust/src/python/log.rs": (596, "the binding of one section of `_core.pyi`, a thin function each"),
     "rust/src/store/local.rs": (545, "one implementation of `Store`, with what makes it durable"),
     "rust/src/store/object.rs": (555, "one implementation of `Store`, with what each cloud does otherwise"),
 }

@@ -180,7 +180,7 @@ def check_cache_folder(path: str) -> None:
     """Raises InvalidArgumentError if other users may read or write the folder. A missing folder is allowed.
     """
 
-# --- log.rs -------------------------------------------------------------------------------------------------
+# --- log/commit.rs ------------------------------------------------------------------------------------------
 
 @final
 class Commit:
@@ -211,6 +211,7 @@ class Commit:
         ...
 
 def read_commit(store: Store, version: int, path: str) -> Commit: ...
+
 def read_commit_info(store: Store, path: str) -> str | None:
     """Returns the JSON of the commitInfo of a commit, without parsing its other actions."""
 
@@ -222,20 +223,32 @@ def commit_body(actions: Sequence[str], adds: Any | None = None, removes: Any | 
     """Returns a commit as lines of JSON: `actions` (each a JSON object on one line, commitInfo first), then
     the removes, then the adds. Raises ProtocolError if a path is added twice or removed twice."""
 
+def compact_commits(store: Store, commits: Sequence[tuple[int, str]]) -> bytes:
+    """Returns the lines of the compacted range of these commits: (version, path), ascending, without a gap.
+    """
+
+def read_changes(
+    store: Store, commits: Sequence[tuple[int, str, int | None]], partition_columns: Sequence[str]
+) -> tuple[list[str | None], pa.Table, pa.Table]:
+    """Reads what commits changed. Returns the JSON of the `metaData` of each commit, and two tables of files
+    as for `read`, in the order of the commits.
+
+    `commits`: (version, path of its file, its time in ms or None for its own `inCommitTimestamp`).
+    `partition_columns`: physical names. A value that a remove action lacks is null; an action without
+        `partitionValues` is a ProtocolError.
+
+    The first table has the files of which all rows, or those in their `selection`, were inserted or deleted.
+    The second one has the files of `cdc` actions. If a commit has `cdc` actions, the first table has none of
+    its files. All files have the partition values `_commit_version` and `_commit_timestamp`, those of the
+    first table also `_change_type`."""
+
+# --- log/actions.rs -----------------------------------------------------------------------------------------
+
 def empty_adds() -> pa.Table: ...
 def empty_removes() -> pa.Table: ...
 def removes_of(adds: Any, deletion_timestamp: int, data_change: bool = True) -> pa.Table:
     """Returns the remove actions of these files, with their partitionValues, size, deletionVector and
     extendedFileMetadata."""
-
-def canonical_json(document: str) -> str:
-    """Returns a JSON document in the form whose MD5 is its checksum (PROTOCOL.md: JSON checksum), without its
-    field `checksum`: each leaf is written as path=value, with the parts of the path joined by +, in the
-    order of the bytes of the paths. Raises ProtocolError if the text is not JSON."""
-
-def physical_rows(adds: Any) -> pa.Array:
-    """Returns numRecords of each file as int64: the number of its rows, deleted rows included; null if its
-    statistics do not have it."""
 
 def adds_again(adds: Any, *, data_change: bool | None = None) -> pa.Table:
     """Returns these files as add actions for a new commit (statistics as JSON; tags and row ids are kept)."""
@@ -252,15 +265,22 @@ def relocated_adds(adds: Any, location: str, live: Any, taken: Any) -> tuple[pa.
     `live`: adds of the other table. A file in it with the same path, size and time is the copy already.
     `taken`: paths of all objects of the other table."""
 
-@final
-class Batches:
-    """Rows in memory, which any Arrow library can read."""
+def physical_rows(adds: Any) -> pa.Array:
+    """Returns numRecords of each file as int64: the number of its rows, deleted rows included; null if its
+    statistics do not have it."""
 
-    @property
-    def num_rows(self) -> int: ...
-    def to_table(self) -> pa.Table:
-        """Returns the rows as a pyarrow.Table. Only this call imports pyarrow."""
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+def overlapping_paths(left: Any, right: Any) -> list[str]:
+    """Returns the paths that both tables of actions contain (at most 10), compared decoded."""
+
+def filter_adds(adds: Any, schema: TableSchema, predicate: Predicate | None, *,
+                partitions_only: bool = False) -> pa.Table:
+    """Returns those of `adds` that may contain a matching row."""
+
+def files_that_may_match(files: Any, predicate: Predicate) -> pa.Table:
+    """Returns those of the `files` of a scan that may contain a matching row, with all columns and in order.
+    A path may occur several times."""
+
+# --- log/snapshot.rs ----------------------------------------------------------------------------------------
 
 @final
 class Snapshot:
@@ -369,45 +389,32 @@ class FileSelection:
     @property
     def skipped_by_statistics(self) -> int: ...
 
+@final
+class Batches:
+    """Rows in memory, which any Arrow library can read."""
+
+    @property
+    def num_rows(self) -> int: ...
+    def to_table(self) -> pa.Table:
+        """Returns the rows as a pyarrow.Table. Only this call imports pyarrow."""
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
 def read_definition(store: Store, checkpoint: Sequence[str],
                     commits: Sequence[tuple[int, str]]) -> tuple[str | None, str | None]:
     """Returns the JSON of the newest protocol and metaData of a version, without reading file actions. The
     arguments are those of `Snapshot.load`."""
 
-def compact_commits(store: Store, commits: Sequence[tuple[int, str]]) -> bytes:
-    """Returns the lines of the compacted range of these commits: (version, path), ascending, without a gap.
-    """
+# --- log/checkpoint.rs --------------------------------------------------------------------------------------
 
 def checkpoint_sidecars(store: Store, parts: Sequence[str]) -> list[str]:
     """Returns the names of the sidecars that a checkpoint refers to. File actions of a Parquet file are not
     read.
     `parts`: all files of the checkpoint."""
 
-def overlapping_paths(left: Any, right: Any) -> list[str]:
-    """Returns the paths that both tables of actions contain (at most 10), compared decoded."""
-
-def filter_adds(adds: Any, schema: TableSchema, predicate: Predicate | None, *,
-                partitions_only: bool = False) -> pa.Table:
-    """Returns those of `adds` that may contain a matching row."""
-
-def files_that_may_match(files: Any, predicate: Predicate) -> pa.Table:
-    """Returns those of the `files` of a scan that may contain a matching row, with all columns and in order.
-    A path may occur several times."""
-
-def read_changes(
-    store: Store, commits: Sequence[tuple[int, str, int | None]], partition_columns: Sequence[str]
-) -> tuple[list[str | None], pa.Table, pa.Table]:
-    """Reads what commits changed. Returns the JSON of the `metaData` of each commit, and two tables of files
-    as for `read`, in the order of the commits.
-
-    `commits`: (version, path of its file, its time in ms or None for its own `inCommitTimestamp`).
-    `partition_columns`: physical names. A value that a remove action lacks is null; an action without
-        `partitionValues` is a ProtocolError.
-
-    The first table has the files of which all rows, or those in their `selection`, were inserted or deleted.
-    The second one has the files of `cdc` actions. If a commit has `cdc` actions, the first table has none of
-    its files. All files have the partition values `_commit_version` and `_commit_timestamp`, those of the
-    first table also `_change_type`."""
+def canonical_json(document: str) -> str:
+    """Returns a JSON document in the form whose MD5 is its checksum (PROTOCOL.md: JSON checksum), without its
+    field `checksum`: each leaf is written as path=value, with the parts of the path joined by +, in the
+    order of the bytes of the paths. Raises ProtocolError if the text is not JSON."""
 
 # --- predicate.rs -------------------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
-//! Registers the binding, with one file for each module of the crate. A function extracts its arguments,
-//! detaches from the interpreter, calls the crate and wraps the result.
+//! Registers the binding, with one file or folder for each module of the crate. A function extracts its
+//! arguments, detaches from the interpreter, calls the crate and wraps the result.
 
 use pyo3::prelude::*;
 
