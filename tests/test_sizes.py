@@ -60,7 +60,6 @@ LONGER = {
         "one encoding: what reads and writes its bytes, type by type",
     ),
     "rust/src/store/local.rs": (545, "one implementation of `Store`, with what makes it durable"),
-    "rust/src/store/object.rs": (555, "one implementation of `Store`, with what each cloud does otherwise"),
 }
 
 

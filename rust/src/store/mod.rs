@@ -22,11 +22,15 @@ mod failure;
 mod http;
 mod keys;
 pub mod local;
+mod memory;
 pub mod noted_writer;
 pub mod object;
 pub mod path;
+mod proof;
 mod read_buffer;
+mod runtime;
 pub mod system;
+mod upload;
 
 pub use cache::CacheSettings;
 pub use path::{Place, canonical, resolve};
@@ -237,7 +241,7 @@ pub fn open(location: &str, options: &OpenOptions) -> Result<Arc<dyn Store>> {
         Some(drive) if system::native().is_drive(drive) => {
             Ok(Arc::new(local::LocalStore::open(location, options)?))
         }
-        Some("memory") => Ok(Arc::new(object::ObjectStoreAdapter::memory(location, options)?)),
+        Some("memory") => Ok(Arc::new(memory::open(location, options)?)),
         Some(scheme) if cloud::SCHEMES.contains(&scheme) => cloud::open(location, options),
         Some(other) => Err(Error::new(Kind::InvalidArgument, "no store for this kind of location")
             .at(path::without_query(location))

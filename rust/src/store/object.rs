@@ -1,8 +1,6 @@
-//! Any backend of the crate object_store as a [`Store`]; the memory store is one of them.
+//! Any backend of the crate object_store as a [`Store`].
 
-use std::collections::{BTreeSet, HashMap};
 use std::fmt;
-use std::io;
 use std::ops::Range;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -12,29 +10,22 @@ use bytes::Bytes;
 use futures::future::Either;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::list::{PaginatedListOptions, PaginatedListStore};
-use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    Error as BackendError, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions,
-    PutPayload, WriteMultipart,
+    Error as BackendError, GetOptions, GetRange, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload,
 };
-use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use twox_hash::XxHash64;
 
 use super::failure;
 use super::local::past_end;
+use super::proof::PutIfAbsentProof;
+use super::runtime::runtime;
+use super::upload::Upload;
 use super::{
     CopySource, FirstLook, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, Store, open_outside, path,
 };
 use crate::error::{Error, Kind, Result};
-
-/// Number of bytes of each part of an upload.
-const PART_BYTES: usize = 8 << 20;
-
-/// Number of parts of one file that are uploaded at a time; all are in memory.
-const PARTS_AT_ONCE: usize = 4;
 
 /// Maximum number of objects that a first look lists. It is small because the listing is useless if the
 /// folder has more.
@@ -69,40 +60,16 @@ pub struct ObjectStoreAdapter {
     backend: Arc<dyn ObjectStore>,
     commits: Arc<dyn ObjectStore>,
     pages: Option<Arc<dyn PaginatedListStore>>,
-    unproven: Option<String>,
     options: OpenOptions,
     /// The last created commit, until it is read, replaced or deleted here, so that it need not be fetched.
     created: Mutex<Option<(String, Bytes)>>,
-    proof: Mutex<Option<Proof>>,
+    proof: PutIfAbsentProof,
 }
 
 impl fmt::Debug for ObjectStoreAdapter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ObjectStoreAdapter").field("location", &self.location).finish_non_exhaustive()
     }
-}
-
-/// The running check of a location's put-if-absent.
-struct Proof {
-    process: u32,
-    path: String,
-    puts: JoinHandle<(object_store::Result<()>, JoinHandle<()>)>,
-}
-
-/// Puts one name twice. Returns the outcome of the second put, and the task that deletes the object.
-async fn second_put(backend: Arc<dyn ObjectStore>, full: Path) -> (object_store::Result<()>, JoinHandle<()>) {
-    let put = || {
-        let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
-        backend.put_opts(&full, PutPayload::from_static(b"probe"), options)
-    };
-    let first = put().await;
-    // If the answer to the first put was lost, its retry finds its own object, which is proof too.
-    let last = if first.is_ok() { put().await } else { first };
-    let deleting = tokio::spawn(async move {
-        // If this fails, a small object is left, which a cleanup of the log deletes.
-        let _ = backend.delete(&full).await;
-    });
-    (last.map(drop), deleting)
 }
 
 /// Reads a whole object. `None` if it has more than `most` bytes.
@@ -115,55 +82,7 @@ async fn at_most(
     if found.meta.size > most { Ok(None) } else { found.bytes().await.map(Some) }
 }
 
-/// True if a location is known to support put-if-absent.
-fn is_proven(name: &str) -> bool {
-    PROVEN.lock().unwrap_or_else(PoisonError::into_inner).contains(name)
-}
-
-/// Locations that are known to support put-if-absent.
-static PROVEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-
-/// Memory stores by the name in their URL; they exist as long as the process.
-static MEMORY: Mutex<Option<HashMap<String, Arc<InMemory>>>> = Mutex::new(None);
-
-/// The runtime of this process; after a fork, the child creates its own.
-static RUNTIME: Mutex<Option<(u32, Arc<Runtime>)>> = Mutex::new(None);
-
-fn runtime() -> Result<Arc<Runtime>> {
-    let mut slot = RUNTIME.lock().unwrap_or_else(PoisonError::into_inner);
-    let process = std::process::id();
-    if let Some((owner, runtime)) = slot.as_ref()
-        && *owner == process
-    {
-        return Ok(Arc::clone(runtime));
-    }
-    let fresh = Builder::new_multi_thread().worker_threads(2).enable_all().build();
-    let fresh =
-        Arc::new(fresh.map_err(|error| Error::new(Kind::Io, "no threads for the store").caused_by(error))?);
-    // The parent's threads do not exist in the child, so dropping the parent's runtime would wait for them
-    // for ever.
-    std::mem::forget(slot.replace((process, Arc::clone(&fresh))));
-    Ok(fresh)
-}
-
 impl ObjectStoreAdapter {
-    /// Opens `memory://name/folder`: one store for each name in this process.
-    pub fn memory(location: &str, options: &OpenOptions) -> Result<Self> {
-        let body = location.strip_prefix("memory://").unwrap_or_default().trim_end_matches('/');
-        let (name, prefix) = body.split_once('/').unwrap_or((body, ""));
-        if name.is_empty() {
-            return Err(Error::new(Kind::InvalidArgument, "a memory store has a name")
-                .at(location)
-                .expected("memory://name/folder"));
-        }
-        let mut registry = MEMORY.lock().unwrap_or_else(PoisonError::into_inner);
-        let backend =
-            Arc::clone(registry.get_or_insert_with(HashMap::new).entry(name.to_owned()).or_default());
-        let backend: Arc<dyn ObjectStore> = backend;
-        let clients = Clients { commits: Arc::clone(&backend), backend, pages: None, unproven: None };
-        Self::new(format!("memory://{body}"), prefix, clients, options)
-    }
-
     /// The folder `prefix` of a backend.
     pub fn new(location: String, prefix: &str, clients: Clients, options: &OpenOptions) -> Result<Self> {
         if !prefix.is_empty() {
@@ -171,64 +90,15 @@ impl ObjectStoreAdapter {
         }
         let Clients { backend, commits, pages, unproven } = clients;
         Ok(Self {
+            proof: PutIfAbsentProof::new(location.clone(), Arc::clone(&backend), unproven),
             location,
             prefix: prefix.to_owned(),
             backend,
             commits,
             pages,
-            unproven,
             options: options.clone(),
             created: Mutex::default(),
-            proof: Mutex::default(),
         })
-    }
-
-    /// Begins the check of put-if-absent, unless the result is known. It runs beside an upload, so that the
-    /// commit after it need not wait.
-    fn begin_proof(&self) -> Result<()> {
-        let Some(name) = &self.unproven else { return Ok(()) };
-        let mut proof = self.proof.lock().unwrap_or_else(PoisonError::into_inner);
-        // A task of the parent never ends in the child of a fork.
-        if is_proven(name) || proof.as_ref().is_some_and(|proof| proof.process == std::process::id()) {
-            return Ok(());
-        }
-        let path = format!("_delta_log/.probe-{}", uuid::Uuid::new_v4());
-        let puts = runtime()?.spawn(second_put(Arc::clone(&self.backend), self.full(&path)?));
-        std::mem::forget(proof.replace(Proof { process: std::process::id(), path, puts }));
-        Ok(())
-    }
-
-    /// Checks put-if-absent once per process: a small object is put twice. If the second put succeeds,
-    /// commits could overwrite each other, which is an error of [`Kind::UnsafeStore`]. The returned task
-    /// deletes the object while the commit goes on.
-    fn prove(&self) -> Result<Option<JoinHandle<()>>> {
-        self.begin_proof()?;
-        let Some(Proof { path, puts, .. }) = self.proof.lock().unwrap_or_else(PoisonError::into_inner).take()
-        else {
-            return Ok(None);
-        };
-        let stopped = |error| {
-            Error::new(Kind::Io, "the question whether the store is safe was not answered")
-                .at(path.as_str())
-                .caused_by(error)
-        };
-        let (last, deleting) = runtime()?.block_on(puts).map_err(stopped)?;
-        let refused = match last {
-            Err(BackendError::AlreadyExists { .. } | BackendError::Precondition { .. }) => {
-                PROVEN.lock().unwrap_or_else(PoisonError::into_inner).extend(self.unproven.clone());
-                return Ok(Some(deleting));
-            }
-            Ok(()) => Error::new(
-                Kind::UnsafeStore,
-                "the store replaces objects where a put is only to create: two writers could lose commits",
-            )
-            .at(self.location.as_str())
-            .found("a second put with If-None-Match that succeeded")
-            .expected("a store that heeds If-None-Match, or a store of your own in configure(log_stores=)"),
-            Err(error) => self.failed(&path, error),
-        };
-        let _ = runtime()?.block_on(deleting);
-        Err(refused)
     }
 
     /// Returns the URL without the folder.
@@ -353,7 +223,7 @@ impl Store for ObjectStoreAdapter {
 
     fn expect_commit(&self) {
         // On an error, the commit checks again and returns the error.
-        let _ = self.begin_proof();
+        let _ = self.proof.begin(&|path| self.full(path));
     }
 
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
@@ -445,7 +315,7 @@ impl Store for ObjectStoreAdapter {
 
     fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
         let full = self.full(path)?;
-        let deleting = self.prove()?;
+        let deleting = self.proof.finish(&|path| self.full(path))?;
         let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
         let put = runtime()?.block_on(self.commits.put_opts(&full, PutPayload::from(data.clone()), options));
         if let Some(deleting) = deleting {
@@ -474,7 +344,7 @@ impl Store for ObjectStoreAdapter {
     fn put(&self, path: &str, data: Bytes) -> Result<()> {
         let full = self.full(path)?;
         self.forget_created(path);
-        self.begin_proof()?;
+        self.proof.begin(&|path| self.full(path))?;
         let put = self.backend.put_opts(&full, PutPayload::from(data), PutOptions::default());
         runtime()?.block_on(put).map(drop).map_err(|error| self.failed(path, error))
     }
@@ -507,17 +377,9 @@ impl Store for ObjectStoreAdapter {
 
     fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
         self.forget_created(path);
-        self.begin_proof()?;
-        let upload = Upload {
-            backend: Arc::clone(&self.backend),
-            full: self.full(path)?,
-            runtime: runtime()?,
-            location: self.location.clone(),
-            path: path.to_owned(),
-            first: Vec::new(),
-            parts: None,
-            written: 0,
-        };
+        self.proof.begin(&|path| self.full(path))?;
+        let upload =
+            Upload::new(Arc::clone(&self.backend), self.full(path)?, runtime()?, &self.location, path);
         Ok(Box::new(upload))
     }
 
@@ -578,88 +440,5 @@ async fn listed(
         if page_token.is_none() {
             return Ok(found);
         }
-    }
-}
-
-/// A file that is being written: up to one part is kept in memory, from then on several parts are uploaded at
-/// a time.
-struct Upload {
-    backend: Arc<dyn ObjectStore>,
-    full: Path,
-    runtime: Arc<Runtime>,
-    location: String,
-    path: String,
-    first: Vec<u8>,
-    parts: Option<WriteMultipart>,
-    written: u64,
-}
-
-impl Upload {
-    fn parts(&mut self) -> Result<&mut WriteMultipart> {
-        if self.parts.is_none() {
-            let begun =
-                self.runtime.block_on(self.backend.put_multipart_opts(&self.full, Default::default()));
-            let begun = begun.map_err(|error| failure::backend_error(&self.location, &self.path, error))?;
-            self.parts = Some(WriteMultipart::new_with_chunk_size(begun, PART_BYTES));
-        }
-        self.parts.as_mut().ok_or_else(|| Error::new(Kind::Io, "the upload is closed").at(self.path.clone()))
-    }
-
-    fn send(&mut self, data: &[u8]) -> Result<()> {
-        let (runtime, location, path) = (Arc::clone(&self.runtime), self.location.clone(), self.path.clone());
-        let parts = self.parts()?;
-        let ready = runtime.block_on(parts.wait_for_capacity(PARTS_AT_ONCE));
-        ready.map_err(|error| failure::backend_error(&location, &path, error))?;
-        let _entered = runtime.enter(); // tasks of the runtime upload the parts
-        parts.write(data);
-        Ok(())
-    }
-
-    fn give_up(&mut self) {
-        if let Some(parts) = self.parts.take() {
-            // Nothing is visible; parts that stay are deleted by the store later.
-            let _ = self.runtime.block_on(parts.abort());
-        }
-    }
-}
-
-impl io::Write for Upload {
-    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
-        self.written += data.len() as u64;
-        if self.parts.is_none() && self.first.len() + data.len() <= PART_BYTES {
-            self.first.extend_from_slice(data);
-            return Ok(data.len());
-        }
-        let first = std::mem::take(&mut self.first);
-        for each in [first.as_slice(), data].into_iter().flat_map(|each| each.chunks(PART_BYTES)) {
-            self.send(each).map_err(io::Error::other)?;
-        }
-        Ok(data.len())
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl ObjectWriter for Upload {
-    fn finish(mut self: Box<Self>) -> Result<u64> {
-        let sent = match self.parts.take() {
-            Some(parts) => self.runtime.block_on(parts.finish()),
-            None => {
-                let whole = PutPayload::from(std::mem::take(&mut self.first));
-                self.runtime.block_on(self.backend.put_opts(&self.full, whole, PutOptions::default()))
-            }
-        };
-        sent.map_err(|error| failure::backend_error(&self.location, &self.path, error))?;
-        Ok(self.written)
-    }
-    fn abort(mut self: Box<Self>) {
-        self.give_up();
-    }
-}
-
-impl Drop for Upload {
-    fn drop(&mut self) {
-        self.give_up();
     }
 }
