@@ -26,6 +26,20 @@ def test_slice_knows_columns_called_case_and_end() -> None:
     assert Reader("t.case = t.end THEN DELETE").slice("THEN") == "t.case = t.end"
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        "null::MAP<INT, INT>",
+        "null::MAP<INT, ARRAY<INT>>",
+        "null::STRUCT<a: INT, b: INT>.a",
+        "map < 1",
+        "a::INT < map",
+    ],
+)
+def test_slice_knows_types_with_commas(value: str) -> None:
+    assert Reader(f"{value}, b = 1 > 0").slice(",") == value
+
+
 def test_slice_keeps_comments_and_spaces_between_its_ends() -> None:
     assert Reader("  a  -- why\n + 1 , b").slice(",") == "a  -- why\n + 1"
 

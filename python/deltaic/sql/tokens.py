@@ -152,16 +152,19 @@ class Reader:
     def slice(self, *stops: str, expected: str = "an expression", of_type: bool = False) -> str:
         """Returns the text before the next of `stops` (each one word) outside brackets and CASE ... END, or
         to the end. An empty text is an error. `of_type`: True for the text of a type, in which `<` and `>`
-        are brackets: `MAP<STRING, INT>`."""
+        are brackets: `MAP<STRING, INT>`. In an expression they are brackets after `::MAP` and the like."""
         start = self.position
         depth = cases = 0
+        type_depth = 0  # of `<`
         while not self.done:
             word = self.tokens[self.position].keyword
             if depth == 0 and cases == 0 and (word in stops or word in (")", "]")):
                 break
             depth += (word in ("(", "[")) - (word in (")", "]"))
-            if of_type and set(word) <= {"<", ">"}:  # `>>` may be one token
-                depth += word.count("<") - word.count(">")
+            if set(word) <= {"<", ">"} and (of_type or type_depth or self._opens_type(start)):
+                change = word.count("<") - word.count(">")  # `>>` may be one token
+                depth += change
+                type_depth += change
             # After a dot, `case` and `end` are names of columns, as in t.end.
             if start == self.position or self.tokens[self.position - 1].text != ".":
                 cases += (word == "CASE") - (word == "END" and cases > 0)
@@ -169,6 +172,11 @@ class Reader:
         if start == self.position:
             self.fail(expected)
         return self.text[self.tokens[start].start : self.tokens[self.position - 1].end]
+
+    def _opens_type(self, start: int) -> bool:
+        """True if the next token, a `<`, follows `::MAP`, `::ARRAY` or `::STRUCT`."""
+        before = [token.keyword for token in self.tokens[max(self.position - 2, start) : self.position]]
+        return len(before) == 2 and before[0] == "::" and before[1] in ("ARRAY", "MAP", "STRUCT")
 
     def rest(self, expected: str) -> str:
         """Returns the text to the end of the statement."""
