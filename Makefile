@@ -1,5 +1,5 @@
-# The commands of this project; CI calls the same ones. They need Python >= 3.10 and a Rust toolchain; everything
-# else is installed into .venv.
+# The commands of this project; CI calls the same ones. They need Python >= 3.10 and a Rust toolchain;
+# everything else is installed into .venv.
 PYTHON ?= python3
 export CARGO_TARGET_DIR ?= $(if $(XDG_CACHE_HOME),$(XDG_CACHE_HOME),$(HOME)/.cache)/deltaic/target
 # Tests and benches start Python hundreds of times, which would compile the package each time.
@@ -9,9 +9,9 @@ RUST := Cargo.toml Cargo.lock $(shell find rust -name '*.rs')
 TESTS ?=
 VERSION ?=
 ON_SPARK = tests/spark tests/spark_sql/test_spark_refuses.py
-# Compiled fuzz targets, their seeds, and the inputs that they found. They are kept, so that each run continues
-# where the last one ended. Each run also begins with the inputs in fuzz/corpora, which `cargo test` gives to
-# every parser.
+# Compiled fuzz targets, their seeds, and the inputs that they found. They are kept, so that each run
+# continues where the last one ended. Each run also begins with the inputs in fuzz/corpora, which `cargo test`
+# gives to every parser.
 FUZZ = $(abspath $(CARGO_TARGET_DIR)/../fuzz)
 FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?= $(basename $(notdir $(wildcard fuzz/targets/*.rs)))

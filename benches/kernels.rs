@@ -243,9 +243,10 @@ fn record(path: &str, lines: &[Line]) -> std::io::Result<()> {
         .lines()
         .find_map(|line| line.strip_prefix("model name")?.split_once(": "))
         .map(|(_, name)| name);
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let document = serde_json::json!({
         "command": "cargo bench --no-default-features --bench kernels",
-        "machine": { "processor": processor, "cores": std::thread::available_parallelism().map_or(0, usize::from), "system": std::env::consts::OS },
+        "machine": { "processor": processor, "cores": cores, "system": std::env::consts::OS },
         "versions": { "deltaic": env!("CARGO_PKG_VERSION") },
         "results": lines.iter().map(Line::json).collect::<Vec<_>>(),
     });

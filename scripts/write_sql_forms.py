@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 
 from deltaic.errors import DeltaError
 from deltaic.spark_sql.casts import Zone, cast
@@ -170,23 +171,19 @@ operations, `ORDER BY`, `LIMIT`, `OFFSET`, `TABLESAMPLE`, `PIVOT`, `UNPIVOT` |
 def render() -> str:
     """The page's text."""
     assert registered
-    return "\n".join(
+    page = "\n".join(
         [_INTRODUCTION, _casts(), _functions(), _others(), _aggregates(), _refused(), _QUERIES, _statements()]
     )
+    return "\n".join(line if line.startswith("|") else fill(line, 110) for line in page.split("\n"))
 
 
 def _casts() -> str:
     lines = [
         "## Casts",
         "",
-        (
-            "A cast goes from the type of the row to the type of the column. Arrays, structs and maps are "
-            "cast item by"
-        ),
-        (
-            "item. A variant is cast to each of these types, and each of these types and arrays of them to "
-            "variant."
-        ),
+        "A cast goes from the type of the row to the type of the column. Arrays, structs and maps are cast",
+        "item by item. A variant is cast to each of these types, and each of these types and arrays of them",
+        "to variant.",
         "",
     ]
     names = [type_text(kind).removesuffix("(10,2)") for kind in _PRIMITIVES]
@@ -273,14 +270,13 @@ literal. It has no field `_corrupt_record`, which Spark fills with the text of a
 Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
 
 A pattern for dates and times is a literal. Writing knows the fields
-`G GG GGG GGGG yyyy yy y` and `Q` to `QQQQ`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DD DDD E EE EEE EEEE F a \
-h hh H HH k kk K KK m mm s ss`,
-`S` to `SSSSSSSSS`, `X` to `XXXXX`, `x` to `xxxxx`, `Z ZZ ZZZ ZZZZ O OOOO VV z zz zzz zzzz`, reading knows
-`yyyy yy y`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DDD a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, \
-`X XX XXX Z`,
-and optional parts in brackets. A name of a zone (`z`) is refused in the years in which daylight saving time \
-is
-not told by the offsets of January and July, and in the few zones that have no such years.
+`G GG GGG GGGG yyyy yy y` and `Q` to `QQQQ`, `M` to `MMMM`, `L` to `LLLL`,
+`d dd D DD DDD E EE EEE EEEE F a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, `X` to `XXXXX`, `x` to
+`xxxxx`, `Z ZZ ZZZ ZZZZ O OOOO VV z zz zzz zzzz`. Reading knows `yyyy yy y`, `M` to `MMMM`, `L` to `LLLL`,
+`d dd D DDD a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, `X XX XXX Z`, and optional parts in
+brackets.
+A name of a zone (`z`) is refused in the years in which the offsets of January and July do not show its
+daylight saving time, and in the few zones that have no such years.
 """
 
 

@@ -331,9 +331,9 @@ class WriteOptions:
         )
 
     def into(self, metadata: Metadata | None) -> WriteOptions:
-        """Returns the options for an existing table with this metadata (None: no table). A dynamic overwrite of
-        a table without partition columns replaces all rows, or those of replaceWhere, because the table is a
-        single partition. Raises InvalidArgumentError for replaceWhere on a table with partition columns."""
+        """Returns the options for an existing table with this metadata (None: no table). A dynamic overwrite
+        of a table without partition columns replaces all rows, or those of replaceWhere, because the table is
+        a single partition. Raises InvalidArgumentError for replaceWhere on a table with partition columns."""
         partitions = self.job.wanted.partition_by if metadata is None else metadata.partition_columns
         if not self.by_partition or not partitions:
             return self
