@@ -25,8 +25,6 @@ LONGER = {
         "one public class: a short method for each change of a definition",
     ),
     "python/deltaic/commands/merge_run.py": (469, "one run of MERGE, step by step"),
-    "python/deltaic/commands/optimize.py": (508, "to be divided: the public class, and the choice of files"),
-    "python/deltaic/commands/write.py": (406, "to be divided"),
     "python/deltaic/engine/duckdb/engine.py": (589, "the engine's interface, method by method"),
     "python/deltaic/engine/spark/engine.py": (474, "the engine's interface, method by method"),
     "python/deltaic/engine/spark/native/driver_classes.py": (

@@ -20,7 +20,8 @@ import pytest
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.commands import alter, background_compaction, clone, delete, optimize
+from deltaic.commands import alter, auto_compaction, clone, delete
+from deltaic.commands.optimize_rewrite import Rewrite
 from deltaic.engine.duckdb.engine import LocalEngine
 from deltaic.errors import DeltaConcurrentModificationException
 from deltaic.log import background
@@ -32,7 +33,7 @@ PROPERTIES = {"delta.autoOptimize.autoCompact": True}
 
 @pytest.fixture(autouse=True)
 def later(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(optimize, "AUTO_COMPACT_FILES", FEW)
+    monkeypatch.setattr(auto_compaction, "AUTO_COMPACT_FILES", FEW)
     with deltaic.configure(background_optimize=True):
         yield
     assert background.wait(20)
@@ -74,7 +75,7 @@ def left_behind(path: Path) -> set[str]:
 def compaction_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """Each compaction of the block has written its files and not committed yet when the event is set; it goes
     on when the block ends."""
-    staged, release, real = threading.Event(), threading.Event(), optimize._Rewrite._stage_bin
+    staged, release, real = threading.Event(), threading.Event(), Rewrite._stage_bin
 
     def stage(self: Any, *arguments: Any) -> None:
         real(self, *arguments)
@@ -83,7 +84,7 @@ def compaction_held(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event
             assert release.wait(20)
 
     with monkeypatch.context() as patch:
-        patch.setattr(optimize._Rewrite, "_stage_bin", stage)
+        patch.setattr(Rewrite, "_stage_bin", stage)
         try:
             yield staged
         finally:
@@ -127,7 +128,7 @@ def test_appends_go_on_beside_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             deltaic.write(table, rows(number), mode="append")
         assert table.version == FEW + 2
         # The compaction that waits finds nothing to do.
-        monkeypatch.setattr(optimize, "AUTO_COMPACT_FILES", 100)
+        monkeypatch.setattr(auto_compaction, "AUTO_COMPACT_FILES", 100)
     assert operations(tmp_path) == ["WRITE"] * (FEW + 3) + ["OPTIMIZE"]
     assert ids(DeltaTable(tmp_path)) == list(range(FEW + 3))
     deltaic.write(table, rows(100), mode="append")
@@ -159,13 +160,13 @@ def test_a_command_that_comes_meanwhile_wins(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with deltaic.configure(background_optimize=False), monkeypatch.context() as patch:
-        patch.setattr(optimize, "AUTO_COMPACT_FILES", 100)
+        patch.setattr(auto_compaction, "AUTO_COMPACT_FILES", 100)
         wanted = written(tmp_path / "wanted")
         COMMANDS[name](wanted)
     with caplog.at_level(logging.INFO, "deltaic"), compaction_held(monkeypatch) as staged:
         table = written(tmp_path / "table")
         assert staged.wait(20)
-        monkeypatch.setattr(optimize, "AUTO_COMPACT_FILES", 100)  # for what the command itself writes
+        monkeypatch.setattr(auto_compaction, "AUTO_COMPACT_FILES", 100)  # for what the command itself writes
         COMMANDS[name](table)
     expected = operations(tmp_path / "wanted")
     if name == "vacuum":  # of what the compaction has left
@@ -192,7 +193,7 @@ def test_a_command_on_the_version_before_it_succeeds(name: str, tmp_path: Path) 
 def test_a_running_command_keeps_it_from_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A VACUUM that has listed files already would take those of a compaction that begins now."""
     with monkeypatch.context() as patch:
-        patch.setattr(optimize, "AUTO_COMPACT_FILES", 100)
+        patch.setattr(auto_compaction, "AUTO_COMPACT_FILES", 100)
         table = written(tmp_path)
         assert background.wait(20)
     with giving_way.command(table._snapshot):
@@ -273,14 +274,14 @@ def test_none_begins_between_the_snapshot_of_a_command_and_its_commit(
 ) -> None:
     """What it has read, or has to add again, would be in other files when it commits."""
     with monkeypatch.context() as patch:
-        patch.setattr(optimize, "AUTO_COMPACT_FILES", 100)
+        patch.setattr(auto_compaction, "AUTO_COMPACT_FILES", 100)
         table = written(tmp_path)
         assert background.wait(20)
     real = getattr(STEPS[step], step)
 
     def slow(*arguments: Any, **options: Any) -> Any:
         newest = DeltaTable(tmp_path)._snapshot
-        background_compaction.submit(newest, LocalEngine(), newest.files().adds)
+        auto_compaction.submit(newest, LocalEngine(), newest.files().adds)
         assert background.wait(20)
         return real(*arguments, **options)
 
@@ -303,7 +304,7 @@ def test_one_that_comes_when_its_files_were_taken_already_does_nothing(
 ) -> None:
     table = deltaic.write(tmp_path, rows(0), properties=PROPERTIES)
     with caplog.at_level(logging.DEBUG, "deltaic.commands"):
-        background_compaction._compact(deque(), table._snapshot, LocalEngine())
+        auto_compaction._compact(deque(), table._snapshot, LocalEngine())
     assert not caplog.records
 
 
@@ -321,7 +322,7 @@ def test_the_log_names_the_version_that_was_compacted(
         raise OSError("no room")
 
     monkeypatch.setattr(giving_way, "compaction", late)
-    monkeypatch.setattr(optimize._Rewrite, "_stage_bin", fail)
+    monkeypatch.setattr(Rewrite, "_stage_bin", fail)
     written(tmp_path)
     began.set()
     assert background.wait(20)
@@ -339,7 +340,7 @@ def test_what_fails_is_logged(
     def fail(*_: object) -> None:
         raise OSError("no room")
 
-    monkeypatch.setattr(optimize._Rewrite, "_stage_bin", fail)
+    monkeypatch.setattr(Rewrite, "_stage_bin", fail)
     table = written(tmp_path)
     assert background.wait(20)
     assert f"compaction after version {FEW - 1} failed: no room" in caplog.text
@@ -349,7 +350,7 @@ def test_what_fails_is_logged(
 
 
 def test_one_at_a_time_and_no_partition_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    running, most, real = [0], [0], background_compaction.auto_compact
+    running, most, real = [0], [0], auto_compaction.auto_compact
     seen: list[int] = []
     began, release = threading.Event(), threading.Event()
 
@@ -364,7 +365,7 @@ def test_one_at_a_time_and_no_partition_is_forgotten(tmp_path: Path, monkeypatch
         finally:
             running[0] -= 1
 
-    monkeypatch.setattr(background_compaction, "auto_compact", counted)
+    monkeypatch.setattr(auto_compaction, "auto_compact", counted)
     table = deltaic.write(tmp_path, rows(0, 0), partition_by="part", properties=PROPERTIES)
     deltaic.write(table, rows(1, 0), mode="append")
     assert began.wait(20)
@@ -417,9 +418,9 @@ def test_manifests_are_written_when_the_process_is_about_to_end(tmp_path: Path) 
     script = f"""
 import threading, time
 import pyarrow as pa, deltaic
-from deltaic.commands import optimize
+from deltaic.commands import auto_compaction
 from deltaic.log import manifests
-optimize.AUTO_COMPACT_FILES = {FEW}
+auto_compaction.AUTO_COMPACT_FILES = {FEW}
 deltaic.configure(background_optimize=True)
 def late(snapshot, *arguments, **options):
     if snapshot.version == {FEW}:
@@ -442,8 +443,8 @@ for number in range(1, {FEW}):
 def test_the_process_ends_when_it_is_done(tmp_path: Path) -> None:
     script = f"""
 import pyarrow as pa, deltaic
-from deltaic.commands import optimize
-optimize.AUTO_COMPACT_FILES = {FEW}
+from deltaic.commands import auto_compaction
+auto_compaction.AUTO_COMPACT_FILES = {FEW}
 deltaic.configure(background_optimize=True)
 properties = {{"delta.autoOptimize.autoCompact": True}}
 table = deltaic.write({str(tmp_path)!r}, pa.table({{"id": [0]}}), properties=properties)

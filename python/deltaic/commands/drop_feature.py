@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.commands import identity, rewrite
 from deltaic.commands.create import set_clustering
-from deltaic.commands.optimize import Job, purge
+from deltaic.commands.optimize import purge
+from deltaic.commands.optimize_rewrite import Job
 from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
 from deltaic.log import checkpoint, cleanup, history, references
 from deltaic.log.segment import Checkpoint, checkpoint_path, commit_path, list_log

@@ -1,43 +1,36 @@
 """OPTIMIZE: writes the same rows to fewer files, in a better order, or without deleted rows. All actions have
 dataChange=false.
 
+Each command here says which files it takes and how they are grouped; `optimize_rewrite.py` rewrites them.
+
 Source: delta-spark's OptimizeTableCommand, for the semantics and the metrics.
 """
 
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.commands.bins import CandidateFiles, compaction_bins, measure, purge_bins, whole_partitions
+from deltaic.commands.bins import CandidateFiles, compaction_bins, purge_bins, whole_partitions
 from deltaic.commands.data_files import snapshot_target
-from deltaic.commands.marking import staging, total_size
-from deltaic.errors import (
-    DeltaError,
-    InvalidArgumentError,
-    InvalidTypeError,
-    UnsupportedFeatureError,
-    items_of,
-)
+from deltaic.commands.marking import staging
+from deltaic.commands.optimize_rewrite import Job, Outcome, Rewrite
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, items_of
 from deltaic.options import CommitOptions, ParquetOptions
-from deltaic.plan.nodes import Scan
-from deltaic.planning.planned import column_names, plan, resolve_condition
+from deltaic.planning.planned import plan
 from deltaic.protocol.clustering import DOMAIN, columns_without_statistics, logical_columns
-from deltaic.protocol.column_mapping import physical_name, physical_names
-from deltaic.protocol.features import Change, Definition
+from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.features import Definition
 from deltaic.protocol.row_tracking import hidden_columns
 from deltaic.protocol.schema import Array, Map, Struct, is_shape, path_text, type_name
 from deltaic.transaction import giving_way
-from deltaic.transaction.giving_way import Gate
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -45,38 +38,8 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
     from deltaic.pictures.picture import Kind, Picture
 
-Outcome: TypeAlias = "tuple[Snapshot, dict[str, int]]"
 CLUSTERING_PROVIDER = "liquid"
 MAX_HILBERT_COLUMNS = 9
-
-AUTO_COMPACT_FILES = 50
-AUTO_COMPACT_SIZE = 128 * 1024**2
-
-
-@dataclass(frozen=True, kw_only=True)
-class Job:
-    """Arguments that the commands of `Optimize` have in common. `target_size`: bytes of a new file; None: the
-    table's property. `auto`: True for auto compaction. `gate`: of a compaction in the background."""
-
-    where: str | None = None
-    target_size: int | None = None
-    commit_interval: timedelta | None = None
-    parquet: ParquetOptions | None = None
-    commit: CommitOptions | None = None
-    auto: bool = False
-    gate: Gate | None = None
-
-    def __post_init__(self) -> None:
-        size = self.target_size
-        if size is not None and (isinstance(size, bool) or not isinstance(size, int) or size < 1):
-            raise InvalidArgumentError("invalid target_size", found=repr(size), expected="bytes, at least 1")
-        interval = self.commit_interval
-        if interval is not None and not isinstance(interval, timedelta):
-            raise InvalidTypeError(
-                "commit_interval has the wrong type",
-                found=type(interval).__name__,
-                expected="a timedelta, or None for one commit",
-            )
 
 
 class Optimize:
@@ -278,7 +241,7 @@ class Optimize:
 
 
 def compact(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
-    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(
+    return Rewrite(snapshot, engine, job, "OPTIMIZE").run(
         compaction_bins, {"zOrderBy": [], "clusterBy": [], "auto": job.auto}
     )
 
@@ -291,7 +254,7 @@ def purge(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
         dropped = _core.has_dropped_columns(snapshot.store, known, files.files)
         return purge_bins(files, target, dropped.to_numpy(zero_copy_only=False))
 
-    return _Rewrite(snapshot, engine, job, "REORG").run(bins, {"applyPurge": True})
+    return Rewrite(snapshot, engine, job, "REORG").run(bins, {"applyPurge": True})
 
 
 def z_order(
@@ -305,7 +268,7 @@ def z_order(
         )
         raise error.with_values(columns=tuple(columns))
     names = _curve_columns(snapshot, columns, curve)
-    rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve)
+    rewrite = Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve)
     return rewrite.run(
         lambda files, target: whole_partitions(files), {"zOrderBy": names, "clusterBy": [], "auto": False}
     )
@@ -323,7 +286,7 @@ def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False)
     names = _curve_columns(snapshot, [path_text(path) for path in paths], "hilbert")
     curve: Curve = "hilbert" if len(names) > 1 else "zorder"
     more = {"clusteringProvider": CLUSTERING_PROVIDER}
-    rewrite = _Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve, more=more)
+    rewrite = Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve, more=more)
 
     def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
         ours = files.only(_ours_to_cluster(files))
@@ -351,34 +314,6 @@ def _unclustered(files: CandidateFiles, target: int) -> np.ndarray[Any, np.dtype
     if clustered.all() and small.sum() < 2:
         return np.zeros(len(small), dtype=np.bool_)
     return np.asarray(~clustered | small, dtype=np.bool_)
-
-
-def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate | None = None) -> Snapshot:
-    """Compacts the partitions of `adds` after a commit, if the table has auto compaction
-    (`delta.autoOptimize.autoCompact`) and the partition has at least 50 files under 64 MiB."""
-    if not snapshot.properties.auto_compact or not adds.num_rows:
-        return snapshot
-    keys = _partition_keys(snapshot)
-
-    def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
-        together = measure(
-            pa.concat_tables(
-                [files.files.select(_MEASURED), adds.select(_MEASURED)], promote_options="permissive"
-            ),
-            keys,
-        )
-        touched = np.unique(together.partition[files.files.num_rows :])
-        small = (files.live < target / 2) & np.isin(together.partition[: files.files.num_rows], touched)
-        counts = np.bincount(files.partition[small], minlength=int(files.partition.max(initial=0)) + 1)
-        return compaction_bins(files.only(small & (counts[files.partition] >= AUTO_COMPACT_FILES)), target)
-
-    job = Job(target_size=AUTO_COMPACT_SIZE, auto=True, gate=gate)
-    return _Rewrite(snapshot, engine, job, "OPTIMIZE").run(
-        bins, {"zOrderBy": [], "clusterBy": [], "auto": True}
-    )[0]
-
-
-_MEASURED = ["path", "size", "stats", "deletionVector", "partitionValues"]
 
 
 def statistics(
@@ -416,226 +351,6 @@ def statistics(
         transaction.add(_core.adds_again(measured, data_change=False))
     metrics = {"num_files_updated": chosen.num_rows}
     return transaction.commit(metrics), metrics
-
-
-@dataclass
-class _Progress:
-    """Files that OPTIMIZE has added and removed, in the current transaction or in all its commits."""
-
-    added: list[pa.Table] = field(default_factory=list)
-    removed: list[pa.Table] = field(default_factory=list)
-    batches: int = 0
-    partitions: int = 0
-
-
-Binning: TypeAlias = "Callable[[CandidateFiles, int], list[list[pa.Table]]]"
-
-
-class _Rewrite:
-    """Rewrites bins of files (in order, or sorted along a curve) and commits."""
-
-    def __init__(
-        self,
-        snapshot: Snapshot,
-        engine: Engine,
-        job: Job,
-        operation: str,
-        *,
-        columns: Sequence[str] = (),
-        curve: Curve | None = None,
-        more: dict[str, str] | None = None,
-    ) -> None:
-        self.snapshot, self.engine, self.job, self.operation = snapshot, engine, job, operation
-        self.columns, self.curve, self.more = columns, curve, more or {}
-        self.target = snapshot_target(
-            snapshot, job.parquet, target_file_size=job.target_size, data_change=False
-        )
-
-    def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
-        if already_committed(self.snapshot, self.job.commit):
-            return self.snapshot, self._metrics(_Progress(), 0, 0)
-        partition_columns = tuple(self.snapshot.metadata.partition_columns)
-        try:
-            planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
-        except DeltaError as error:
-            error.with_values(columns=partition_columns)
-            raise
-        if self.job.where is not None and logical_columns(
-            self.snapshot.schema, self.snapshot.domains.get(DOMAIN)
-        ):
-            raise UnsupportedFeatureError(
-                "where= of OPTIMIZE on a clustered table, which has no partitions", found=repr(self.job.where)
-            )
-        if not planned.partition_only:
-            raise self._not_of_partitions(self.job.where or "")
-        files = planned.selection.adds
-        measured = measure(files, _partition_keys(self.snapshot))
-        size = self.job.target_size or self.snapshot.properties.target_file_size
-        partitions = binning(measured, size)
-        shown = (
-            []
-            if planned.condition is None
-            else [self.engine.shown_condition(planned.condition, planned.alias)]
-        )
-        parameters = {"predicate": shown, **parameters}
-        done, snapshot = self._rewrite(partitions, parameters)
-        skipped = files.num_rows - sum(table.num_rows for table in done.removed)
-        return snapshot, self._metrics(done, files.num_rows, skipped)
-
-    def _not_of_partitions(self, where: str) -> InvalidArgumentError:
-        known = tuple(self.snapshot.metadata.partition_columns)
-        read = column_names(
-            [resolve_condition(self.engine, where, self.snapshot.schema)], self.snapshot.schema
-        )
-        error = InvalidArgumentError(
-            "where= of OPTIMIZE is a condition on partition columns", found=repr(where)
-        )
-        return error.with_values(
-            columns=known, column=next((name for name in read if name not in known), None)
-        )
-
-    def _rewrite(
-        self, partitions: list[list[pa.Table]], parameters: dict[str, Any]
-    ) -> tuple[_Progress, Snapshot]:
-        done, snapshot = _Progress(partitions=len(partitions)), self.snapshot
-        transaction, pending, started = None, _Progress(), time.monotonic()
-        for last_of_partition, bin_files in _last_marked(partitions):
-            if transaction is None:
-                transaction = Transaction(snapshot, self.operation, parameters, self.job.commit)
-                transaction.expect(Change.REARRANGE)
-                transaction.gate = self.job.gate
-            with staging(transaction):
-                self._stage_bin(transaction, bin_files, pending)
-            if self._due(started, last_of_partition):
-                snapshot = transaction.commit(self._history(pending))
-                _absorb(done, pending)
-                transaction, pending, started = None, _Progress(), time.monotonic()
-        if transaction is not None:
-            snapshot = transaction.commit(self._history(pending))
-            _absorb(done, pending)
-        return done, snapshot
-
-    def _due(self, started: float, last_of_partition: bool) -> bool:
-        interval = self.job.commit_interval
-        if interval is None:
-            return False
-        return last_of_partition if not interval else time.monotonic() - started >= interval.total_seconds()
-
-    def _stage_bin(self, transaction: Transaction, files: pa.Table, pending: _Progress) -> None:
-        scan = Scan(
-            store=self.snapshot.store,
-            schema=self.snapshot.schema,
-            table_schema=self.snapshot.table_schema,
-            files=files,
-            columns=tuple(self.snapshot.schema.names),
-            row_tracking=self.target.row_tracking,
-            as_stored=True,
-        )
-        curve, engine = self.curve, self.engine
-        relation = (
-            engine.cluster(scan, self.columns, curve, self._files_of(files)) if curve else engine.run(scan)
-        )
-        adds = self.engine.write(relation, self.target)
-        transaction.written(adds["path"].to_pylist())
-        for name, value in self.more.items():
-            column = pa.array([value] * adds.num_rows, pa.string())
-            adds = adds.drop_columns([name]) if name in adds.column_names else adds
-            adds = adds.append_column(name, column)
-        removes = _core.removes_of(files, transaction.clock(), data_change=False)
-        transaction.add(adds)
-        transaction.remove(removes)
-        pending.added.append(adds)
-        pending.removed.append(files)
-
-    def _files_of(self, files: pa.Table) -> int:
-        """Estimates the number of new files for the live rows of these files."""
-        live = int(measure(files, _partition_keys(self.snapshot)).live.sum())
-        return max(1, -(-live // int(self.target.options["target_file_size"])))
-
-    def _history(self, done: _Progress) -> dict[str, int]:
-        """Returns the operationMetrics of one commit, with delta-spark's names."""
-        sizes = (
-            np.concatenate([table["size"].to_numpy() for table in done.added]) if done.added else np.zeros(0)
-        )
-        metrics = {
-            "num_added_files": _rows(done.added),
-            "num_removed_files": _rows(done.removed),
-            "num_added_bytes": sum(map(total_size, done.added)),
-            "num_removed_bytes": sum(map(total_size, done.removed)),
-            "num_deletion_vectors_removed": _vectors(done.removed),
-        }
-        if len(sizes):
-            marks = {
-                "min_file_size": 0,
-                "p25_file_size": 25,
-                "p50_file_size": 50,
-                "p75_file_size": 75,
-                "max_file_size": 100,
-            }
-            metrics |= {
-                name: int(np.percentile(sizes, mark, method="nearest")) for name, mark in marks.items()
-            }
-        return metrics
-
-    def _metrics(self, done: _Progress, considered: int, skipped: int) -> dict[str, int]:
-        return {
-            "num_files_added": _rows(done.added),
-            "num_files_removed": _rows(done.removed),
-            "bytes_added": sum(map(total_size, done.added)),
-            "bytes_removed": sum(map(total_size, done.removed)),
-            "num_deletion_vectors_removed": _vectors(done.removed),
-            "num_deletion_vector_rows_removed": _deleted_rows(done.removed),
-            "num_bins": len(done.removed),
-            "partitions_optimized": done.partitions,
-            "num_batches": done.batches,
-            "total_considered_files": considered,
-            "total_files_skipped": skipped,
-            **_extremes(done.added, "added"),
-            **_extremes(done.removed, "removed"),
-        }
-
-
-def _absorb(done: _Progress, pending: _Progress) -> None:
-    done.added += pending.added
-    done.removed += pending.removed
-    done.batches += 1
-
-
-def _last_marked(partitions: list[list[pa.Table]]) -> Iterator[tuple[bool, pa.Table]]:
-    for bins in partitions:
-        for number, files in enumerate(bins, start=1):
-            yield number == len(bins), files
-
-
-def _rows(tables: list[pa.Table]) -> int:
-    return sum(table.num_rows for table in tables)
-
-
-def _vectors(tables: list[pa.Table]) -> int:
-    return sum(table.num_rows - table["deletionVector"].null_count for table in tables)
-
-
-def _deleted_rows(tables: list[pa.Table]) -> int:
-    """Counts the rows in the deletion vectors of these files."""
-    return sum(
-        int(pc.sum(pc.struct_field(table["deletionVector"], "cardinality")).as_py() or 0) for table in tables
-    )
-
-
-def _extremes(tables: list[pa.Table], what: str) -> dict[str, int]:
-    """Returns the bytes of the smallest and the largest file; empty without files."""
-    ranges = [pc.min_max(table["size"]).as_py() for table in tables if table.num_rows]
-    sizes = [each for each in ranges if each["min"] is not None]
-    if not sizes:
-        return {}
-    return {
-        f"min_bytes_{what}": min(each["min"] for each in sizes),
-        f"max_bytes_{what}": max(each["max"] for each in sizes),
-    }
-
-
-def _partition_keys(snapshot: Snapshot) -> list[str]:
-    return physical_names(snapshot.schema, snapshot.metadata.partition_columns)
 
 
 def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> list[str]:

@@ -7,7 +7,6 @@ Data files are written before the commit. If the commit fails, they are deleted.
 from __future__ import annotations
 
 import json
-import logging
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,6 @@ from deltaic.errors import (
     SchemaMismatchError,
     TableAlreadyExistsError,
     UnsupportedFeatureError,
-    add_note,
 )
 from deltaic.log.snapshot import Snapshot
 from deltaic.plan.expression import column
@@ -42,14 +40,11 @@ from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
 from deltaic.protocol.properties import constraint_names
 from deltaic.protocol.schema import DataType, Field, Schema, path_text, type_name
-from deltaic.transaction.transaction import Transaction, already_committed, is_collecting
-from deltaic.worker import Worker
+from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine, WriteTarget
     from deltaic.plan.nodes import Data, Plan
-
-log = logging.getLogger("deltaic.commands")
 
 _ZONED = {("date", "timestamp"), ("timestamp_ntz", "timestamp"), ("timestamp", "timestamp_ntz")}
 
@@ -171,8 +166,11 @@ def write(
         return {**written, **removed(), **inserts}
 
     committed = transaction.commit(metrics)
-    if committed is not snapshot:  # otherwise the write is staged for a commit over several tables
-        committed = _compacted(committed, engine, adds)
+    # is `snapshot` itself if the write is staged for a commit over several tables
+    if committed is not snapshot and committed.properties.auto_compact:
+        from deltaic.commands.auto_compaction import compact_after
+
+        committed = compact_after(committed, engine, adds)
     return committed, metrics()
 
 
@@ -492,40 +490,6 @@ def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
             found=problem,
             expected=repr(schema),
         )
-
-
-def _compacted(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
-    """Runs auto compaction after a write, if the table has it. Returns the version after it; that of the
-    write if it runs in the background, or if it fails."""
-    from deltaic.commands.optimize import auto_compact
-
-    def compact(worker: Worker[Snapshot]) -> Snapshot:
-        worker.watch()
-        try:
-            return auto_compact(committed, engine, adds)
-        except Exception as error:  # the write is committed, so no error may make it look failed
-            log.warning(
-                "%s: compaction after version %d failed: %s", committed.location, committed.version, error
-            )
-            return committed
-
-    if not committed.properties.auto_compact or not adds.num_rows or is_collecting():
-        return committed
-    if configuration.current().background_optimize and engine.is_embedded:
-        from deltaic.commands import background_compaction
-
-        background_compaction.submit(committed, engine, adds)
-        return committed
-    try:
-        # on a thread, so that an exception of a signal handler is not taken for a failed compaction
-        return Worker(compact).result()
-    except BaseException as error:
-        add_note(
-            error,
-            f"{committed.location}: the write is committed as version {committed.version}; do not do it"
-            " again",
-        )
-        raise
 
 
 def _written(adds: pa.Table, job: Write) -> dict[str, int]:
