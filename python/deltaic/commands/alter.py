@@ -241,15 +241,7 @@ class Alter:
         path, field = snapshot.schema.find(name)
         table = snapshot.schema
         if type is not None:
-            changed = _as_column(field, type, whole=len(path) == 1)
-            check_longer(path_text(path), field, changed)
-            if changed.type != field.type:
-                edits.check_unused(snapshot.schema, snapshot.metadata, path)
-                table = edits.change_type(snapshot.schema, path, changed.type)
-            if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
-                table = edits.edit_field(
-                    table, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths))
-                )
+            table = _with_type(snapshot, path, field, type)
         if nullable is False and field.nullable:
             raise InvalidArgumentError(
                 "NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path)
@@ -613,6 +605,22 @@ class Alter:
         ):
             backfill.stage_row_ids(transaction, snapshot)
         self._move(transaction.commit({}))
+
+
+def _with_type(snapshot: Snapshot, path: tuple[str, ...], field: Field, new_type: DataType) -> Schema:
+    """Returns the table's schema with another type, or another length of a CHAR or VARCHAR, of the column or
+    field at `path`."""
+    schema = snapshot.schema
+    changed = _as_column(field, new_type, whole=len(path) == 1)
+    check_longer(path_text(path), field, changed)
+    if changed.type != field.type:
+        edits.check_unused(schema, snapshot.metadata, path)
+        schema = edits.change_type(schema, path, changed.type)
+    if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
+        schema = edits.edit_field(
+            schema, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths))
+        )
+    return schema
 
 
 def _with(metadata: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:

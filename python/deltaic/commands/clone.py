@@ -111,7 +111,7 @@ def _cloned(
     if already_committed(target, commit):
         assert target is not None
         return target, {}
-    adds, location = source.adds, source.store.location
+    adds = source.adds
     live = target.files().adds if target is not None else adds.slice(0, 0)
     protocol, metadata = _definition(source, target, properties)
     parameters = {"source": source.name, "sourceVersion": source.version, "isShallow": shallow}
@@ -126,17 +126,10 @@ def _cloned(
         if changed:
             transaction.set_metadata(metadata)
         set_clustering(transaction, source.domains.get(clustering.DOMAIN))
-        copied, copied_bytes = 0, 0
         if shallow:
-            files = _core.absolute_adds(adds, location)
+            files, copied, copied_bytes = _core.absolute_adds(adds, source.store.location), 0, 0
         else:
-            existing_paths = store.list_from("", recursive=True)["path"]
-            files, copies = _core.relocated_adds(adds, location, live, existing_paths)
-            transaction.written(
-                references.encoded(copies["to"].filter(copies["fresh"]).combine_chunks()).to_pylist()
-            )
-            copied_bytes = store.copy_from(source.store, copies["from"], copies["to"])
-            copied = copies.num_rows
+            files, copied, copied_bytes = _copied(transaction, source, store, live)
         if source.mark is not None:
             files = source.mark(transaction, files)
         new, gone = (
@@ -162,6 +155,19 @@ def _cloned(
         transaction.remove(_core.removes_of(gone, transaction.clock()))
         transaction.add(new)
     return transaction.commit(metrics), metrics
+
+
+def _copied(
+    transaction: Transaction, source: CloneSource, store: _core.Store, live: pa.Table
+) -> tuple[pa.Table, int, int]:
+    """Copies the source's files to the table at `store`, except those that are there already. Returns the
+    `add` actions of all files, the number of copied files and their bytes. `live`: `add` actions of the table
+    that the clone replaces."""
+    existing_paths = store.list_from("", recursive=True)["path"]
+    files, copies = _core.relocated_adds(source.adds, source.store.location, live, existing_paths)
+    fresh = copies["to"].filter(copies["fresh"]).combine_chunks()
+    transaction.written(references.encoded(fresh).to_pylist())
+    return files, copies.num_rows, store.copy_from(source.store, copies["from"], copies["to"])
 
 
 def _columns(metadata: Metadata) -> tuple[str, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, tracked_columns
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
 from deltaic.commands.delete import file_metrics
-from deltaic.commands.invariants import checked, counting, rules_of
+from deltaic.commands.invariants import Rule, checked, counting, rules_of
 from deltaic.commands.marking import staging, take_out
 from deltaic.commands.phase_times import PhaseTimes
 from deltaic.commands.store_assignment import Casting
@@ -65,16 +65,8 @@ def update(
     planned = plan(snapshot, engine, where, alias=alias, changes=True)
     # errors in them are raised before rows are read
     changed_columns = _expressions(snapshot, engine, assignments, alias, casting)
-    transaction = Transaction(
-        snapshot,
-        "UPDATE",
-        {
-            "predicate": []
-            if planned.condition is None
-            else [engine.shown_condition(planned.condition, alias)]
-        },
-        commit,
-    )
+    shown = [] if planned.condition is None else [engine.shown_condition(planned.condition, alias)]
+    transaction = Transaction(snapshot, "UPDATE", {"predicate": shown}, commit)
     transaction.expect(Change.REPLACE)
     reads_itself = planned.reads_itself or reads_table((value for _, value in changed_columns), snapshot)
     transaction.read(None if reads_itself else planned.predicate, rows_only=not reads_itself)
@@ -92,17 +84,9 @@ def update(
         if recording is not None:
             old, recording = recording.with_old_rows(engine, matched, rows, change_feed.BEFORE, held)
             more = (*more, (change_feed.CHANGE_TYPE, engine.compose((f"'{change_feed.AFTER}'",), "string")))
-        changed_rows: Plan = Project(old, (*changed_columns, *more), alias)
         hidden = [name for name, _ in more]
-        texts = generated.columns_of(snapshot.protocol, snapshot.schema)
-        stale = generated.changed_by(engine, snapshot.schema, texts, assignments.columns)
-        changed_rows = generated.computed(
-            changed_rows, snapshot.schema, {name: texts[name] for name in stale}, engine, hidden=hidden
-        )
-        rules = generated.rules_of(
-            {name: text for name, text in texts.items() if name in assignments.columns}
-        )
-        rules += rules_of(snapshot.metadata, snapshot.schema)
+        set_rows = Project(old, (*changed_columns, *more), alias)
+        changed_rows, rules = _with_generated(snapshot, engine, set_rows, assignments, hidden)
         new = checked(changed_rows, snapshot.schema, rules, engine, hidden=hidden)
         with counting(engine, [changed_rows], snapshot.schema, rules):
             changed = take_out(transaction, snapshot, engine, scan, rows, [new], target, recording)
@@ -118,6 +102,20 @@ def update(
 
     timed = times.metrics()
     return transaction.commit(lambda: {**metrics(), **timed}), metrics()
+
+
+def _with_generated(
+    snapshot: Snapshot, engine: Engine, rows: Plan, assignments: Assignments, hidden: list[str]
+) -> tuple[Plan, list[Rule]]:
+    """Computes the generated columns again whose expressions read a column that the UPDATE sets. Returns the
+    rows and the rules that they must follow. `rows` have the columns of the table and then `hidden`."""
+    texts = generated.columns_of(snapshot.protocol, snapshot.schema)
+    stale = generated.changed_by(engine, snapshot.schema, texts, assignments.columns)
+    computed = generated.computed(
+        rows, snapshot.schema, {name: texts[name] for name in stale}, engine, hidden=hidden
+    )
+    rules = generated.rules_of({name: text for name, text in texts.items() if name in assignments.columns})
+    return computed, [*rules, *rules_of(snapshot.metadata, snapshot.schema)]
 
 
 def matched_rows(scan: Scan, rows: _core.RowIds, snapshot: Snapshot, *, row_ids: bool = False) -> Scan:

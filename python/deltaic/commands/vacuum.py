@@ -120,13 +120,7 @@ def _vacuumed(
         doomed = doomed.filter(_named(doomed["path"], named))
     if dry_run or not doomed.num_rows:
         return snapshot, _answer(doomed)
-    parameters: dict[str, object] = {
-        "retentionCheckEnabled": enforce_retention,
-        "defaultRetentionMillis": milliseconds(snapshot.properties.deleted_file_retention),
-    }
-    if retention is not None:
-        parameters["specifiedRetentionMillis"] = milliseconds(retention)
-    start = Transaction(snapshot, "VACUUM START", parameters, commit, clock=clock)
+    start = _start(snapshot, retention, enforce_retention, commit, clock)
     planned = {
         "num_files_to_delete": doomed.num_rows,
         "size_of_data_to_delete": int(pc.sum(doomed["size"]).as_py() or 0),
@@ -151,6 +145,23 @@ def _vacuumed(
     end = Transaction(started, "VACUUM END", {"status": "COMPLETED"}, after, clock=clock)
     ended = _commit_if_room(end, {"num_deleted_files": deleted, "num_vacuumed_directories": directories})
     return ended or started, _answer(doomed)
+
+
+def _start(
+    snapshot: Snapshot,
+    retention: timedelta | None,
+    enforce_retention: bool,
+    commit: CommitOptions | None,
+    clock: Clock,
+) -> Transaction:
+    """Returns the transaction of VACUUM START, with delta-spark's parameters."""
+    parameters: dict[str, object] = {
+        "retentionCheckEnabled": enforce_retention,
+        "defaultRetentionMillis": milliseconds(snapshot.properties.deleted_file_retention),
+    }
+    if retention is not None:
+        parameters["specifiedRetentionMillis"] = milliseconds(retention)
+    return Transaction(snapshot, "VACUUM START", parameters, commit, clock=clock)
 
 
 def _commit_if_room(transaction: Transaction, metrics: dict[str, int]) -> Snapshot | None:
