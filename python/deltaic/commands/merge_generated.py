@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deltaic.commands import generated
 from deltaic.commands.data_files import hidden_field
 from deltaic.commands.invariants import Rule
+from deltaic.commands.merge_matches import CLAUSE, CLAUSE_FIELD
 from deltaic.plan.expression import Expression, column
 from deltaic.plan.nodes import STORED_ALIAS, Plan, Project
 from deltaic.protocol.schema import Field, Schema
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     from deltaic.commands.merge_clauses import Bound
     from deltaic.engine.engine import Engine
     from deltaic.protocol.actions import Protocol
-
-CLAUSE = "__deltaic_clause"
-"""int: number of the clause that applies to a pair of rows; null if none applies."""
 
 
 class GeneratedValues:
@@ -65,7 +63,7 @@ class GeneratedValues:
         generated columns from the others. `rows` have the number of their clause in CLAUSE, under `alias`."""
         if not any(self._computing.values()):
             return Project(rows, (*columns, *tracked), "u")
-        number = (CLAUSE, column(alias, Field(CLAUSE, "integer")))
+        number = (CLAUSE, column(alias, CLAUSE_FIELD))
         plan = Project(rows, (*columns, *tracked, number), STORED_ALIAS)
         fields = [*self._schema, *(hidden_field(name) for name, _ in tracked)]
         return Project(plan, tuple((item.name, self._value(item)) for item in fields), "u")
@@ -77,7 +75,7 @@ class GeneratedValues:
         value = generated.expression(self._engine, self._schema, item.name, self._texts[item.name])
         if item.name not in self._kept_or_given:
             return value
-        number, listed = column(STORED_ALIAS, Field(CLAUSE, "integer")), ", ".join(map(str, clauses))
+        number, listed = column(STORED_ALIAS, CLAUSE_FIELD), ", ".join(map(str, clauses))
         return self._engine.compose(
             ("CASE WHEN ", number, f" IN ({listed}) THEN ", value, " ELSE ", kept, " END"), item.type
         )

@@ -93,8 +93,8 @@ def _on_driver(run: Run, held: ExitStack) -> Run | None:
         ):
             return None
         local.transaction.parameters = run.transaction.parameters  # conditions in the form of Spark
-        run.planned = local.planned
-        return local if total_size(local.planned.selection.adds) <= most_bytes else None
+        planned = run.matches.planned = local.matches.planned
+        return local if total_size(planned.selection.adds) <= most_bytes else None
     except DeltaError as error:
         log.debug("the cluster does a MERGE that the driver cannot do: %s", error)
         return None

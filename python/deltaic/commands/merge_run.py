@@ -1,12 +1,12 @@
-"""One run of MERGE: joins target and source, finds the clause of each pair of rows, reads the rows that
-change, writes new rows and marks the old ones."""
+"""One run of MERGE: reads the rows that change, computes and writes the new rows, and marks the old ones.
+`merge_matches.py` joins target and source before that.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
@@ -19,34 +19,14 @@ from deltaic.commands.defaults import value_of
 from deltaic.commands.delete import Metrics
 from deltaic.commands.invariants import checked, counting, rules_of
 from deltaic.commands.marking import FileChanges, staging, take_out, vector_metrics
-from deltaic.commands.merge_cardinality import cardinality_error
-from deltaic.commands.merge_clauses import Bound, bind, chosen, conditions, evolved_schema, resolve_in_merge
-from deltaic.commands.merge_generated import CLAUSE, GeneratedValues
-from deltaic.commands.merge_planning import plan_target
+from deltaic.commands.merge_clauses import Bound, bind, conditions, evolved_schema, resolve_in_merge
+from deltaic.commands.merge_generated import GeneratedValues
+from deltaic.commands.merge_matches import CLAUSE_FIELD, Matches
 from deltaic.commands.phase_times import PhaseTimes
-from deltaic.errors import (
-    InvalidArgumentError,
-    MergeCardinalityError,
-    SchemaMismatchError,
-    UnsupportedFeatureError,
-)
-from deltaic.log.snapshot import table_schema
-from deltaic.plan.expression import COUNT, Expression, Pieces, column, columns_of
-from deltaic.plan.nodes import (
-    FILE_COLUMN,
-    ROW_COLUMN,
-    Aggregate,
-    Data,
-    Filter,
-    Join,
-    JoinKind,
-    Plan,
-    Project,
-    Scan,
-    Union,
-)
-from deltaic.planning.opening import ROW_ID_FIELDS
-from deltaic.planning.planned import ScanPlan, column_names, reads_table
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.plan.expression import COUNT, Expression, Pieces, column
+from deltaic.plan.nodes import Aggregate, Data, Join, Plan
+from deltaic.planning.planned import column_names, reads_table
 from deltaic.protocol import change_feed
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.evolution import can_store
@@ -58,10 +38,6 @@ if TYPE_CHECKING:
     from deltaic.commands.merge import MergeSpec
     from deltaic.engine.engine import Engine, WriteTarget
     from deltaic.log.snapshot import Snapshot
-
-_CLAUSE = Field(CLAUSE, "integer")
-_IDS = tuple(item.with_(nullable=True) for item in ROW_ID_FIELDS)
-"""The row id of the target row in a pair; null for a source row without a match."""
 
 
 class Run:
@@ -108,6 +84,21 @@ class Run:
             self._values(each)
         with self.times.materializing_source():
             self.source: Data = held.enter_context(engine.hold(engine.run(source), self.s))
+        self.matches = Matches(
+            snapshot=snapshot,
+            engine=engine,
+            held=held,
+            protocol=self.protocol,
+            metadata=self.metadata,
+            schema=self.schema,
+            target_alias=self.t,
+            on=self.on,
+            source=self.source,
+            source_schema=source.schema,
+            matched=self.matched,
+            inserts=self.inserts,
+            by_source=self.by_source,
+        )
         self.transaction = Transaction(snapshot, "MERGE", self._parameters(), spec.commit)
         self.changes = False
         self.recording: RecordedChanges | None = None
@@ -160,93 +151,12 @@ class Run:
             values.append(assignments.expression(self.engine, item, bound.scope, casting, kept))
         return values
 
-    # --- matching
-
-    @cached_property
-    def planned(self) -> ScanPlan:
-        """The target's files that may contain a match. With clauses by source these are all files, as rows
-        without a source row may be in any file."""
-        if self.by_source:
-            return ScanPlan(self.snapshot, changes=True)
-        return plan_target(self.snapshot, self.engine, self.on, self.source, self.s, self.t)
-
-    def _target(self, expressions: list[Expression]) -> Scan:
-        """Returns the scan of the target's columns that these expressions read, with row ids."""
-        columns = column_names(expressions, self.schema, self.t)
-        scan = self.planned.scan(columns, alias=self.t, row_ids=True)
-        return replace(scan, schema=self.schema, table_schema=self._table_schema)
-
-    @cached_property
-    def _table_schema(self) -> _core.TableSchema:
-        same = self.metadata is self.snapshot.metadata
-        return self.snapshot.table_schema if same else table_schema(self.protocol, self.metadata)
-
-    def _pairs(self) -> Data:
-        """Joins the target rows with the source rows that match them, and adds source rows without a match
-        (row id null). Returns the source's columns, the row id and the number of the clause of each pair.
-        Pairs to which no clause applies are left out, unless clauses by source need all matches."""
-        engine = self.engine
-        # Without clauses for matched rows, only the columns of the join condition are read.
-        target = self._target([self.on, *conditions(self.matched)])
-        kind: JoinKind = "right" if self.inserts else "inner"
-        columns, ids = columns_of(self.s, self.source_schema), columns_of(self.t, _IDS)
-        matches = Join(target, self.source, self.on, kind)
-        of_match, of_rest = chosen(engine, self.matched), chosen(engine, self.inserts)
-        if self.inserts and not conditions(self.inserts):
-            # One projection is enough here: the clauses have no conditions, in which a column name could be
-            # ambiguous.
-            of_pair = engine.compose(
-                ("CASE WHEN ", ids[1][1], " IS NOT NULL THEN ", of_match, " ELSE ", of_rest, " END"),
-                "integer",
-            )
-            pairs: Plan = Project(matches, (*columns, *ids, (CLAUSE, of_pair)), self.s)
-        else:
-            pairs = Project(matches, (*columns, *ids, (CLAUSE, of_match)), self.s)
-            if self.inserts:
-                # A separate projection: conditions of inserts can use only the source, so a name without
-                # alias is not ambiguous.
-                kept, clause = columns_of(self.s, _IDS), column(self.s, _CLAUSE)
-                of_row = engine.compose(
-                    ("CASE WHEN ", kept[1][1], " IS NOT NULL THEN ", clause, " ELSE ", of_rest, " END"),
-                    "integer",
-                )
-                pairs = Project(pairs, (*columns, *kept, (CLAUSE, of_row)), self.s)
-        if not self.by_source:
-            pairs = self._with_clause(pairs)
-        return self.held.enter_context(engine.hold(engine.run(pairs), self.s))
-
-    def _with_clause(self, rows: Plan) -> Filter:
-        """Returns the rows to which a clause applies."""
-        return Filter(rows, self.engine.compose((column(self.s, _CLAUSE), " IS NOT NULL"), "boolean"))
-
-    @cached_property
-    def _is_match(self) -> Expression:
-        """The condition that a pair has a target row."""
-        return self.engine.compose((column(self.s, _IDS[1]), " IS NOT NULL"), "boolean")
-
-    def _orphans(self, pairs: Data) -> Data | None:
-        """Returns the target rows that no source row matches, with the number of their clause by source."""
-        if not self.by_source:
-            return None
-        target = self._target(conditions(self.by_source))
-        of_pairs = Project(Filter(pairs, self._is_match), columns_of(self.s, _IDS), "__deltaic_pairs")
-        alone = Join(target, of_pairs, self._same_row("__deltaic_pairs"), "left_anti")
-        clause = (CLAUSE, chosen(self.engine, self.by_source))
-        rows = self._with_clause(Project(alone, (*columns_of(self.t, _IDS), clause), self.s))
-        return self.held.enter_context(self.engine.hold(self.engine.run(rows), self.s))
-
-    def _same_row(self, alias: str) -> Expression:
-        """Returns the condition that the target row has the row id under `alias`."""
-        (file, other_file), (row, other_row) = ((column(self.t, item), column(alias, item)) for item in _IDS)
-        return self.engine.compose((file, " = ", other_file, " AND ", row, " = ", other_row), "boolean")
-
     # --- changing
 
     def stage(self) -> Metrics:
         with staging(self.transaction):
-            pairs = self._pairs()
-            orphans = self._orphans(pairs)
-            counts = self._counts(pairs) | (self._counts(orphans) if orphans is not None else {})
+            matches = self.matches
+            counts = matches.counts()
             # Several source rows may match one target row only if the single clause deletes it without a
             # condition.
             only_delete = (
@@ -254,17 +164,9 @@ class Run:
                 and self.matched[0].clause.action == "delete"
                 and self.matched[0].clause.where is None
             )
-            changed_rows = self._row_ids(pairs, orphans, self.matched, self.by_source, unique=not only_delete)
+            changed_rows = matches.row_ids(self.matched, self.by_source, unique=not only_delete)
             self.times.found_rows()
-            read = [
-                *conditions(self.clauses),
-                *(value for each in self.clauses for value in self._values(each)),
-            ]
-            reads_itself = reads_table(read, self.snapshot)
-            self.transaction.read(
-                None if reads_itself else self.planned.predicate,
-                rows_only=not reads_itself and self._changes_all_matches,
-            )
+            self._stage_read()
             target = write_target(
                 self.snapshot.store, self.metadata, self.protocol, self.spec.parquet, copies=True
             )
@@ -272,44 +174,45 @@ class Run:
                 self.recording = RecordedChanges.of(
                     self.snapshot.store, self.metadata, self.protocol, self.spec.parquet
                 )
-            only_update = orphans is None and all(each.clause.action == "update" for each in self.matched)
-            updated = changed_rows if only_update else self._row_ids_of_updates(pairs, self.matched)
-            new = self._new_rows(pairs, updated, counts, target)
-            if orphans is not None:
-                new += self._updated(
-                    orphans, self._row_ids_of_updates(orphans, self.by_source), self.by_source, target
-                )
+            only_update = not self.by_source and all(each.clause.action == "update" for each in self.matched)
+            updated = changed_rows if only_update else matches.row_ids(_updates(self.matched), [])
+            new = self._new_rows(updated, counts, target)
+            if matches.orphans is not None:
+                of_orphans = matches.row_ids([], _updates(self.by_source))
+                new += self._updated(matches.orphans, of_orphans, self.by_source, target)
             self.changes = any(counts.values())
             changed = FileChanges()
             if self.changes:
-                self._stage_definition()
-                rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
-                hidden = [
-                    *(target.row_tracking or ()),
-                    *([change_feed.CHANGE_TYPE] if self.recording else ()),
-                ]
-                rows = [checked(plan, self.schema, rules, self.engine, hidden=hidden) for plan in new]
-                scan = self.planned.scan((), alias=self.t, row_ids=True)
-                scan = replace(scan, schema=self.schema, table_schema=self._table_schema)
                 if self.recording is not None and not only_update:
-                    self.recording = self.recording.with_rows(
-                        self._row_ids_of_deletes(pairs, orphans), change_feed.DELETE
-                    )
-                with counting(self.engine, new, self.schema, rules):
-                    changed = take_out(
-                        self.transaction,
-                        self.snapshot,
-                        self.engine,
-                        scan,
-                        changed_rows,
-                        rows,
-                        target,
-                        self.recording,
-                    )
-                if self.numbers_rows:
-                    self._stage_marks()
+                    deleted = matches.row_ids(_deletes(self.matched), _deletes(self.by_source))
+                    self.recording = self.recording.with_rows(deleted, change_feed.DELETE)
+                changed = self._write(new, changed_rows, target)
             metrics = self._metrics(counts, len(changed_rows), changed)
             return lambda: {**metrics, **_file_metrics(changed)}
+
+    def _stage_read(self) -> None:
+        """Records in the transaction which rows of the target the command depends on."""
+        read = [*conditions(self.clauses), *(value for each in self.clauses for value in self._values(each))]
+        reads_itself = reads_table(read, self.snapshot)
+        self.transaction.read(
+            None if reads_itself else self.matches.planned.predicate,
+            rows_only=not reads_itself and self._changes_all_matches,
+        )
+
+    def _write(self, new: list[Plan], changed_rows: _core.RowIds, target: WriteTarget) -> FileChanges:
+        """Stages the definition, writes the new rows, and marks the old ones."""
+        self._stage_definition()
+        rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
+        hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.recording else ())]
+        rows = [checked(plan, self.schema, rules, self.engine, hidden=hidden) for plan in new]
+        scan = self.matches.target(())
+        with counting(self.engine, new, self.schema, rules):
+            changed = take_out(
+                self.transaction, self.snapshot, self.engine, scan, changed_rows, rows, target, self.recording
+            )
+        if self.numbers_rows:
+            self._stage_marks()
+        return changed
 
     @property
     def _changes_all_matches(self) -> bool:
@@ -337,7 +240,7 @@ class Run:
             numbers = ", ".join(str(each.number) for each in clauses)
             pieces = (
                 "CASE WHEN ",
-                column(self.s, _CLAUSE),
+                column(self.s, CLAUSE_FIELD),
                 f" IN ({numbers}) THEN '{other}' ELSE '{kind}' END",
             )
         return ((change_feed.CHANGE_TYPE, self.engine.compose(pieces, "string")),)
@@ -359,61 +262,7 @@ class Run:
             )
         self.transaction.set_metadata(marked)
 
-    def _counts(self, rows: Data) -> dict[int, int]:
-        """Counts the rows of each clause."""
-        grouped = Aggregate(self._with_clause(rows), columns_of(self.s, [_CLAUSE]), (("rows", COUNT),))
-        table = self.engine.to_table(self.engine.run(grouped))
-        return dict(zip(table[CLAUSE].to_pylist(), table["rows"].to_pylist(), strict=True))
-
-    def _row_ids(
-        self, pairs: Data, orphans: Data | None, matched: list[Bound], by_source: list[Bound], *, unique: bool
-    ) -> _core.RowIds:
-        """Returns the row ids of the target rows that these clauses change. `unique`: True to raise
-        MergeCardinalityError if a row occurs twice."""
-        plans = [self._ids(pairs, matched)] if matched else []
-        if orphans is not None and by_source:
-            plans.append(self._ids(orphans, by_source))
-        if not plans:
-            return _core.RowIds.collect(_no_ids())
-        changed = Union(tuple(plans)) if len(plans) > 1 else plans[0]
-        try:
-            return self.engine.row_ids(self.engine.run(changed), unique=unique)
-        except MergeCardinalityError as error:
-            read = {path[0] for alias, path in self.on.columns if alias == self.s}
-            keys = [name for name in self.source_schema.names if name in read]
-            raise (
-                cardinality_error(
-                    self.engine, changed, pairs, self.source_schema, keys, self.planned.selection.adds
-                )
-                or error
-            ) from None
-
-    def _ids(self, rows: Data, clauses: list[Bound]) -> Project:
-        changed = Filter(self._among(rows, clauses), self._is_match)
-        return Project(changed, columns_of(self.s, _IDS), "ids")
-
-    def _among(self, rows: Data, clauses: list[Bound]) -> Filter:
-        """Returns the rows of these clauses."""
-        numbers = ", ".join(str(each.number) for each in clauses)
-        return Filter(rows, self.engine.compose((column(self.s, _CLAUSE), f" IN ({numbers})"), "boolean"))
-
-    def _row_ids_of_deletes(self, pairs: Data, orphans: Data | None) -> _core.RowIds:
-        matched, by_source = (
-            [each for each in of if each.clause.action == "delete"] for of in (self.matched, self.by_source)
-        )
-        return self._row_ids(pairs, orphans, matched, by_source, unique=False)
-
-    def _row_ids_of_updates(self, rows: Data, clauses: list[Bound]) -> _core.RowIds:
-        updates = _updates(clauses)
-        return (
-            self.engine.row_ids(self.engine.run(self._ids(rows, updates)))
-            if updates
-            else _core.RowIds.collect(_no_ids())
-        )
-
-    def _new_rows(
-        self, pairs: Data, updated: _core.RowIds, counts: Mapping[int, int], to: WriteTarget
-    ) -> list[Plan]:
+    def _new_rows(self, updated: _core.RowIds, counts: Mapping[int, int], to: WriteTarget) -> list[Plan]:
         """Returns the updated and the inserted rows. If both have the same values, as in an upsert of all
         columns, they are one plan."""
         inserts = [each for each in self.inserts if counts.get(each.number)]
@@ -423,8 +272,10 @@ class Run:
             if inserted == self._by_clause(updates):
                 self._record_old_rows(updated)
                 kind = self._kind(change_feed.INSERT, change_feed.AFTER, updates)
-                return [self.generated.rows(self._among(pairs, [*updates, *inserts]), inserted, kind, self.s)]
-        return [*self._updated(pairs, updated, self.matched, to), *self._inserted(pairs, inserts, to)]
+                rows = self.matches.of_clauses(self.matches.pairs, [*updates, *inserts])
+                return [self.generated.rows(rows, inserted, kind, self.s)]
+        changed = self._updated(self.matches.pairs, updated, self.matched, to)
+        return [*changed, *self._inserted(inserts, to)]
 
     def _updated(self, rows: Data, ids: _core.RowIds, clauses: list[Bound], to: WriteTarget) -> list[Plan]:
         """Returns the updated rows. `ids`: their row ids. Of the old rows, only the columns are read that the
@@ -434,27 +285,22 @@ class Run:
             return []
         columns = self._by_clause(updates)
         tracked = (*tracked_columns(to, self.t), *self._kind(change_feed.AFTER))
-        changed = self._among(rows, updates)
+        changed = self.matches.of_clauses(rows, updates)
         if not self._reads_target(updates, to):
             self._record_old_rows(ids)
             return [self.generated.rows(changed, columns, tracked, self.s)]
         names = tuple(self.schema.names) if self.recording is not None else self._read_by(updates)
-        wide = self.planned.scan(names, alias=self.t, row_ids=True)
+        wide = self.matches.target(names)
         old = replace(
-            wide,
-            schema=self.schema,
-            table_schema=self._table_schema,
-            files=ids.select(wide.files),
-            where=(),
-            predicate=None,
-            row_tracking=to.row_tracking,
+            wide, files=ids.select(wide.files), where=(), predicate=None, row_tracking=to.row_tracking
         )
         target: Plan = old
         if self.recording is not None:
             target, self.recording = self.recording.with_old_rows(
                 self.engine, old, ids, change_feed.BEFORE, self.held
             )
-        return [self.generated.rows(Join(target, changed, self._same_row(self.s)), columns, tracked, self.s)]
+        joined = Join(target, changed, self.matches.same_row(self.s))
+        return [self.generated.rows(joined, columns, tracked, self.s)]
 
     def _record_old_rows(self, ids: _core.RowIds) -> None:
         """Adds the old rows with these ids to the change files, if changes are recorded."""
@@ -470,13 +316,14 @@ class Run:
         """Returns the target's columns that the new values read."""
         return column_names([value for each in updates for value in self._values(each)], self.schema, self.t)
 
-    def _inserted(self, pairs: Data, inserts: list[Bound], to: WriteTarget) -> list[Plan]:
+    def _inserted(self, inserts: list[Bound], to: WriteTarget) -> list[Plan]:
         if not inserts:
             return []
         plans = []
         for given, clauses in self._by_given_identities(inserts):
             tracked = (*tracked_columns(to, None), *self._kind(change_feed.INSERT))
-            rows = self.generated.rows(self._among(pairs, clauses), self._by_clause(clauses), tracked, self.s)
+            pairs = self.matches.of_clauses(self.matches.pairs, clauses)
+            rows = self.generated.rows(pairs, self._by_clause(clauses), tracked, self.s)
             numbered = [field for name, field in self.identities.items() if name not in given]
             plans.append(identity.numbered(self.engine, rows, numbered))
         return plans
@@ -505,7 +352,7 @@ class Run:
                 continue
             whens: list[str | Expression] = []
             for each, value in zip(clauses, of_column, strict=True):
-                whens += [" WHEN ", column(self.s, _CLAUSE), f" = {each.number} THEN ", value]
+                whens += [" WHEN ", column(self.s, CLAUSE_FIELD), f" = {each.number} THEN ", value]
             columns.append((item.name, self.engine.compose(("CASE", *whens, " END"), item.type)))
         return tuple(columns)
 
@@ -520,7 +367,7 @@ class Run:
         orphans_deleted = total(self.by_source, "delete")
         # not by counts: a row with two matches is deleted once
         deleted = changed_rows - updated - orphans_updated - orphans_deleted
-        selection = self.planned.selection
+        selection = self.matches.planned.selection
         return {
             "num_source_rows": self._source_rows(),
             "num_output_rows": changed.written_rows,
@@ -574,7 +421,5 @@ def _updates(clauses: list[Bound]) -> list[Bound]:
     return [each for each in clauses if each.clause.action == "update"]
 
 
-def _no_ids() -> object:
-    import pyarrow as pa
-
-    return pa.table({FILE_COLUMN: pa.array([], pa.int32()), ROW_COLUMN: pa.array([], pa.int64())})
+def _deletes(clauses: list[Bound]) -> list[Bound]:
+    return [each for each in clauses if each.clause.action == "delete"]
