@@ -21,11 +21,11 @@ from deltaic.protocol.schema import (
     Struct,
     path_text,
     split_path,
-    type_from_json,
     type_name,
     type_to_json,
     walk,
 )
+from deltaic.protocol.schema_parser import type_from_json
 
 PRIMITIVE = st.sampled_from(
     [

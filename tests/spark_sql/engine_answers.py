@@ -15,7 +15,8 @@ from spark_recording import encode
 from test_recorded import schema_of
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import Array, DataType, Field, Map, ResultType, Struct, type_from_json
+from deltaic.protocol.schema import Array, DataType, Field, Map, ResultType, Struct
+from deltaic.protocol.schema_parser import type_from_json
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.duckdb import (
     ExpressionError,

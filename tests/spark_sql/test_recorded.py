@@ -13,7 +13,8 @@ from spark_forms import FAMILIES
 from spark_recording import encode, load
 
 from deltaic.errors import DeltaError
-from deltaic.protocol.schema import Field, Schema, type_from_json
+from deltaic.protocol.schema import Field, Schema
+from deltaic.protocol.schema_parser import type_from_json
 from deltaic.spark_sql import values
 from deltaic.spark_sql.duckdb import ExpressionError, failure_of, prepare, quote, translate
 

@@ -16,7 +16,7 @@ from walk_cases import WALK
 
 import deltaic
 from deltaic.errors import UnsupportedFeatureError
-from deltaic.protocol.schema import type_from_json
+from deltaic.protocol.schema_parser import type_from_json
 
 ZONE = "America/New_York"
 RECORDED = load("statistics", ZONE)

@@ -13,7 +13,7 @@ from transpilation import REFUSED, TRANSPILATION
 
 from deltaic.engine.duckdb.shown_types import shown_values
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import type_from_json
+from deltaic.protocol.schema_parser import type_from_json
 from deltaic.spark_sql import values
 from deltaic.spark_sql.duckdb import prepare
 from deltaic.spark_sql.parsing import parse_statement

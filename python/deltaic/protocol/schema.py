@@ -14,16 +14,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias, Union, overload
 
-from deltaic.errors import (
-    InvalidArgumentError,
-    InvalidTypeError,
-    ProtocolError,
-    UnsupportedFeatureError,
-    check_instance,
-    nearest_names,
-)
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, check_instance, nearest_names
 from deltaic.protocol.actions import ReadOnlyDict
-from deltaic.protocol.bounded_json import parse_json
 from deltaic.sql_text import name_of, quote_name
 
 PRIMITIVES = frozenset(
@@ -31,10 +23,6 @@ PRIMITIVES = frozenset(
         *("string", "long", "integer", "short", "byte", "float", "double", "boolean", "binary"),
         *("date", "timestamp", "timestamp_ntz", "variant", "void"),
     )
-)
-# Types that other writers may have written to a log, and that this release does not support.
-_LATER_TYPES = re.compile(
-    r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE
 )
 _SHAPE = re.compile(  # Spark writes the algorithm of edges in capitals: SPHERICAL
     r"(geometry)\(\s*([^\s(),:]+:[^\s(),]+)\s*\)"
@@ -49,7 +37,6 @@ _BY_BYTES = ("UTF8_BINARY", "SPARK.UTF8_BINARY")
 MAX_DEPTH = 100
 """Maximum nesting of types; a deeper schema is an error, so that recursive functions do not overflow the
 stack."""
-MAX_FIELDS = 100_000
 # Maximum characters of a schema's JSON whose Schema is cached. A commit parses the same text at every step.
 _MOST_KEPT = 16_384
 
@@ -230,26 +217,7 @@ class Schema(Sequence[Field]):
         True
         """
         check_instance(text, (str, bytes), "the schema", "JSON text")
-        return _read_once(text) if len(text) <= _MOST_KEPT else Schema._read(text)
-
-    @staticmethod
-    def _read(text: str | bytes) -> Schema:
-        try:
-            value = parse_json(text)
-        except (ValueError, RecursionError) as error:
-            raise ProtocolError(
-                f"the schema is not JSON: {error}",
-                where="schemaString",
-                found=repr(text[:80]),
-                expected="JSON",
-            ) from None
-        if not isinstance(value, dict) or value.get("type") != "struct":
-            raise ProtocolError(
-                "the schema is not a struct", where="schemaString", found=text[:80], expected="a struct"
-            )
-        parsed = _type_from_json(value, "schemaString", 0, [0])
-        assert isinstance(parsed, Struct)  # as its type is "struct"
-        return Schema(parsed.fields)
+        return _parsed_once(text) if len(text) <= _MOST_KEPT else _parsed(text)
 
     def to_json(self) -> str:
         """Returns the schemaString of a metadata action: JSON with all metadata. Raises InvalidArgumentError
@@ -539,108 +507,15 @@ def _fields_to_json(fields: Iterable[Field]) -> dict[str, Any]:
     return {"type": "struct", "fields": parts}
 
 
-def type_from_json(value: Any) -> DataType:
-    """Parses a JSON value of `type_to_json`. The errors are those of `Schema.from_json`."""
-    return _type_from_json(value, "type", 0, [0])
+def _parsed(text: str | bytes) -> Schema:
+    from deltaic.protocol.schema_parser import parse_schema_string
 
-
-def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> DataType:
-    """Parses a type. `count`: a list with the number of fields parsed so far in the whole schema."""
-    if depth > MAX_DEPTH:
-        raise ProtocolError(
-            "the schema nests deeper than it may",
-            where=where[:200],
-            found=f"{depth} types",
-            expected=f"at most {MAX_DEPTH}",
-        )
-    if isinstance(value, dict) and value.get("type") in PRIMITIVES and "fields" not in value:
-        value = value["type"]  # PROTOCOL.md's variant section writes {"type": "variant"} for a nested one
-    if isinstance(value, str):
-        return _name_from_json(value, where)
-    kind = value.get("type") if isinstance(value, dict) else None
-    if kind == "struct":
-        fields = _member(value, "fields", list, where)
-        count[0] += len(fields)
-        if count[0] > MAX_FIELDS:
-            raise ProtocolError(
-                "the schema has too many fields",
-                where=where,
-                found=count[0],
-                expected=f"at most {MAX_FIELDS}",
-            )
-        parsed = [_field_from_json(item, where, depth, count) for item in fields]
-        try:
-            return Struct(parsed)
-        except InvalidArgumentError as error:
-            raise ProtocolError(
-                error.message, where=where, found=error.found, expected=error.expected
-            ) from None
-    if kind == "array":
-        element = _type_from_json(value.get("elementType"), f"{where}.element", depth + 1, count)
-        return Array(element, _member(value, "containsNull", bool, where))
-    if kind == "map":
-        key = _type_from_json(value.get("keyType"), f"{where}.key", depth + 1, count)
-        item = _type_from_json(value.get("valueType"), f"{where}.value", depth + 1, count)
-        return Map(key, item, _member(value, "valueContainsNull", bool, where))
-    if kind == "udt":
-        raise UnsupportedFeatureError(
-            "user-defined types are not supported",
-            where=where,
-            found="the type udt",
-            expected="a type of PROTOCOL.md",
-        )
-    raise ProtocolError(
-        "not a type",
-        where=where,
-        found=repr(value)[:80],
-        expected="a type's name, a struct, an array or a map",
-    )
-
-
-def _name_from_json(name: str, where: str) -> DataType:
-    if name == "null":
-        return "void"  # Spark before 3.1
-    try:
-        return check_type(name)
-    except InvalidArgumentError as error:
-        shown = repr(name[:80])
-        if _LATER_TYPES.match(name):
-            raise UnsupportedFeatureError(
-                f"the type {shown} is not supported", where=where, found=shown, expected="another type"
-            ) from None
-        raise ProtocolError(
-            error.message, where=where, found=shown, expected="a type of PROTOCOL.md"
-        ) from None
+    return Schema(parse_schema_string(text).fields)
 
 
 @lru_cache(maxsize=128)
-def _read_once(text: str | bytes) -> Schema:
-    return Schema._read(text)
-
-
-def _field_from_json(value: Any, where: str, depth: int, count: list[int]) -> Field:
-    if not isinstance(value, dict):
-        raise ProtocolError(
-            "a field is not an object", where=where, found=repr(value)[:80], expected="an object"
-        )
-    name = _member(value, "name", str, where)
-    where = f"{where}.{quote_name(name)}"
-    metadata = value.get("metadata")
-    if metadata is not None and not isinstance(metadata, dict):
-        raise ProtocolError(
-            "metadata is not an object", where=where, found=repr(metadata)[:80], expected="an object"
-        )
-    data_type = _type_from_json(value.get("type"), where, depth + 1, count)
-    return Field(name, data_type, _member(value, "nullable", bool, where), metadata or {})
-
-
-def _member(value: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
-    found = value.get(key)
-    if not isinstance(found, kind):
-        raise ProtocolError(
-            f"{key} is missing or not valid", where=where, found=repr(found)[:80], expected=kind.__name__
-        )
-    return found
+def _parsed_once(text: str | bytes) -> Schema:
+    return _parsed(text)
 
 
 def _unique_fields(fields: Iterable[Field]) -> tuple[Field, ...]:
