@@ -31,8 +31,6 @@ LONGER = {
         "a table of the JVM's classes and methods, looked up by name",
     ),
     "python/deltaic/log/stream.py": (487, "offsets, batches and ends of a stream call each other"),
-    "python/deltaic/protocol/properties.py": (401, "to be divided"),
-    "python/deltaic/protocol/schema.py": (477, "to be divided"),
     "python/deltaic/spark/conditions_of_schemas.py": (508, "to be divided"),
     "python/deltaic/spark/conditions_of_statements.py": (444, "to be divided"),
     "python/deltaic/spark/conditions_of_tables.py": (458, "to be divided"),

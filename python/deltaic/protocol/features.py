@@ -412,25 +412,7 @@ def check_writable(
             found=protocol.min_writer_version,
             expected="1 to 7",
         )
-    listed = supported(protocol)
-    if (
-        hidden := reader_features(protocol)
-        - listed
-        - ({"columnMapping"} if protocol.min_reader_version == 2 else set())
-    ):
-        raise ProtocolError(
-            "readerFeatures lists what writerFeatures does not",
-            where="protocol",
-            found=_shown(sorted(hidden)),
-            expected="each in writerFeatures too",
-        )
-    if unknown := sorted(listed - FEATURES.keys()):
-        raise UnsupportedFeatureError(
-            f"the table has {_plural(unknown)} that this release does not know",
-            where="protocol.writerFeatures",
-            found=_shown(unknown),
-            expected="features that this release writes",
-        )
+    listed = _known_features(protocol)
     definition = Definition(metadata)
     if MANAGED in listed and not (
         "inCommitTimestamp" in listed and definition.properties.in_commit_timestamps
@@ -461,6 +443,28 @@ def check_writable(
         and "delta.clustering" in domains
     ):
         _check_clustering(definition, domains["delta.clustering"])
+
+
+def _known_features(protocol: Protocol) -> frozenset[str]:
+    """Returns the features of a protocol. Raises ProtocolError if only readerFeatures lists one, and
+    UnsupportedFeatureError if this release does not know one."""
+    listed = supported(protocol)
+    by_version = {"columnMapping"} if protocol.min_reader_version == 2 else set()
+    if hidden := reader_features(protocol) - listed - by_version:
+        raise ProtocolError(
+            "readerFeatures lists what writerFeatures does not",
+            where="protocol",
+            found=_shown(sorted(hidden)),
+            expected="each in writerFeatures too",
+        )
+    if unknown := sorted(listed - FEATURES.keys()):
+        raise UnsupportedFeatureError(
+            f"the table has {_plural(unknown)} that this release does not know",
+            where="protocol.writerFeatures",
+            found=_shown(unknown),
+            expected="features that this release writes",
+        )
+    return listed
 
 
 def _is_readable(name: str, definition: Definition | None, catalog: Callable[[], bool] | None) -> bool:

@@ -107,6 +107,8 @@ def _text(text: str) -> str:
 
 _R, _I = Status.REFUSED, Status.INTERNAL
 _DAY = timedelta(days=1)
+_INT64 = _integer(0, INT64_MAX)
+_COORDINATED = "coordinatedCommits-preview"
 
 REGISTRY: Mapping[str, Property] = {
     item.name: item
@@ -147,16 +149,8 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.rowTracking.materializedRowCommitVersionColumnName", _text, None, _I, "rowTracking"),
         Property("delta.enableTypeWidening", parse_boolean, False, feature="typeWidening"),
         Property("delta.enableInCommitTimestamps", parse_boolean, False, feature="inCommitTimestamp"),
-        Property(
-            "delta.inCommitTimestampEnablementVersion", _integer(0, INT64_MAX), None, _I, "inCommitTimestamp"
-        ),
-        Property(
-            "delta.inCommitTimestampEnablementTimestamp",
-            _integer(0, INT64_MAX),
-            None,
-            _I,
-            "inCommitTimestamp",
-        ),
+        Property("delta.inCommitTimestampEnablementVersion", _INT64, None, _I, "inCommitTimestamp"),
+        Property("delta.inCommitTimestampEnablementTimestamp", _INT64, None, _I, "inCommitTimestamp"),
         Property("delta.checkpointPolicy", _choice("classic", "v2"), "classic", feature="v2Checkpoint"),
         Property("delta.compatibility.symlinkFormatManifest.enabled", parse_boolean, False),
         Property("delta.universalFormat.enabledFormats", _formats, ""),
@@ -176,26 +170,12 @@ REGISTRY: Mapping[str, Property] = {
             feature="materializePartitionColumns",
         ),
         Property("delta.writePartitionColumnsToParquet", parse_boolean, False),
-        Property(
-            "delta.requireCheckpointProtectionBeforeVersion",
-            _integer(0, INT64_MAX),
-            0,
-            _I,
-            "checkpointProtection",
-        ),
+        Property("delta.requireCheckpointProtectionBeforeVersion", _INT64, 0, _I, "checkpointProtection"),
         Property("delta.dropFeatureTruncateHistory.retentionDuration", parse_duration, _DAY),
         Property("delta.sampleRetentionDuration", parse_duration, 7 * _DAY, _R),
-        Property(
-            "delta.coordinatedCommits.commitCoordinator-preview", _text, "", _R, "coordinatedCommits-preview"
-        ),
-        Property(
-            "delta.coordinatedCommits.commitCoordinatorConf-preview",
-            _text,
-            "",
-            _R,
-            "coordinatedCommits-preview",
-        ),
-        Property("delta.coordinatedCommits.tableConf-preview", _text, "", _R, "coordinatedCommits-preview"),
+        Property("delta.coordinatedCommits.commitCoordinator-preview", _text, "", _R, _COORDINATED),
+        Property("delta.coordinatedCommits.commitCoordinatorConf-preview", _text, "", _R, _COORDINATED),
+        Property("delta.coordinatedCommits.tableConf-preview", _text, "", _R, _COORDINATED),
         Property("delta.redirectReaderWriter-preview", _text, "", _R, "redirectReaderWriter-preview"),
         Property("delta.redirectWriterOnly-preview", _text, "", _R, "redirectWriterOnly-preview"),
         Property("deltaic.inlineDeletionVectors", parse_boolean, False),
