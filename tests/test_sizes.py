@@ -42,7 +42,6 @@ LONGER = {
         663,
         "one public class: each method forwards, half of the lines are parameters",
     ),
-    "python/deltaic/transaction/transaction.py": (413, "to be divided"),
     "rust/src/data_file/open.rs": (
         518,
         "one opened file: what its footer, vector and partition values leave to read",

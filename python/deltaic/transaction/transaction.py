@@ -13,20 +13,16 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deltaic import _core
 from deltaic.errors import (
-    AppendOnlyError,
     CommitUnknownError,
     DeltaError,
     InvalidArgumentError,
     TableAlreadyExistsError,
-    UnsupportedFeatureError,
     add_note,
     check_instance,
 )
@@ -35,10 +31,11 @@ from deltaic.log import iceberg as iceberg_metadata
 from deltaic.log.segment import Sleep
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
-from deltaic.protocol import clustering, features, iceberg
+from deltaic.protocol import features
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.features import Change
 from deltaic.protocol.paths import decoded_path
+from deltaic.transaction import checks
 from deltaic.transaction.attempts import Attempts
 from deltaic.transaction.conflicts import Current, Isolation
 from deltaic.transaction.giving_way import Gate
@@ -167,7 +164,9 @@ class Transaction:
         self.committed: int | None = None
         """The version of the commit; None before it."""
         if snapshot is not None:
-            self._check_definition(snapshot.protocol, snapshot.metadata, Change.DEFINITION, snapshot.domains)
+            checks.check_definition(
+                self, snapshot.protocol, snapshot.metadata, Change.DEFINITION, snapshot.domains
+            )
 
     def read(self, predicate: _core.Predicate | None = None, *, rows_only: bool = False) -> None:
         """Records that files that may match a predicate were read (None: the whole table). Several calls add
@@ -191,14 +190,14 @@ class Transaction:
         """Stages `remove` actions. An append-only table raises AppendOnlyError."""
         if not removes.num_rows:
             return
-        if _changes_data(removes):
-            self._check_append_only()
+        if checks.changes_data(removes):
+            checks.check_append_only(self)
         self.removes.append(removes)
 
     def mark(self, marks: Marks) -> None:
         """Stages rows that are marked as deleted. An append-only table raises AppendOnlyError."""
         self.written(marks.marked.written)
-        self._check_append_only()
+        checks.check_append_only(self)
         self.marks = marks
 
     @property
@@ -340,7 +339,7 @@ class Transaction:
         """Writes checksum, checkpoint and manifests after a commit. Returns the new snapshot. `first`: the
         first version that the transaction took; it differs from `version` for a transaction over several
         tables."""
-        if features.is_managed(self._new_protocol):
+        if features.is_managed(self.new_protocol):
             catalog.publish(self.store, version)
         committed = self._read_back(version)
         checksum.after_commit(committed, self.first_line)
@@ -393,98 +392,11 @@ class Transaction:
     def expect(self, change: Change) -> None:
         """Checks before files are written if the commit will be refused. `change`: the kind of change that
         the command will make at least."""
-        if change in (Change.REMOVE, Change.REPLACE):
-            self._check_append_only()
-        before = self.snapshot.domains if self.snapshot else {}
-        domains = {name: configuration for name, configuration in before.items() if name not in self.domains}
-        domains.update(
-            {name: configuration for name, (configuration, removed) in self.domains.items() if not removed}
-        )
-        if (
-            self.snapshot is not None
-            and features.is_managed(self.snapshot.protocol)
-            and not features.is_managed(self._new_protocol)
-        ):
-            raise UnsupportedFeatureError(
-                "a table that a catalog manages leaves it by the catalog alone",
-                where=f"{self.store.location}, {self.operation}",
-                found=f"a protocol without {features.MANAGED}",
-            )
-        self._check_definition(self._new_protocol, self.new_metadata, change, domains)
-
-    def _check_definition(
-        self, protocol: Protocol, metadata: Metadata, change: Change, domains: Mapping[str, str]
-    ) -> None:
-        """Raises an exception if a table with this definition does not allow a change. A table's own
-        definition is checked once for each kind of change, unless a catalog decides."""
-        snapshot = self.snapshot
-        managed = partial(catalog.has_coordinator, self.store) if snapshot else None
-        check = partial(features.check_writable, protocol, metadata, change, domains=domains, catalog=managed)
-        if (
-            snapshot is None
-            or protocol is not snapshot.protocol
-            or metadata is not snapshot.metadata
-            or features.is_managed(protocol)
-        ):
-            check()
-        else:
-            snapshot.keep_of_definition(("writable", change, domains.get(clustering.DOMAIN)), check)
-
-    def _check_append_only(self) -> None:
-        if self.snapshot is not None and self.snapshot.properties.append_only:
-            raise AppendOnlyError(
-                f"{self.operation} would remove rows of a table that only takes new ones",
-                where=self.snapshot.location,
-                found="delta.appendOnly = true",
-            )
+        checks.check_change(self, change)
 
     def check_writable(self) -> None:
         """Raises an exception if the table's features or properties forbid the staged actions."""
-        adds, removes = self.actions()
-        staged = Change.of(
-            adds=adds.num_rows > 0,
-            removes=removes.num_rows > 0,
-            data_change=_changes_data(adds) or _changes_data(removes),
-        )
-        self.expect(self.change or staged)
-        if manifests.are_kept(self.new_metadata):
-            vectors = adds.num_rows - adds["deletionVector"].null_count
-            if (
-                self.snapshot is not None
-                and not manifests.are_kept(self.snapshot.metadata)
-                and not removes.num_rows
-            ):
-                vectors += self.snapshot.core.with_vectors[0]
-            manifests.check(self._new_protocol, self.new_metadata, vectors)
-        self._check_iceberg(adds, removes)
-        if self.metadata is not None:
-            former = self.snapshot.domains.get(clustering.DOMAIN) if self.snapshot else None
-            configuration, removed = self.domains.get(clustering.DOMAIN, (former, False))
-            before = features.Definition(self.snapshot.metadata) if self.snapshot else None
-            clustering.check_kept(
-                before, former, features.Definition(self.metadata), None if removed else configuration
-            )
-
-    def _check_iceberg(self, adds: pa.Table, removes: pa.Table) -> None:
-        """Raises an exception if the table's Iceberg compatibility forbids its new definition, its existing
-        files or the added files."""
-        protocol, definition = self._new_protocol, features.Definition(self.new_metadata)
-        version = iceberg.active_version(protocol, definition)
-        before = None
-        if self.snapshot is not None:
-            before = self.snapshot.protocol, features.Definition(self.snapshot.metadata)
-        if version is None and not definition.properties.universal_formats[0]:
-            return
-        iceberg.check(protocol, definition, before[1] if before is not None else None)
-        if version is not None:
-            iceberg_metadata.check_added(version, adds)
-        if before is not None and self.snapshot is not None and iceberg.active_version(*before) != version:
-            core = self.snapshot.core
-            files = 0 if removes.num_rows >= core.file_count else core.file_count
-            counted = core.num_records is not None
-            iceberg.check_files(
-                protocol, definition, before, files=files, with_vectors=core.with_vectors[0], counted=counted
-            )
+        checks.check_staged(self)
 
     @property
     def new_metadata(self) -> Metadata:
@@ -496,7 +408,7 @@ class Transaction:
         return metadata
 
     @property
-    def _new_protocol(self) -> Protocol:
+    def new_protocol(self) -> Protocol:
         protocol = self.protocol or (self.snapshot.protocol if self.snapshot else None)
         if protocol is None:
             raise InvalidArgumentError(
@@ -549,17 +461,13 @@ class Transaction:
 
     def _isolation(self, adds: pa.Table, removes: pa.Table) -> Isolation:
         other = self.metadata or self.protocol or self.domains or self.options.transactions
-        if not other and not _changes_data(adds) and not _changes_data(removes):
+        if not other and not checks.changes_data(adds) and not checks.changes_data(removes):
             return Isolation.SNAPSHOT
         if self.options.isolation is not None:
             return ISOLATION[self.options.isolation]
         return (
             Isolation(self.snapshot.properties.isolation_level) if self.snapshot else Isolation.SERIALIZABLE
         )
-
-
-def _changes_data(actions: pa.Table) -> bool:
-    return bool(actions.num_rows) and pc.any(actions.column("dataChange")).as_py() is True
 
 
 def _text(predicate: Any) -> str | None:
