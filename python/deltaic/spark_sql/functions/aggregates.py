@@ -12,13 +12,12 @@ from collections.abc import Callable, Sequence
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Array
-from deltaic.spark_sql import intervals, operators
+from deltaic.spark_sql import operators
 from deltaic.spark_sql import values as v
 from deltaic.spark_sql.casts import Zone, cast
 from deltaic.spark_sql.functions.kernels import kernel_sql
 from deltaic.spark_sql.functions.statistical_aggregates import (
     approx_top_k,
-    doubles,
     histogram,
     mode,
     moment,
@@ -27,6 +26,14 @@ from deltaic.spark_sql.functions.statistical_aggregates import (
     percentile,
     shape,
     sorted_mode,
+)
+from deltaic.spark_sql.functions.sum_aggregates import (
+    average,
+    call,
+    pair_average,
+    sum_of,
+    try_average,
+    try_sum,
 )
 from deltaic.spark_sql.nested_values import is_sortable, normalized, sort_key
 from deltaic.spark_sql.values import Value
@@ -103,10 +110,6 @@ def count_rows() -> Value:
     return Value("count(*)", "long", nullable=False)
 
 
-def _call(function: str, value: Value, distinct: bool) -> str:
-    return f"{function}({'DISTINCT ' if distinct else ''}{value.sql})"
-
-
 def _count(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     if not arguments:
         raise InvalidArgumentError("[WRONG_NUM_ARGS] count takes an argument", found=0)
@@ -116,7 +119,7 @@ def _count(arguments: Sequence[Value], distinct: bool, zone: Zone) -> Value:
     if not distinct:
         return v.combine(f"count(CASE WHEN {known} THEN 1 END)", "long", arguments, nullable=False)
     if len(arguments) == 1:
-        return v.combine(_call("count", arguments[0], True), "long", arguments, nullable=False)
+        return v.combine(call("count", arguments[0], True), "long", arguments, nullable=False)
     row = ", ".join(argument.sql for argument in arguments)
     return v.combine(
         f"count(DISTINCT CASE WHEN {known} THEN row({row}) END)", "long", arguments, nullable=False
@@ -243,7 +246,7 @@ def _bits(function: str) -> Build:
             raise v.mismatch(function, value.type)
         kind = v.duckdb_type(value.type)
         return v.combine(
-            f"CAST({_call(function, value, distinct)} AS {kind})", value.type, [value], nullable=True
+            f"CAST({call(function, value, distinct)} AS {kind})", value.type, [value], nullable=True
         )
 
     return build
@@ -356,9 +359,9 @@ def _schema_of_variants(arguments: Sequence[Value], distinct: bool, zone: Zone) 
 _AGGREGATES: dict[str, Build] = {
     "schema_of_variant_agg": _schema_of_variants,
     "count": _count,
-    "sum": _sum,
-    "avg": _average,
-    "mean": _average,
+    "sum": sum_of,
+    "avg": average,
+    "mean": average,
     "min": _extreme("min"),
     "max": _extreme("max"),
     "first": _any("first"),
@@ -394,8 +397,8 @@ _AGGREGATES: dict[str, Build] = {
     "covar_pop": pair("covar_pop", 1),
     "covar_samp": pair("covar_samp", 2),
     "regr_count": pair_count,
-    "regr_avgx": _pair_average(1),
-    "regr_avgy": _pair_average(0),
+    "regr_avgx": pair_average(1),
+    "regr_avgy": pair_average(0),
     "regr_r2": pair("regr_r2", 1, "x"),
     "regr_slope": pair("regr_slope", 2, "x"),
     "regr_intercept": pair("regr_intercept", 2, "x"),
@@ -416,8 +419,8 @@ _AGGREGATES: dict[str, Build] = {
     "approx_top_k": approx_top_k,
     "collect_union": _collect_union,
     "approx_count_distinct": _approx_count_distinct,
-    "try_sum": _try_sum,
-    "try_avg": _try_average,
+    "try_sum": try_sum,
+    "try_avg": try_average,
     "listagg": _listed,
     "string_agg": _listed,
 }
