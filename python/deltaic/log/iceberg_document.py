@@ -82,15 +82,11 @@ class DocumentWriter(ManifestWriter):
             current = new["snapshot-id"]
         snapshots, gone = self._expired(snapshots, current)
         kept = {each["snapshot-id"] for each in snapshots}
-        former = list(base.get("metadata-log", []))
-        if self.base_version is not None:
-            place = f"{self.location}/{metadata_path(self.base_version)}"
-            former.append({"timestamp-ms": base["last-updated-ms"], "metadata-file": place})
+        former = self._metadata_log()
         gone += [self.relative(each["metadata-file"]) for each in former[:-_MOST_FORMER]]
-        metadata = self.snapshot.metadata
         document: dict[str, Any] = {
             "format-version": self.format,
-            "table-uuid": _uuid(metadata.id),
+            "table-uuid": _uuid(self.snapshot.metadata.id),
             "location": self.location,
             "last-sequence-number": self.version,
             "last-updated-ms": self.timestamp,
@@ -102,17 +98,7 @@ class DocumentWriter(ManifestWriter):
             "last-partition-id": max([999, *(each["field-id"] for spec in specs for each in spec["fields"])]),
             "default-sort-order-id": 0,
             "sort-orders": [{"order-id": 0, "fields": []}],
-            "properties": {
-                **{
-                    name: text
-                    for name, text in metadata.configuration.items()
-                    if not name.startswith(("delta.", "deltaic."))
-                },
-                "schema.name-mapping.default": name_mapping(self.snapshot.schema),
-                VERSION: str(self.version),
-                TIMESTAMP: str(self.timestamp),
-                TABLE: metadata.id,
-            },
+            "properties": self._properties(),
             "snapshots": snapshots,
             "snapshot-log": [each for each in snapshot_log if each["snapshot-id"] in kept],
             "metadata-log": former[-_MOST_FORMER:],
@@ -127,6 +113,29 @@ class DocumentWriter(ManifestWriter):
         if self.format == 3:
             document["next-row-id"] = self._next_row_id()
         return document, gone
+
+    def _metadata_log(self) -> list[dict[str, Any]]:
+        """Returns the entries of all former metadata files, that of the base last."""
+        former = list(self.base.get("metadata-log", []))
+        if self.base_version is not None:
+            place = f"{self.location}/{metadata_path(self.base_version)}"
+            former.append({"timestamp-ms": self.base["last-updated-ms"], "metadata-file": place})
+        return former
+
+    def _properties(self) -> dict[str, str]:
+        """Returns the user's properties of the table, and those of the document."""
+        metadata = self.snapshot.metadata
+        return {
+            **{
+                name: text
+                for name, text in metadata.configuration.items()
+                if not name.startswith(("delta.", "deltaic."))
+            },
+            "schema.name-mapping.default": name_mapping(self.snapshot.schema),
+            VERSION: str(self.version),
+            TIMESTAMP: str(self.timestamp),
+            TABLE: metadata.id,
+        }
 
     def _next_row_id(self) -> int:
         mark = row_tracking.high_water_mark(self.snapshot.domains.get(row_tracking.DOMAIN))

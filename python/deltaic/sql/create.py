@@ -35,18 +35,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
     query], or REPLACE TABLE; name SHALLOW | DEEP CLONE source [VERSION | TIMESTAMP AS OF ...] [TBLPROPERTIES
     (...)] -> delta-spark's metrics, where the source is a table, parquet.`path` or iceberg.`path`; CREATE
     TABLE [IF NOT EXISTS] name LIKE source [USING delta] [LOCATION ...] [TBLPROPERTIES (...)]"""
-    if reader.accept("REPLACE"):
-        replace, must_exist = True, True
-    else:
-        reader.expect("CREATE")
-        replace, must_exist = reader.accept("OR", "REPLACE"), False
-        if not replace:
-            reader.accept("EXTERNAL")  # LOCATION alone decides where the table lies
-    if reader.at("TEMPORARY") or reader.at("VIEW"):
-        raise UnsupportedFeatureError(
-            "CREATE makes Delta tables only", found=reader.tokens[reader.position].text, expected="TABLE"
-        )
-    reader.expect("TABLE")
+    replace, must_exist = _head(reader)
     if_missing = not replace and reader.accept("IF", "NOT", "EXISTS")
     name = read_name(reader)
     source, shallow = _cloned(reader)
@@ -96,6 +85,24 @@ def create(reader: Reader, tables: Tables) -> Rows:
             else:
                 _create(path, clauses, columns, replace, name, tables)
     return nothing()
+
+
+def _head(reader: Reader) -> tuple[bool, bool]:
+    """CREATE [OR REPLACE | EXTERNAL] TABLE, or REPLACE TABLE. Returns True if an existing table is replaced,
+    and True if there must be one."""
+    if reader.accept("REPLACE"):
+        replace, must_exist = True, True
+    else:
+        reader.expect("CREATE")
+        replace, must_exist = reader.accept("OR", "REPLACE"), False
+        if not replace:
+            reader.accept("EXTERNAL")  # LOCATION alone decides where the table lies
+    if reader.at("TEMPORARY") or reader.at("VIEW"):
+        raise UnsupportedFeatureError(
+            "CREATE makes Delta tables only", found=reader.tokens[reader.position].text, expected="TABLE"
+        )
+    reader.expect("TABLE")
+    return replace, must_exist
 
 
 def _cloned(reader: Reader) -> tuple[Name | None, bool]:

@@ -16,7 +16,7 @@ from deltaic.spark_sql.column_names import column_name
 from deltaic.spark_sql.functions.aggregates import OF_ONE_ROW
 from deltaic.spark_sql.nested_values import normalized
 from deltaic.spark_sql.query.aggregate_calls import AggregateCall, aggregate_call, is_aggregate
-from deltaic.spark_sql.query.scopes import Attribute, QueryScope
+from deltaic.spark_sql.query.scopes import Attribute, Column, QueryScope
 from deltaic.spark_sql.query.subqueries import QueryTranslator
 from deltaic.spark_sql.values import Value, unsupported
 
@@ -184,30 +184,8 @@ def _unpivot(
     targets = (
         node.expressions[0].expressions if isinstance(node.expressions[0], exp.Tuple) else node.expressions
     )
-    names, groups = [each.name for each in targets], []
-    for item in field.expressions:
-        alias, tree = (
-            (item.args["alias"].name, item.this)
-            if isinstance(item, (exp.PivotAlias, exp.Alias))
-            else (None, item)
-        )
-        trees = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
-        if len(trees) != len(names):
-            raise InvalidArgumentError(
-                "UNPIVOT takes as many columns as it gives", found=len(trees), expected=len(names)
-            )
-        located = [
-            translator.scope.locate([part.name for part in each.parts])
-            if isinstance(each, exp.Column)
-            else None
-            for each in trees
-        ]
-        if None in located:
-            raise InvalidArgumentError(
-                "[UNRESOLVED_COLUMN] no such column to unpivot", found=tree.sql(dialect="databricks")
-            )
-        columns = [each[0].column for each in located if each is not None]
-        groups.append((alias or "_".join(column.name for column in columns), columns))
+    names = [each.name for each in targets]
+    groups = [_unpivoted(translator, item, len(names)) for item in field.expressions]
     types = [
         v.common_of([columns[index].value for _, columns in groups], "UNPIVOT") for index in range(len(names))
     ]
@@ -238,3 +216,27 @@ def _unpivot(
     used = {column.label for _, columns in groups for column in columns}
     kept = [each for each in attributes if each.column.label not in used]
     return [*kept, Attribute(name, None), *(Attribute(column, None) for column in given_columns)]
+
+
+def _unpivoted(translator: QueryTranslator, item: exp.Expr, count: int) -> tuple[str, list[Column]]:
+    """Returns the name and the `count` columns of an item of UNPIVOT's list, such as `a` or `(a, b) AS x`."""
+    alias, tree = (
+        (item.args["alias"].name, item.this)
+        if isinstance(item, (exp.PivotAlias, exp.Alias))
+        else (None, item)
+    )
+    trees = tree.expressions if isinstance(tree, exp.Tuple) else [tree]
+    if len(trees) != count:
+        raise InvalidArgumentError(
+            "UNPIVOT takes as many columns as it gives", found=len(trees), expected=count
+        )
+    located = [
+        translator.scope.locate([part.name for part in each.parts]) if isinstance(each, exp.Column) else None
+        for each in trees
+    ]
+    if None in located:
+        raise InvalidArgumentError(
+            "[UNRESOLVED_COLUMN] no such column to unpivot", found=tree.sql(dialect="databricks")
+        )
+    columns = [each[0].column for each in located if each is not None]
+    return alias or "_".join(column.name for column in columns), columns
