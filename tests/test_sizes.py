@@ -34,7 +34,6 @@ LONGER = {
     "python/deltaic/spark/conditions_of_schemas.py": (508, "to be divided"),
     "python/deltaic/spark/conditions_of_statements.py": (444, "to be divided"),
     "python/deltaic/spark/conditions_of_tables.py": (458, "to be divided"),
-    "python/deltaic/spark/statements.py": (443, "to be divided"),
     "python/deltaic/spark_sql/translation.py": (540, "one translator: a short method for each kind of node"),
     "python/deltaic/table.py": (
         663,

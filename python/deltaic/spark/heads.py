@@ -7,6 +7,8 @@ from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
 
+CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE", "ALTER"}
+"""First words of statements that change a table."""
 _EVOLUTION = ("WITH", "SCHEMA", "EVOLUTION")
 _INTO = (("INTO", "TABLE"), ("OVERWRITE", "TABLE"), ("INTO",), ("OVERWRITE",))
 # Words before the name of the table that a statement is about. Longer sequences stand before their own

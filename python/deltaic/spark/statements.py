@@ -10,30 +10,27 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.engine import application_of, enabled_as
-from deltaic.engine.spark.native.session import has_jvm, has_temporary_view, session_catalog
+from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.plan.literal import col
 from deltaic.planning.columns import check_has_columns
 from deltaic.protocol.schema import Schema
-from deltaic.rows.rows import Rows
 from deltaic.spark import patches, plan_functions
 from deltaic.spark.catalog_statements import run_in_catalog
 from deltaic.spark.conversions import convert_named
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
-from deltaic.spark.heads import BY_PATH, by_name, passes_head, provider_of, target_of
+from deltaic.spark.heads import CHANGES, by_name, passes_head, provider_of, target_of
 from deltaic.spark.identifiers import identified, immediate, is_script
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
     ViewQuery,
-    naming,
     parsed,
     path_in_catalog,
     query_of_view,
@@ -41,15 +38,14 @@ from deltaic.spark.named_tables import (
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
-from deltaic.spark.raising import OF_PARTITIONS, raises_as_spark
+from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
+from deltaic.spark.statement_errors import delta_errors, runner
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
-    is_known,
-    no_such_table,
     path_of,
     path_of_projection,
     path_of_view,
@@ -58,7 +54,7 @@ from deltaic.spark.views import (
 )
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.results import nothing
-from deltaic.sql.statement import CHANGES_ROWS, run
+from deltaic.sql.statement import run
 from deltaic.sql.subqueries import read_definitions
 from deltaic.sql.tokens import Reader, insert_first
 from deltaic.sql.upkeep import read_conversion
@@ -82,10 +78,6 @@ _NAMES_A_TABLE = re.compile(
 
 _CATALOG_WORDS = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
 """First words of the statements that `run_in_catalog` may run."""
-_CHANGES = {"INSERT", "DELETE", "UPDATE", "MERGE", "TRUNCATE", "RESTORE", "ALTER"}
-"""First words of statements that change a table."""
-_DELTA_ONLY = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
-"""First words of statements that Spark does not have."""
 
 
 @raises_as_spark()
@@ -223,84 +215,45 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         spark, with_arguments(text, args), lambda query: _dispatched(spark, query, None, frames)
     ):
         return frame_of(spark, nothing())
-    definitions = read_definitions(reader, _CHANGES)
+    definitions = read_definitions(reader, CHANGES)
     original_target = target = target_of(reader)
     if target is not None and reader.tokens[reader.position].keyword in ("DELETE", "UPDATE"):
         reader, target = _through_projection(spark, reader, target)
     if target is not None and _is_of_delta(spark, reader, target):
-        whole = with_arguments(reader.text, args)
-        reader = Reader(whole)
-        before, names = read_definitions(reader, _CHANGES) or ("", [])
-        with opening(spark), SparkTables(spark, before, names, frames) as tables:
-            tables.target = target
-            creates = reader.at("CREATE") or reader.at("REPLACE")
-            runs = (
-                _run
-                if reader.tokens[reader.position].keyword in CHANGES_ROWS
-                else _optimizes
-                if reader.at("OPTIMIZE")
-                else _creates
-                if creates
-                else _runs
-            )
-            result = frame_of(spark, runs(by_name(whole[reader.tokens[reader.position].start :]), tables))
-        if (
-            reader.tokens[reader.position].keyword in _CHANGES
-            and original_target is not None
-            and original_target.path is None
-        ):
-            _update_view(spark, original_target)
-        return result
+        return _run_on_table(spark, with_arguments(reader.text, args), original_target, target, frames)
     if definitions is not None:
         reader.position = 0
     if reader.at("CONVERT", "TO", "DELTA"):
-        with opening(spark):
-            whole = with_arguments(reader.text, args)
-            conversion = read_conversion(Reader(whole))
-            if convert_named(
-                spark, Name(conversion.source), conversion.columns, statistics=conversion.statistics
-            ):
-                return frame_of(spark, nothing())
-            return frame_of(spark, run(whole, SparkTables(spark)))
-    with _delta_errors(spark, reader, target):
+        return _convert(spark, with_arguments(reader.text, args))
+    with delta_errors(spark, reader, target):
         return _queried(spark, reader, args, frames)
 
 
-def _run(text: str, tables: SparkTables) -> Rows:
-    """Like `run`, but adds the name of the statement's table to errors."""
-    try:
-        return run(text, tables)
-    except DeltaError as error:
-        error.with_values(**{**tables.naming(), **error.values})
-        if (first := Reader(text).tokens[0].keyword) in _DELTA_ONLY:
-            # Spark's parser, to which delta-spark leaves such a text, does not know the word
-            error.with_values(unknown=first)
-        raise
+def _run_on_table(
+    spark: Any, text: str, named: Name | None, target: Name, frames: Mapping[str, Any]
+) -> DataFrame:
+    """Runs a statement about a Delta table by `deltaic.sql`. `named`: what the statement names, which may be
+    a view of `target`."""
+    reader = Reader(text)
+    before, names = read_definitions(reader, CHANGES) or ("", [])
+    first = reader.tokens[reader.position]
+    with opening(spark), SparkTables(spark, before, names, frames) as tables:
+        tables.target = target
+        result = frame_of(spark, runner(reader)(by_name(text[first.start :]), tables))
+    if first.keyword in CHANGES and named is not None and named.path is None:
+        _update_view(spark, named)
+    return result
 
 
-_MISSING: Mapping[type[DeltaError], str] = {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"}
-_SPARK_CONDITIONS: Mapping[str, str] = {
-    "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
-    "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
-}
-"""Conditions of delta-spark -> Spark's conditions for the same mistakes, which Spark raises first."""
-_runs = raises_as_spark(_MISSING, _SPARK_CONDITIONS)(_run)
-"""Like `_run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. Statements that change rows
-use `_run`: there Spark looks the path up itself, and raises another condition."""
-
-
-_creates = raises_as_spark(
-    _MISSING,
-    {
-        **_SPARK_CONDITIONS,
-        "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED",
-    },
-)(_run)
-"""Like `_runs`, for CREATE TABLE and REPLACE TABLE, whose clustering columns Spark looks up itself."""
-
-
-_optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(_run)
-"""Like `_runs`, for OPTIMIZE, whose WHERE is a condition on partition columns."""
+def _convert(spark: Any, text: str) -> DataFrame:
+    """Runs CONVERT TO DELTA."""
+    with opening(spark):
+        conversion = read_conversion(Reader(text))
+        if convert_named(
+            spark, Name(conversion.source), conversion.columns, statistics=conversion.statistics
+        ):
+            return frame_of(spark, nothing())
+        return frame_of(spark, run(text, SparkTables(spark)))
 
 
 def _names_table(spark: Any, text: str) -> bool:
@@ -311,75 +264,6 @@ def _names_table(spark: Any, text: str) -> bool:
         return (target is not None and _is_of_delta(spark, reader, target)) or bool(references(reader, spark))
     except InvalidArgumentError:
         return False
-
-
-_NO_TABLE = re.compile(
-    r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+:"
-    r" delta(ic)?\b"
-)
-"""Matches Spark's messages for a statement that changes a view or a table of a Python data source."""
-
-
-@contextmanager
-def _delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[None]:
-    """Replaces the error that Spark raises in the body for a statement that needs a Delta table, if the
-    statement's table is unknown, has another format, or is a view of a query."""
-    try:
-        yield
-    except Exception as error:
-        first = reader.tokens[0].keyword
-        is_delta_only = first in _DELTA_ONLY or (
-            len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in BY_PATH
-        )
-        if (
-            target is not None
-            and is_delta_only
-            and type(error).__name__ in ("ParseException", "AnalysisException")
-        ):
-            raise _no_delta_table(spark, reader, target) from error
-        if first in _CHANGES and _NO_TABLE.search(str(error)):
-            raise UnsupportedFeatureError(
-                f"{first} of a view",
-                found=str(target),
-                expected="delta.`path`, or a temporary view of a whole Delta table",
-            ) from error
-        raise
-
-
-def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
-    """The error of a statement that only Delta tables have, if its table is unknown, a view, or a table of
-    another format, with delta-spark's condition."""
-    first, names = reader.tokens[0].keyword, naming(spark, target.parts)
-    is_persistent_view = query_of_view(spark, target.parts) is not None
-    is_view = is_persistent_view or (len(target.parts) == 1 and has_temporary_view(spark, target.parts[0]))
-    if first == "RESTORE" and not is_view:  # Spark does not look its table up
-        names["search_path"] = "not available"
-        return no_such_table(target, "delta.`path`, or the name of a Delta table").with_values(**names)
-    if not is_known(spark, target):
-        return no_such_table(target).with_values(**names)
-    words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
-    if first == "RESTORE":
-        condition = "DELTA_ONLY_OPERATION"
-    elif is_view and (is_persistent_view or words[0] == "DESCRIBE") and words[0] in _OF_TABLES_ALONE:
-        condition = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
-    elif first == "REORG" and not is_view:
-        condition = "DELTA_NOT_A_DELTA_TABLE"
-    else:
-        condition = (
-            "DELTA_ONLY_OPERATION"
-            if words[0] in ("DESCRIBE", "OPTIMIZE", "VACUUM")
-            else "DELTA_MISSING_DELTA_TABLE"
-        )
-    expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
-    refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
-    if is_persistent_view:
-        names["view"] = names["quoted_table"]
-    name = ".".join(part.strip("`") for part in names["relation"].split("."))
-    return refused.with_values(operation=" ".join(words), name=name, **names)
-
-
-_OF_TABLES_ALONE = {"DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE"}
-"""First words of statements for which Spark looks the table up, and refuses a view."""
 
 
 def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> bool:

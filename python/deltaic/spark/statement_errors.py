@@ -1,0 +1,131 @@
+"""Gives delta-spark's conditions to errors of statements, both those that `deltaic.sql` runs and those that
+Spark refuses because they need a Delta table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from deltaic.engine.spark.native.session import has_temporary_view
+from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.rows.rows import Rows
+from deltaic.spark.heads import BY_PATH, CHANGES
+from deltaic.spark.named_tables import naming, query_of_view
+from deltaic.spark.raising import OF_PARTITIONS, raises_as_spark
+from deltaic.spark.session_tables import SparkTables
+from deltaic.spark.views import is_known, no_such_table
+from deltaic.sql.names import Name
+from deltaic.sql.statement import CHANGES_ROWS, run
+from deltaic.sql.tokens import Reader
+
+_DELTA_ONLY = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
+"""First words of statements that Spark does not have."""
+_OF_TABLES_ALONE = {"DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE"}
+"""First words of statements for which Spark looks the table up, and refuses a view."""
+_NO_TABLE = re.compile(
+    r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+:"
+    r" delta(ic)?\b"
+)
+"""Matches Spark's messages for a statement that changes a view or a table of a Python data source."""
+
+
+def _run(text: str, tables: SparkTables) -> Rows:
+    """Like `run`, but adds the name of the statement's table to errors."""
+    try:
+        return run(text, tables)
+    except DeltaError as error:
+        error.with_values(**{**tables.naming(), **error.values})
+        if (first := Reader(text).tokens[0].keyword) in _DELTA_ONLY:
+            # Spark's parser, to which delta-spark leaves such a text, does not know the word
+            error.with_values(unknown=first)
+        raise
+
+
+_MISSING: Mapping[type[DeltaError], str] = {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"}
+_SPARK_CONDITIONS: Mapping[str, str] = {
+    "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
+    "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
+}
+"""Conditions of delta-spark -> Spark's conditions for the same mistakes, which Spark raises first."""
+_runs = raises_as_spark(_MISSING, _SPARK_CONDITIONS)(_run)
+"""Like `_run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. Statements that change rows
+use `_run`: there Spark looks the path up itself, and raises another condition."""
+_creates = raises_as_spark(
+    _MISSING,
+    {
+        **_SPARK_CONDITIONS,
+        "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED",
+    },
+)(_run)
+"""Like `_runs`, for CREATE TABLE and REPLACE TABLE, whose clustering columns Spark looks up itself."""
+_optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(_run)
+"""Like `_runs`, for OPTIMIZE, whose WHERE is a condition on partition columns."""
+
+
+def runner(reader: Reader) -> Callable[[str, SparkTables], Rows]:
+    """Returns the function that runs the statement at the cursor, by its first words."""
+    if reader.tokens[reader.position].keyword in CHANGES_ROWS:
+        return _run
+    if reader.at("OPTIMIZE"):
+        return _optimizes
+    return _creates if reader.at("CREATE") or reader.at("REPLACE") else _runs
+
+
+@contextmanager
+def delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[None]:
+    """Replaces the error that Spark raises in the body for a statement that needs a Delta table, if the
+    statement's table is unknown, has another format, or is a view of a query."""
+    try:
+        yield
+    except Exception as error:
+        first = reader.tokens[0].keyword
+        is_delta_only = first in _DELTA_ONLY or (
+            len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in BY_PATH
+        )
+        if (
+            target is not None
+            and is_delta_only
+            and type(error).__name__ in ("ParseException", "AnalysisException")
+        ):
+            raise _no_delta_table(spark, reader, target) from error
+        if first in CHANGES and _NO_TABLE.search(str(error)):
+            raise UnsupportedFeatureError(
+                f"{first} of a view",
+                found=str(target),
+                expected="delta.`path`, or a temporary view of a whole Delta table",
+            ) from error
+        raise
+
+
+def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
+    """The error of a statement that only Delta tables have, if its table is unknown, a view, or a table of
+    another format, with delta-spark's condition."""
+    first, names = reader.tokens[0].keyword, naming(spark, target.parts)
+    is_persistent_view = query_of_view(spark, target.parts) is not None
+    is_view = is_persistent_view or (len(target.parts) == 1 and has_temporary_view(spark, target.parts[0]))
+    if first == "RESTORE" and not is_view:  # Spark does not look its table up
+        names["search_path"] = "not available"
+        return no_such_table(target, "delta.`path`, or the name of a Delta table").with_values(**names)
+    if not is_known(spark, target):
+        return no_such_table(target).with_values(**names)
+    words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
+    if first == "RESTORE":
+        condition = "DELTA_ONLY_OPERATION"
+    elif is_view and (is_persistent_view or words[0] == "DESCRIBE") and words[0] in _OF_TABLES_ALONE:
+        condition = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
+    elif first == "REORG" and not is_view:
+        condition = "DELTA_NOT_A_DELTA_TABLE"
+    else:
+        condition = (
+            "DELTA_ONLY_OPERATION"
+            if words[0] in ("DESCRIBE", "OPTIMIZE", "VACUUM")
+            else "DELTA_MISSING_DELTA_TABLE"
+        )
+    expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
+    refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
+    if is_persistent_view:
+        names["view"] = names["quoted_table"]
+    name = ".".join(part.strip("`") for part in names["relation"].split("."))
+    return refused.with_values(operation=" ".join(words), name=name, **names)
