@@ -10,6 +10,9 @@ from typing import Any
 from deltaic import errors as e
 from deltaic.protocol.ddl import format_type
 from deltaic.spark import (
+    conditions_of_data,
+    conditions_of_features,
+    conditions_of_options,
     conditions_of_rows,
     conditions_of_schemas,
     conditions_of_statements,
@@ -34,7 +37,10 @@ __all__ = [
 CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_rows.CONDITIONS,
     *conditions_of_tables.CONDITIONS,
+    *conditions_of_features.CONDITIONS,
+    *conditions_of_data.CONDITIONS,
     *conditions_of_schemas.CONDITIONS,
+    *conditions_of_options.CONDITIONS,
     *conditions_of_statements.CONDITIONS,
 )
 """All conditions, the more specific ones first: an error gets the first condition that fits."""

@@ -1,5 +1,5 @@
-"""Conditions about columns: of data, of table definitions, and of changes to definitions. An error gets the
-first one that fits."""
+"""Conditions about columns of table definitions, and about changes of definitions. An error gets the first
+one that fits."""
 
 from __future__ import annotations
 
@@ -33,131 +33,7 @@ Column mapping requires at least protocol (2, 5)
 """delta-spark's text in the parameter `advice`."""
 
 CONDITIONS: tuple[Condition, ...] = (
-    # Schemas
-    Condition(
-        "DELTA_READ_TABLE_WITHOUT_COLUMNS",
-        "428GU",
-        ANALYSIS,
-        _SCHEMA,
-        "^the table has no columns yet",
-        {"tableName": "where"},
-    ),
-    Condition("DELTA_SCHEMA_NOT_PROVIDED", "42908", ANALYSIS, _ARGUMENT, "^a table needs columns"),
-    Condition(
-        "DELTA_NON_PARTITION_COLUMN_SPECIFIED",
-        "42P10",
-        ANALYSIS,
-        _ARGUMENT,
-        "the path names a partition by other columns",
-        {"columnList": "expected", "fragment": "found"},
-    ),
-    Condition(
-        "DELTA_PARTITION_COLUMN_NOT_FOUND",
-        "42703",
-        ANALYSIS,
-        _SCHEMA,
-        "^the data lacks a partition column",
-        {"columnName": "`expected`", "schemaMap": "found"},
-    ),
-    Condition("DELTA_EMPTY_DATA", "428GU", ANALYSIS, _SCHEMA, "^the data has no columns"),
-    Condition(
-        "DELTA_MISSING_NOT_NULL_COLUMN_VALUE",
-        "23502",
-        ANALYSIS,
-        _SCHEMA,
-        "the data has no such column, and the table does not take null",
-        {"columnName": "where"},
-    ),
-    Condition(
-        "DELTA_FAILED_TO_MERGE_FIELDS",
-        "22005",
-        ANALYSIS,
-        _SCHEMA,
-        "does not fit the column's",
-        {"currentField": "where", "updateField": "where"},
-    ),
-    Condition(
-        "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
-        "42846",
-        ANALYSIS,
-        _SCHEMA,
-        "^an assigned struct (has fields that|lacks fields of)",
-    ),
-    Condition(
-        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
-        "42802",
-        ANALYSIS,
-        _SCHEMA,
-        "^a struct lacks fields of",
-        {"columnName": "where"},
-    ),
-    Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
-    Condition(
-        "DELTA_INSERT_COLUMN_MISMATCH",
-        "42802",
-        ANALYSIS,
-        _SCHEMA,
-        "^INSERT leaves out a column",
-        {"columnName": "where"},
-    ),
-    Condition(
-        "DELTA_MISSING_COLUMN",
-        "42703",
-        ANALYSIS,
-        _SCHEMA,
-        "^INSERT BY NAME has a column",
-        {"columnName": "found", "columnList": "columns"},
-    ),
-    Condition(
-        "DELTA_MERGE_UNRESOLVED_EXPRESSION",
-        "42601",
-        ANALYSIS,
-        parameters={"sqlExpr": "column|found", "clause": "clause", "cols": "columns"},
-    ),
-    *(
-        Condition(
-            f"INSERT_COLUMN_ARITY_MISMATCH.{kind}",
-            "21S01",
-            ANALYSIS,
-            _SCHEMA,
-            pattern,
-            {"tableName": "where"},
-        )
-        for kind, pattern in (
-            ("NOT_ENOUGH_DATA_COLUMNS", "^INSERT needs one value for each column of its list"),
-            ("TOO_MANY_DATA_COLUMNS", "^INSERT has more values than columns of its list"),
-        )
-    ),
-    Condition(
-        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
-        "42802",
-        ANALYSIS,
-        _SCHEMA,
-        "needs one value for each column",
-        {
-            "tableName": "table|where",
-            "columnName": "=not enough data columns",
-            "insertColumns": "values",
-            "numColumns": "columns",
-        },
-        details=r"found (?P<values>\d+) .*expected (?P<columns>\d+) ",
-    ),
-    Condition(
-        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
-        "42802",
-        ANALYSIS,
-        _SCHEMA,
-        "needs (a column|one value) for each|number of columns",
-        {"tableName": "table|where"},
-    ),
-    Condition(
-        "MERGE_INSERT_VALUE_COUNT_MISMATCH",
-        "21S01",
-        PARSE,
-        _ARGUMENT,
-        "^INSERT needs one value",
-        {"actualCount": "found", "expectedCount": "expected"},
-    ),
+    # Fields and names
     Condition(
         "INVALID_FIELD_NAME",
         "42000",
@@ -229,18 +105,6 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a new column has no default yet",
     ),
     Condition(
-        "DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"
-    ),
-    Condition(
-        "DELTA_DUPLICATE_COLUMNS_FOUND.DATA",
-        "42711",
-        ANALYSIS,
-        _ARGUMENT,
-        "columns? of the data (comes twice|differ only in case)",
-        {"duplicateCols": "column"},
-        details="found '?(?P<column>[^';]+)",
-    ),
-    Condition(
         "COLUMN_ALREADY_EXISTS",
         "42711",
         ANALYSIS,
@@ -264,6 +128,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "characters that need column mapping",
         {"invalidColumnNames": "column|where"},
     ),
+    # Partition and clustering columns
     Condition(
         "DELTA_PARTITION_COLUMN_NOT_FOUND",
         "42703",
@@ -354,6 +219,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "by a column without statistics",
     ),
+    # Changes of columns
     *(
         Condition(
             name,
@@ -419,6 +285,7 @@ CONDITIONS: tuple[Condition, ...] = (
             "newType": '"after"',
         },
     ),
+    # Generated and identity columns
     Condition(
         "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
         "42K09",

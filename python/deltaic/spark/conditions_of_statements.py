@@ -1,5 +1,5 @@
-"""Conditions of statements, options and streams, and Spark's own conditions for statements that deltaic
-parses. An error gets the first one that fits."""
+"""Conditions of statements, and Spark's own conditions for statements that deltaic parses. An error gets
+the first one that fits."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, PARSE, RUNTIM
 _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
 _UNSUPPORTED = e.UnsupportedFeatureError
-_VERSION = e.VersionNotFoundError
 
 CONDITIONS: tuple[Condition, ...] = (
-    # Statements and options
     Condition(
         "DELTA_CONFLICT_SET_COLUMN",
         "42701",
@@ -61,14 +59,6 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^a generator cannot stand",
         {"plan": "found"},
-    ),
-    Condition(
-        "DELTA_REGEX_OPT_SYNTAX_ERROR",
-        "2201B",
-        ARGUMENT,
-        _ARGUMENT,
-        "^exclude_regex",
-        {"regExpOption": "found"},
     ),
     Condition("DELTA_MERGE_MISSING_WHEN", "42601", ANALYSIS, _ARGUMENT, "a merge needs at least one clause"),
     Condition(
@@ -177,13 +167,6 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_UNSUPPORTED_SUBQUERY", "0AKDC", ANALYSIS, _UNSUPPORTED, "a subquery"),
     Condition("DELTA_OPERATION_ON_VIEW_NOT_ALLOWED", "0AKDC", ANALYSIS, _UNSUPPORTED, "^\\w+ of a view"),
-    Condition(
-        "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE",
-        "42613",
-        ARGUMENT,
-        _ARGUMENT,
-        "schema_mode='overwrite' goes",
-    ),
     Condition("SORT_BY_WITHOUT_BUCKETING", "42601", ANALYSIS),
     Condition(
         "DELTA_OPERATION_NOT_ALLOWED_DETAIL",
@@ -193,7 +176,55 @@ CONDITIONS: tuple[Condition, ...] = (
         "^buckets of",
         {"operation": "=Bucketing", "tableName": "relation"},
     ),
-    # CONVERT TO DELTA
+    Condition(
+        "DELTA_CREATE_TABLE_MISSING_TABLE_NAME_OR_LOCATION",
+        "42601",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a table needs a place",
+    ),
+    Condition(
+        "PARTITION_BY_NOT_ALLOWED_WITH_INSERT_INTO",
+        "42601",
+        ANALYSIS,
+        _ARGUMENT,
+        "^insertInto and partitionBy",
+    ),
+    Condition(
+        "NON_PARTITION_COLUMN",
+        "42000",
+        ANALYSIS,
+        _SCHEMA,
+        "^PARTITION takes partition columns",
+        {"columnName": "`column`"},
+    ),
+    Condition(
+        "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED",
+        "0AKDC",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "^TRUNCATE TABLE of single partitions",
+    ),
+    Condition(
+        "DELTA_MODE_NOT_SUPPORTED",
+        "0AKDC",
+        ARGUMENT,
+        _ARGUMENT,
+        "^unknown mode of generate",
+        {"mode": "found", "supportedModes": "=symlink_format_manifest"},
+    ),
+    Condition(
+        "DELTA_VACUUM_RETENTION_PERIOD_NEGATIVE", "22003", ARGUMENT, _ARGUMENT, "^retention is negative"
+    ),
+    Condition(
+        "DELTA_VACUUM_RETENTION_PERIOD_TOO_SHORT",
+        "22003",
+        ARGUMENT,
+        _ARGUMENT,
+        "^retention is shorter than",
+        {"configuredRetentionHours": "hours"},
+    ),
+    # CONVERT TO DELTA and CLONE
     Condition(
         "DELTA_OPERATION_NOT_ALLOWED_DETAIL",
         "0AKDC",
@@ -220,129 +251,6 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_CONVERSION_NO_PARTITION_FOUND", "42KD6", ANALYSIS, parameters={"tableName": "table"}),
     Condition(
-        "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",
-        "42613",
-        ARGUMENT,
-        _ARGUMENT,
-        "^replaceWhere and partitionOver",
-    ),
-    Condition(
-        "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS",
-        "42616",
-        ARGUMENT,
-        _ARGUMENT,
-        "txnAppId and txnVersion|application transaction",
-        {"reason": "=Both txnVersion and txnAppId must be specified for idempotent data frame writes"},
-    ),
-    Condition(
-        "DELTA_VERSION_NOT_FOUND",
-        "22003",
-        ANALYSIS,
-        _ARGUMENT,
-        "^the option versionAsOf",
-        {"userVersion": "found"},
-        details="found '-",
-    ),
-    Condition(
-        "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
-        "42604",
-        ARGUMENT,
-        _ARGUMENT,
-        "^the option (?P<name>versionAsOf|timestampAsOf)",
-        {"timeTravelKey": "name"},
-    ),
-    Condition(
-        "CODEC_NOT_AVAILABLE.WITH_AVAILABLE_CODECS_SUGGESTION",
-        "56038",
-        ARGUMENT,
-        _ARGUMENT,
-        "^unknown compression",
-        {"codecName": "found", "availableCodecs": "expected"},
-    ),
-    Condition(
-        "DELTA_VERSION_INVALID",
-        "42815",
-        ANALYSIS,
-        _ARGUMENT,
-        "^the option (starting|ending)Version",
-        {"version": "found"},
-        details="whole number, at least 0$",
-    ),
-    Condition(
-        "DELTA_ILLEGAL_OPTION",
-        "42616",
-        ARGUMENT,
-        _ARGUMENT,
-        r"^the option (?P<name>\w+)",
-        {"name": "name", "input": "found", "explain": "explain|expected"},
-    ),
-    Condition("DELTA_NO_START_FOR_CDC_READ", "42601", ANALYSIS, _ARGUMENT, "the changes since which version"),
-    Condition(
-        "DELTA_CDC_START_VERSION_AFTER_LATEST",
-        "22003",
-        ARGUMENT,
-        _VERSION,
-        "^the changes begin after the last version",
-        {"start": "found", "latest": "expected"},
-    ),
-    Condition(
-        "DELTA_INVALID_CDC_RANGE",
-        "22003",
-        ARGUMENT,
-        _ARGUMENT,
-        "the range ends before it begins",
-        {"start": "first", "end": "last"},
-    ),
-    Condition(
-        "DELTA_MULTIPLE_CDC_BOUNDARY",
-        "42614",
-        ANALYSIS,
-        _ARGUMENT,
-        r"(?P<end>starting|ending)_version and .*_timestamp exclude",
-        {"startingOrEnding": "end"},
-    ),
-    Condition(
-        "DELTA_VERSION_NOT_FOUND",
-        "22003",
-        ANALYSIS,
-        _VERSION,
-        "",
-        {"userVersion": "found", "earliest": "earliest", "latest": "latest"},
-        details=r"(expected (?P<earliest>\d+) to (?P<latest>\d+))?$",
-    ),
-    Condition(
-        "DELTA_MISSING_CHANGE_DATA",
-        "KD002",
-        ANALYSIS,
-        _ARGUMENT,
-        r"the change data feed was not on( at version (?P<version>\d+))?",
-        {
-            "version": "version",
-            "startVersion": "first",
-            "endVersion": "last",
-            "key": "=delta.enableChangeDataFeed",
-        },
-    ),
-    Condition(
-        "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE",
-        "0AKDC",
-        OPERATION,
-        _SCHEMA,
-        "so their changes cannot be read",
-    ),
-    Condition(
-        "RESERVED_CDC_COLUMNS_ON_WRITE", "42939", ANALYSIS, _ARGUMENT, "no column of the feed's own names"
-    ),
-    Condition(
-        "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",
-        "42711",
-        RUNTIME,
-        _SCHEMA,
-        "no column of the feed's own names",
-        {"columnList": "[column]"},
-        details=r"^column (?P<column>[^:]+):",
-    ),
-    Condition(
         "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}
     ),
     Condition(
@@ -360,31 +268,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "there are no Parquet files",
         {"directory": "where"},
     ),
-    # Streams
-    Condition("DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", ANALYSIS),
-    Condition("DELTA_SCHEMA_CHANGED_WITH_VERSION", "KD007", RUNTIME),
-    Condition("DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS", "KD007", RUNTIME),
-    Condition("DELTA_SOURCE_IGNORE_DELETE", "0A000", OPERATION),
-    Condition("DELTA_SOURCE_TABLE_IGNORE_CHANGES", "0A000", OPERATION),
-    Condition("DELTA_MISSING_FILES_UNEXPECTED_VERSION", "42K03", RUNTIME),
-    Condition("DELTA_INVALID_SOURCE_VERSION", "XXKDS", RUNTIME),
-    Condition("DELTA_INVALID_SOURCE_OFFSET_FORMAT", "XXKDS", RUNTIME),
-    Condition("DELTA_INVALID_FORMAT_FROM_SOURCE_VERSION", "XXKDS", RUNTIME),
-    Condition("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "55019", RUNTIME),
-    Condition("DELTA_STREAMING_METADATA_EVOLUTION", "22000", RUNTIME),
-    Condition("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION", "KD002", RUNTIME),
-    Condition("DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT", "22000", RUNTIME),
-    Condition("DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED", "22000", RUNTIME),
-    Condition("DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID", "22000", RUNTIME),
-    Condition("DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET", "42613", ARGUMENT),
-    Condition(
-        "DELTA_UNSUPPORTED_OUTPUT_MODE",
-        "0AKDC",
-        ANALYSIS,
-        _ARGUMENT,
-        "the output mode of a stream",
-        {"mode": "found", "dataSource": "=delta"},
-    ),
+    # Statements that Delta tables do not have
     Condition(
         "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
         "0A000",
@@ -409,8 +293,6 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a table constraint",
         {"operation": "message"},
     ),
-    Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _ARGUMENT, "^partition_by differs"),
-    Condition("DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10", ANALYSIS, _ARGUMENT, "^cluster_by differs"),
     # Spark's own conditions, for statements that deltaic parses
     Condition("UNSUPPORTED_DATATYPE", "0A000", PARSE, _ARGUMENT, "^no such type", {"typeName": '"found"'}),
     *(

@@ -1,0 +1,149 @@
+"""Conditions about columns of data that do not fit the table's columns. An error gets the first one that
+fits."""
+
+from __future__ import annotations
+
+from deltaic import errors as e
+from deltaic.spark.condition import ANALYSIS, PARSE, Condition
+
+_ARGUMENT = e.InvalidArgumentError
+_SCHEMA = e.SchemaMismatchError
+
+CONDITIONS: tuple[Condition, ...] = (
+    Condition(
+        "DELTA_READ_TABLE_WITHOUT_COLUMNS",
+        "428GU",
+        ANALYSIS,
+        _SCHEMA,
+        "^the table has no columns yet",
+        {"tableName": "where"},
+    ),
+    Condition("DELTA_SCHEMA_NOT_PROVIDED", "42908", ANALYSIS, _ARGUMENT, "^a table needs columns"),
+    Condition(
+        "DELTA_NON_PARTITION_COLUMN_SPECIFIED",
+        "42P10",
+        ANALYSIS,
+        _ARGUMENT,
+        "the path names a partition by other columns",
+        {"columnList": "expected", "fragment": "found"},
+    ),
+    Condition(
+        "DELTA_PARTITION_COLUMN_NOT_FOUND",
+        "42703",
+        ANALYSIS,
+        _SCHEMA,
+        "^the data lacks a partition column",
+        {"columnName": "`expected`", "schemaMap": "found"},
+    ),
+    Condition("DELTA_EMPTY_DATA", "428GU", ANALYSIS, _SCHEMA, "^the data has no columns"),
+    Condition(
+        "DELTA_MISSING_NOT_NULL_COLUMN_VALUE",
+        "23502",
+        ANALYSIS,
+        _SCHEMA,
+        "the data has no such column, and the table does not take null",
+        {"columnName": "where"},
+    ),
+    Condition(
+        "DELTA_FAILED_TO_MERGE_FIELDS",
+        "22005",
+        ANALYSIS,
+        _SCHEMA,
+        "does not fit the column's",
+        {"currentField": "where", "updateField": "where"},
+    ),
+    Condition(
+        "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
+        "42846",
+        ANALYSIS,
+        _SCHEMA,
+        "^an assigned struct (has fields that|lacks fields of)",
+    ),
+    Condition(
+        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "^a struct lacks fields of",
+        {"columnName": "where"},
+    ),
+    Condition("DELTA_NULL_SCHEMA_IN_STREAMING_WRITE", "42P18", ANALYSIS, _SCHEMA),
+    Condition(
+        "DELTA_INSERT_COLUMN_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "^INSERT leaves out a column",
+        {"columnName": "where"},
+    ),
+    Condition(
+        "DELTA_MISSING_COLUMN",
+        "42703",
+        ANALYSIS,
+        _SCHEMA,
+        "^INSERT BY NAME has a column",
+        {"columnName": "found", "columnList": "columns"},
+    ),
+    Condition(
+        "DELTA_MERGE_UNRESOLVED_EXPRESSION",
+        "42601",
+        ANALYSIS,
+        parameters={"sqlExpr": "column|found", "clause": "clause", "cols": "columns"},
+    ),
+    *(
+        Condition(
+            f"INSERT_COLUMN_ARITY_MISMATCH.{kind}",
+            "21S01",
+            ANALYSIS,
+            _SCHEMA,
+            pattern,
+            {"tableName": "where"},
+        )
+        for kind, pattern in (
+            ("NOT_ENOUGH_DATA_COLUMNS", "^INSERT needs one value for each column of its list"),
+            ("TOO_MANY_DATA_COLUMNS", "^INSERT has more values than columns of its list"),
+        )
+    ),
+    Condition(
+        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "needs one value for each column",
+        {
+            "tableName": "table|where",
+            "columnName": "=not enough data columns",
+            "insertColumns": "values",
+            "numColumns": "columns",
+        },
+        details=r"found (?P<values>\d+) .*expected (?P<columns>\d+) ",
+    ),
+    Condition(
+        "DELTA_INSERT_COLUMN_ARITY_MISMATCH",
+        "42802",
+        ANALYSIS,
+        _SCHEMA,
+        "needs (a column|one value) for each|number of columns",
+        {"tableName": "table|where"},
+    ),
+    Condition(
+        "MERGE_INSERT_VALUE_COUNT_MISMATCH",
+        "21S01",
+        PARSE,
+        _ARGUMENT,
+        "^INSERT needs one value",
+        {"actualCount": "found", "expectedCount": "expected"},
+    ),
+    Condition(
+        "DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"
+    ),
+    Condition(
+        "DELTA_DUPLICATE_COLUMNS_FOUND.DATA",
+        "42711",
+        ANALYSIS,
+        _ARGUMENT,
+        "columns? of the data (comes twice|differ only in case)",
+        {"duplicateCols": "column"},
+        details="found '?(?P<column>[^';]+)",
+    ),
+)

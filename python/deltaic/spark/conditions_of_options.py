@@ -1,0 +1,188 @@
+"""Conditions of the options of reads and writes, of the change data feed, and of streams. An error gets
+the first one that fits."""
+
+from __future__ import annotations
+
+from deltaic import errors as e
+from deltaic.spark.condition import ANALYSIS, ARGUMENT, OPERATION, RUNTIME, Condition
+
+_ARGUMENT = e.InvalidArgumentError
+_SCHEMA = e.SchemaMismatchError
+_VERSION = e.VersionNotFoundError
+
+CONDITIONS: tuple[Condition, ...] = (
+    # Options of reads and writes
+    Condition(
+        "DELTA_REGEX_OPT_SYNTAX_ERROR",
+        "2201B",
+        ARGUMENT,
+        _ARGUMENT,
+        "^exclude_regex",
+        {"regExpOption": "found"},
+    ),
+    Condition(
+        "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE",
+        "42613",
+        ARGUMENT,
+        _ARGUMENT,
+        "schema_mode='overwrite' goes",
+    ),
+    Condition(
+        "DELTA_REPLACE_WHERE_WITH_DYNAMIC_PARTITION_OVERWRITE",
+        "42613",
+        ARGUMENT,
+        _ARGUMENT,
+        "^replaceWhere and partitionOver",
+    ),
+    Condition(
+        "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS",
+        "42616",
+        ARGUMENT,
+        _ARGUMENT,
+        "txnAppId and txnVersion|application transaction",
+        {"reason": "=Both txnVersion and txnAppId must be specified for idempotent data frame writes"},
+    ),
+    Condition(
+        "DELTA_VERSION_NOT_FOUND",
+        "22003",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the option versionAsOf",
+        {"userVersion": "found"},
+        details="found '-",
+    ),
+    Condition(
+        "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
+        "42604",
+        ARGUMENT,
+        _ARGUMENT,
+        "^the option (?P<name>versionAsOf|timestampAsOf)",
+        {"timeTravelKey": "name"},
+    ),
+    Condition(
+        "CODEC_NOT_AVAILABLE.WITH_AVAILABLE_CODECS_SUGGESTION",
+        "56038",
+        ARGUMENT,
+        _ARGUMENT,
+        "^unknown compression",
+        {"codecName": "found", "availableCodecs": "expected"},
+    ),
+    Condition(
+        "DELTA_VERSION_INVALID",
+        "42815",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the option (starting|ending)Version",
+        {"version": "found"},
+        details="whole number, at least 0$",
+    ),
+    Condition(
+        "DELTA_ILLEGAL_OPTION",
+        "42616",
+        ARGUMENT,
+        _ARGUMENT,
+        r"^the option (?P<name>\w+)",
+        {"name": "name", "input": "found", "explain": "explain|expected"},
+    ),
+    Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _ARGUMENT, "^partition_by differs"),
+    Condition("DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10", ANALYSIS, _ARGUMENT, "^cluster_by differs"),
+    # The change data feed
+    Condition(
+        "DELTA_CDC_READ_NULL_RANGE_BOUNDARY",
+        "22004",
+        ARGUMENT,
+        _ARGUMENT,
+        "^a range of changes begins and ends at",
+    ),
+    Condition("DELTA_NO_START_FOR_CDC_READ", "42601", ANALYSIS, _ARGUMENT, "the changes since which version"),
+    Condition(
+        "DELTA_CDC_START_VERSION_AFTER_LATEST",
+        "22003",
+        ARGUMENT,
+        _VERSION,
+        "^the changes begin after the last version",
+        {"start": "found", "latest": "expected"},
+    ),
+    Condition(
+        "DELTA_INVALID_CDC_RANGE",
+        "22003",
+        ARGUMENT,
+        _ARGUMENT,
+        "the range ends before it begins",
+        {"start": "first", "end": "last"},
+    ),
+    Condition(
+        "DELTA_MULTIPLE_CDC_BOUNDARY",
+        "42614",
+        ANALYSIS,
+        _ARGUMENT,
+        r"(?P<end>starting|ending)_version and .*_timestamp exclude",
+        {"startingOrEnding": "end"},
+    ),
+    Condition(
+        "DELTA_VERSION_NOT_FOUND",
+        "22003",
+        ANALYSIS,
+        _VERSION,
+        "",
+        {"userVersion": "found", "earliest": "earliest", "latest": "latest"},
+        details=r"(expected (?P<earliest>\d+) to (?P<latest>\d+))?$",
+    ),
+    Condition(
+        "DELTA_MISSING_CHANGE_DATA",
+        "KD002",
+        ANALYSIS,
+        _ARGUMENT,
+        r"the change data feed was not on( at version (?P<version>\d+))?",
+        {
+            "version": "version",
+            "startVersion": "first",
+            "endVersion": "last",
+            "key": "=delta.enableChangeDataFeed",
+        },
+    ),
+    Condition(
+        "DELTA_CHANGE_DATA_FEED_INCOMPATIBLE_SCHEMA_CHANGE",
+        "0AKDC",
+        OPERATION,
+        _SCHEMA,
+        "so their changes cannot be read",
+    ),
+    Condition(
+        "RESERVED_CDC_COLUMNS_ON_WRITE", "42939", ANALYSIS, _ARGUMENT, "no column of the feed's own names"
+    ),
+    Condition(
+        "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",
+        "42711",
+        RUNTIME,
+        _SCHEMA,
+        "no column of the feed's own names",
+        {"columnList": "[column]"},
+        details=r"^column (?P<column>[^:]+):",
+    ),
+    # Streams
+    Condition("DELTA_READ_SOURCE_SCHEMA_CONFLICT", "42K07", ANALYSIS),
+    Condition("DELTA_SCHEMA_CHANGED_WITH_VERSION", "KD007", RUNTIME),
+    Condition("DELTA_SCHEMA_CHANGED_WITH_STARTING_OPTIONS", "KD007", RUNTIME),
+    Condition("DELTA_SOURCE_IGNORE_DELETE", "0A000", OPERATION),
+    Condition("DELTA_SOURCE_TABLE_IGNORE_CHANGES", "0A000", OPERATION),
+    Condition("DELTA_MISSING_FILES_UNEXPECTED_VERSION", "42K03", RUNTIME),
+    Condition("DELTA_INVALID_SOURCE_VERSION", "XXKDS", RUNTIME),
+    Condition("DELTA_INVALID_SOURCE_OFFSET_FORMAT", "XXKDS", RUNTIME),
+    Condition("DELTA_INVALID_FORMAT_FROM_SOURCE_VERSION", "XXKDS", RUNTIME),
+    Condition("DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE", "55019", RUNTIME),
+    Condition("DELTA_STREAMING_METADATA_EVOLUTION", "22000", RUNTIME),
+    Condition("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION", "KD002", RUNTIME),
+    Condition("DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT", "22000", RUNTIME),
+    Condition("DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED", "22000", RUNTIME),
+    Condition("DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID", "22000", RUNTIME),
+    Condition("DELTA_STARTING_VERSION_AND_TIMESTAMP_BOTH_SET", "42613", ARGUMENT),
+    Condition(
+        "DELTA_UNSUPPORTED_OUTPUT_MODE",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "the output mode of a stream",
+        {"mode": "found", "dataSource": "=delta"},
+    ),
+)
