@@ -308,26 +308,21 @@ def _colour(name: str) -> str:
     return {**COLOURS, **OTHERS}[name]
 
 
+_INTRODUCTION = """\
+This page compares whole jobs. The systems take turns on the same data and the same machine, and the best run
+of each counts. Their answers are compared before their times. The numbers are from the records in
+`benches/records`, which the scripts of this repository write. `scripts/draw_benchmarks.py` writes this page
+and its pictures from them. Other machines have other times, but the systems should compare in the same
+way."""
+
+
 def files() -> dict[str, str]:
     """Path below docs/ -> text, of the page and its pictures."""
     texts = {}
     lines = [
         "# Benchmarks",
         "",
-        (
-            "This page compares whole jobs. The systems take turns on the same data and the same machine, and"
-            " the best run"
-        ),
-        "of each counts. Their answers are compared before their times. The numbers are from the records in",
-        (
-            "`benches/records`, which the scripts of this repository write. `scripts/draw_benchmarks.py`"
-            " writes this"
-        ),
-        (
-            "page and its pictures from them. Other machines have other times, but the systems should compare"
-            " in the"
-        ),
-        "same way.",
+        _INTRODUCTION,
     ]
     for chart in CHARTS:
         record = json.loads(

@@ -209,15 +209,10 @@ def _functions() -> str:
     lines = [
         "## Functions",
         "",
-        (
-            "`T`: any type, the same for each `T`. `any`: any type, also a different one for each argument. "
-            "`...`: more"
-        ),
-        (
-            "arguments of the same kind. An argument of another type is cast as Spark casts it. A type "
-            "after `=` must be"
-        ),
-        "given exactly. A NULL without a type becomes what Spark makes of it. `collection`: an array or map.",
+        "`T`: any type, the same for each `T`. `any`: any type, also a different one for each argument.",
+        "`...`: more arguments of the same kind. An argument of another type is cast as Spark casts it. A",
+        "type after `=` must be given exactly. A NULL without a type becomes what Spark makes of it.",
+        "`collection`: an array or map.",
         "",
     ]
     lines += ["| function | arguments | result |", "|---|---|---|"]
