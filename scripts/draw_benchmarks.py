@@ -199,13 +199,14 @@ CHARTS = (
         "statements",
         "Small statements and streams on Spark",
         "The session is warm. A statement changes ten rows of a million; the stream reads 200 commits in 100"
-        " batches.",
+        " batches. A\nmicro-batch is timed from the commit of its rows until a running stream has copied them.",
         {
             "delete_ten": "DELETE",
             "update_ten": "UPDATE",
             "merge_ten": "MERGE",
             "queries_by_name": "100 queries by name",
             "stream": "stream of 200 commits",
+            "micro_batch": "one micro-batch of 100 rows",
         },
     ),
     Chart(

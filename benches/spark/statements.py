@@ -255,7 +255,8 @@ def main() -> None:
     sizes = (
         f"--rows {options.rows} --large {options.large} --commits {options.commits} --pairs {options.pairs}"
     )
-    command = f"DELTA_SPARK_JARS=jars python benches/spark/statements.py {sizes}"
+    some = "" if len(wanted) == len(JOBS) else f" --jobs {','.join(wanted)}"
+    command = f"DELTA_SPARK_JARS=jars python benches/spark/statements.py {sizes}{some}"
     jobs.finish(
         options.record,
         options.rows,
