@@ -199,7 +199,8 @@ CHARTS = (
         "statements",
         "Small statements and streams on Spark",
         "The session is warm. A statement changes ten rows of a million; the stream reads 200 commits in 100"
-        " batches. A\nmicro-batch is timed from the commit of its rows until a running stream has copied them.",
+        " batches. A\nmicro-batch is timed from the commit of its rows until a running stream has copied"
+        " them.",
         {
             "delete_ten": "DELETE",
             "update_ten": "UPDATE",

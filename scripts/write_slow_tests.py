@@ -18,22 +18,21 @@ MOST = 0.15
 FEW = 0.015
 # Processes, servers, random runs: left out whole, and not timed here.
 WHOLE = (
-    *(
-        "broken_logs/",
-        "simulation/",
-        "stores/",
-        "test_concurrency.py",
-        "test_consistency_model.py",
-        "test_delta_spark.py",
-    ),
-    *(
-        "test_demo.py",
-        "test_faults.py",
-        "test_feature_combinations.py",
-        "test_good_citizen.py",
-        "test_hostile_tables.py",
-    ),
-    *("test_interop.py", "test_interruptions.py", "test_memory.py", "test_oracle.py"),
+    "broken_logs/",
+    "simulation/",
+    "stores/",
+    "test_concurrency.py",
+    "test_consistency_model.py",
+    "test_delta_spark.py",
+    "test_demo.py",
+    "test_faults.py",
+    "test_feature_combinations.py",
+    "test_good_citizen.py",
+    "test_hostile_tables.py",
+    "test_interop.py",
+    "test_interruptions.py",
+    "test_memory.py",
+    "test_oracle.py",
     "transaction/test_killed_transactions.py",
 )
 
@@ -50,10 +49,8 @@ def slow(report: Path) -> list[str]:
 if __name__ == "__main__":
     functions = [name for name in slow(Path(sys.argv[1])) if not name.startswith(WHOLE)]
     lines = [
-        (
-            "# Left out by `make test-quick`: folders and files whole, then functions that take long. By"
-            " scripts/write_slow_tests.py."
-        ),
+        "# What `make test-quick` leaves out, by scripts/write_slow_tests.py: folders and files whole, then",
+        "# functions that take long.",
         *(sorted(WHOLE)),
         *functions,
     ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "deltaic"
@@ -36,8 +36,10 @@ _QUOTING = re.compile(
 )
 
 
-def _lines() -> Iterator[tuple[str, int, str]]:
-    """Yields the lines of code, without docstrings and comments: module, number, text."""
+@cache
+def _lines() -> list[tuple[str, int, str]]:
+    """Returns the lines of code, without docstrings and comments: module, number, text."""
+    lines = []
     for path in sorted(PACKAGE.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
         texts: set[int] = set()
@@ -46,7 +48,8 @@ def _lines() -> Iterator[tuple[str, int, str]]:
                 texts |= set(range(node.lineno, (node.end_lineno or node.lineno) + 1))
         for number, line in enumerate(text.splitlines(), start=1):
             if number not in texts and not line.lstrip().startswith("#"):
-                yield path.relative_to(PACKAGE).as_posix(), number, line
+                lines.append((path.relative_to(PACKAGE).as_posix(), number, line))
+    return lines
 
 
 def _found(pattern: re.Pattern[str], *allowed: str) -> list[str]:

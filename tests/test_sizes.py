@@ -8,6 +8,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,7 @@ LONGER = {
 }
 
 
+@cache
 def lines_of_python(text: str) -> set[int]:
     """Lines with code: neither comments nor docstrings nor blank lines."""
     documented: set[int] = set()
