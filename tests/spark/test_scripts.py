@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,25 @@ def test_variables_and_loops(session: Any, table: str) -> None:
         END"""
     assert [tuple(row) for row in session.sql(script).collect()] == [(3, 3, 10, 4)]
     assert ids(session, table) == [4, 5, 101, 103]
+
+
+def test_a_new_variable_logs_no_error(session: Any, table: str) -> None:
+    """PySpark logs each error of a statement with its stack trace, also the one that shows that there is no
+    session variable of the name."""
+    from pyspark.logger import PySparkLogger
+
+    logger, records = PySparkLogger.getLogger("SQLQueryContextLogger"), []
+    handler = logging.Handler()
+    handler.emit = records.append  # type: ignore[method-assign]
+    logger.addHandler(handler)
+    try:
+        session.sql(f"BEGIN DECLARE fresh INT DEFAULT 5; INSERT INTO {table} VALUES (fresh, 1); END")
+        assert records == []
+        with pytest.raises(Exception, match="UNRESOLVED_COLUMN"):
+            session.sql("DECLARE VARIABLE copy = system.session.absent")
+        assert len(records) == 1
+    finally:
+        logger.removeHandler(handler)
 
 
 def test_choices(session: Any, table: str) -> None:

@@ -9,6 +9,8 @@ runs; the rows of the last query are the script's result.
 from __future__ import annotations
 
 import itertools
+import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -169,7 +171,8 @@ class _ScriptRun:
         """Restores the session variable `name` after the body: its value, or its absence."""
         copy = f"__deltaic_variable_{next(_numbers)}"
         try:
-            spark_sql(self._spark, f"DECLARE VARIABLE {copy} = system.session.{name}")
+            with _without_error_log():
+                spark_sql(self._spark, f"DECLARE VARIABLE {copy} = system.session.{name}")
         except Exception:  # there is no such variable
             copy = ""
         try:
@@ -190,6 +193,25 @@ class _ScriptRun:
                 if {condition, condition.partition(".")[0], state, broad} - {""} & names:
                     return depth, handler
         return 0, None
+
+
+@contextmanager
+def _without_error_log() -> Iterator[None]:
+    """Keeps PySpark from logging the errors of this thread's statements, each with its whole stack trace, as
+    these errors are expected."""
+    from pyspark.logger import PySparkLogger
+
+    thread = threading.get_ident()
+
+    def is_of_another_thread(record: logging.LogRecord) -> bool:
+        return record.thread != thread
+
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    logger.addFilter(is_of_another_thread)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_of_another_thread)
 
 
 def _result_of(error: Exception, method: str) -> str:
