@@ -113,6 +113,21 @@ def test_merge_into(session: Any, path: str) -> None:
     assert rows(path) == [(1, 110), (3, 300)]
 
 
+def test_merge_into_a_name(session: Any, path: str) -> None:
+    """Conditions and values may qualify columns by the table's name, as in Spark's documentation."""
+    session.sql(f"CREATE TABLE merged USING delta LOCATION '{path}'")
+    try:
+        source = session.createDataFrame([(1, 100), (3, 300)], "id bigint, v bigint").alias("source")
+        merge = source.mergeInto("merged", "merged.id = source.id")
+        merge = merge.whenMatched("default.merged.v < 1000").update(
+            {"v": "spark_catalog.default.merged.v + 1"}
+        )
+        merge.whenNotMatched().insertAll().merge()
+        assert rows(path) == [(1, 11), (2, 20), (3, 300)]
+    finally:
+        session.sql("DROP TABLE merged")
+
+
 def test_catalog(session: Any, path: str) -> None:
     catalog, name = session.catalog, f"delta.`{path}`"
     assert catalog.tableExists(name)

@@ -411,6 +411,30 @@ def test_changes_by_name(session: Any) -> None:
     assert session.sql(f"SELECT * FROM table_changes_by_path('{path}', 2, 2)").count() == 1
 
 
+def test_views_of_changes_are_not_views_of_the_table(session: Any) -> None:
+    """A view of all changes shows them, and a DELETE by its name leaves the table unchanged."""
+    session.sql("CREATE TABLE fed (id BIGINT) USING delta TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+    session.sql("INSERT INTO fed VALUES (1)")
+    session.sql("UPDATE fed SET id = 5")
+    session.sql("CREATE TEMPORARY VIEW fed_changes AS SELECT * FROM table_changes('fed', 2)")
+    session.sql("CREATE TEMPORARY VIEW fed_types AS SELECT id, _change_type FROM table_changes('fed', 2)")
+    try:
+        changes = [(1, "update_preimage"), (5, "update_postimage")]
+        assert (
+            sorted(map(tuple, session.table("fed_changes").select("id", "_change_type").collect())) == changes
+        )
+        assert sorted(map(tuple, session.table("fed_types").collect())) == changes
+        for view in ("fed_changes", "fed_types"):
+            with pytest.raises(Exception, match="DELTA_OPERATION_ON_VIEW_NOT_ALLOWED"):
+                session.sql(f"DELETE FROM {view} WHERE id = 5")
+        assert ids(session.table("fed")) == [5]
+        session.sql("CACHE TABLE fed_cached AS SELECT * FROM table_changes('fed', 2)")
+        assert session.table("fed_cached").count() == 2
+    finally:
+        for view in ("fed_changes", "fed_types", "fed_cached"):
+            session.catalog.dropTempView(view)
+
+
 def test_streams_by_name(session: Any, tmp_path: Path) -> None:
     session.range(3).write.format("delta").saveAsTable("s")
     writer = (
@@ -420,6 +444,11 @@ def test_streams_by_name(session: Any, tmp_path: Path) -> None:
     )
     writer.toTable("copied", format="delta").awaitTermination(60)
     assert ids(session.table("copied")) == [0, 1, 2]
+    writer = session.readStream.table("s").writeStream.format("delta").option("path", str(tmp_path / "at"))
+    writer = writer.option("checkpointLocation", str(tmp_path / "c2")).trigger(availableNow=True)
+    writer.toTable("external").awaitTermination(60)
+    at = session.read.format("delta").load(str(tmp_path / "at"))
+    assert ids(at) == ids(session.table("external")) == [0, 1, 2]
 
 
 def test_tables_of_other_formats_and_temporary_views_are_sparks(session: Any) -> None:

@@ -54,8 +54,12 @@ class BuilderState:
             if value is not None:
                 self.options[name] = str(value).lower() if isinstance(value, bool) else str(value)
 
+    def get(self, name: str) -> str | None:
+        """Returns the value of an option, or None."""
+        return next((value for each, value in self.options.items() if each.lower() == name.lower()), None)
+
     def has(self, name: str) -> bool:
-        return any(each.lower() == name.lower() for each in self.options)
+        return self.get(name) is not None
 
 
 def write_frame(
@@ -150,9 +154,7 @@ def merges_schema(spark: Any, state: BuilderState) -> bool:
 
 
 def _is_true(state: BuilderState, name: str) -> bool:
-    return any(
-        each.lower() == name.lower() and str(value).lower() == "true" for each, value in state.options.items()
-    )
+    return (state.get(name) or "").lower() == "true"
 
 
 def _metadata(spark: Any, write_options: WriteOptions) -> Any:

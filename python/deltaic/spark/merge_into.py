@@ -4,7 +4,7 @@ PySpark's `MergeIntoWriter`."""
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deltaic.engine.spark.engine import enabled_as
@@ -13,9 +13,9 @@ from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark import patches
 from deltaic.spark.expressions import assignments, condition_text
 from deltaic.spark.merge_builder import DeltaMergeBuilder
+from deltaic.spark.named_tables import SESSION_CATALOG, named_table, parsed
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.tables import DeltaTable, alias_of
-from deltaic.spark.views import path_or_named
 from deltaic.sql.tokens import requalified
 
 _WRAPPED = "_deltaic_merge_into"
@@ -31,8 +31,13 @@ def wrap(frames: Any) -> None:
     @raises_as_spark()
     @functools.wraps(original)
     def merged_into(self: Any, table: str, condition: Any) -> Any:
-        path = path_or_named(self.sparkSession, table) if enabled_as(self.sparkSession) is not None else None
-        return original(self, table, condition) if path is None else PathMerge(self, path, condition)
+        name = parsed(table) if enabled_as(self.sparkSession) is not None else None
+        named = None if name is None or name.path else named_table(self.sparkSession, name.parts)
+        if name is not None and name.path:
+            return PathMerge(self, name.path, condition)
+        if named is not None:
+            return PathMerge(self, named.path, condition, named.parts)
+        return original(self, table, condition)
 
     merged_into.__dict__[_WRAPPED] = True
     patches.replace(frames, "mergeInto", merged_into)
@@ -41,8 +46,8 @@ def wrap(frames: Any) -> None:
 @methods_raise_as_spark
 class PathMerge:
     """A MERGE of a DataFrame into a Delta table, which `df.mergeInto` returns. `merge` runs it. Columns of
-    the table may be qualified by its path: delta.`path`.x or `path`.x. Conditions and values are SQL text or
-    Columns; a condition None is always true.
+    the table may be qualified by its path, delta.`path`.x or `path`.x, or by its name, flights.x or
+    default.flights.x. Conditions and values are SQL text or Columns; a condition None is always true.
 
     >>> deltaic.spark.enable(spark)
     >>> merge = news.mergeInto("delta.`/data/flights`", "s.id = delta.`/data/flights`.id")
@@ -51,9 +56,17 @@ class PathMerge:
     5
     """
 
-    def __init__(self, frame: Any, path: str, condition: Any) -> None:
-        self._names = dict.fromkeys((("delta", path), ("deltaic", path), (path,)), f"{_TARGET}.")
+    def __init__(self, frame: Any, path: str, condition: Any, parts: Sequence[str] = ()) -> None:
+        """`parts`: schema and name of a table that was given by name."""
         source = alias_of(frame) or "__deltaic_s"
+        names = [(SESSION_CATALOG, *parts), (*parts,), (*parts[-1:],)] if parts else []
+        qualifiers = [
+            ("delta", path),
+            ("deltaic", path),
+            (path,),
+            *(each for each in names if each != (source,)),
+        ]
+        self._names = dict.fromkeys(qualifiers, f"{_TARGET}.")
         self._origins = Origins(lambda: [(frame, source)], frame.sparkSession)
         table = DeltaTable.forPath(frame.sparkSession, path).alias(_TARGET)
         self._builder: DeltaMergeBuilder = table.merge(frame, self.text(condition))

@@ -267,7 +267,8 @@ def _to_table(
             if isinstance(partitionBy, str)
             else tuple(partitionBy or ()) or _state_of(self).partition_by
         )
-        path = named_place(self.__dict__[_FRAME], name, options.pop("path", None), columns)
+        location = options.pop("path", None) or _state_of(self).get("path")
+        path = named_place(self.__dict__[_FRAME], name, location, columns)
     if path is None:
         return to_table(self, tableName, format, outputMode, partitionBy, queryName, **options)
     return self.start(path, "delta", outputMode, partitionBy, queryName, **options)

@@ -66,7 +66,7 @@ class Projection:
 
 def projection(spark: Any, query: str) -> Projection | None:
     """Returns the table and columns of a query that selects columns of all rows at the newest version; None
-    for any other query."""
+    for any other query, also of the table's changes."""
     reader = Reader(query)
     if not reader.accept("SELECT"):
         return None
@@ -84,6 +84,6 @@ def projection(spark: Any, query: str) -> Projection | None:
     )
     return (
         Projection(tables[0].path, columns)
-        if is_all and tables[0].version is None and tables[0].timestamp is None
+        if is_all and not tables[0].changes and tables[0].version is None and tables[0].timestamp is None
         else None
     )
