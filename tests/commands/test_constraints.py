@@ -170,6 +170,37 @@ def test_every_way_in_keeps_every_rule(
     assert DeltaTable(tmp_path / "t").version == 2
 
 
+EMPTY_WAYS: dict[str, Callable[[DeltaTable], object]] = {
+    "append": lambda table: deltaic.write(table, pa.table({"id": [2], "p": [""], "q": ["x"]}), mode="append"),
+    "append, nullable": lambda table: deltaic.write(
+        table, pa.table({"id": [2], "p": ["x"], "q": [""]}), mode="append"
+    ),
+    "overwrite where": lambda table: deltaic.write(
+        table, pa.table({"id": [2], "p": ["x"], "q": [""]}), mode="overwrite", where="q = ''"
+    ),
+    "update": lambda table: table.update({"p": "''"}),
+    "update, nullable": lambda table: table.update({"q": "''"}),
+    "merge": lambda table: (
+        table.merge(pa.table({"id": [2], "p": [""], "q": ["x"]}), "t.id = s.id")
+        .when_not_matched_insert_all()
+        .execute()
+    ),
+}
+
+
+@pytest.mark.parametrize("way_in", EMPTY_WAYS)
+def test_an_empty_partition_value_is_null_for_every_rule(tmp_path: Path, session: Any, way_in: str) -> None:
+    """PROTOCOL.md, "Partition Value Serialization": the empty text stands for null."""
+    schema = Schema.from_ddl("id bigint, p string NOT NULL, q string")
+    made = DeltaTable.create(tmp_path / "t", schema, partition_by=["p", "q"])
+    made.alter.add_constraints({"q_is_set": "q IS NOT NULL"})
+    deltaic.write(made, pa.table({"id": [1], "p": ["a"], "q": ["b"]}), mode="append")
+    table = DeltaTable(tmp_path / "t", spark=session)
+    with pytest.raises((ConstraintViolationError, SchemaMismatchError)):
+        EMPTY_WAYS[way_in](table)
+    assert DeltaTable(tmp_path / "t").scan().to_arrow().to_pylist() == [{"id": 1, "p": "a", "q": "b"}]
+
+
 @pytest.fixture
 def table(make: Any) -> DeltaTable:
     made: DeltaTable = make(pa.table({"id": [1, 2, 3], "s": ["a", None, "c"]}))

@@ -17,7 +17,7 @@ from commands_model import Make
 import deltaic
 from deltaic import DeltaTable, Schema
 from deltaic.errors import InvalidArgumentError, MetadataChangedException, SchemaMismatchError
-from deltaic.protocol.widening import is_widening, recorded, widens_by_itself
+from deltaic.protocol.widening import is_widening, recorded
 
 ON = {"delta.enableTypeWidening": "true"}
 
@@ -184,11 +184,12 @@ def test_data_widens_columns_where_it_may(make: Make) -> None:
         ),
         properties=ON,
     )
-    wide = pa.table({"a": [2**40], "b": [2.0], "f": [1e300], "c": ["new"]})
+    wide = pa.table({"a": [2**40], "b": [2.5], "f": [1e300], "c": ["new"]})
     deltaic.write(table, wide, mode="append", schema_mode="merge")
-    assert [item.type for item in table.schema] == ["long", "integer", "double", "string"]
+    assert [item.type for item in table.schema] == ["long", "double", "double", "string"]
     assert changes(table, "a") == [{"fromType": "integer", "toType": "long"}]
-    assert changes(table, "b") is None
+    assert changes(table, "b") == [{"fromType": "integer", "toType": "double"}]
+    assert sorted(table.scan(["b"]).to_arrow()["b"].to_pylist()) == [1.0, 2.5]
     assert values(table) == [1, 2**40]
     assert values(table, "f") == [0.5, 1e300]
     with pytest.raises(SchemaMismatchError, match="a"):
@@ -246,19 +247,24 @@ def test_sql(make: Make) -> None:
     assert table.schema.field("a").type == "long"
 
 
-def test_which_changes_data_may_make() -> None:
+def test_which_changes_are_widenings() -> None:
     for before, after in [
         ("byte", "long"),
         ("float", "double"),
         ("decimal(5,2)", "decimal(7,2)"),
         ("date", "timestamp_ntz"),
+        ("integer", "double"),
+        ("integer", "decimal(12,0)"),
+        ("long", "decimal(20,0)"),
     ]:
         assert is_widening(before, after)
-        assert widens_by_itself(before, after)
-    for before, after in [("integer", "double"), ("integer", "decimal(12,0)"), ("long", "decimal(20,0)")]:
-        assert is_widening(before, after)
-        assert not widens_by_itself(before, after)
-    assert not widens_by_itself("long", "integer")
+    for before, after in [
+        ("long", "integer"),
+        ("long", "double"),
+        ("integer", "float"),
+        ("integer", "string"),
+    ]:
+        assert not is_widening(before, after)
 
 
 def test_a_schema_that_only_grows_notes_nothing() -> None:

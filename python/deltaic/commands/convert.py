@@ -318,7 +318,7 @@ def _schema_of(known: CatalogTable, survey: _core.Survey, partitions: list[Field
 
 
 def _is_read_as(stored: DataType, read_as: DataType) -> bool:
-    return isinstance(stored, str) and isinstance(read_as, str) and is_widening(stored, read_as)
+    return is_widening(stored, read_as)
 
 
 def _same_columns(given: Schema, known: Schema) -> bool:

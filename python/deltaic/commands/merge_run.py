@@ -204,7 +204,11 @@ class Run:
         self._stage_definition()
         rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
         hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.recording else ())]
-        rows = [checked(plan, self.schema, rules, self.engine, hidden=hidden) for plan in new]
+        partitions = self.metadata.partition_columns
+        rows = [
+            checked(plan, self.schema, rules, self.engine, partition_columns=partitions, hidden=hidden)
+            for plan in new
+        ]
         scan = self.matches.target(())
         with counting(self.engine, new, self.schema, rules):
             changed = take_out(

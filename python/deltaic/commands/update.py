@@ -87,7 +87,10 @@ def update(
         hidden = [name for name, _ in more]
         set_rows = Project(old, (*changed_columns, *more), alias)
         changed_rows, rules = _with_generated(snapshot, engine, set_rows, assignments, hidden)
-        new = checked(changed_rows, snapshot.schema, rules, engine, hidden=hidden)
+        partitions = snapshot.metadata.partition_columns
+        new = checked(
+            changed_rows, snapshot.schema, rules, engine, partition_columns=partitions, hidden=hidden
+        )
         with counting(engine, [changed_rows], snapshot.schema, rules):
             changed = take_out(transaction, snapshot, engine, scan, rows, [new], target, recording)
 

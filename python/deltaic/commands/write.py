@@ -72,7 +72,9 @@ class _Source:
     def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
         target, engine = _target(transaction, protocol, metadata, job), self._engine
         rows, schema, rules = _new_rows(engine, self._source, protocol, metadata, job)
-        checked = invariants.checked(rows, schema, rules, engine)
+        checked = invariants.checked(
+            rows, schema, rules, engine, partition_columns=metadata.partition_columns
+        )
         with invariants.counting(engine, [rows], schema, rules) if self._replayable else nullcontext():
             adds = engine.write(engine.run(checked), target)
         transaction.written(adds["path"].to_pylist())
@@ -196,7 +198,7 @@ def checked_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Met
     """Returns the source's rows with the columns of the table: adds defaults and generated columns, casts
     values, and checks the table's constraints."""
     rows, schema, rules = _new_rows(engine, source, protocol, metadata, job)
-    return invariants.checked(rows, schema, rules, engine)
+    return invariants.checked(rows, schema, rules, engine, partition_columns=metadata.partition_columns)
 
 
 def _new_rows(

@@ -91,5 +91,5 @@ def _difference(before: DataType, after: DataType, place: str) -> tuple[str, str
         return _difference(before.key, after.key, f"{place}.key") or _difference(
             before.value, after.value, f"{place}.value"
         )
-    wider = isinstance(before, str) and isinstance(after, str) and is_widening(before, after)
+    wider = is_widening(before, after)
     return None if before == after or wider else (f"column {place}", type_name(after), type_name(before))

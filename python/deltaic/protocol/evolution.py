@@ -23,7 +23,7 @@ from deltaic.protocol.schema import (
     path_text,
     type_name,
 )
-from deltaic.protocol.widening import widens_by_itself
+from deltaic.protocol.widening import is_widening
 
 _DEFAULT = "CURRENT_DEFAULT"
 _COMPUTED = ("delta.generationExpression", "delta.identity.start")
@@ -81,7 +81,7 @@ def merge_schemas(table: Schema, data: Schema, *, widen: bool = False) -> Schema
 
     The table's fields keep name, type, order, nullability and metadata, with two exceptions: a column of type
     void gets the data's type, and with `widen` a column gets the data's wider type
-    (`widening.widens_by_itself`). New fields keep their comments, but not ids and physical names, which
+    (`widening.is_widening`). New fields keep their comments, but not ids and physical names, which
     `column_mapping.assign` sets. A type that cannot be stored is a SchemaMismatchError.
     """
     return Schema(_merge_fields(table, data, (), widen))
@@ -173,7 +173,7 @@ def _merge_types(table: DataType, data: DataType, path: tuple[str, ...], widen: 
         return Map(
             key, _merge_types(table.value, data.value, (*path, "value"), widen), table.value_contains_null
         )
-    if widen and widens_by_itself(table, data):
+    if widen and is_widening(table, data):
         return data
     if not can_store(data, table):
         raise SchemaMismatchError(

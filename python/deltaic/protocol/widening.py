@@ -29,8 +29,11 @@ _DIGITS = {"byte": 10, "short": 10, "integer": 10, "long": 20}
 _TO_DOUBLE = frozenset({"byte", "short", "integer", "float"})
 
 
-def is_widening(before: str, after: str) -> bool:
-    """True if a column of type `before` may become `after` (Delta's names of primitive types)."""
+def is_widening(before: DataType, after: DataType) -> bool:
+    """True if a column of the primitive type `before` may become `after`, by ALTER TABLE or by data of that
+    type that is written with schema evolution (delta-spark 4.4.0 makes the same changes by both)."""
+    if not isinstance(before, str) or not isinstance(after, str):
+        return False
     if before in _ORDER and after in _ORDER:
         return _ORDER.index(before) < _ORDER.index(after)
     if after == "double":
@@ -46,14 +49,6 @@ def is_widening(before: str, after: str) -> bool:
         return before in _DIGITS and wide[0] - wide[1] >= _DIGITS[before]
     more_digits, more_scale = wide[0] - narrow[0], wide[1] - narrow[1]
     return more_digits >= more_scale >= 0 and more_digits > 0
-
-
-def widens_by_itself(before: DataType, after: DataType) -> bool:
-    """True if writing data of type `after` may widen a column of type `before` during schema evolution. An
-    integer becomes a decimal or a double only by ALTER TABLE."""
-    if not isinstance(before, str) or not isinstance(after, str) or not is_widening(before, after):
-        return False
-    return before not in _ORDER or after in _ORDER
 
 
 def forgotten(schema: Schema) -> Schema:
