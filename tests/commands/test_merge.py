@@ -505,6 +505,60 @@ def test_assigned_columns_that_only_the_source_has(make: Make, sample: pa.Table)
         ).execute()
 
 
+DEEP = {"id": 2, "info": {"name": "b", "in": {"x": 20, "y": 7}, "lvl": 5}, "tags": [{"a": 1, "b": 2}]}
+ALIGNED = {"name": "a", "in": {"x": 1, "y": None}, "lvl": None}
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+@pytest.mark.parametrize("inserts", [False, True])
+def test_fields_inside_an_assigned_column_of_the_source(make: Make, mapping: str, inserts: bool) -> None:
+    """delta-spark's schema evolution: a whole struct of the source brings its new fields at each depth."""
+    rows = [{"id": number, "info": {"name": "a", "in": {"x": 1}}, "tags": [{"a": 0}]} for number in (1, 2)]
+    table = make(
+        pa.Table.from_pylist(rows[:1] if inserts else rows),
+        properties={"delta.columnMapping.mode": mapping},
+    )
+    source = pa.Table.from_pylist([DEEP])
+    start = table.merge(source, "t.id = s.id", schema_mode="merge")
+    values = {"t.info": "s.INFO", "tags": "`s`.tags"}
+    (
+        start.when_not_matched_insert({"id": "id", "info": "info", "tags": "s.tags"})
+        if inserts
+        else start.when_matched_update(values)
+    ).execute()
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "info": ALIGNED, "tags": [{"a": 0, "b": None}]},
+        DEEP,
+    ]
+
+
+def test_assignments_that_add_no_fields(make: Make) -> None:
+    """Only the source's column of the same name does. Types stay, and values are cast to them."""
+    table = make(
+        pa.table(
+            {"id": [1], "n": pa.array([1], pa.int32()), "info": [{"x": 1, "in": {"y": 1}}], "st": [{"x": 1}]}
+        )
+    )
+    source = pa.table({"id": [1], "n": ["7"], "info": [{"x": 2, "in": {"y": 2, "z": 3}, "lvl": 4}]})
+    for value in ("coalesce(s.info, s.info)", "named_struct('x', 1, 'in', s.info.in)", "s.info.in"):
+        with pytest.raises(SchemaMismatchError, match="has fields that its column lacks"):
+            table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(
+                {"info": value}
+            ).execute()
+    with pytest.raises(SchemaMismatchError, match="has fields that its column lacks"):
+        table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(
+            {"st": "s.info"}
+        ).execute()
+    assert table.version == 0
+    table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(
+        {"n": "s.n", "info.in": "s.info.in"}
+    ).execute()
+    assert table.schema.field("n").type == "integer"
+    assert table.scan().to_arrow().to_pylist() == [
+        {"id": 1, "n": 7, "info": {"x": 1, "in": {"y": 2, "z": 3}}, "st": {"x": 1}}
+    ]
+
+
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_partitions_and_mapped_columns(make: Make, mapping: str, partitioned: bool) -> None:

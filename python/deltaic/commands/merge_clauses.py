@@ -8,13 +8,23 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from deltaic.commands import invariants
 from deltaic.commands.assignment import Assignments
-from deltaic.commands.store_assignment import Casting, same_type
+from deltaic.commands.store_assignment import Casting, retyped, same_type
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.plan.expression import Expression, column, null
 from deltaic.planning.columns import narrowed
 from deltaic.planning.planned import check_deterministic
 from deltaic.protocol.evolution import can_store, merge_schemas
-from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, split_path, type_name
+from deltaic.protocol.schema import (
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    path_text,
+    split_path,
+    type_name,
+)
 from deltaic.sql_text import quote_name
 
 if TYPE_CHECKING:
@@ -70,12 +80,14 @@ def evolved_schema(
     clauses: tuple[Clause, ...],
     schema_mode: str | None,
     target_alias: str,
+    source_alias: str,
     *,
     widen: bool = False,
 ) -> Schema:
     """Returns the target's schema after schema evolution by the clauses, if schema_mode="merge". A clause
     with all columns adds every column of the source (with `widen` also its wider types). Any other clause
-    adds the columns and fields that it assigns and that only the source has."""
+    adds the columns and fields that it assigns and that only the source has; where it assigns a column of the
+    source to the column of the same name, it also adds the fields inside."""
     if schema_mode != "merge":
         return target
     added: dict[str, Any] = {}
@@ -85,23 +97,55 @@ def evolved_schema(
             added |= {item.name: item for item in source if item.name.lower() not in excluded}
     schema = merge_schemas(target, Schema(item for item in source if item.name in added), widen=widen)
     for clause in clauses:
-        for key in clause.values or ():
-            if (field := _new_field(key, schema, source, target_alias)) is not None:
+        # Only the source's columns can stand in an insert, so they need no alias there.
+        qualifiers = [(source_alias,), ()] if clause.kind == "not_matched" else [(source_alias,)]
+        for key, value in (clause.values or {}).items():
+            if (field := _assigned_field(key, value, schema, source, target_alias, qualifiers)) is not None:
                 schema = merge_schemas(schema, Schema([field]))
     return schema
 
 
-def _new_field(key: str, schema: Schema, source: Schema, target_alias: str) -> Field | None:
-    """Returns the source's column for an assignment to a column that the table lacks; None if the table has
-    it, or the source lacks it, too. For a nested key, it is a struct with only that field."""
+def _assigned_field(
+    key: str,
+    value: Any,
+    schema: Schema,
+    source: Schema,
+    target_alias: str,
+    qualifiers: Sequence[tuple[str, ...]],
+) -> Field | None:
+    """Returns the source's column whose fields an assignment adds to the table; None if it adds none. For a
+    nested key, it is a struct with only that field. `qualifiers`: what may stand before the source's columns.
+
+    A column or field that the table lacks is added for any value. The fields inside one that the table has
+    are added if the value is the source's column of the same name: `info = s.info` adds `info.level`."""
     if not isinstance(key, str):
         return None
     paths = [split_path(key)]
     if paths[0][0].lower() == target_alias.lower() and len(paths[0]) > 1:
         paths.append(paths[0][1:])
-    if schema.get(key) is not None or any(_has(schema, path) for path in paths):
+    has_key = schema.get(key) is not None or any(_has(schema, path) for path in paths)
+    path = next((path for path in paths if _has(source, path)), None)
+    if path is None or (has_key and not any(_is_column(value, (*before, *path)) for before in qualifiers)):
         return None
-    return next((narrowed(source, path_text(path)) for path in paths if _has(source, path)), None)
+    field = narrowed(source, path_text(path))
+    known = schema.get(field.name)
+    return field if known is None else field.with_(type=retyped(field.type, known.type, _keeps_type))
+
+
+def _is_column(value: Any, path: tuple[str, ...]) -> bool:
+    """True if an assigned value is only the column of this path."""
+    try:
+        parts = split_path(value) if isinstance(value, str) else ()
+    except InvalidArgumentError:
+        return False
+    return [part.lower() for part in parts] == [part.lower() for part in path]
+
+
+def _keeps_type(source: DataType, target: DataType) -> bool:
+    """True if the table's type stays as it is: values of `source` are cast to it. False for void, and for
+    types whose fields decide."""
+    nested = isinstance(target, Struct | Array | Map) and type(source) is type(target)
+    return target != "void" and not nested
 
 
 def _has(schema: Schema, path: Sequence[str]) -> bool:
