@@ -131,6 +131,22 @@ def test_the_extension_type_makes_a_variant(tmp_path: Path) -> None:
     assert not isinstance(plain.schema.field("v").type, str), "a struct is a struct"
 
 
+def test_insert_casts_values_to_variants(tmp_path: Path) -> None:
+    """By store assignment, what Spark's ANSI cast converts: primitive types and arrays of them."""
+    at = f"delta.`{tmp_path / 'table'}`"
+    deltaic.sql(f"CREATE TABLE {at} (id INT, v VARIANT, s STRUCT<x: VARIANT>) USING delta")
+    deltaic.sql(f"INSERT INTO {at} VALUES (1, 5, NULL), (2, NULL, named_struct('x', 6))")
+    deltaic.sql(f"INSERT INTO {at} (id, v) VALUES (3, 'a')")
+    deltaic.sql(f"INSERT INTO {at} (id, v) SELECT 4, array(true, false)")
+    deltaic.sql(f"INSERT INTO {at} (id, v) VALUES (5, parse_json('[null]'))")
+    for value in ("map('a', 1)", "named_struct('a', 1)"):
+        with pytest.raises(SchemaMismatchError, match="does not fit"):
+            deltaic.sql(f"INSERT INTO {at} (id, v) VALUES (6, {value})")
+    rows = deltaic.sql(f"SELECT to_json(v) AS v, to_json(s.x) AS x FROM {at} ORDER BY id").to_pylist()
+    assert [row["v"] for row in rows] == ["5", None, '"a"', "[true,false]", "[null]"]
+    assert [row["x"] for row in rows] == [None, "6", None, None, None]
+
+
 def test_other_data_is_refused(tmp_path: Path) -> None:
     table = make(tmp_path)
     for values in (

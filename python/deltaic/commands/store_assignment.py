@@ -113,7 +113,9 @@ class _Fit:
             of_key = inner.value((f"{item}.value",), source.value, target.value)
             entry = ("named_struct('key', ", *key, ", 'value', ", *of_key, ")")
             return ("map_from_entries(transform(map_entries(", *value, f"), {item} -> ", *entry, "))")
-        if target == "string" and not isinstance(source, str):
+        if (target == "string" and not isinstance(source, str)) or (
+            target == "variant" and _becomes_variant(source)
+        ):
             return _cast(value, target)
         if not isinstance(source, str) or not isinstance(target, str):
             raise SchemaMismatchError(
@@ -182,6 +184,14 @@ class _Fit:
         return ("coalesce(", *attempt, ", ", *otherwise, ")")
 
 
+def _becomes_variant(source: DataType) -> bool:
+    """True if Spark's ANSI cast converts every value of the type to a variant: primitive types and arrays of
+    them, not structs and maps (VariantGet.checkDataType)."""
+    if isinstance(source, Array):
+        return _becomes_variant(source.element)
+    return isinstance(source, str) and source not in ("void", "variant") and not is_shape(source)
+
+
 def _cast(value: Pieces, target: DataType) -> Pieces:
     return ("CAST(", *value, f" AS {format_type(target)})")
 
@@ -231,9 +241,11 @@ def _as_cast_to(source: Field, target: Field) -> Field:
 
 
 def _is_cast(source: DataType, target: DataType) -> bool:
-    """True if `target` cannot store `source`, but a cast can convert it: from or to a string, or between
-    numbers and booleans. False if `target` can store it; a type that no cast converts is a
+    """True if `target` cannot store `source`, but a cast can convert it: from or to a string, between numbers
+    and booleans, or to a variant. False if `target` can store it; a type that no cast converts is a
     SchemaMismatchError."""
+    if target == "variant" and _becomes_variant(source):
+        return True
     if source == "variant" or target in ("variant", "void") or evolution.can_store(source, target):
         return False
     if isinstance(target, str):

@@ -39,7 +39,7 @@ from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
 from deltaic.protocol.properties import constraint_names
-from deltaic.protocol.schema import DataType, Field, Schema, path_text, type_name
+from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, type_name
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -251,7 +251,7 @@ def _cast(
     for name in (*source.schema.names, *defaulted):
         of_table, of_source = schema.get(name), source.schema.get(name)
         value = column(source.alias, of_source or schema.field(name))
-        if of_table is not None and of_source is not None and of_table.type not in ("variant", "void"):
+        if of_table is not None and of_source is not None and _needs_cast(of_source.type, of_table.type):
             target = of_table.type if casting is not None else _zoned(of_source.type, of_table.type)
             if not same_type(of_source.type, target):
                 value, is_cast = (
@@ -262,6 +262,12 @@ def _cast(
                 )
         columns.append((name, value))
     return Project(rows, tuple(columns), source.alias) if is_cast else rows
+
+
+def _needs_cast(source: DataType, target: DataType) -> bool:
+    """False for void columns, and for variants in Arrow, which are structs of two parts: they are stored
+    without a cast."""
+    return target != "void" and not (target == "variant" and isinstance(source, Struct))
 
 
 def _zoned(source: DataType, target: DataType) -> DataType:
