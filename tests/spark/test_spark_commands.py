@@ -19,7 +19,7 @@ from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.engine_session import ROWS_SETTING as DRIVER_ROWS
 from deltaic.engine.spark.many_rows import SETTING as DRIVER_ROW_IDS
 from deltaic.engine.spark.on_driver import BYTES_SETTING as DRIVER_BYTES
-from deltaic.errors import MergeCardinalityError
+from deltaic.errors import ConstraintViolationError, MergeCardinalityError
 from deltaic.spark_sql.resolved_text import resolved_text
 
 Step = Callable[[DeltaTable], Any]
@@ -222,6 +222,57 @@ def test_many_row_ids_become_bitmaps_by_tasks(
     again = clustered.merge(pa.table({"id": [9, 9, 251], "name": ["a", "b", "c"]}), "t.id = s.id")
     with pytest.raises(MergeCardinalityError, match=r"found 2 source rows with \{id: 9\}"):
         again.when_matched_update({"name": "s.name"}).execute()
+
+
+NOT_NULL_INSIDE = pa.schema(
+    [
+        ("id", pa.int32()),
+        ("amt", pa.int32()),
+        ("cust", pa.struct([pa.field("name", pa.string(), nullable=False), ("age", pa.int32())])),
+    ]
+)
+CUSTOMERS: list[dict[str, Any]] = [
+    {"id": i, "amt": 3 * i, "cust": {"name": f"n{i}", "age": i} if i % 2 else None} for i in range(8)
+]
+
+
+@pytest.mark.parametrize("path", ["native", "jobs", "portable"], indirect=True)
+@pytest.mark.parametrize("vectors", [True, False])
+@pytest.mark.parametrize("mapped", ["at first", "later"])
+def test_null_structs_with_fields_that_are_not_null(
+    tmp_path: Path, spark: Any, path: str, mapped: str, vectors: bool
+) -> None:
+    mapping = {"delta.columnMapping.mode": "name"}
+    plain = {"delta.enableDeletionVectors": vectors}
+    place = tmp_path / "table"
+    table = DeltaTable.create(
+        place, NOT_NULL_INSIDE, properties=plain | mapping if mapped == "at first" else plain
+    )
+    deltaic.write(table, pa.Table.from_pylist(CUSTOMERS, schema=NOT_NULL_INSIDE), mode="append")
+    if mapped == "later":
+        table.alter.set_properties(mapping)
+    table.alter.add_constraints({"positive": "amt >= 0"})
+    table = DeltaTable(place, spark=spark)
+    with pytest.raises(ConstraintViolationError, match="positive"):
+        table.update({"amt": "-amt"}, "amt = 6")
+    table.update({"amt": "amt + 1"}, "id < 4")
+    table.update({"cust.age": "cust.age + 10"}, "cust IS NOT NULL AND id > 4")
+    table.delete("id = 0")
+    new = [{"id": i, "amt": 0, "cust": CUSTOMERS[i - 2]["cust"]} for i in (6, 8, 9)]
+    source = pa.Table.from_pylist(new, schema=NOT_NULL_INSIDE)
+    table.merge(source, "t.id = s.id").when_matched_update_all().when_not_matched_insert_all().execute()
+    table.optimize.purge()
+    table.optimize.compact()
+    assert table.scan(where="cust.name IS NULL").to_arrow().num_rows == 4
+    names = table.scan(["id", "cust.name"], "id > 7").to_arrow().sort_by("id")["cust"].to_pylist()
+    assert names == [None, {"name": "n7"}]
+    expected = [
+        {**row, "amt": row["amt"] + (row["id"] < 4)}
+        | ({"cust": {**row["cust"], "age": row["id"] + 10}} if row["id"] in (5, 7) else {})
+        for row in CUSTOMERS[1:]
+    ]
+    expected[5] = new[0]
+    assert DeltaTable(place).scan().to_arrow().sort_by("id").to_pylist() == [*expected, *new[1:]]
 
 
 def test_executors_without_deltaic_are_named(spark: Any) -> None:

@@ -51,7 +51,7 @@ from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.stores import RecentSnapshots, travels
-from deltaic.engine.spark.types import bare, described, shown_to_spark
+from deltaic.engine.spark.types import bare, described, nullable_inside, shown_to_spark
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.plan.expression import Expression, Pieces, composed
 from deltaic.plan.literal import col, enclosed
@@ -332,7 +332,7 @@ class SparkEngine:
         return shown_to_spark(ScanColumns(scan).output, char=True)
 
     def _on_driver(self, table: pa.Table, schema: Schema) -> SparkRelation:
-        frame = self.spark.createDataFrame(table, shown_to_spark(schema, char=True))
+        frame = self.spark.createDataFrame(table, shown_to_spark(nullable_inside(schema), char=True))
         return SparkRelation(frame, schema, rows=table.num_rows, on_driver=True)
 
     def _few_of(self, frame: Any) -> Any | None:
@@ -373,7 +373,7 @@ class SparkEngine:
 
     def _read(self, scan: Scan, metadata: str | None) -> Any:
         if scan.later is None and (few := few_rows(scan)) is not None:
-            return self.spark.createDataFrame(few, shown_to_spark(scan_schema(scan)))
+            return self.spark.createDataFrame(few, shown_to_spark(nullable_inside(scan_schema(scan))))
 
         def native() -> Any:
             from deltaic.engine.spark.native.scan import native_scan

@@ -10,7 +10,7 @@ import pyarrow as pa
 from deltaic.engine.engine import Replayable
 from deltaic.engine.source import read_source
 from deltaic.engine.spark.lowering import with_columns
-from deltaic.engine.spark.types import described, to_spark
+from deltaic.engine.spark.types import described, nullable_inside, to_spark
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col, lit
@@ -49,7 +49,7 @@ def frame_of(spark: Any, data: Any, rounding: bool = False) -> tuple[Any, Schema
     except Exception:
         source.failure.check()
         raise
-    return spark.createDataFrame(table, to_spark(source.schema)), source.schema, table.nbytes
+    return spark.createDataFrame(table, to_spark(nullable_inside(source.schema))), source.schema, table.nbytes
 
 
 def _nullable(frame: Any) -> Schema:

@@ -11,6 +11,7 @@ from typing import Any
 from deltaic.errors import UnsupportedFeatureError
 from deltaic.protocol.column_mapping import ID as COLUMN_ID
 from deltaic.protocol.column_mapping import map_fields, physical_name
+from deltaic.protocol.evolution import nullable_everywhere
 from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, Struct
 from deltaic.spark_sql.char_types import has_char
 
@@ -39,8 +40,15 @@ def shown_to_spark(fields: Iterable[Field], *, char: bool = False) -> Any:
 
 
 def type_to_spark(data_type: DataType) -> Any:
-    """Returns a pyspark DataType. Fields within it have the metadata that a DataFrame of a table has."""
-    return shown_to_spark([Field("t", data_type)])["t"].dataType
+    """Returns a pyspark DataType for a cast. Fields within it have the metadata that a DataFrame of a table
+    has. All of them are nullable, as those of files are: Spark refuses a cast of them to NOT NULL fields."""
+    return shown_to_spark([Field("t", nullable_everywhere(data_type))])["t"].dataType
+
+
+def nullable_inside(fields: Iterable[Field]) -> Schema:
+    """Returns the columns with nullable fields within them. `createDataFrame` needs them for Arrow data,
+    because Arrow's cast refuses a null struct that has a NOT NULL field."""
+    return Schema(field.with_(type=nullable_everywhere(field.type)) for field in fields)
 
 
 _COLLATION = re.compile(r'"__COLLATIONS":\{"((?:[^"\\]|\\.)*)":"([^"]*)"')
