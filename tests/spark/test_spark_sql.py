@@ -42,6 +42,10 @@ def rows_at(path: str) -> list[tuple[Any, ...]]:
     return sorted(tuple(row.values()) for row in deltaic.DeltaTable(path).scan().to_arrow().to_pylist())
 
 
+def rows_of(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(map(tuple, frame.collect()), key=str)
+
+
 def newest_parameters(path: str, commits: int = 1) -> list[Any]:
     """Returns the operationParameters of the newest commits, the newest first."""
     return [commit["operationParameters"] for commit in deltaic.DeltaTable(path).history(commits)]
@@ -210,6 +214,26 @@ def test_insert_behind_from(sql: Any, path: str) -> None:
     sql(f"FROM delta.`{path}` INSERT INTO delta.`{path}` SELECT id + 10, part, amount WHERE id < 3")
     assert [row[0] for row in rows_at(path)] == [1, 2, 3, 4, 5, 11, 12]
     assert ids(sql(f"FROM delta.`{path}` SELECT id WHERE id > 10")) == [11, 12]
+
+
+def test_several_inserts_behind_from(sql: Any, path: str, tmp_path: Path) -> None:
+    table, other = f"delta.`{path}`", f"delta.`{tmp_path / 'other'}`"
+    sql(f"CREATE TABLE {other} (id BIGINT, part STRING)")
+    sql(
+        f"FROM {table} INSERT INTO {table} SELECT id + 10, part, amount WHERE id < 3"
+        f" INSERT INTO {other} (part) SELECT max(part) GROUP BY part HAVING part = 'b'"
+        f" INSERT INTO TABLE {other} BY NAME SELECT 'x' AS part, id WHERE id = 1"
+    )
+    assert [row[0] for row in rows_at(path)] == [1, 2, 3, 4, 5, 11, 12]
+    assert rows_of(sql(f"SELECT * FROM {other}")) == [(1, "x"), (None, "b")]
+    sql(
+        f"WITH n AS (SELECT 7L AS id) FROM n INSERT OVERWRITE {other} SELECT id, 'a'"
+        f" INSERT INTO {other} SELECT 8, 'b'"
+    )
+    assert rows_of(sql(f"SELECT * FROM {other}")) == [(7, "a"), (8, "b")]
+    with pytest.raises(DeltaError):
+        sql(f"FROM {table} INSERT INTO {other} SELECT id INSERT INTO {other} SELECT id, 'z'")
+    assert len(rows_of(sql(f"SELECT * FROM {other}"))) == 2
 
 
 def test_insert_of_defaults(sql: Any, tmp_path: Path) -> None:

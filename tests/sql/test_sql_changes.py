@@ -375,9 +375,31 @@ def test_insert_behind_from(table: deltaic.DeltaTable) -> None:
     assert [row[0] for row in rows(table)][-1] == 13
     assert deltaic.sql("FROM t SELECT id", tables={"t": table}).count() == 7
     for wrong in (
-        "FROM t INSERT INTO t SELECT 1, 'a', 1 INSERT INTO t SELECT 2, 'a', 1",
+        "FROM t INSERT INTO t SELECT 1, 'a', 1 INSERT INTO t",
         "FROM t INSERT INTO t",
     ):
         with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
             deltaic.sql(wrong, tables={"t": table})
     assert len(rows(table)) == 7
+
+
+def test_several_inserts_behind_from(table: deltaic.DeltaTable, tmp_path: Path) -> None:
+    other = deltaic.write(tmp_path / "other", pa.table({"id": pa.array([0], pa.int64()), "part": ["z"]}))
+    tables = {"t": table, "o": other}
+    deltaic.sql(
+        "FROM t -- all rows\n INSERT INTO t SELECT id + 10, part, amount WHERE id < 3 -- few\n"
+        " INSERT INTO o (part) SELECT part WHERE part = 'b' INSERT OVERWRITE o BY NAME"
+        " SELECT max(id) AS id, CASE WHEN part = 'b' THEN 'x' END AS part WHERE id < 10 GROUP BY part",
+        tables=tables,
+    )
+    assert [row[0] for row in rows(table)] == [1, 2, 3, 4, 11, 12]
+    assert sorted(map(str, other.scan().to_arrow().to_pylist())) == [
+        "{'id': 2, 'part': None}",
+        "{'id': 3, 'part': 'x'}",
+        "{'id': 4, 'part': None}",
+    ]
+    deltaic.sql(
+        "WITH n AS (SELECT 7 AS id) FROM n INSERT INTO o (id) SELECT id INSERT INTO t (id) SELECT id + 1",
+        tables=tables,
+    )
+    assert (other.scan(where="id = 7").count(), table.scan(where="id = 8").count()) == (1, 1)

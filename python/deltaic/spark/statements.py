@@ -56,7 +56,7 @@ from deltaic.sql.names import Name, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.statement import run
 from deltaic.sql.subqueries import read_definitions
-from deltaic.sql.tokens import Reader, insert_first
+from deltaic.sql.tokens import Reader, inserts
 from deltaic.sql.upkeep import read_conversion
 from deltaic.sql_text import quote_name, spark_name
 
@@ -207,10 +207,9 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         return over_frames(spark, text, args, frames)
     if inner is not None:
         return sql(spark, inner.text, inner.args)
-    if reader.at("FROM"):
-        inserting = Reader(insert_first(text))
-        if (target := target_of(inserting)) is not None and _is_of_delta(spark, inserting, target):
-            return _dispatched(spark, inserting.text, args, frames)
+    if any(_changes_delta(spark, each) for each in _inserts(reader)):
+        statements = _inserts(Reader(with_arguments(text, args)))
+        return [_dispatched(spark, each, None, frames) for each in statements][-1]
     if reader.tokens[0].keyword in _CATALOG_WORDS and run_in_catalog(
         spark, with_arguments(text, args), lambda query: _dispatched(spark, query, None, frames)
     ):
@@ -227,6 +226,25 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         return _convert(spark, with_arguments(reader.text, args))
     with delta_errors(spark, reader, target):
         return _queried(spark, reader, args, frames)
+
+
+def _inserts(reader: Reader) -> list[str]:
+    """Splits `FROM tables INSERT ... INSERT ...`, which WITH may precede, into one statement for each INSERT.
+    Returns an empty list for other statements. Does not move the cursor."""
+    start = reader.position
+    definitions = read_definitions(reader, ("FROM",))
+    found = inserts(reader.rest("a statement")) if reader.at("FROM") else ()
+    reader.position = start
+    before = "" if definitions is None else f"{definitions[0]} "
+    return [f"{before}{each}" for each in found if Reader(each).at("INSERT")]
+
+
+def _changes_delta(spark: Any, statement: str) -> bool:
+    """True for a statement that changes a Delta table, also behind WITH."""
+    reader = Reader(statement)
+    read_definitions(reader, CHANGES)
+    target = target_of(reader)
+    return target is not None and _is_of_delta(spark, reader, target)
 
 
 def _run_on_table(

@@ -11,7 +11,7 @@ from deltaic.rows.rows import Rows
 from deltaic.sql.identifiers import with_identifiers
 from deltaic.sql.names import Tables
 from deltaic.sql.subqueries import defined, read_definitions
-from deltaic.sql.tokens import Reader, insert_first
+from deltaic.sql.tokens import Reader, inserts
 
 # First word of a statement -> module of `deltaic.sql` and its function. Modules are imported when needed, so
 # a query does not import those of commands.
@@ -66,16 +66,19 @@ def run(statement: str, tables: Tables) -> Rows:
         raise InvalidTypeError("a statement must be a string", found=type(statement).__name__, expected="str")
     statement = with_identifiers(statement)
     reader = Reader(statement)
-    if reader.at("FROM"):
-        reader = Reader(insert_first(statement))
-    if reader.at("WITH") and (found := read_definitions(reader, (*CHANGES_ROWS, "FROM"))) is not None:
-        rest = insert_first(reader.rest("a statement"))
-        if Reader(rest).tokens[0].keyword in CHANGES_ROWS:
-            tables.definitions, tables.defined = found
-            rest = defined(rest, *found)
-        else:  # a query that begins with FROM
-            rest = statement
-        reader = Reader(rest)
+    if reader.at("FROM") or reader.at("WITH"):
+        definitions = read_definitions(reader, (*CHANGES_ROWS, "FROM"))
+        statements = inserts(reader.rest("a statement"))
+        if len(statements) > 1:
+            before = "" if definitions is None else f"{definitions[0]} "
+            return [run(f"{before}{each}", tables) for each in statements][-1]
+        # a query that begins with FROM stays as it is
+        if Reader(statements[0]).tokens[0].keyword in CHANGES_ROWS:
+            statement = statements[0]
+            if definitions is not None:
+                tables.definitions, tables.defined = definitions
+                statement = defined(statement, *definitions)
+        reader = Reader(statement)
     word = reader.tokens[0].keyword
     if (family := STATEMENTS.get(word)) is not None:
         module, function = family

@@ -194,22 +194,23 @@ class Reader:
         return text
 
 
-def insert_first(text: str) -> str:
-    """Rewrites `FROM tables INSERT INTO name SELECT ...` to `INSERT INTO name FROM tables SELECT ...`. Any
-    other statement, including one with several INSERTs, is returned unchanged."""
+def inserts(text: str) -> tuple[str, ...]:
+    """Rewrites `FROM tables INSERT INTO name SELECT ...`, which may have several INSERTs, to a statement
+    `INSERT INTO name FROM tables SELECT ...` for each of them. Any other statement is returned unchanged."""
     reader = Reader(text)
     if not reader.accept("FROM") or reader.done or reader.at("INSERT"):
-        return text
+        return (text,)
     reader.slice("INSERT", "SELECT")
     if not reader.at("INSERT"):
-        return text
-    insert = reader.tokens[reader.position].start
-    reader.slice("SELECT")
-    if reader.done:
-        return text
-    select = reader.tokens[reader.position].start
-    reader.slice("INSERT")
-    return f"{text[insert:select]}{text[:insert].rstrip()} {text[select:]}" if reader.done else text
+        return (text,)
+    tables = text[reader.tokens[0].start : reader.tokens[reader.position - 1].end]
+    statements = []
+    while reader.at("INSERT"):
+        head = reader.slice("SELECT")
+        if reader.done:
+            return (text,)
+        statements.append(f"{head} {tables} {reader.slice('INSERT')}")
+    return tuple(statements) if reader.done else (text,)
 
 
 def without_qualifiers(text: str, qualifiers: tuple[tuple[str, ...], ...]) -> str:
