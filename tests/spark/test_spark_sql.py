@@ -236,6 +236,20 @@ def test_several_inserts_behind_from(sql: Any, path: str, tmp_path: Path) -> Non
     assert len(rows_of(sql(f"SELECT * FROM {other}"))) == 2
 
 
+def test_insert_of_defaults_by_a_query(sql: Any, tmp_path: Path) -> None:
+    table = f"delta.`{tmp_path / 'd'}`"
+    properties = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    sql(f"CREATE TABLE {table} (id BIGINT, p INT DEFAULT 1 + 2, s STRING DEFAULT 'x') {properties}")
+    sql(f"INSERT INTO {table} (id, p) SELECT 1, DEFAULT")
+    sql(f"INSERT INTO {table} SELECT DISTINCT v, default, DEFAULT FROM VALUES (2), (2) AS n(v) WHERE v > 1")
+    sql(f"WITH n AS (SELECT 3 AS v) INSERT INTO {table} (s, id) SELECT DEFAULT, v FROM n")
+    sql(f"INSERT INTO {table} (id, p) SELECT v, default FROM VALUES (4, 40) AS n(v, default)")
+    assert rows_of(sql(f"SELECT * FROM {table}")) == [(1, 3, "x"), (2, 3, "x"), (3, 3, "x"), (4, 40, "x")]
+    with pytest.raises(DeltaError) as caught:
+        sql(f"INSERT INTO {table} (id, p) VALUES (5, DEFAULT + 1)")
+    assert (caught.value.getCondition(), caught.value.getSqlState()) == ("DEFAULT_PLACEMENT_INVALID", "42608")
+
+
 def test_insert_of_defaults(sql: Any, tmp_path: Path) -> None:
     place = tmp_path / "d"
     properties = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"

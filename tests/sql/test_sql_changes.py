@@ -403,3 +403,28 @@ def test_several_inserts_behind_from(table: deltaic.DeltaTable, tmp_path: Path) 
         tables=tables,
     )
     assert (other.scan(where="id = 7").count(), table.scan(where="id = 8").count()) == (1, 1)
+
+
+def test_defaults_in_the_list_of_a_select(tmp_path: Path) -> None:
+    path = f"delta.`{tmp_path / 'd'}`"
+    properties = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    deltaic.sql(
+        f"CREATE TABLE {path} (id BIGINT, g BIGINT GENERATED ALWAYS AS (id * 2), p INT DEFAULT 1 + 2,"
+        f" s STRING DEFAULT 'x') {properties}"
+    )
+    deltaic.sql(f"INSERT INTO {path} SELECT 1, DEFAULT, DEFAULT, DEFAULT")
+    deltaic.sql(f"INSERT INTO {path} (p, id) FROM (SELECT 2 AS v) AS n SELECT default, v WHERE v > 1")
+    deltaic.sql(f"INSERT INTO {path} (id, p) SELECT v, default FROM (SELECT 3 AS v, 30 AS default) AS n")
+    deltaic.sql(f"FROM (SELECT 4 AS v) AS n INSERT INTO {path} (id, s) SELECT v, DEFAULT ORDER BY v LIMIT 1")
+    found = deltaic.DeltaTable(tmp_path / "d").scan().to_pylist()
+    assert sorted(tuple(row.values()) for row in found) == [
+        (1, 2, 3, "x"),
+        (2, 4, 3, "x"),
+        (3, 6, 30, "x"),
+        (4, 8, 3, "x"),
+    ]
+    for wrong in ("SELECT 5, DEFAULT + 1", "SELECT 5, q FROM (SELECT DEFAULT AS q)"):
+        with pytest.raises((InvalidArgumentError, UnsupportedFeatureError)):
+            deltaic.sql(f"INSERT INTO {path} (id, p) {wrong}")
+    with pytest.raises(InvalidArgumentError, match="DEFAULT is part of an expression"):
+        deltaic.sql(f"INSERT INTO {path} (id, p) VALUES (5, coalesce(DEFAULT, 1))")

@@ -60,6 +60,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a generator cannot stand",
         {"plan": "found"},
     ),
+    Condition("DEFAULT_PLACEMENT_INVALID", "42608", ANALYSIS, _ARGUMENT, "^DEFAULT is part of an expression"),
     Condition("DELTA_MERGE_MISSING_WHEN", "42601", ANALYSIS, _ARGUMENT, "a merge needs at least one clause"),
     Condition(
         "DELTA_NON_LAST_MATCHED_CLAUSE_OMIT_CONDITION",

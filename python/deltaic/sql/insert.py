@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from deltaic.commands.write_job import Mode
-from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError, nearest_names
+from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError, nearest_names
 from deltaic.protocol.ddl import format_type
 from deltaic.protocol.evolution import left_out
 from deltaic.protocol.schema import Schema
@@ -18,11 +18,15 @@ from deltaic.sql.change import defaulted, is_left_to_table
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import matched
 from deltaic.sql.results import nothing
+from deltaic.sql.subqueries import read_definitions
 from deltaic.sql.tokens import Reader, without_qualifiers
-from deltaic.sql_text import edited, quote_name
+from deltaic.sql_text import Token, edited, quote_name
 from deltaic.table import DeltaTable
 
 _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
+_CLAUSES = ("WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET")
+"""Words that end the list of a SELECT, beside FROM."""
+_BRANCHES = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,7 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         raise SchemaMismatchError(
             "PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both)
         )
-    text, computed = _with_defaults(reader.rest("a query"), target, table.schema)
+    text, computed = _with_defaults(reader.rest("a query"), target, table.schema, tables)
     if computed:
         text, target = _without(text, target, computed)
     rows = _placed(text, target, table, str(name), tables, evolves)
@@ -129,38 +133,95 @@ def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:
     return names
 
 
-def _with_defaults(text: str, target: _Target, schema: Schema) -> tuple[str, set[str]]:
-    """Replaces DEFAULT in `VALUES (1, DEFAULT), ...` by the defaults of the columns. Returns the text, and
-    the columns that the table must compute, which have DEFAULT in every row. Any other query is returned
-    unchanged."""
+def _with_defaults(text: str, target: _Target, schema: Schema, tables: Tables) -> tuple[str, set[str]]:
+    """Replaces DEFAULT in `VALUES (1, DEFAULT), ...` and `SELECT 1, DEFAULT ...` by the defaults of the
+    columns. Returns the text, and the columns that the table must compute, which have DEFAULT in every row.
+    Any other query is returned unchanged."""
     reader = Reader(text)
-    if not reader.accept("VALUES") or not reader.at("("):
-        return text, set()
+    rows = _rows_of_values(reader) if reader.at("VALUES", "(") else _list_of_select(reader)
     edits: list[tuple[int, int, str]] = []
-    rows = 0
     computed: Counter[str] = Counter()
-    while reader.accept("("):
-        for column in itertools.chain(target.columns, itertools.repeat(None)):
-            first = reader.position
-            value = reader.slice(",")
-            if column is not None and is_left_to_table(value, schema, quote_name(column)):
-                computed[column] += 1
-            if column is not None and value.upper() == "DEFAULT":
-                default = reader.tokens[first]
-                edits.append(
-                    (default.start, default.end, f"({defaulted(value, schema, quote_name(column))})")
-                )
-            if not reader.accept(","):
-                break
-        reader.expect(")")
-        rows += 1
-        if not (reader.accept(",") and reader.at("(")):
-            break
-    if partly := sorted(column for column, count in computed.items() if count < rows):
+    for row in rows:
+        for column, (token, value) in zip(target.columns, row, strict=False):
+            computed[column] += is_left_to_table(value, schema, quote_name(column))
+            if value.upper() == "DEFAULT":
+                edits.append((token.start, token.end, f"({defaulted(value, schema, quote_name(column))})"))
+    if not edits or (not reader.at("VALUES") and _has_column_default(text, tables)):
+        return text, set()
+    computed += Counter()  # removes columns with the count 0
+    if partly := sorted(column for column, count in computed.items() if count < len(rows)):
         raise UnsupportedFeatureError(
             "DEFAULT in some rows only, of a column that the table computes", where=partly[0]
         )
     return edited(text, edits), set(computed)
+
+
+_Item = tuple[Token, str]
+"""The first token of a value, and the value's text."""
+
+
+def _item(reader: Reader, *stops: str) -> _Item:
+    first = reader.tokens[min(reader.position, len(reader.tokens) - 1)]
+    return first, reader.slice(",", *stops)
+
+
+def _rows_of_values(reader: Reader) -> list[list[_Item]]:
+    """Returns the values of `VALUES (...), (...)`, without moving the cursor. Raises InvalidArgumentError for
+    DEFAULT in an expression: there is no column that it could be."""
+    start = reader.position
+    reader.expect("VALUES")
+    rows = []
+    while reader.at("("):
+        rows.append(reader.bracketed(lambda: _item(reader)))
+        if not reader.accept(","):
+            break
+    for _, value in itertools.chain(*rows):
+        if _holds_default(value):
+            raise InvalidArgumentError(
+                "DEFAULT is part of an expression", where="VALUES", found=value, expected="DEFAULT alone"
+            )
+    reader.position = start
+    return rows
+
+
+def _holds_default(value: str) -> bool:
+    """True if DEFAULT is a part of the value: `DEFAULT + 1`. In a subquery it may be a column."""
+    if value.upper() == "DEFAULT" or "DEFAULT" not in value.upper():
+        return False
+    words = [token.keyword for token in Reader(value).tokens]
+    return "SELECT" not in words and any(
+        word == "DEFAULT" and before != "." for before, word in itertools.pairwise(["", *words])
+    )
+
+
+def _list_of_select(reader: Reader) -> list[list[_Item]]:
+    """Returns the list of a query that is one SELECT, up to the first `*`, as one row; empty for any other
+    query. The cursor does not move."""
+    start = reader.position
+    read_definitions(reader, ("SELECT", "FROM"))
+    if reader.at("FROM"):
+        reader.slice("SELECT")
+    if not reader.accept("SELECT") or "DEFAULT" not in reader.text.upper():
+        reader.position = start
+        return []
+    if not reader.accept("DISTINCT"):
+        reader.accept("ALL")
+    row = reader.listed(lambda: _item(reader, "FROM", "LATERAL", *_CLAUSES, *_BRANCHES))
+    if not reader.done and reader.tokens[reader.position].keyword not in _BRANCHES:
+        reader.slice(*_BRANCHES)
+    is_one, reader.position = reader.done, start
+    return [list(itertools.takewhile(lambda item: not item[1].endswith("*"), row))] if is_one else []
+
+
+def _has_column_default(text: str, tables: Tables) -> bool:
+    """True if the query has a meaning without defaults: a table in it has a column named `default`."""
+    if not any(token.keyword == "FROM" for token in Reader(text).tokens):
+        return False
+    try:
+        tables.column_names(tables.query(text))
+    except Exception:  # of Spark or of the embedded engine; the query with defaults raises its own errors
+        return False
+    return True
 
 
 def _without(text: str, target: _Target, computed: set[str]) -> tuple[str, _Target]:
