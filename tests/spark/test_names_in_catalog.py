@@ -176,6 +176,23 @@ def test_replacing_by_a_writer_changes_partitions_and_clustering(session: Any) -
     assert (detail.partitionColumns, detail.clusteringColumns) == (["p"], [])
 
 
+def test_writes_to_an_existing_table_ignore_the_calls_that_define_one(session: Any) -> None:
+    from pyspark.sql import functions as F
+
+    rows = session.sql("SELECT 1L AS id, 'a' AS p")
+    rows.writeTo("kept").using("delta").partitionedBy("p").create()
+    rows.writeTo("kept").tableProperty("a", "b").append()
+    rows.writeTo("kept").partitionedBy("id").append()
+    rows.writeTo("kept").clusterBy("id").append()
+    assert ids(session.table("kept")) == [1] * 4
+    rows.writeTo("kept").tableProperty("a", "b").overwrite(F.lit(True))
+    assert ids(session.table("kept")) == [1]
+    rows.withColumn("id", F.lit(2)).writeTo("kept").partitionedBy("id").overwritePartitions()
+    assert ids(session.table("kept")) == [2]
+    detail = session.sql("DESCRIBE DETAIL kept").first()
+    assert (detail.partitionColumns, "a" in detail.properties) == (["p"], False)
+
+
 def test_alter_view(session: Any) -> None:
     session.sql("CREATE TABLE viewed USING delta AS SELECT 1L AS id, 'a' AS v")
     session.sql("CREATE VIEW lasting AS SELECT 1 AS one")

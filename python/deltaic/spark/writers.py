@@ -65,6 +65,7 @@ def existing_schema(spark: Any, path: str) -> Schema:
 class PathWriter:
     """Writes a DataFrame to one Delta table with the methods of PySpark's DataFrameWriterV2: `df.writeTo`
     returns it. Columns match by name. Values are cast to the types of an existing table by store assignment.
+    As in delta-spark, `append`, `overwrite` and `overwritePartitions` ignore the calls that define a table.
     `new`: the table's name in the catalog, None for a table by path.
 
     >>> deltaic.spark.enable(spark)
@@ -159,8 +160,12 @@ class PathWriter:
                 )
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
+        state = self._state
+        if not defines:
+            state = BuilderState()
+            state.put(self._state.options)
         with entering(self._df.sparkSession, self._new):
-            write_frame(self._df, self._state, mode, defines=defines, casts=not defines, by_name=True)
+            write_frame(self._df, state, mode, defines=defines, casts=not defines, by_name=True)
 
 
 @methods_raise_as_spark
