@@ -15,6 +15,7 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic.errors import (
+    ConstraintViolationError,
     InvalidArgumentError,
     SchemaMismatchError,
     TableAlreadyExistsError,
@@ -191,6 +192,21 @@ def test_writes_to_an_existing_table_ignore_the_calls_that_define_one(session: A
     assert ids(session.table("kept")) == [2]
     detail = session.sql("DESCRIBE DETAIL kept").first()
     assert (detail.partitionColumns, "a" in detail.properties) == (["p"], False)
+
+
+def test_an_overwrite_of_no_row_appends(session: Any) -> None:
+    from pyspark.sql import functions as F
+
+    rows = session.range(1)
+    rows.write.format("delta").saveAsTable("more")
+    rows.writeTo("more").overwrite(F.lit(False))
+    assert ids(session.table("more")) == [0, 0]
+    path = session.sql("DESCRIBE DETAIL more").first().location
+    rows.write.format("delta").mode("overwrite").option("replaceWhere", "FALSE").save(path)
+    assert ids(session.table("more")) == [0, 0, 0]
+    for condition in (F.col("id") == 9, F.expr("false AND id = 0"), F.expr("NOT id = 0")):
+        with pytest.raises(ConstraintViolationError, match="REPLACE_WHERE_MISMATCH"):
+            rows.writeTo("more").overwrite(condition)
 
 
 def test_alter_view(session: Any) -> None:

@@ -106,7 +106,9 @@ def write_frame(
     job = replace(
         write_options.job,
         more=write_options.more if optimize is None else {**write_options.more, "optimize_write": optimize},
-        checks_where=settings.checks_replace_where(spark),
+        # delta-spark checks new rows only against conditions that name a column: FALSE appends all of them.
+        checks_where=settings.checks_replace_where(spark)
+        and (write_options.job.where or "").lower() != "false",
         defines=defines,
         saves_as_table=saves_as_table and save_mode == "overwrite" and write_options.job.where is None,
         casting="strict" if casts else None,
