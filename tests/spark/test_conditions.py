@@ -211,6 +211,21 @@ def unknown_field(at: Place) -> None:
     with_struct(at, "st.c = 1")
 
 
+def reserved_columns(at: Place) -> None:
+    at.properties(enableChangeDataFeed="true")
+    at.write("SELECT 1L AS id, 'a' AS part, 'x' AS text, 'insert' AS _change_type", mergeSchema="true")
+
+
+def new_table(at: Place) -> Any:
+    """A writer of DataFrameWriterV2 for a new table with the columns a and b."""
+    return at.spark.sql("SELECT 1 AS a, 2 AS b").writeTo(f"delta.`{at.root}/n`").using("delta")
+
+
+def clustered_without_statistics(at: Place) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (a INT, b INT) USING delta CLUSTER BY (a)")
+    at.sql("ALTER TABLE delta.`{root}/n` SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'b')")
+
+
 def all_partitioned(at: Place) -> None:
     at.spark.range(1).write.format("delta").partitionBy("id").save(f"{at.root}/n")
 
@@ -803,6 +818,38 @@ CASES = (
         lambda at: at.write(mode="overwrite", replaceWhere="part ="),
         jvm=True,
     ),
+    *(
+        Case(
+            "DELTA_FAILED_RECOGNIZE_PREDICATE",
+            "42601",
+            A,
+            ARGUMENT,
+            lambda at, text=text: at.write(mode="overwrite", replaceWhere=text),
+        )
+        for text in ("", " ")
+    ),
+    Case(
+        "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN",
+        "42K09",
+        A,
+        SCHEMA,
+        lambda at: at.write(mode="overwrite", replaceWhere="id"),
+    ),
+    Case(
+        "AMBIGUOUS_REFERENCE",
+        "42704",
+        A,
+        ARGUMENT,
+        statement("MERGE INTO {t} t USING (SELECT 1L AS id) T ON t.id = t.id WHEN MATCHED THEN DELETE"),
+    ),
+    Case(
+        "DEFAULT_PLACEMENT_INVALID",
+        "42608",
+        A,
+        ARGUMENT,
+        statement("INSERT INTO {t} VALUES (DEFAULT + 1, 'a', 'x')"),
+    ),
+    Case("RESERVED_CDC_COLUMNS_ON_WRITE", "42939", R, SCHEMA, reserved_columns),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "OPTIMIZE"), jvm=True),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "VACUUM"), jvm=True),
     Case(
@@ -959,6 +1006,31 @@ CASES = (
         "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", A, ARGUMENT, statement(f"{CREATE} PARTITIONED BY (id)")
     ),
     Case("DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION", "428FT", A, ARGUMENT, all_partitioned),
+    *(
+        Case(
+            "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
+            "KD005",
+            A,
+            ARGUMENT,
+            lambda at, end=end: getattr(new_table(at).partitionedBy("a", "b"), end)(),
+        )
+        for end in ("create", "createOrReplace")
+    ),
+    Case(
+        "SPECIFY_CLUSTER_BY_WITH_PARTITIONED_BY_IS_NOT_ALLOWED",
+        "42908",
+        A,
+        ARGUMENT,
+        lambda at: new_table(at).clusterBy("a").partitionedBy("b").create(),
+    ),
+    Case("DELTA_CLUSTERING_COLUMN_MISSING_STATS", "22000", A, ARGUMENT, clustered_without_statistics),
+    *(
+        Case("DELTA_COLUMN_NOT_FOUND_IN_SCHEMA", "42703", A, ARGUMENT, statement(text))
+        for text in (
+            "ALTER TABLE {t} SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'id,nope')",
+            f"{CREATE} TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'nope')",
+        )
+    ),
     Case("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", A, ARGUMENT, statement(partitioned("ARRAY<INT>"))),
     Case("DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", A, ARGUMENT, nothing_typed),
     Case("INVALID_DEFAULT_VALUE.DATA_TYPE", "42623", A, SCHEMA, statement(with_default("'x'"))),

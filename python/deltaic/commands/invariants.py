@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from deltaic.commands.data_files import hidden_field
-from deltaic.errors import ConstraintViolationError, DeltaError, ProtocolError
+from deltaic.errors import ConstraintViolationError, DeltaError, ProtocolError, SchemaMismatchError
 from deltaic.plan.expression import COUNT, Expression, Pieces, column_at, columns_of
 from deltaic.plan.failures import failing_with
 from deltaic.plan.nodes import STORED_ALIAS, Aggregate, Data, Filter, Plan, Project, Scan
@@ -146,6 +146,10 @@ def checked(
     )
     whens: list[str | Expression] = []
     for rule, resolved in resolved_rules:
+        if resolved.type not in ("boolean", "void"):
+            raise SchemaMismatchError(
+                "a condition must be a boolean", where=repr(rule.condition), found=resolved.type
+            )
         shown = _shown(sorted(path for _, path in resolved.columns), schema)
         failure = failing_with(shown, ConstraintViolationError, rule.message, expected=rule.expected)
         whens += [" WHEN ", *_broken(resolved), " THEN ", *failure]

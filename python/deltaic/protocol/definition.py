@@ -167,7 +167,7 @@ def evolve(
         configuration=configuration,
     )
     after = Definition(changed, schema=table)
-    _check_combination(after)
+    _check_combination(after, before)
     _check_stats_columns(table, asked)
     needed = _newly_used(protocol, before, after, asked) | {*asked.features, *features}
     _check_clustering(changed, needed)
@@ -291,13 +291,14 @@ def _check_types(schema: Schema, known: Schema | None = None) -> None:
             )
 
 
-def _check_combination(definition: Definition) -> None:
+def _check_combination(definition: Definition, before: Definition | None = None) -> None:
     """Raises InvalidArgumentError for deletion vectors together with symlink manifests or Iceberg
     compatibility below version 3, whose readers would not see them, and SchemaMismatchError for the change
     data feed with columns of its names."""
     properties = definition.properties
     if properties.change_data_feed:
-        change_feed.check_names(definition.schema)
+        was_on = before is not None and before.properties.change_data_feed
+        change_feed.check_names(definition.schema, was_on)
     if not properties.deletion_vectors:
         return
     if properties.symlink_manifests:
@@ -326,4 +327,9 @@ def _check_clustering(metadata: Metadata, needed: Collection[str]) -> None:
 def _check_stats_columns(schema: Schema, asked: RequestedProperties) -> None:
     if _STATS_COLUMNS in asked.stored:
         for path in TableProperties(asked.stored).data_skipping_stats_columns or ():
-            schema.find(path)
+            try:
+                schema.find(path)
+            except InvalidArgumentError as error:
+                raise InvalidArgumentError(
+                    "no such column to collect statistics", found=error.found, expected=error.expected
+                ).with_values(**error.values, schema=schema) from None

@@ -149,7 +149,13 @@ CONDITIONS: tuple[Condition, ...] = (
         "so their changes cannot be read",
     ),
     Condition(
-        "RESERVED_CDC_COLUMNS_ON_WRITE", "42939", ANALYSIS, _ARGUMENT, "no column of the feed's own names"
+        "RESERVED_CDC_COLUMNS_ON_WRITE",
+        "42939",
+        RUNTIME,
+        _SCHEMA,
+        "has one of the feed's own names",
+        {"columnList": "[column]", "config": "=delta.enableChangeDataFeed"},
+        details=r"^column (?P<column>[^:]+):",
     ),
     Condition(
         "DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS",

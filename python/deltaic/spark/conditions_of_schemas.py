@@ -149,7 +149,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "42703",
         ANALYSIS,
         _ARGUMENT,
-        "^no such clustering column",
+        "^no such clustering column|^no such column to collect statistics",
         {"columnName": "found", "tableSchema": "%schema"},
     ),
     *(
@@ -196,6 +196,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "partitioned or clustered, not both",
     ),
+    Condition("SPECIFY_CLUSTER_BY_WITH_PARTITIONED_BY_IS_NOT_ALLOWED", "42908", ANALYSIS),
     Condition(
         "DELTA_CLUSTER_BY_INVALID_NUM_COLUMNS",
         "54000",
@@ -217,7 +218,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "22000",
         ANALYSIS,
         _ARGUMENT,
-        "by a column without statistics",
+        "by a column without statistics|by a column that would have no statistics",
     ),
     # Changes of columns
     *(

@@ -60,6 +60,13 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a generator cannot stand",
         {"plan": "found"},
     ),
+    Condition(
+        "AMBIGUOUS_REFERENCE",
+        "42704",
+        ANALYSIS,
+        _ARGUMENT,
+        "^source and target need different aliases",
+    ),
     Condition("DEFAULT_PLACEMENT_INVALID", "42608", ANALYSIS, _ARGUMENT, "^DEFAULT is part of an expression"),
     Condition("DELTA_MERGE_MISSING_WHEN", "42601", ANALYSIS, _ARGUMENT, "a merge needs at least one clause"),
     Condition(

@@ -300,6 +300,12 @@ class WriteOptions:
                 "the option overwriteSchema has no effect beside replaceWhere, which keeps the other rows"
             )
             overwrites = False
+        if where is not None and not where.strip():
+            raise InvalidArgumentError(
+                "[DELTA_FAILED_RECOGNIZE_PREDICATE] replaceWhere is empty",
+                found=repr(where),
+                expected="a condition",
+            ).with_values(predicate=where)
         schema_mode: SchemaMode | None = "overwrite" if overwrites else "merge" if merges else None
         partition_by, cluster_by = reader.top_level("partitionBy"), reader.names("clusterBy")
         if schema_mode == "overwrite" and cluster_by is None:

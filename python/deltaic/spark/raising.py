@@ -36,6 +36,14 @@ OF_PARTITIONS = MappingProxyType(
     {**UNPARSED, "UNRESOLVED_COLUMN.WITH_SUGGESTION": "DELTA_NON_PARTITION_COLUMN_REFERENCE"},
 )
 """`of_predicates` of OPTIMIZE, whose predicate may use partition columns only."""
+SPARK_CONDITIONS = MappingProxyType(
+    {
+        "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
+        "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
+    }
+)
+"""`instead` of functions that define a table: conditions of delta-spark -> Spark's conditions for the same
+mistakes, which Spark raises first."""
 _RAISED_IN_QUERY = "USER_RAISED_EXCEPTION"
 """Spark's condition for `raise_error`, which deltaic's checks of rows call in a query."""
 

@@ -13,7 +13,7 @@ from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError,
 from deltaic.rows.rows import Rows
 from deltaic.spark.heads import BY_PATH, CHANGES
 from deltaic.spark.named_tables import naming, query_of_view
-from deltaic.spark.raising import OF_PARTITIONS, raises_as_spark
+from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.spark.views import is_known, no_such_table
 from deltaic.sql.names import Name
@@ -44,22 +44,22 @@ def _run(text: str, tables: SparkTables) -> Rows:
 
 
 _MISSING: Mapping[type[DeltaError], str] = {TableNotFoundError: "DELTA_MISSING_DELTA_TABLE"}
-_SPARK_CONDITIONS: Mapping[str, str] = {
-    "DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION": "ALL_PARTITION_COLUMNS_NOT_ALLOWED",
-    "DELTA_INVALID_PARTITION_COLUMN_TYPE": "INVALID_PARTITION_COLUMN_DATA_TYPE",
-}
-"""Conditions of delta-spark -> Spark's conditions for the same mistakes, which Spark raises first."""
-_runs = raises_as_spark(_MISSING, _SPARK_CONDITIONS)(_run)
+_runs = raises_as_spark(_MISSING, SPARK_CONDITIONS)(_run)
 """Like `_run`, but a missing table gets the condition DELTA_MISSING_DELTA_TABLE. Statements that change rows
 use `_run`: there Spark looks the path up itself, and raises another condition."""
-_creates = raises_as_spark(
-    _MISSING,
-    {
-        **_SPARK_CONDITIONS,
-        "DELTA_COLUMN_NOT_FOUND_IN_SCHEMA": "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED",
-    },
-)(_run)
-"""Like `_runs`, for CREATE TABLE and REPLACE TABLE, whose clustering columns Spark looks up itself."""
+
+
+@raises_as_spark(_MISSING, SPARK_CONDITIONS)
+def _creates(text: str, tables: SparkTables) -> Rows:
+    """Like `_runs`, for CREATE TABLE and REPLACE TABLE, whose clustering columns Spark looks up itself."""
+    try:
+        return _run(text, tables)
+    except InvalidArgumentError as error:
+        if error.message == "no such clustering column":
+            make_of_spark(error, "UNSUPPORTED_FEATURE.PARTITION_WITH_NESTED_COLUMN_IS_UNSUPPORTED")
+        raise
+
+
 _optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(_run)
 """Like `_runs`, for OPTIMIZE, whose WHERE is a condition on partition columns."""
 

@@ -13,7 +13,7 @@ from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, BuilderState, merges_schema, write_frame
 from deltaic.spark.named_tables import NewTable, entering, naming, path_in_catalog, place_of
-from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
+from deltaic.spark.raising import SPARK_CONDITIONS, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Existing, Name
 from deltaic.sql.positions import matched
@@ -59,6 +59,10 @@ def insert_into(df: Any, state: BuilderState, path: str) -> None:
 def existing_schema(spark: Any, path: str) -> Schema:
     """Returns the columns of the table at a path. Raises TableNotFoundError if there is none."""
     return DeltaTable(path, spark=spark).schema
+
+
+_defines = raises_as_spark(instead=SPARK_CONDITIONS)
+"""Decorator of methods that define a table, whose columns Spark checks before delta-spark does."""
 
 
 @methods_raise_as_spark
@@ -107,24 +111,36 @@ class PathWriter:
         """Sets the partition columns of the new table: names, or Columns that are only a column. Raises
         UnsupportedFeatureError for other expressions."""
         self._state.partition_by = tuple(_column_name(each) for each in (col, *cols))
-        return self
+        return self._with_one_layout()
 
     def clusterBy(self, col: str, *cols: str) -> PathWriter:
         """Sets the clustering columns of the new table, by name."""
         self._state.cluster_by = (col, *cols)
+        return self._with_one_layout()
+
+    def _with_one_layout(self) -> PathWriter:
+        if self._state.partition_by and self._state.cluster_by:
+            raise InvalidArgumentError(
+                "[SPECIFY_CLUSTER_BY_WITH_PARTITIONED_BY_IS_NOT_ALLOWED] a table is partitioned or clustered,"
+                " not both",
+                where=self._path,
+                found=f"partitionedBy {self._state.partition_by}, clusterBy {self._state.cluster_by}",
+            )
         return self
 
+    @_defines
     def create(self) -> None:
         """Creates the table. Raises TableAlreadyExistsError if it exists."""
         self._write("error", defines=True)
 
-    @raises_as_spark({TableNotFoundError: "TABLE_OR_VIEW_NOT_FOUND"})
+    @raises_as_spark({TableNotFoundError: "TABLE_OR_VIEW_NOT_FOUND"}, SPARK_CONDITIONS)
     def replace(self) -> None:
         """Replaces the table, its rows and its definition. Raises TableNotFoundError if there is none."""
         self._must_exist()
         with requiring_table(True):
             self._write("overwrite", defines=True)
 
+    @_defines
     def createOrReplace(self) -> None:
         """Creates the table, or replaces its rows and its definition if it exists."""
         self._write("overwrite", defines=True)
