@@ -30,6 +30,7 @@ from deltaic.protocol.schema import (
     Struct,
     is_shape,
     path_text,
+    type_name,
     walk,
 )
 from deltaic.spark_sql.char_types import length_conditions
@@ -148,7 +149,7 @@ def checked(
     for rule, resolved in resolved_rules:
         if resolved.type not in ("boolean", "void"):
             raise SchemaMismatchError(
-                "a condition must be a boolean", where=repr(rule.condition), found=resolved.type
+                "a condition must be a boolean", where=repr(rule.condition), found=type_name(resolved.type)
             )
         shown = _shown(sorted(path for _, path in resolved.columns), schema)
         failure = failing_with(shown, ConstraintViolationError, rule.message, expected=rule.expected)
