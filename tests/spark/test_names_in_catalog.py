@@ -181,16 +181,16 @@ def test_writes_to_an_existing_table_ignore_the_calls_that_define_one(session: A
     from pyspark.sql import functions as F
 
     rows = session.sql("SELECT 1L AS id, 'a' AS p")
-    rows.writeTo("kept").using("delta").partitionedBy("p").create()
-    rows.writeTo("kept").tableProperty("a", "b").append()
-    rows.writeTo("kept").partitionedBy("id").append()
-    rows.writeTo("kept").clusterBy("id").append()
-    assert ids(session.table("kept")) == [1] * 4
-    rows.writeTo("kept").tableProperty("a", "b").overwrite(F.lit(True))
-    assert ids(session.table("kept")) == [1]
-    rows.withColumn("id", F.lit(2)).writeTo("kept").partitionedBy("id").overwritePartitions()
-    assert ids(session.table("kept")) == [2]
-    detail = session.sql("DESCRIBE DETAIL kept").first()
+    rows.writeTo("defined").using("delta").partitionedBy("p").create()
+    rows.writeTo("defined").tableProperty("a", "b").append()
+    rows.writeTo("defined").partitionedBy("id").append()
+    rows.writeTo("defined").clusterBy("id").append()
+    assert ids(session.table("defined")) == [1] * 4
+    rows.writeTo("defined").tableProperty("a", "b").overwrite(F.lit(True))
+    assert ids(session.table("defined")) == [1]
+    rows.withColumn("id", F.lit(2)).writeTo("defined").partitionedBy("id").overwritePartitions()
+    assert ids(session.table("defined")) == [2]
+    detail = session.sql("DESCRIBE DETAIL defined").first()
     assert (detail.partitionColumns, "a" in detail.properties) == (["p"], False)
 
 

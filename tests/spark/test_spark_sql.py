@@ -469,6 +469,7 @@ def test_a_cached_query(spark: Any, sql: Any, path: str) -> None:
         assert ids(spark.table("kept")) == [4, 5]
     finally:
         spark.sql("UNCACHE TABLE kept")
+        spark.catalog.dropTempView("kept")
 
 
 def test_tables_by_path_are_not_dropped(sql: Any, path: str) -> None:
