@@ -4,6 +4,7 @@ dropped and kept."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -189,15 +190,19 @@ EMPTY_WAYS: dict[str, Callable[[DeltaTable], object]] = {
 
 
 @pytest.mark.parametrize("way_in", EMPTY_WAYS)
-def test_an_empty_partition_value_is_null_for_every_rule(tmp_path: Path, session: Any, way_in: str) -> None:
+def test_an_empty_partition_value_is_null_for_every_rule(
+    tmp_path: Path, session: Any, vectors: bool, way_in: str
+) -> None:
     """PROTOCOL.md, "Partition Value Serialization": the empty text stands for null."""
     schema = Schema.from_ddl("id bigint, p string NOT NULL, q string")
-    made = DeltaTable.create(tmp_path / "t", schema, partition_by=["p", "q"])
+    properties = {"delta.enableDeletionVectors": vectors}
+    made = DeltaTable.create(tmp_path / "t", schema, partition_by=["p", "q"], properties=properties)
     made.alter.add_constraints({"q_is_set": "q IS NOT NULL"})
     deltaic.write(made, pa.table({"id": [1], "p": ["a"], "q": ["b"]}), mode="append")
     table = DeltaTable(tmp_path / "t", spark=session)
-    with pytest.raises((ConstraintViolationError, SchemaMismatchError)):
+    with pytest.raises((ConstraintViolationError, SchemaMismatchError)) as caught:
         EMPTY_WAYS[way_in](table)
+    assert re.search(r"q_is_set; found 1 row.* q = null|where of the overwrite|column p\b", str(caught.value))
     assert DeltaTable(tmp_path / "t").scan().to_arrow().to_pylist() == [{"id": 1, "p": "a", "q": "b"}]
 
 

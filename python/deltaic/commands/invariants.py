@@ -9,7 +9,7 @@ delta-spark (CheckDeltaInvariant), a row for which a condition is null violates 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -115,30 +115,15 @@ def checked(
     engine: Engine,
     alias: str = "checked",
     *,
-    partition_columns: Sequence[str],
     hidden: Sequence[str] = (),
 ) -> Plan:
     """Adds the check of rules to the rows of `plan`, which has the columns of `schema` and then `hidden`. The
     first row that violates a rule raises ConstraintViolationError, with the values that the rule reads. The
     check is part of a column that is written, so no engine can skip it: `CASE WHEN NOT coalesce(id > 0,
-    false) THEN raise_error(...) ELSE id END`.
-
-    An empty text in one of `partition_columns` is stored as null, so rules and NOT NULL apply to null."""
-    fields = (*schema, *(hidden_field(name) for name in hidden))
-    resolved_rules = [(rule, engine.resolve(rule.condition, {STORED_ALIAS: schema})) for rule in rules]
-    read = {path[0] for _, resolved in resolved_rules for _, path in resolved.columns}
-    emptied = {
-        item.name
-        for item in schema
-        if item.name in partition_columns
-        and item.type == "string"
-        and (item.name in read or not item.nullable)
-    }
-    if emptied:
-        stored = under_stored_alias(plan, fields)
-        plan = Project(stored, tuple(_without_empty_texts(engine, fields, emptied)), STORED_ALIAS)
+    false) THEN raise_error(...) ELSE id END`."""
     if not rules:
         return plan
+    fields = (*schema, *(hidden_field(name) for name in hidden))
     # The check is added to a column of a primitive type if there is one, as nested values are faster if they
     # are only copied. Columns of type void are not written, so they are not used.
     typed = [number for number, field in enumerate(schema) if field.type != "void"]
@@ -146,7 +131,8 @@ def checked(
         (number for number in typed if isinstance(schema[number].type, str)), typed[0] if typed else 0
     )
     whens: list[str | Expression] = []
-    for rule, resolved in resolved_rules:
+    for rule in rules:
+        resolved = engine.resolve(rule.condition, {STORED_ALIAS: schema})
         if resolved.type not in ("boolean", "void"):
             raise SchemaMismatchError(
                 "a condition must be a boolean", where=repr(rule.condition), found=type_name(resolved.type)
@@ -162,12 +148,30 @@ def checked(
     return Project(under_stored_alias(plan, fields), tuple(columns), alias)
 
 
-def _without_empty_texts(
-    engine: Engine, fields: Iterable[Field], emptied: Collection[str]
-) -> Iterator[tuple[str, Expression]]:
-    """Yields the columns of STORED_ALIAS, with null for the empty text in the columns `emptied`."""
-    for name, value in columns_of(STORED_ALIAS, fields):
-        yield name, engine.compose(("nullif(", value, ", '')"), "string") if name in emptied else value
+def as_stored(
+    plan: Plan,
+    schema: Schema,
+    rules: Sequence[Rule],
+    engine: Engine,
+    partition_columns: Sequence[str],
+    *,
+    hidden: Sequence[str] = (),
+) -> Plan:
+    """Returns the rows of `plan`, as `checked` takes them, with null for empty texts in partition columns:
+    the log stores both alike. Without rules, only NOT NULL columns need it."""
+    emptied = {
+        item.name
+        for item in schema
+        if item.name in partition_columns and item.type == "string" and (rules or not item.nullable)
+    }
+    if not emptied:
+        return plan
+    fields = (*schema, *(hidden_field(name) for name in hidden))
+    columns = [
+        (name, engine.compose(("nullif(", value, ", '')"), "string") if name in emptied else value)
+        for name, value in columns_of(STORED_ALIAS, fields)
+    ]
+    return Project(under_stored_alias(plan, fields), tuple(columns), STORED_ALIAS)
 
 
 def under_stored_alias(plan: Plan, fields: Iterable[Field]) -> Plan:

@@ -17,7 +17,7 @@ from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import tracked_columns, write_target, writes_vectors
 from deltaic.commands.defaults import value_of
 from deltaic.commands.delete import Metrics
-from deltaic.commands.invariants import checked, counting, rules_of
+from deltaic.commands.invariants import as_stored, checked, counting, rules_of
 from deltaic.commands.marking import FileChanges, staging, take_out, vector_metrics
 from deltaic.commands.merge_clauses import Bound, bind, conditions, evolved_schema, resolve_in_merge
 from deltaic.commands.merge_generated import GeneratedValues
@@ -205,10 +205,8 @@ class Run:
         rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
         hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.recording else ())]
         partitions = self.metadata.partition_columns
-        rows = [
-            checked(plan, self.schema, rules, self.engine, partition_columns=partitions, hidden=hidden)
-            for plan in new
-        ]
+        new = [as_stored(plan, self.schema, rules, self.engine, partitions, hidden=hidden) for plan in new]
+        rows = [checked(plan, self.schema, rules, self.engine, hidden=hidden) for plan in new]
         scan = self.matches.target(())
         with counting(self.engine, new, self.schema, rules):
             changed = take_out(

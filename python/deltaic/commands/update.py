@@ -18,7 +18,7 @@ from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, tracked_columns
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
 from deltaic.commands.delete import file_metrics
-from deltaic.commands.invariants import Rule, checked, counting, rules_of
+from deltaic.commands.invariants import Rule, as_stored, checked, counting, rules_of
 from deltaic.commands.marking import staging, take_out
 from deltaic.commands.phase_times import PhaseTimes
 from deltaic.commands.store_assignment import Casting
@@ -88,9 +88,8 @@ def update(
         set_rows = Project(old, (*changed_columns, *more), alias)
         changed_rows, rules = _with_generated(snapshot, engine, set_rows, assignments, hidden)
         partitions = snapshot.metadata.partition_columns
-        new = checked(
-            changed_rows, snapshot.schema, rules, engine, partition_columns=partitions, hidden=hidden
-        )
+        changed_rows = as_stored(changed_rows, snapshot.schema, rules, engine, partitions, hidden=hidden)
+        new = checked(changed_rows, snapshot.schema, rules, engine, hidden=hidden)
         with counting(engine, [changed_rows], snapshot.schema, rules):
             changed = take_out(transaction, snapshot, engine, scan, rows, [new], target, recording)
 

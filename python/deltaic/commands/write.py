@@ -72,9 +72,7 @@ class _Source:
     def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
         target, engine = _target(transaction, protocol, metadata, job), self._engine
         rows, schema, rules = _new_rows(engine, self._source, protocol, metadata, job)
-        checked = invariants.checked(
-            rows, schema, rules, engine, partition_columns=metadata.partition_columns
-        )
+        checked = invariants.checked(rows, schema, rules, engine)
         with invariants.counting(engine, [rows], schema, rules) if self._replayable else nullcontext():
             adds = engine.write(engine.run(checked), target)
         transaction.written(adds["path"].to_pylist())
@@ -198,7 +196,7 @@ def checked_rows(engine: Engine, source: Data, protocol: Protocol, metadata: Met
     """Returns the source's rows with the columns of the table: adds defaults and generated columns, casts
     values, and checks the table's constraints."""
     rows, schema, rules = _new_rows(engine, source, protocol, metadata, job)
-    return invariants.checked(rows, schema, rules, engine, partition_columns=metadata.partition_columns)
+    return invariants.checked(rows, schema, rules, engine)
 
 
 def _new_rows(
@@ -220,11 +218,9 @@ def _new_rows(
     fitting = engine.conform(
         rows, Schema([item.with_(nullable=True) if item.name in later else item for item in schema])
     )
-    return (
-        generated.computed(identity.numbered(engine, fitting, columns), schema, missing, engine),
-        schema,
-        rules,
-    )
+    computed = generated.computed(identity.numbered(engine, fitting, columns), schema, missing, engine)
+    stored = invariants.as_stored(computed, schema, rules, engine, metadata.partition_columns)
+    return stored, schema, rules
 
 
 def _numbered_columns(source: Schema, protocol: Protocol, schema: Schema) -> list[Field]:

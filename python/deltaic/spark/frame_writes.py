@@ -106,7 +106,7 @@ def write_frame(
     job = replace(
         write_options.job,
         more=write_options.more if optimize is None else {**write_options.more, "optimize_write": optimize},
-        # delta-spark checks new rows only against conditions that name a column: FALSE appends all of them.
+        # The condition FALSE replaces no row and allows every new one, as in delta-spark.
         checks_where=settings.checks_replace_where(spark)
         and (write_options.job.where or "").lower() != "false",
         defines=defines,
