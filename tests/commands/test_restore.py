@@ -234,7 +234,7 @@ def test_create_or_replace(tmp_path: Path) -> None:
     assert replaced.metadata.partition_columns == ()
     assert "mine" not in replaced.metadata.configuration
     assert replaced.metadata.configuration["yours"] == "2"
-    assert replaced.metadata.id == table.metadata.id
+    assert replaced.metadata.id != table.metadata.id
     assert replaced.history()[0]["operation"] == "CREATE OR REPLACE TABLE"
     assert ids(replaced.at(0)) == [1]
 

@@ -653,6 +653,19 @@ def test_a_table_is_replaced(path: str, former: dict[str, str] | None) -> None:
         )
 
 
+def test_a_replaced_table_is_the_same_for_iceberg(path: str) -> None:
+    """REPLACE TABLE gives the Delta table a new id. The Iceberg table keeps its uuid, and the metadata of
+    former versions stays, which readers may have opened."""
+    former = check(made(path, NUMBERS))
+    table = DeltaTable.create(path, "other int", mode="overwrite", properties=UNIFORM)
+    replaced = check(table)
+    assert replaced.metadata.table_uuid == former.metadata.table_uuid
+    assert [Path(entry.metadata_file).exists() for entry in replaced.metadata.metadata_log] == [True]
+    assert ordered(former.scan().to_arrow()) == ordered(NUMBERS)
+    table.restore(0)
+    assert check(table).metadata.table_uuid == former.metadata.table_uuid
+
+
 @pytest.mark.parametrize(
     ("schema", "properties", "message"),
     [

@@ -248,6 +248,22 @@ def test_a_table_made_again_is_another_one(tmp_path: Path) -> None:
         other.tail(offset=offset)
 
 
+def test_a_replaced_table_is_another_one_until_it_is_restored(tmp_path: Path) -> None:
+    """REPLACE TABLE gives a new id, RESTORE the id of the version (delta-spark 4.4.0)."""
+    table = appended(tmp_path / "t", 1)
+    offset, former = table.tail().offset, table.metadata
+    replaced = deltaic.DeltaTable.create(tmp_path / "t", table.schema, mode="overwrite")
+    with pytest.raises(InvalidArgumentError, match="DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"):
+        replaced.tail(offset=offset)
+    deltaic.sql(f"CREATE OR REPLACE TABLE delta.`{tmp_path / 't'}` AS SELECT 1L AS id")
+    with pytest.raises(InvalidArgumentError, match="DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"):
+        replaced.at().tail(offset=offset)
+    replaced.refresh()
+    replaced.restore(0)
+    assert (replaced.metadata.id, replaced.metadata.created_time) == (former.id, former.created_time)
+    replaced.tail(offset=offset)
+
+
 @pytest.mark.parametrize("mapping", ["none", "name"])
 def test_changes_come_with_the_snapshot_as_inserts(tmp_path: Path, mapping: str) -> None:
     properties = {"delta.enableChangeDataFeed": True, "delta.columnMapping.mode": mapping, **VECTORS}

@@ -147,16 +147,39 @@ def test_writes_that_change_nothing_commit_nothing(tmp_path: Path, enabled: Any)
 def test_overwrite_schema_replaces_the_partitions(tmp_path: Path, enabled: Any) -> None:
     path = str(tmp_path / "t")
     numbers(enabled).write.format("delta").partitionBy("p").save(path)
-    overwrite = {"overwriteSchema": "true", "partitionOverwriteMode": "dynamic"}
-    with pytest.raises(InvalidArgumentError, match="DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE"):
-        numbers(enabled).write.format("delta").mode("overwrite").options(**overwrite).save(path)
     enabled.range(2).write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     assert list(DeltaTable(path).metadata.partition_columns) == []
-    numbers(enabled).write.format("delta").mode("overwrite").options(**overwrite).save(path)
+    numbers(enabled).write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(path)
     numbers(enabled).write.format("delta").mode("append").options(
         overwriteSchema="true", replaceWhere="p = 1"
     ).save(path)
     assert DeltaTable(path).scan().count() == 24
+
+
+@pytest.mark.parametrize("is_setting", [False, True])
+def test_overwrite_schema_beside_dynamic_overwrites(tmp_path: Path, enabled: Any, is_setting: bool) -> None:
+    """The partition columns of the new definition decide: with any, the two options exclude each other, also
+    for a new table; without, all rows are replaced (delta-spark 4.4.0)."""
+    mode = "spark.sql.sources.partitionOverwriteMode"
+    if is_setting:
+        enabled.conf.set(mode, "dynamic")
+    try:
+        for number, partitions in enumerate((None, [], ["p"])):
+            path = str(tmp_path / str(number))
+            if partitions is not None:
+                numbers(enabled).write.format("delta").partitionBy(*partitions).save(path)
+            writer = numbers(enabled).where("p = 1").write.format("delta").mode("overwrite")
+            writer = writer.option("overwriteSchema", "true")
+            writer = writer if is_setting else writer.option("partitionOverwriteMode", "dynamic")
+            with pytest.raises(
+                InvalidArgumentError, match="DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE"
+            ):
+                writer.partitionBy("p").save(path)
+            writer.partitionBy().save(path)
+            table = DeltaTable(path)
+            assert (table.metadata.partition_columns, table.scan().count()) == ((), 4)
+    finally:
+        enabled.conf.unset(mode)
 
 
 def test_replace_where_beside_dynamic_overwrites(tmp_path: Path, enabled: Any) -> None:

@@ -31,7 +31,7 @@ from deltaic.protocol.properties import OF_THE_LOG
 from deltaic.protocol.versions import upgrade, without_features
 from deltaic.sql_text import spark_name
 from deltaic.transaction import giving_way
-from deltaic.transaction.transaction import Transaction, already_committed, now_ms
+from deltaic.transaction.transaction import Transaction, already_committed
 
 _OF_ONE_LOG = ("checkpointProtection", features.MANAGED)
 """Features of the history and the management of a table, which a clone does not copy."""
@@ -178,17 +178,17 @@ def _definition(
     source: CloneSource, target: Snapshot | None, properties: Mapping[str, Any] | None
 ) -> tuple[Protocol, Metadata]:
     """Returns the definition of the source with `properties`. An existing table keeps its id, its features,
-    and the properties of its log."""
+    and the properties of its log. The time of creation is the source's, as in delta-spark."""
     configuration = {
         key: text for key, text in source.metadata.configuration.items() if key not in _OF_ONE_TABLE
     }
     protocol = source.protocol
     if supported(protocol) & set(_OF_ONE_LOG):
         protocol = without_features(protocol, _OF_ONE_LOG)
-    identity, created = str(uuid.uuid4()), now_ms()
+    identity = str(uuid.uuid4())
     if target is not None:
         before = target.metadata
-        identity, created = before.id, before.created_time or created
+        identity = before.id
         protocol = upgrade(
             target.protocol,
             supported(protocol),
@@ -201,9 +201,7 @@ def _definition(
         marks = [int(each[MAX_ID]) for each in (before.configuration, configuration) if MAX_ID in each]
         if MAX_ID in configuration:  # no id of a column is ever used again
             configuration[MAX_ID] = str(max(marks))
-    metadata = dataclasses.replace(
-        source.metadata, id=identity, created_time=created, configuration=configuration
-    )
+    metadata = dataclasses.replace(source.metadata, id=identity, configuration=configuration)
     return definition.evolve(protocol, metadata, properties=properties)
 
 

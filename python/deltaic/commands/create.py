@@ -25,7 +25,7 @@ from deltaic.protocol.column_mapping import MAX_ID, MODE
 from deltaic.protocol.properties import TableProperties, text_of
 from deltaic.protocol.schema import Schema, path_text
 from deltaic.transaction import giving_way
-from deltaic.transaction.transaction import Transaction, already_committed
+from deltaic.transaction.transaction import Transaction, already_committed, new_uuid, now_ms
 
 Mode = Literal["error", "ignore", "overwrite"]
 _managed: ContextVar[bool] = ContextVar("deltaic_managed", default=False)
@@ -123,15 +123,22 @@ class TableOptions:
         )
 
     def replacing(self, snapshot: Snapshot, schema: Any) -> tuple[Protocol, Metadata]:
-        """Returns the definition of a table that replaces another. From the old table, only its id, its
-        protocol features, the mode and the largest id of column mapping, and the properties of the log are
-        kept."""
+        """Returns the definition of a table that replaces another. From the old table, only its protocol
+        features, the mode and the largest id of column mapping, and the properties of the log are kept. The
+        new table has an id of its own, as in delta-spark, so a stream cannot continue with it."""
         kept = {
             name: text
             for name, text in snapshot.metadata.configuration.items()
             if name in (MODE, MAX_ID, *properties.OF_THE_LOG)
         }
-        old = replace(snapshot.metadata, name=None, description=None, configuration=kept)
+        old = replace(
+            snapshot.metadata,
+            id=new_uuid(),
+            name=None,
+            description=None,
+            configuration=kept,
+            created_time=now_ms(),
+        )
         defaults = {
             name: value
             for name, value in configuration.current().default_properties.items()

@@ -138,13 +138,13 @@ def _metadata(snapshot: Snapshot, past: Snapshot, protocol: Protocol) -> Metadat
         configuration[MAX_ID] = str(max(int(text) for text in marks))
     then = past.metadata
     return Metadata(
-        id=snapshot.metadata.id,
+        id=then.id,
         name=then.name,
         description=then.description,
         schema_string=identity.with_marks(snapshot.schema, past.schema, then.schema_string),
         partition_columns=then.partition_columns,
         configuration=configuration,
-        created_time=snapshot.metadata.created_time,
+        created_time=then.created_time,
         format=then.format,
     )
 

@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core, configuration
-from deltaic.errors import ProtocolError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, ProtocolError, UnsupportedFeatureError
 from deltaic.log import background, catalog
 from deltaic.log.iceberg_document import TABLE, DocumentWriter, metadata_path
 from deltaic.log.iceberg_manifests import FOLDER
@@ -209,8 +209,8 @@ def _base(snapshot: Snapshot) -> _Base | None:
 
 
 def _read(snapshot: Snapshot, version: int) -> _Base | None:
-    """Reads the metadata of a version; None if there is none, or if it belongs to another Delta table.
-    Metadata that another program wrote is a ProtocolError."""
+    """Reads the metadata of a version; None if there is none, or if it belongs to another Delta table, which
+    was at the same location. Metadata that another program wrote is a ProtocolError."""
     path = metadata_path(version)
     kept = _TABLES.newest(snapshot.location)
     is_known = kept is not None and (kept.version, kept.document["properties"][TABLE]) == (
@@ -229,7 +229,17 @@ def _read(snapshot: Snapshot, version: int) -> _Base | None:
             "another program wrote Iceberg metadata in the table's folder",
             where=f"{snapshot.location}/{path}",
         )
-    return _Base(version, document) if properties[TABLE] == snapshot.metadata.id else None
+    return _Base(version, document) if _had_id(snapshot, version, properties[TABLE]) else None
+
+
+def _had_id(snapshot: Snapshot, version: int, table_id: str) -> bool:
+    """True if the table has this id, or had it at the version: REPLACE TABLE and RESTORE change the id."""
+    if snapshot.metadata.id == table_id:
+        return True
+    try:
+        return snapshot.at(version).metadata.id == table_id
+    except DeltaError:
+        return False
 
 
 def _hinted(store: _core.Store) -> int | None:

@@ -86,7 +86,7 @@ class DocumentWriter(ManifestWriter):
         gone += [self.relative(each["metadata-file"]) for each in former[:-_MOST_FORMER]]
         document: dict[str, Any] = {
             "format-version": self.format,
-            "table-uuid": _uuid(self.snapshot.metadata.id),
+            "table-uuid": base.get("table-uuid") or _uuid(self.snapshot.metadata.id),
             "location": self.location,
             "last-sequence-number": self.version,
             "last-updated-ms": self.timestamp,

@@ -136,7 +136,7 @@ def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
         and not complete_state.has("replaceWhere")
         and not complete_state.has("partitionOverwriteMode")
     ):
-        is_dynamic = settings.overwrites_partitions(spark) and not _is_true(complete_state, "overwriteSchema")
+        is_dynamic = settings.overwrites_partitions(spark)
         complete_state.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
     if merges_schema(spark, complete_state):
         complete_state.put({"mergeSchema": "true"})

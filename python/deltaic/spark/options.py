@@ -339,15 +339,22 @@ class WriteOptions:
     def into(self, metadata: Metadata | None) -> WriteOptions:
         """Returns the options for an existing table with this metadata (None: no table). A dynamic overwrite
         of a table without partition columns replaces all rows, or those of replaceWhere, because the table is
-        a single partition. Raises InvalidArgumentError for replaceWhere on a table with partition columns."""
-        partitions = self.job.wanted.partition_by if metadata is None else metadata.partition_columns
+        a single partition. With overwriteSchema, the partition columns are those of the new definition.
+        Raises InvalidArgumentError for replaceWhere or overwriteSchema if there are partition columns."""
+        partitions = (
+            self.job.wanted.partition_by
+            if metadata is None or self.job.replaces_definition
+            else metadata.partition_columns
+        )
         if not self.by_partition or not partitions:
             return self
         if self.job.where is not None:
             raise InvalidArgumentError(
                 "replaceWhere and partitionOverwriteMode=dynamic: one of them", found=self.job.where
             )
-        return self if metadata is None else replace(self, job=replace(self.job, mode="overwrite_partitions"))
+        if metadata is None and not self.job.replaces_definition:
+            return self
+        return replace(self, job=replace(self.job, mode="overwrite_partitions"))
 
 
 def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int | None, str | None]:
