@@ -75,6 +75,36 @@ def test_frames_of_one_leaf_can_be_joined(session: Any, places: list[str], sent:
     assert ids(one.union(other)) == sorted(all_but(10) * 2)
 
 
+def test_a_query_that_names_a_table_often_sends_it_once(
+    session: Any, places: list[str], sent: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tables, "MOST_SCANS", 2)
+    deltaic.spark.read(session, places[1]).createOrReplaceTempView("named_often")
+    sent.clear()
+    query = """SELECT a.id FROM named_often a JOIN named_often b ON a.id = b.id + 1
+        WHERE a.id > (SELECT avg(id) FROM named_often)
+        AND EXISTS (SELECT 1 FROM named_often c WHERE c.id = b.id)
+        UNION ALL SELECT id FROM named_often WHERE id < 3"""
+    for _ in range(3):
+        assert ids(session.sql(query)) == [0, 1, 2, *range(50, 100)]
+    assert sum(sent) <= 3  # two files and the one of a rehearsal
+
+
+def test_queries_that_are_planned_at_once_take_plans_of_their_own(
+    session: Any, places: list[str], sent: list[int]
+) -> None:
+    """Two queries that name one table in turns: each scan of a query has expression ids of its own."""
+    deltaic.spark.read(session, places[1])
+    (table,) = engine_of(session)._recent_tables._known.values()
+    leaf = tables.TableLeaf(table.jvm, table.rows, None)
+    taken: dict[str, list[str]] = {"one": [], "other": []}
+    for query in ("one", "other", "other", "one", "one", "other"):
+        columns = leaf.plan(query, None).output()
+        taken[query] += [columns.apply(number).exprId().toString() for number in range(columns.size())]
+    for expression_ids in taken.values():
+        assert len(set(expression_ids)) == len(expression_ids) == 3
+
+
 def test_a_change_is_seen_and_a_version_stays(session: Any, places: list[str], sent: list[int]) -> None:
     place = places[2]
     before = deltaic.spark.read(session, place)

@@ -30,6 +30,8 @@ created."""
 PLANNINGS = 32
 """Maximum number of snapshots that are cached for queries that are being planned; above it, the oldest one is
 dropped. Each snapshot has a list of files."""
+MOST_SCANS = 4
+"""Maximum number of plans of a leaf that are cached: those of a query that names the table so often."""
 MOST_TABLES = 8
 """Maximum number of leaves that a session caches for the next queries; above it, the least recently used one
 is dropped."""
@@ -79,16 +81,21 @@ _plannings = QuerySnapshots()
 
 class TableLeaf:
     """The Python side of `TableFiles` of `driver_classes`. `frame`: the DataFrame of `rows.snapshot`, or
-    None. The last plan is cached, and used by queries that read the same version."""
+    None.
+
+    The plans of the last version are cached for the next queries that read the same version: the first plan
+    for the first scan of a query, the second one for its second scan, and so on, as each scan of a query
+    needs columns with expression ids of their own."""
 
     def __init__(self, jvm: Jvm, rows: TableRows, frame: Any) -> None:
         self._jvm, self._rows = jvm, rows
         self._lock = threading.Lock()
-        self._built: tuple[Snapshot, Any] = (
+        self._built: tuple[Snapshot, list[Any]] = (
             rows.snapshot,
-            None if frame is None else frame._jdf.queryExecution().analyzed(),
+            [] if frame is None else [frame._jdf.queryExecution().analyzed()],
         )
-        self._used_by: str | None = None
+        self._scans: OrderedDict[str, int] = OrderedDict()
+        """Number of cached plans that a query has used, by the text of its planning."""
 
     def plan(self, planning: str, metadata: str | None) -> Any:
         """Returns the analysed plan of the rows of the version that the query reads, or the text `CONDITION
@@ -121,14 +128,10 @@ class TableLeaf:
 
     def _plan(self, planning: str, metadata: str | None) -> Any:
         with self._lock:
-            last, last_plan = self._built
+            last, plans = self._built
         snapshot = _plannings.version_for(planning, self._rows, last)
-        with self._lock:
-            # The cached plan is used once in a query: if the query names the table twice, the second scan
-            # needs expression ids of its own.
-            if metadata is None and last_plan is not None and snapshot is last and self._used_by != planning:
-                self._used_by = planning
-                return last_plan
+        if metadata is None and plans and snapshot is last:
+            return self._next(planning, plans)
         if snapshot is not self._rows.snapshot and (changes := _changes(self._rows, snapshot)):
             text = "; ".join(changes)
             return (
@@ -138,8 +141,38 @@ class TableLeaf:
         plan = self._rows.frame_of(snapshot, metadata)._jdf.queryExecution().analyzed()
         if metadata is None:
             with self._lock:
-                self._built, self._used_by = (snapshot, plan), planning
+                self._built, self._scans = (snapshot, [plan]), OrderedDict({planning: 1})
         return plan
+
+    def _next(self, planning: str, plans: list[Any]) -> Any:
+        """Returns the first of `plans` that this query has not used, or another plan like them."""
+        with self._lock:
+            number = self._scans.pop(planning, 0)
+            self._scans[planning] = number + 1
+            while len(self._scans) > PLANNINGS:
+                self._scans.popitem(last=False)
+            if number < len(plans):
+                return plans[number]
+        plan = _with_new_ids(self._jvm, plans[0])
+        with self._lock:
+            if len(plans) == number < MOST_SCANS:  # otherwise another query has added the plan of this number
+                plans.append(plan)
+        return plan
+
+
+def _with_new_ids(jvm: Jvm, plan: Any) -> Any:
+    """Returns a plan of the same rows, over the same file indexes, whose columns have new expression ids.
+    Spark gives them to the second side when it joins a plan with itself."""
+    plans = "org.apache.spark.sql.catalyst.plans."
+    join = jvm.get(plans + "logical.Join")(
+        plan,
+        plan,
+        jvm.companion(plans + "Cross"),
+        jvm.none,
+        jvm.companion(plans + "logical.JoinHint").NONE(),
+    )
+    rule = jvm.companion("org.apache.spark.sql.catalyst.analysis.DeduplicateRelations")
+    return rule.apply(join).right()
 
 
 @dataclass(frozen=True, eq=False)
