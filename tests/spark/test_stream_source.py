@@ -272,6 +272,30 @@ def test_rows_are_pruned_and_grouped(collector: Collector, tmp_path: Path) -> No
     assert counts[-1] == {0: 1, 1: 2}
 
 
+@pytest.mark.parametrize("way", ["native", "public"])
+def test_each_query_of_a_frame_begins_when_it_starts(
+    spark: Any, session: Any, tmp_path: Path, way: str
+) -> None:
+    """DeltaDataSource.createSource opens the table for each query. A frame that was made before an UPDATE has
+    its rows, and two queries over one frame do not disturb each other."""
+    table = appended(tmp_path / "t", 2)
+    session, name = (session, "delta") if way == "native" else (spark, "deltaic")
+    frame = session.readStream.format(name).option("maxFilesPerTrigger", 1).load(str(tmp_path / "t"))
+    latest = session.readStream.format(name).option("startingVersion", "latest").load(str(tmp_path / "t"))
+    table.update({"id": "id + 10"})
+    first, second, last = (Collector(session, tmp_path / each) for each in ("first", "second", "last"))
+    last.start(latest).awaitTermination(60)
+    queries = [collector.start(frame) for collector in (first, second)]
+    for query in queries:
+        query.awaitTermination(60)
+    assert sorted(first.batches) == sorted(second.batches) == [[10, 11]]
+    assert last.batches == []
+    table.update({"id": "id + 10"})
+    third = Collector(session, tmp_path / "third")
+    third.start(frame).awaitTermination(60)
+    assert third.batches == [[20, 21]]
+
+
 def test_once_and_by_path(collector: Collector, tmp_path: Path) -> None:
     appended(tmp_path / "t", 3)
     frame = collector.session.readStream.option("maxFilesPerTrigger", 1).table(f"delta.`{tmp_path / 't'}`")

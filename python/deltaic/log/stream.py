@@ -226,7 +226,7 @@ class TableStream:
         self._kept = 0
         self._is_checked = False
         self._definitions: dict[int, tuple[Metadata | None, Protocol | None]] = {}
-        self._schema_log = schema_log
+        self.schema_log = schema_log
 
     def parse(self, text: str) -> StreamOffset:
         """Parses an offset. Text that is no offset of this table is an InvalidArgumentError."""
@@ -269,10 +269,10 @@ class TableStream:
     ) -> StreamOffset:
         """Returns the end of the batch that begins at an offset; the offset itself if there is nothing new.
         `limits`: None for no limit. `until`: a result of `end` that the batch must not exceed."""
-        if self._schema_log is not None:
-            self._note_first(self._schema_log, at)
+        if self.schema_log is not None:
+            self._note_first(self.schema_log, at)
         self._check_start(at)
-        if self._schema_log is not None:
+        if self.schema_log is not None:
             if at.index == METADATA_CHANGE:
                 return replace(at, index=AFTER_METADATA_CHANGE)
             if at.index == AFTER_METADATA_CHANGE:
@@ -288,7 +288,7 @@ class TableStream:
         for version in self._versions(at.version, until):
             if room.is_full:
                 break
-            if self._schema_log is not None and self._changes_definition(version):
+            if self.schema_log is not None and self._changes_definition(version):
                 return StreamOffset(self.table_id, version, METADATA_CHANGE)
             first = max(at.index, BASE) + 1 if version == at.version else 0
             commit = self._commit(version)
@@ -309,11 +309,11 @@ class TableStream:
     def commit(self, end: StreamOffset) -> None:
         """Ends a batch at an offset. If the definition of the table changes there, it is added to the schema
         log, so that the query goes on with it when it is started again, and SchemaMismatchError is raised."""
-        if self._schema_log is None or end.index not in (METADATA_CHANGE, AFTER_METADATA_CHANGE):
+        if self.schema_log is None or end.index not in (METADATA_CHANGE, AFTER_METADATA_CHANGE):
             return
-        tracked = self._schema_log.current
+        tracked = self.schema_log.current
         if tracked is not None and self._changes_definition(end.version):
-            self._schema_log.append(tracked.after(end.version, *self._definition_at(end.version)))
+            self.schema_log.append(tracked.after(end.version, *self._definition_at(end.version)))
             raise self._evolved(end.version)
 
     def batch(self, start: StreamOffset, end: StreamOffset) -> StreamFiles:
@@ -516,9 +516,9 @@ class TableStream:
         if self._is_checked:
             return
         self._is_checked = True
-        if self._schema_log is not None:
-            self._schema_log.check_allowed()
-            if self._schema_log.current is not None:
+        if self.schema_log is not None:
+            self.schema_log.check_allowed()
+            if self.schema_log.current is not None:
                 return
         if not at.initial and at.version < self.snapshot.version:
             try:
@@ -528,7 +528,7 @@ class TableStream:
             self._check_metadata(metadata, at.version)
 
     def _check_definition(self, version: int, protocol: str | None, metadata: str | None) -> None:
-        if metadata is not None and self._schema_log is None:
+        if metadata is not None and self.schema_log is None:
             self._check_metadata(Metadata.from_json(metadata), version)
         if protocol is not None:
             features.check_readable(
@@ -566,7 +566,7 @@ class TableStream:
         return self._definitions[version]
 
     def _changes_definition(self, version: int) -> bool:
-        tracked = None if self._schema_log is None else self._schema_log.current
+        tracked = None if self.schema_log is None else self.schema_log.current
         if tracked is None or version <= tracked.version:
             return False
         try:

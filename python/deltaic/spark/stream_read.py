@@ -6,13 +6,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from deltaic.commands.store_assignment import same_type
 from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.settings import setting_text
 from deltaic.engine.spark.stores import opening
 from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE
-from deltaic.log.stream import StreamFiles, TableStream
+from deltaic.log.stream import StreamFiles, StreamOptions, TableStream
 from deltaic.plan.literal import lit
 from deltaic.protocol import change_feed
+from deltaic.protocol.schema import Struct
 from deltaic.rows.tail import stream_rows
 from deltaic.spark.options import StreamReadOptions, schema_log
 from deltaic.spark.session_tables import timestamp_of
@@ -37,17 +39,29 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     engine, options = engine_of(spark), read_options.stream
     if read_options.starting_timestamp is not None:
         options = replace(options, start=timestamp_of(spark, lit(read_options.starting_timestamp)))
-    snapshot = engine.recent_snapshots.open(spark, read_options.path, dict(read_options.storage_options))
-    with opening(spark):
-        log = schema_log(read_options, snapshot.metadata.id)
-    if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
-        snapshot = engine.recent_snapshots.open(
-            spark, read_options.path, dict(read_options.storage_options), log.current.version
-        )
-    stream = TableStream(snapshot, options, log)
-    schema = change_feed.with_changes(snapshot.schema) if options.changes else snapshot.schema
+    stream = _opened(spark, read_options, options)
+    columns = stream.snapshot.schema
+
+    def of_query() -> TableStream:
+        """Opens the table for a query, which begins with the version that is the newest then. If the table
+        has other columns by now, the query reads with those of the DataFrame."""
+        newest = _opened(spark, read_options, options)
+        is_same = same_type(Struct(tuple(columns)), Struct(tuple(newest.snapshot.schema)))
+        return newest if is_same else TableStream(stream.snapshot, options, newest.schema_log)
 
     def frame_of(files: StreamFiles) -> Any:
         return engine.run(stream_rows(files, engine).plan).frame
 
-    return engine.stream(stream, schema, frame_of)
+    schema = change_feed.with_changes(columns) if options.changes else columns
+    return engine.stream(stream, schema, of_query, frame_of)
+
+
+def _opened(spark: Any, read_options: StreamReadOptions, options: StreamOptions) -> TableStream:
+    """Opens the newest version, or the version that the stream's schema log names."""
+    recent, storage_options = engine_of(spark).recent_snapshots, dict(read_options.storage_options)
+    snapshot = recent.open(spark, read_options.path, storage_options)
+    with opening(spark):
+        log = schema_log(read_options, snapshot.metadata.id)
+    if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
+        snapshot = recent.open(spark, read_options.path, storage_options, log.current.version)
+    return TableStream(snapshot, options, log)

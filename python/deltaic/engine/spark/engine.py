@@ -228,14 +228,21 @@ class SparkEngine:
         with named_errors():
             return self._table(snapshot, columns, newest, place)
 
-    def stream(self, stream: TableStream, schema: Schema, frame_of: Callable[[StreamFiles], Any]) -> Any:
-        """Returns a streaming DataFrame with the columns of `schema`. `frame_of`: returns a DataFrame of the
-        files of a batch. Raises UnsupportedFeatureError on the public path."""
+    def stream(
+        self,
+        stream: TableStream,
+        schema: Schema,
+        opened: Callable[[], TableStream],
+        frame_of: Callable[[StreamFiles], Any],
+    ) -> Any:
+        """Returns a streaming DataFrame of `stream` with the columns of `schema`. `opened`: opens the table
+        again, for each query that reads the DataFrame. `frame_of`: returns a DataFrame of the files of a
+        batch. Raises UnsupportedFeatureError on the public path."""
         from deltaic.engine.spark.native.stream import StreamSource, stream_frame
 
         def native() -> Any:
             return stream_frame(
-                self.jvm, StreamSource(self.jvm, stream, frame_of), shown_to_spark(schema, char=True), stream
+                self.jvm, StreamSource(self.jvm, opened, frame_of), shown_to_spark(schema, char=True), stream
             )
 
         def public() -> Any:

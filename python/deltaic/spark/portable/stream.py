@@ -52,7 +52,8 @@ class DeltaStreamReader(
 
     @staticmethod
     def of(options: Mapping[str, str], version: int | None, schema: StructType) -> DeltaStreamReader:
-        """Returns the reader of a streaming DataFrame. `version`: the version whose columns the stream has.
+        """Returns the reader of a query over a streaming DataFrame, which begins with the newest version.
+        `version`: the version of the DataFrame, whose columns the query reads if the table has others now.
         Raises InvalidArgumentError for a wrong value of an option."""
         read_options = StreamReadOptions.of(options)
         options_of_stream = read_options.stream
@@ -60,7 +61,9 @@ class DeltaStreamReader(
             options_of_stream = replace(
                 options_of_stream, start=history.moment(history.milliseconds(read_options.starting_timestamp))
             )
-        snapshot = Snapshot.load(open_store(read_options.path, read_options.storage_options), version=version)
+        snapshot, newest_schema = stream_source(options)
+        if newest_schema != schema:
+            snapshot = Snapshot.load(snapshot.store, version=version)
         stream = TableStream(snapshot, options_of_stream, schema_log(read_options, snapshot.metadata.id))
         no_files = StreamFiles(snapshot, _core.empty_adds(), are_changes=options_of_stream.changes)
         return DeltaStreamReader(

@@ -680,7 +680,12 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
     public String json() { return json; }
   }
 
-  private Object ask(Object[] question) {
+  /** Calls a method of the Python side, with the query's thread as its first argument. */
+  private Object ask(String method, Object[] more) {
+    Object[] question = new Object[more.length + 2];
+    question[0] = method;
+    question[1] = String.valueOf(Thread.currentThread().getId());
+    System.arraycopy(more, 0, question, 2, more.length);
     Object answer = calls.call(session, token, question);
     if (answer instanceof String && ((String) answer).startsWith("!"))
       Calls.fail(((String) answer).substring(1));
@@ -695,24 +700,24 @@ public class TableStream implements Source, SupportsAdmissionControl, SupportsTr
   public org.apache.spark.sql.connector.read.streaming.Offset latestOffset(
       org.apache.spark.sql.connector.read.streaming.Offset start, ReadLimit limit) {
     Boolean all = Boolean.valueOf(limit.getClass().getSimpleName().equals("ReadAllAvailable"));
-    return new Position((String) ask(
-        new Object[] {"latestOffset", start == null ? null : start.json(), all}));
+    String first = start == null ? null : start.json();
+    return new Position((String) ask("latestOffset", new Object[] {first, all}));
   }
 
   public org.apache.spark.sql.connector.read.streaming.Offset reportLatestOffset() { return null; }
 
   public Dataset getBatch(Option start, Offset end) {
     String first = start.isEmpty() ? null : ((Offset) start.get()).json();
-    LogicalPlan plan = (LogicalPlan) ask(new Object[] {"getBatch", first, end.json()});
+    LogicalPlan plan = (LogicalPlan) ask("getBatch", new Object[] {first, end.json()});
     return org.apache.spark.sql.classic.Dataset$.MODULE$.ofRows(
         (org.apache.spark.sql.classic.SparkSession) session, plan);
   }
 
-  public void prepareForTriggerAvailableNow() { ask(new Object[] {"bound"}); }
-  public void stop() { ask(new Object[] {"stop"}); }
-  public void commit(Offset end) { ask(new Object[] {"commit", end.json()}); }
+  public void prepareForTriggerAvailableNow() { ask("bound", new Object[0]); }
+  public void stop() { ask("stop", new Object[0]); }
+  public void commit(Offset end) { ask("commit", new Object[] {end.json()}); }
   public void commit(org.apache.spark.sql.connector.read.streaming.Offset end) {
-    ask(new Object[] {"commit", end.json()});
+    ask("commit", new Object[] {end.json()});
   }
   public org.apache.spark.sql.connector.read.streaming.Offset initialOffset() {
     throw new UnsupportedOperationException();

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.errors import java_error_text
@@ -20,47 +21,73 @@ _STREAMING = "org.apache.spark.sql.execution.streaming."
 _CONDITION = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ?")
 
 
+@dataclass(eq=False)
+class _Query:
+    """State of one query over a source. `is_bounded`: True if the query reads the available data and ends.
+    `until`: the end of such a query, once it is known."""
+
+    stream: TableStream
+    is_bounded: bool = False
+    until: StreamOffset | None = None
+
+    def latest(self, start: str | None, all_available: bool) -> StreamOffset:
+        stream = self.stream
+        if start is None and stream.options.start == "latest":
+            # Stored with an empty first batch: a batch of rows without a known start could not run again.
+            return stream.start()
+        at = stream.start() if start is None else stream.parse(start)
+        if self.is_bounded and self.until is None:
+            self.until = stream.end(at)
+        return stream.next(at, None if all_available else stream.options.limits, self.until)
+
+
 class StreamSource:
     """The Python side of `TableStream` of `driver_classes`, which calls these methods by their Java names.
-    `frame_of`: returns a DataFrame of the files of a batch."""
+    The argument `query` of each is the thread of the query, because several queries may read one DataFrame.
 
-    def __init__(self, jvm: Jvm, stream: TableStream, frame_of: Callable[[StreamFiles], Any]) -> None:
-        self._jvm, self._stream, self._frame_of = jvm, stream, frame_of
-        self._is_bounded = False
-        self._until: StreamOffset | None = None
+    `opened`: opens the table for a query. `frame_of`: returns a DataFrame of the files of a batch."""
 
-    def latestOffset(self, start: str | None, all_available: bool) -> str:
+    def __init__(
+        self, jvm: Jvm, opened: Callable[[], TableStream], frame_of: Callable[[StreamFiles], Any]
+    ) -> None:
+        self._jvm, self._opened, self._frame_of = jvm, opened, frame_of
+        self._queries: dict[str, _Query] = {}
+
+    def _query(self, query: str) -> _Query:
+        if query not in self._queries:
+            self._queries[query] = _Query(self._opened())
+        return self._queries[query]
+
+    def latestOffset(self, query: str, start: str | None, all_available: bool) -> str:
         """Returns the end offset of the next batch as JSON; the start itself if there is nothing new."""
-        return str(self._answer(lambda: self._latest(start, all_available).json()))
+        return str(self._answer(lambda: self._query(query).latest(start, all_available).json()))
 
-    def _latest(self, start: str | None, all_available: bool) -> StreamOffset:
-        stream = self._stream
-        at = stream.start() if start is None else stream.parse(start)
-        if self._is_bounded and self._until is None:
-            self._until = stream.end(at)
-        return stream.next(at, None if all_available else stream.options.limits, self._until)
-
-    def getBatch(self, start: str | None, end: str) -> Any:
+    def getBatch(self, query: str, start: str | None, end: str) -> Any:
         """Returns the analysed plan of the rows between two offsets (JSON)."""
-        return self._answer(lambda: self._batch(start, end))
+        return self._answer(lambda: self._batch(self._query(query).stream, start, end))
 
-    def _batch(self, start: str | None, end: str) -> Any:
-        last = self._stream.parse(end)
-        first = self._stream.first(last) if start is None else self._stream.parse(start)
-        frame = self._frame_of(self._stream.batch(first, last))
+    def _batch(self, stream: TableStream, start: str | None, end: str) -> Any:
+        last = stream.parse(end)
+        first = stream.first(last) if start is None else stream.parse(start)
+        frame = self._frame_of(stream.batch(first, last))
         return self._jvm.callbacks.streaming(frame._jdf.queryExecution().analyzed())
 
-    def commit(self, end: str) -> str:
+    def commit(self, query: str, end: str) -> str:
         """Records that the query has completed the batch that ends at this offset."""
-        return str(self._answer(lambda: self._stream.commit(self._stream.parse(end))))
+        stream = self._query(query).stream
+        return str(self._answer(lambda: stream.commit(stream.parse(end))))
 
-    def bound(self) -> None:
-        """Bounds the stream, for a query that reads the available data and ends (`Trigger.AvailableNow`):
-        the next call of `latestOffset` fixes the end, and later versions are left out until `stop`."""
-        self._is_bounded, self._until = True, None
+    def bound(self, query: str) -> str:
+        """Bounds the query, which reads the available data and ends (`Trigger.AvailableNow`): its next call
+        of `latestOffset` fixes the end, and later versions are left out."""
 
-    def stop(self) -> None:
-        self._is_bounded, self._until = False, None
+        def bounded() -> None:
+            self._query(query).is_bounded = True
+
+        return str(self._answer(bounded))
+
+    def stop(self, query: str) -> None:
+        self._queries.pop(query, None)
 
     @staticmethod
     def _answer(compute: Callable[[], Any]) -> Any:
