@@ -91,6 +91,19 @@ def test_what_is_no_offset_of_the_table_is_refused(text: str, condition: str) ->
         StreamOffset.parse(text, "a")
 
 
+def test_a_table_that_replaces_another_ends_the_stream(tmp_path: Path) -> None:
+    """DeltaSourceBase.checkReadIncompatibleSchemaChanges: the id of the table, before rows that are gone."""
+    table = appended(tmp_path / "t", 2)
+    tail = table.tail(start="earliest", poll=None)
+    assert all_ids([next(tail)]) == [0, 1]
+    log = tmp_path / "t" / "_delta_log"
+    first = (log / f"{0:020}.json").read_text().splitlines()
+    replaced = [line.replace(table.metadata.id, "another-id") for line in first if '"metaData"' in line]
+    (log / f"{2:020}.json").write_text("\n".join(replaced))
+    with pytest.raises(InvalidArgumentError, match="DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE"):
+        next(tail)
+
+
 def test_the_snapshot_comes_first_from_the_oldest_file_on(tmp_path: Path) -> None:
     table = appended(tmp_path / "t", 3)
     order = [

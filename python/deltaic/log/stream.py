@@ -582,8 +582,17 @@ class TableStream:
         )
 
     def _check_metadata(self, metadata: Metadata, version: int) -> None:
-        """Raises SchemaMismatchError if the stream's schema cannot read rows with this metadata."""
+        """Raises SchemaMismatchError if the stream's schema cannot read rows with this metadata, and
+        InvalidArgumentError if the metadata is of another table."""
         own = self.snapshot.metadata
+        if metadata.id != own.id:
+            raise InvalidArgumentError(
+                f"[DIFFERENT_DELTA_TABLE_READ_BY_STREAMING_SOURCE] another table replaced this one at version"
+                f" {version}; a stream of the new table needs a checkpoint of its own",
+                where=self.snapshot.location,
+                found=f"table id {metadata.id}",
+                expected=f"table id {own.id}",
+            )
         if self.options.changes and not change_feed.is_enabled(metadata.configuration):
             raise InvalidArgumentError(
                 f"[DELTA_MISSING_CHANGE_DATA] the change data feed was not on at version {version}, so its"
