@@ -108,6 +108,26 @@ def test_columns_are_added_where_that_is_asked_for(session: Any, tmp_path: Path)
     assert sorted((row["id"], row["n"]) for row in DeltaTable(path).scan()) == [(1, None), (2, 5)]
 
 
+def test_values_are_cast_to_the_types_of_the_table(session: Any, tmp_path: Path) -> None:
+    """DeltaSinkImplicitCastSuite: a stream of another type is cast, and a value that does not fit ends it."""
+    files(tmp_path / "in", 1, 2)
+    path = str(tmp_path / "t")
+    DeltaTable.create(path, "id smallint, s struct<a: bigint, b: string>, text string")
+    frame = source(session, tmp_path / "in")
+    run(
+        frame.selectExpr(
+            "id + 0.75D AS id", "named_struct('a', string(id)) AS s", "id AS text"
+        ).writeStream.format("delta"),
+        tmp_path,
+        path,
+    )
+    found = sorted((row["id"], row["s"], row["text"]) for row in DeltaTable(path).scan())
+    assert found == [(1, {"a": 1, "b": None}, "1"), (2, {"a": 2, "b": None}, "2")]
+    for wrong in ("'x' AS id", "100000 AS id", "array(1) AS id", "named_struct('z', 1) AS s"):
+        with pytest.raises(Exception, match="SchemaMismatchError"):
+            run(frame.selectExpr(wrong).writeStream.format("delta"), tmp_path / wrong[:3], path)
+
+
 def test_it_needs_a_checkpoint_and_a_path(session: Any, tmp_path: Path) -> None:
     files(tmp_path / "in", 1)
     frame = source(session, tmp_path / "in")

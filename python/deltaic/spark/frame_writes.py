@@ -76,7 +76,8 @@ def write_frame(
 
     `defines`: the write creates or replaces the table, like CREATE TABLE AS SELECT.
     `saves_as_table`: the write is a saveAsTable.
-    `casts`: values are cast to the table's types by store assignment.
+    `casts`: values are cast to the table's types by store assignment. Fields that structs of a stream lack
+    become null.
     `by_name`: columns and fields match by name, like INSERT BY NAME. Columns that the DataFrame lacks become
     null, also partition columns.
     """
@@ -112,7 +113,7 @@ def write_frame(
         defines=defines,
         saves_as_table=saves_as_table and save_mode == "overwrite" and write_options.job.where is None,
         casting="strict" if casts else None,
-        fills=by_name,
+        fills=by_name or state.streaming is not None,
         streaming=state.streaming,
         fills_partitions=by_name,
     )

@@ -86,7 +86,7 @@ class BatchWriter:
             job.put({"partitionOverwriteMode": "static"})
         job.partition_by, job.cluster_by = self.state.partition_by, self.state.cluster_by
         job.streaming = {"outputMode": self.output.capitalize(), "queryId": query, "epochId": str(number)}
-        write_frame(batch, job, _MODES[self.output])
+        write_frame(batch, job, _MODES[self.output], casts=True)
 
     def _query(self, batch: Any) -> str:
         """Returns the query's id."""
