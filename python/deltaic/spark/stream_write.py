@@ -83,7 +83,7 @@ class BatchWriter:
         job = BuilderState()
         job.put({**self.state.options, "txnAppId": query, "txnVersion": number})
         if self.output == "complete":
-            job.put({"partitionOverwriteMode": "static"})
+            job.put({"partitionOverwriteMode": "static", "replaceWhere": None})
         job.partition_by, job.cluster_by = self.state.partition_by, self.state.cluster_by
         job.streaming = {"outputMode": self.output.capitalize(), "queryId": query, "epochId": str(number)}
         write_frame(batch, job, _MODES[self.output], casts=True)
