@@ -482,6 +482,10 @@ def test_streams_by_name(session: Any, tmp_path: Path) -> None:
     writer.toTable("external").awaitTermination(60)
     at = session.read.format("delta").load(str(tmp_path / "at"))
     assert ids(at) == ids(session.table("external")) == [0, 1, 2]
+    writer = session.readStream.table("s").writeStream.clusterBy("id").trigger(availableNow=True)
+    writer.option("checkpointLocation", str(tmp_path / "c3")).toTable("by_id", "delta").awaitTermination(60)
+    assert ids(session.table("by_id")) == [0, 1, 2]
+    assert session.sql("DESCRIBE DETAIL by_id").first().clusteringColumns == ["id"]
 
 
 def test_tables_of_other_formats_and_temporary_views_are_sparks(session: Any) -> None:

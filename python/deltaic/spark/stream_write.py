@@ -97,7 +97,13 @@ class BatchWriter:
         return str(json.loads(data)["id"])
 
 
-def named_place(df: Any, name: Name, location: str | None, partition_by: tuple[str, ...]) -> str:
+def named_place(
+    df: Any,
+    name: Name,
+    location: str | None,
+    partition_by: tuple[str, ...],
+    cluster_by: tuple[str, ...],
+) -> str:
     """Returns the path of a named table. If there is no table, it is created with the columns of the
     stream."""
     spark = df.sparkSession
@@ -106,7 +112,11 @@ def named_place(df: Any, name: Name, location: str | None, partition_by: tuple[s
         if not DeltaTable.exists(new.path):
             properties = table_properties(spark, None)
             DeltaTable.create(
-                new.path, written_schema(df.schema), partition_by=partition_by, properties=properties
+                new.path,
+                written_schema(df.schema),
+                partition_by=partition_by,
+                cluster_by=cluster_by,
+                properties=properties,
             )
     return new.path
 

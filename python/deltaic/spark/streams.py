@@ -268,7 +268,7 @@ def _to_table(
             else tuple(partitionBy or ()) or _state_of(self).partition_by
         )
         location = options.pop("path", None) or _state_of(self).get("path")
-        path = named_place(self.__dict__[_FRAME], name, location, columns)
+        path = named_place(self.__dict__[_FRAME], name, location, columns, _state_of(self).cluster_by)
     if path is None:
         return to_table(self, tableName, format, outputMode, partitionBy, queryName, **options)
     return self.start(path, "delta", outputMode, partitionBy, queryName, **options)
