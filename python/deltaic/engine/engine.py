@@ -71,7 +71,7 @@ class Engine(Protocol):
 
     def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
         """While it is entered, the host shows its work as that of a command ("DELETE", "OPTIMIZE", ...) on a
-        table."""
+        table. In the embedded engine, current_timestamp() has one value in all expressions of the command."""
 
     @property
     def is_embedded(self) -> bool:

@@ -23,9 +23,11 @@ _NAMES = {"byte": "TINYINT", "short": "SMALLINT", "integer": "INT", "long": "BIG
 @dataclass(frozen=True)
 class Zone:
     """The session time zone. Writes SQL that converts local times to instants, and instants to local
-    times."""
+    times. `moment`: the value of current_timestamp() in microseconds since 1970; None for the time at which
+    the query runs."""
 
     name: str = "UTC"
+    moment: int | None = None
 
     def local(self, instant: str) -> str:
         """Returns SQL of the local time (DuckDB's TIMESTAMP) in this zone at an instant (TIMESTAMP WITH TIME

@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from deltaic.plan.nodes import Data, Scan
     from deltaic.spark_sql.query.tables import TableName
 
-__all__ = ["compose", "conjuncts_of", "parse", "parse_statement", "resolve", "value_of"]
+__all__ = ["compose", "conjuncts_of", "one_moment", "parse", "parse_statement", "resolve", "value_of"]
 
 _PLACEHOLDER = "deltaic_part_{}"
 _QUERY = re.compile(r"\b(SELECT|VALUES|FROM|TABLE)\b", re.IGNORECASE)
@@ -43,6 +46,31 @@ alias."""
 _numbers = itertools.count()
 
 
+_moment: ContextVar[int | None] = ContextVar("deltaic_moment", default=None)
+"""Microseconds since 1970."""
+
+
+@contextmanager
+def one_moment() -> Iterator[None]:
+    """Gives current_timestamp() one value in all expressions that are resolved inside the block, as in a
+    query of Spark."""
+    token = _moment.set(_moment.get() or _now())
+    try:
+        yield
+    finally:
+        _moment.reset(token)
+
+
+def _zone(time_zone: str) -> Zone:
+    """Returns the zone for expressions that are resolved now. Commands evaluate an expression several times,
+    so its value of current_timestamp() is a constant."""
+    return Zone(time_zone, _moment.get() or _now())
+
+
+def _now() -> int:
+    return time.time_ns() // 1000
+
+
 def resolve(
     text: str, schemas: Mapping[str, Schema], time_zone: str = "UTC", tables: TablesOf | None = None
 ) -> Expression:
@@ -56,7 +84,7 @@ def resolve(
     if tables is not None and isinstance(text, str) and _QUERY.search(text):
         return _with_queries(text, schemas, time_zone, tables)
     tree, parts = conjuncts_of(text)
-    return _conjunction(text, tree, parts, Translator(Scope(schemas, column_sql), Zone(time_zone)))
+    return _conjunction(text, tree, parts, Translator(Scope(schemas, column_sql), _zone(time_zone)))
 
 
 def _with_queries(text: str, schemas: Mapping[str, Schema], time_zone: str, tables: TablesOf) -> Expression:
@@ -66,7 +94,7 @@ def _with_queries(text: str, schemas: Mapping[str, Schema], time_zone: str, tabl
 
     tree: exp.Expr = parse_with_queries(text)
     sources = bind(tree, tables, prefix=f"__deltaic_read_{next(_numbers)}_")
-    queries = Queries({name: leaf.schema for name, leaf in sources.items()}, Zone(time_zone), first=_FIRST)
+    queries = Queries({name: leaf.schema for name, leaf in sources.items()}, _zone(time_zone), first=_FIRST)
     scope = Scope(schemas, column_sql)
     # it asks a scope for `find` alone
     translator = QueryTranslator(queries, scope, Context())  # type: ignore[arg-type]
@@ -178,7 +206,7 @@ def _compose(pieces: Pieces, time_zone: str) -> Expression:
         parts[place] = piece
         template.append(f"(:{place})")
     tree = parse("".join(template))
-    translator = Translator(Scope({}, column_sql), Zone(time_zone))
+    translator = Translator(Scope({}, column_sql), _zone(time_zone))
     translator.parts = {place: value_of(part, time_zone) for place, part in parts.items()}
     value = translator.value(tree)
     check_result(value)
@@ -192,7 +220,7 @@ def value_of(expression: Expression, time_zone: str) -> Value:
         return expression.handle
     if expression.path is not None:
         return Value(column_sql(*expression.path), expression.type, expression.nullable)
-    return Translator(Scope({}, column_sql), Zone(time_zone)).value(parse(expression.text))
+    return Translator(Scope({}, column_sql), _zone(time_zone)).value(parse(expression.text))
 
 
 def column_sql(alias: str, path: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -105,7 +105,9 @@ class LocalEngine:
         return LocalEngine(self.time_zone, self._tables)
 
     def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
-        return nullcontext()
+        from deltaic.spark_sql.expression import one_moment
+
+        return one_moment()
 
     @property
     def is_embedded(self) -> bool:

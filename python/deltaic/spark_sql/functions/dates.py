@@ -232,7 +232,9 @@ def _unix_timestamp(arguments: list[Value], zone: Zone) -> Value:
 
 def _now(sql: str, kind: str) -> Callable[[list[Value], Zone], Value]:
     def build(arguments: list[Value], zone: Zone) -> Value:
-        return Value(sql.format(local=zone.local("now()")), kind, False, deterministic=False)
+        now = "now()" if zone.moment is None else f"make_timestamptz({zone.moment})"
+        text = sql.format(now=now, local=zone.local(now))
+        return Value(text, kind, False, deterministic=zone.moment is not None)
 
     return build
 
@@ -262,7 +264,7 @@ register("unix_timestamp to_unix_timestamp", "=timestamp", "long", _unix_timesta
 register("unix_timestamp to_unix_timestamp", "=date", "long", _unix_timestamp)
 form("unix_timestamp to_unix_timestamp", "=timestamp_ntz", "long", "(epoch_us({0}) // 1000000)")
 register(
-    "current_timestamp now", "", "timestamp", _now("CAST(now() AS TIMESTAMP WITH TIME ZONE)", "timestamp")
+    "current_timestamp now", "", "timestamp", _now("CAST({now} AS TIMESTAMP WITH TIME ZONE)", "timestamp")
 )
 register("current_date curdate", "", "date", _now("CAST({local} AS DATE)", "date"))
 register("localtimestamp", "", "timestamp_ntz", _now("CAST({local} AS TIMESTAMP)", "timestamp_ntz"))
