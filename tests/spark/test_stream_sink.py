@@ -130,6 +130,19 @@ def test_values_are_cast_to_the_types_of_the_table(session: Any, tmp_path: Path)
             run(frame.selectExpr(wrong).writeStream.format("delta"), tmp_path / wrong[:3], path)
 
 
+def test_an_existing_table_keeps_its_clustering_and_properties(session: Any, tmp_path: Path) -> None:
+    """DeltaSink reads neither clusterBy nor options of table properties, nor dataChange."""
+    files(tmp_path / "in", 1, 2)
+    DeltaTable.create(tmp_path / "t", "id bigint, part bigint", cluster_by="id")
+    writer = source(session, tmp_path / "in").writeStream.format("delta").clusterBy("part")
+    writer = writer.option("delta.appendOnly", "true").option("dataChange", "false")
+    run(writer, tmp_path, str(tmp_path / "t"))
+    table = DeltaTable(tmp_path / "t")
+    detail = session.sql(f"DESCRIBE DETAIL delta.`{tmp_path / 't'}`").first()
+    assert (ids(table), detail.clusteringColumns) == ([1, 2], ["id"])
+    assert "delta.appendOnly" not in table.metadata.configuration
+
+
 def test_it_needs_a_checkpoint_and_a_path(session: Any, tmp_path: Path) -> None:
     files(tmp_path / "in", 1)
     frame = source(session, tmp_path / "in")

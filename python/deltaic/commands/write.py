@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants
-from deltaic.commands.create import check_expressions, set_clustering
+from deltaic.commands.create import TableOptions, check_expressions, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
@@ -285,7 +285,10 @@ def _is_done(snapshot: Snapshot, job: Write) -> bool:
     if job.mode == "ignore":
         return True
     if not (job.replaces_definition or job.defines):
-        job.wanted.check_agrees(snapshot)
+        # A stream's clustering and properties are those of a new table only, as in delta-spark's sink.
+        is_stream = job.streaming is not None
+        wanted = TableOptions(partition_by=job.wanted.partition_by) if is_stream else job.wanted
+        wanted.check_agrees(snapshot)
     return False
 
 

@@ -81,7 +81,8 @@ class BatchWriter:
         query = self._query(batch)
         _check_types(batch.schema)
         job = BuilderState()
-        job.put({**self.state.options, "txnAppId": query, "txnVersion": number})
+        # delta-spark's sink does not read dataChange.
+        job.put({**self.state.options, "txnAppId": query, "txnVersion": number, "dataChange": None})
         if self.output == "complete":
             job.put({"partitionOverwriteMode": "static", "replaceWhere": None})
         job.partition_by, job.cluster_by = self.state.partition_by, self.state.cluster_by
