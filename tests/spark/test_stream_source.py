@@ -211,6 +211,8 @@ def test_a_new_column_ends_it_and_a_restart_goes_on(collector: Collector, tmp_pa
     deltaic.write(table, rows(1).append_column("n", pa.array([5])), mode="append", schema_mode="merge")
     with pytest.raises(Exception, match="DELTA_SCHEMA_CHANGED_WITH_VERSION"):
         query.awaitTermination(60)
+    with pytest.raises(Exception, match="DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART"):
+        collector.start(frame).awaitTermination(60)
     assert collector.run(tmp_path / "t") == [[1]]
 
 

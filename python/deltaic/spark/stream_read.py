@@ -10,6 +10,7 @@ from deltaic.commands.store_assignment import same_type
 from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.settings import setting_text
 from deltaic.engine.spark.stores import opening
+from deltaic.errors import SchemaMismatchError
 from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE
 from deltaic.log.stream import StreamFiles, StreamOptions, TableStream
 from deltaic.plan.literal import lit
@@ -43,11 +44,17 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     columns = stream.snapshot.schema
 
     def of_query() -> TableStream:
-        """Opens the table for a query, which begins with the version that is the newest then. If the table
-        has other columns by now, the query reads with those of the DataFrame."""
+        """Opens the table for a query, which begins with the version that is the newest then."""
         newest = _opened(spark, read_options, options)
-        is_same = same_type(Struct(tuple(columns)), Struct(tuple(newest.snapshot.schema)))
-        return newest if is_same else TableStream(stream.snapshot, options, newest.schema_log)
+        if not same_type(Struct(tuple(columns)), Struct(tuple(newest.snapshot.schema))):
+            raise SchemaMismatchError(
+                "[DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART] the table has other columns than the streaming"
+                " DataFrame; create a new DataFrame",
+                where=newest.snapshot.location,
+                found=", ".join(newest.snapshot.schema.names),
+                expected=", ".join(columns.names),
+            )
+        return newest
 
     def frame_of(files: StreamFiles) -> Any:
         return engine.run(stream_rows(files, engine).plan).frame
