@@ -229,10 +229,18 @@ def test_a_schema_change_ends_it_and_a_new_one_goes_on(tmp_path: Path) -> None:
     assert [(row["id"], row["n"]) for row in next(older).rows] == [(0, None), (1, None), (7, 1)]
 
 
-def test_a_rename_before_the_start_ends_it(tmp_path: Path) -> None:
+def test_columns_that_are_renamed_or_dropped_end_it(tmp_path: Path) -> None:
+    """DeltaSourceBase.checkReadIncompatibleSchemaChanges: before the start, and while the stream runs."""
     table = appended(tmp_path / "t", 2, properties={"delta.columnMapping.mode": "name"})
+    condition = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
+    running = DeltaTable(tmp_path / "t").tail(start="earliest", poll=None)
+    next(running)
+    table.alter.drop_columns("p")
+    deltaic.write(table, {"id": [7]}, mode="append")
+    with pytest.raises(SchemaMismatchError, match=f"{condition}.*column p is dropped"):
+        next(running)
     table.alter.rename_column("id", "number")
-    with pytest.raises(SchemaMismatchError, match="DELTA_SCHEMA_CHANGED"):
+    with pytest.raises(SchemaMismatchError, match=f"{condition}.*column id is now number"):
         next(table.tail(start=0, poll=None))
 
 

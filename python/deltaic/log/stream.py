@@ -19,14 +19,14 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, VersionNotFoundError
 from deltaic.log import catalog, changes, history
-from deltaic.log.schema_log import SchemaLog, TrackedSchema
+from deltaic.log.schema_log import DROP, RENAME, SchemaLog, TrackedSchema, non_additive
 from deltaic.log.segment import Listing, list_log
 from deltaic.log.segment import newest as newest_listing
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.stream_offset import AFTER_METADATA_CHANGE, BASE, METADATA_CHANGE, StreamOffset
 from deltaic.protocol import change_feed, features
 from deltaic.protocol.actions import Metadata, Protocol
-from deltaic.protocol.column_mapping import physical_names
+from deltaic.protocol.column_mapping import MODE, physical_names
 from deltaic.protocol.schema import Schema
 
 if TYPE_CHECKING:
@@ -599,14 +599,35 @@ class TableStream:
                 " changes are not recorded",
                 where=self.snapshot.location,
             )
+        schema = Schema.from_json(metadata.schema_string)
+        self._check_names(metadata, schema, version)
         if metadata.partition_columns != own.partition_columns:
             found, expected = (", ".join(each.partition_columns) or "none" for each in (metadata, own))
             raise self._changed(version, "partition columns", found, expected)
-        if metadata.schema_string != own.schema_string:
-            schema = Schema.from_json(metadata.schema_string)
-            if (problem := change_feed.difference(schema, self.snapshot.schema)) is not None:
-                place, found, expected = problem
-                raise self._changed(version, place, expected, found)
+        if (
+            metadata.schema_string != own.schema_string
+            and (problem := change_feed.difference(schema, self.snapshot.schema)) is not None
+        ):
+            place, found, expected = problem
+            raise self._changed(version, place, expected, found)
+
+    def _check_names(self, metadata: Metadata, schema: Schema, version: int) -> None:
+        """Raises SchemaMismatchError if columns are renamed or dropped between a version with this metadata
+        and the stream's own version."""
+        before, after = (metadata, schema), (self.snapshot.metadata, self.snapshot.schema)
+        if version > self.snapshot.version:
+            before, after = after, before
+        if after[0].configuration.get(MODE, "none") == "none":
+            return
+        texts = [text for kind, text in non_additive(before[1], after[1]) if kind in (DROP, RENAME)]
+        if texts:
+            raise SchemaMismatchError(
+                "[DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG] columns were renamed or dropped"
+                f" between version {version} and the stream's version {self.snapshot.version}; on Spark, a"
+                " stream with the option schemaTrackingLocation continues after such a change",
+                where=self.snapshot.location,
+                found="; ".join(texts),
+            )
 
     def _changed(self, version: int, what: str, found: str, expected: str) -> SchemaMismatchError:
         condition = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
