@@ -3,7 +3,7 @@ does not fit."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -180,6 +180,14 @@ def test_text_that_is_no_number(make: Make) -> None:
         column(pa.string(), "7", "x"), "t.id = s.id", casting="try"
     ).when_matched_update_all().execute()
     assert values(table) == [7, None]
+
+
+@pytest.mark.parametrize("schema_mode", [None, "merge"])
+def test_all_columns_of_a_source_are_cast(make: Make, schema_mode: Literal["merge"] | None) -> None:
+    table = make(column(pa.int64(), 1, 2))
+    merge = table.merge(column(pa.string(), "7", "8", "9"), "t.id = s.id", schema_mode=schema_mode)
+    merge.when_matched_update_all().when_not_matched_insert_all().execute()
+    assert values(table) == [7, 8, 9]
 
 
 def test_types_that_never_fit(make: Make) -> None:

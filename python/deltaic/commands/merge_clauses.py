@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from deltaic.commands import invariants
 from deltaic.commands.assignment import Assignments
-from deltaic.commands.store_assignment import Casting, retyped, same_type
+from deltaic.commands.store_assignment import as_cast, retyped, same_type
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.plan.expression import Expression, column, null
 from deltaic.planning.columns import narrowed
 from deltaic.planning.planned import check_deterministic
-from deltaic.protocol.evolution import can_store, merge_schemas
+from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.schema import (
     Array,
     DataType,
@@ -95,7 +95,8 @@ def evolved_schema(
         if clause.is_star:
             excluded = _excluded(clause, source, target)
             added |= {item.name: item for item in source if item.name.lower() not in excluded}
-    schema = merge_schemas(target, Schema(item for item in source if item.name in added), widen=widen)
+    data = as_cast(Schema(item for item in source if item.name in added), target)
+    schema = merge_schemas(target, data, widen=widen)
     for clause in clauses:
         # Only the source's columns can stand in an insert, so they need no alias there.
         qualifiers = [(source_alias,), ()] if clause.kind == "not_matched" else [(source_alias,)]
@@ -178,7 +179,7 @@ def bind(
     values = (
         clause.values
         if clause.values is not None
-        else _star(clause, target, source, spec.source_alias, spec.casting, evolves)
+        else _star(clause, target, source, spec.source_alias, evolves)
     )
     try:
         assignments = Assignments(target, values, spec.target_alias, fills=evolves)
@@ -193,7 +194,7 @@ def bind(
 
 
 def _star(
-    clause: Clause, target: Schema, source: Schema, source_alias: str, casting: Casting, evolves: bool
+    clause: Clause, target: Schema, source: Schema, source_alias: str, evolves: bool
 ) -> dict[str, Expression]:
     excluded = _excluded(clause, source, target)
     if not evolves:
@@ -203,13 +204,6 @@ def _star(
         field = target.get(item.name)
         if item.name.lower() in excluded or field is None:
             continue
-        if casting == "strict" and not can_store(item.type, field.type):
-            raise SchemaMismatchError(
-                "the source's type does not fit the column's",
-                where=f"column {field.name}",
-                found=type_name(item.type),
-                expected=type_name(field.type),
-            )
         value = column(source_alias, item)
         if evolves and clause.action == "update":
             _expand(values, (field.name,), field.type, value)
