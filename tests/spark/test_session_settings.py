@@ -20,7 +20,12 @@ from deltaic.engine.spark.settings import (
     TXN_VERSION,
     USER_METADATA,
 )
-from deltaic.errors import ConstraintViolationError, InvalidArgumentError, TableAlreadyExistsError
+from deltaic.errors import (
+    ConstraintViolationError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+)
 
 
 @pytest.fixture
@@ -149,3 +154,44 @@ def test_an_overwrite_that_does_not_check_its_condition(tmp_path: Path, session:
     rows.write.format("delta").mode("overwrite").option("replaceWhere", "id < 2").save(path)
     session.sql(f"INSERT INTO delta.`{path}` REPLACE WHERE id = 2 SELECT 10L AS id")
     assert sorted(row.id for row in session.read.format("delta").load(path).collect()) == [3, 7, 8, 10]
+
+
+def test_values_that_do_not_fit_are_no_errors_with_legacy_store_assignment(
+    tmp_path: Path, session: Any
+) -> None:
+    table = f"delta.`{tmp_path / 't'}`"
+    session.sql(f"CREATE TABLE {table} (id INT, small TINYINT, day DATE, part STRUCT<n: INT>) USING delta")
+    session.conf.set("spark.sql.storeAssignmentPolicy", "LEGACY")
+    session.conf.set("spark.sql.ansi.enabled", "false")
+    session.sql(f"INSERT INTO {table} VALUES (1, 1000, 'x', named_struct('n', 'x')), (2, 7, null, null)")
+    session.sql(f"UPDATE {table} SET small = 300, day = 'x' WHERE id = 2")
+    session.sql("SELECT 3 AS id, 'x' AS small").writeTo(table).append()
+    session.sql(
+        f"MERGE INTO {table} t USING (SELECT 4 AS id, 'x' AS small, 'x' AS day, null AS part) s"
+        " ON t.id = s.id WHEN NOT MATCHED THEN INSERT *"
+    )
+    session.conf.set("spark.sql.ansi.enabled", "true")
+    session.sql(f"INSERT INTO {table} VALUES (5, 1000, 'x', null)")
+    rows = session.sql(f"SELECT id, small, day, part.n FROM {table} ORDER BY id")
+    smalls = [-24, 44, None, None, None]
+    assert [tuple(row) for row in rows.collect()] == [
+        (number, small, None, None) for number, small in enumerate(smalls, 1)
+    ]
+
+
+def test_strict_store_assignment_casts_to_wider_types_only(tmp_path: Path, session: Any) -> None:
+    table = f"delta.`{tmp_path / 't'}`"
+    session.sql(f"CREATE TABLE {table} (id INT, whole BIGINT, text STRING) USING delta")
+    session.conf.set("spark.sql.storeAssignmentPolicy", "STRICT")
+    session.sql(f"INSERT INTO {table} VALUES (1, 2, 3.5), (CAST(2 AS TINYINT), 3BD, null)")
+    for statement in (
+        f"INSERT INTO {table} (id) VALUES (3L)",
+        f"UPDATE {table} SET whole = '5'",
+        f"MERGE INTO {table} t USING (SELECT 1 AS id) s ON t.id = s.id"
+        " WHEN MATCHED THEN UPDATE SET whole = 5.5",
+    ):
+        with pytest.raises(SchemaMismatchError, match="value needs a cast") as raised:
+            session.sql(statement)
+        assert raised.value.getCondition() == "CANNOT_UP_CAST_DATATYPE"  # type: ignore[attr-defined]
+    rows = session.sql(f"SELECT * FROM {table} ORDER BY id").collect()
+    assert [tuple(row) for row in rows] == [(1, 2, "3.5"), (2, 3, None)]

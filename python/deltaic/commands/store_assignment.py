@@ -32,7 +32,7 @@ from deltaic.protocol.schema import (
 )
 
 if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine
+    from deltaic.engine.engine import Engine, StoreAssignment
 
 Casting: TypeAlias = Literal["strict", "try"]
 
@@ -44,6 +44,15 @@ _WIDER = {
     "float": {"double"},
 }
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+_NUMBERS = ("byte", "short", "integer", "long", "float", "double")
+_PARTS = {**{name: (digits, 0) for name, digits in _DIGITS.items()}, "float": (14, 7), "double": (30, 15)}
+"""Number type -> precision and scale of the decimal as which Spark counts it."""
+_UP_CASTS = {
+    ("date", "timestamp"),
+    ("date", "timestamp_ntz"),
+    ("timestamp", "timestamp_ntz"),
+    ("timestamp_ntz", "timestamp"),
+}
 
 
 def assigned(
@@ -66,7 +75,7 @@ def assigned(
     resolved = value if isinstance(value, Expression) else engine.resolve(value, scope)
     if same_type(resolved.type, target):
         return resolved
-    fit = _Fit(f"column {'.'.join(path)}", casting, fills, what=what)
+    fit = _Fit(f"column {'.'.join(path)}", casting, fills, what=what, policy=engine.store_assignment)
     if resolved.deterministic:
         return engine.compose(fit.value((resolved,), resolved.type, target), target)
     # A non-deterministic value must be evaluated once, but the cast uses it several times: it becomes the
@@ -82,13 +91,14 @@ def assigned(
 class _Fit:
     """One store assignment. `where`: the column or field, for errors. `fills`: True to set missing struct
     fields to null. `depth`: number of lambdas around the value, which makes the names of their parameters
-    unique."""
+    unique. `policy`: the engine's `store_assignment`."""
 
     where: str
     casting: Casting
     fills: bool = False
     depth: int = 0
     what: str = "a"
+    policy: StoreAssignment = "ansi"
 
     def value(self, value: Pieces, source: DataType, target: DataType) -> Pieces:
         """Casts `value` from the type `source` to `target`."""
@@ -165,8 +175,17 @@ class _Fit:
             raise SchemaMismatchError(
                 "a value does not fit its column", where=self.where, found=source, expected=target
             )
+        if self.policy == "strict" and not _is_wider(source, target):
+            raise SchemaMismatchError(
+                f"{self.what} value needs a cast, because its column has no wider type",
+                where=self.where,
+                found=type_name(source),
+                expected=type_name(target),
+            )
         if _always_fits(source, target):
             return _cast(value, target)
+        if self.policy in ("CAST", "try_cast"):
+            return (f"{self.policy}(", *value, f" AS {format_type(target)})")
         attempt: Pieces = ("try_cast(", *value, f" AS {format_type(target)})")
         if self.casting == "try":
             return attempt
@@ -225,19 +244,42 @@ def _always_fits(source: DataType, target: DataType) -> bool:
             ("timestamp_ntz", "date"),
         }
     have = decimal_parts(source) or ((_DIGITS[source], 0) if source in _DIGITS else None)
-    return have is not None and decimal[1] >= have[1] and decimal[0] - decimal[1] >= have[0] - have[1]
+    return have is not None and _holds(have, decimal)
 
 
-def as_cast(data: Schema, table: Schema) -> Schema:
+def _is_wider(source: str, target: str) -> bool:
+    """True if Spark's store assignment policy STRICT allows the cast (Cast.canUpCast)."""
+    if target == "string" or (source, target) in _UP_CASTS:
+        return True
+    if source in _NUMBERS and target in _NUMBERS:
+        return _NUMBERS.index(source) <= _NUMBERS.index(target)
+    have, want = (decimal_parts(each) or _PARTS.get(each) for each in (source, target))
+    return have is not None and want is not None and _holds(have, want) and source not in ("float", "double")
+
+
+def _holds(digits: tuple[int, int], others: tuple[int, int]) -> bool:
+    """True if a decimal of the precision and scale `others` holds each one of `digits`."""
+    return others[1] >= digits[1] and others[0] - others[1] >= digits[0] - digits[1]
+
+
+def as_cast(data: Schema, table: Schema, policy: StoreAssignment = "ansi") -> Schema:
     """Returns the schema of the data after store assignment: types that the table cannot store, but a cast
-    can convert, become those of the table. A type that no cast converts is a SchemaMismatchError."""
+    can convert, become those of the table. A type that no cast converts is a SchemaMismatchError. `policy`:
+    as for `Engine.store_assignment`; CAST and try_cast refuse types themselves."""
     known = ((item, table.get(item.name)) for item in data)
-    return Schema([item if other is None else _as_cast_to(item, other) for item, other in known])
+    is_cast = _is_cast_by_function if policy in ("CAST", "try_cast") else _is_cast
+    return Schema([item if other is None else _as_cast_to(item, other, is_cast) for item, other in known])
 
 
-def _as_cast_to(source: Field, target: Field) -> Field:
+def _as_cast_to(source: Field, target: Field, is_cast: Callable[[DataType, DataType], bool]) -> Field:
     with placed(lambda error: f"column {target.name}"):
-        return source.with_(type=retyped(source.type, target.type, _is_cast))
+        return source.with_(type=retyped(source.type, target.type, is_cast))
+
+
+def _is_cast_by_function(source: DataType, target: DataType) -> bool:
+    """Like `_is_cast`, but True for all pairs of types without parts that `target` cannot store."""
+    is_pair = isinstance(source, str) and isinstance(target, str) and not evolution.can_store(source, target)
+    return is_pair or _is_cast(source, target)
 
 
 def _is_cast(source: DataType, target: DataType) -> bool:

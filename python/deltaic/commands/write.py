@@ -43,7 +43,7 @@ from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, 
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
-    from deltaic.engine.engine import Engine, WriteTarget
+    from deltaic.engine.engine import Engine, StoreAssignment, WriteTarget
     from deltaic.plan.nodes import Data, Plan
 
 _ZONED = {("date", "timestamp"), ("timestamp_ntz", "timestamp"), ("timestamp", "timestamp_ntz")}
@@ -67,7 +67,8 @@ class _Source:
         self._source = engine.source(data, "s", rounding=job.casting is not None)
 
     def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
-        return needed_definition(snapshot, self._source.schema, job)
+        policy = self._engine.store_assignment
+        return needed_definition(snapshot, self._source.schema, job, policy)
 
     def files(self, transaction: Transaction, protocol: Protocol, metadata: Metadata, job: Write) -> pa.Table:
         target, engine = _target(transaction, protocol, metadata, job), self._engine
@@ -308,10 +309,12 @@ def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: W
     return transaction
 
 
-def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tuple[Protocol, Metadata]:
+def needed_definition(
+    snapshot: Snapshot | None, data: Schema, job: Write, policy: StoreAssignment = "ansi"
+) -> tuple[Protocol, Metadata]:
     """Returns the protocol and metadata that rows of this schema require; those of a new table if there is
     none. Generated columns of the table from which the rows come become plain columns of a new table, as in
-    delta-spark."""
+    delta-spark. `policy`: as for `Engine.store_assignment`."""
     if snapshot is None or job.defines or job.replaces_definition:
         data = Schema([item.with_(metadata=generated.plain(item.metadata)) for item in data])
     if snapshot is None:
@@ -332,7 +335,7 @@ def needed_definition(snapshot: Snapshot | None, data: Schema, job: Write) -> tu
             description=wanted.description,
         )
     if job.casting is not None:
-        data = as_cast(data, snapshot.schema)
+        data = as_cast(data, snapshot.schema, policy)
     if job.schema_mode == "merge":
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from deltaic.protocol.schema import DataType, Schema
 
 Curve: TypeAlias = Literal["zorder", "hilbert"]
+StoreAssignment: TypeAlias = Literal["ansi", "strict", "CAST", "try_cast"]
+"""How a value is cast to the type of its column: by the ANSI rules of `commands.store_assignment`; only to a
+type that is wider ("strict"); or, without errors, by one of the SQL functions CAST and try_cast."""
 Relation: TypeAlias = Any
 """An engine's own: LocalRelation here, a DataFrame on Spark."""
 
@@ -87,6 +90,10 @@ class Engine(Protocol):
     def pads_char(self) -> bool:
         """True if a CHAR(n) column is compared as text that spaces fill up to n characters, and not as the
         text that is stored."""
+
+    @property
+    def store_assignment(self) -> StoreAssignment:
+        """How values are cast to the types of their columns."""
 
     @property
     def takes_repeated_files(self) -> bool:

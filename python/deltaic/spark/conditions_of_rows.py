@@ -127,6 +127,14 @@ CONDITIONS: tuple[Condition, ...] = (
         for kind, types in ((TIME, "date|timestamp"), (RUNTIME, "boolean"), (NUMBER, ""))
     ),
     Condition(
+        "CANNOT_UP_CAST_DATATYPE",
+        "42846",
+        ANALYSIS,
+        _SCHEMA,
+        "value needs a cast, because its column has no wider type",
+        {"expression": "expression", "sourceType": '"found"', "targetType": '"expected"'},
+    ),
+    Condition(
         "DELTA_CAST_OVERFLOW_IN_TABLE_WRITE",
         "22003",
         ARITHMETIC,

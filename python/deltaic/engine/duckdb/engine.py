@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltaic import _core, configuration
 from deltaic.engine.duckdb.shown_types import held_types, shown_type, shown_values
-from deltaic.engine.engine import Curve, WriteTarget
+from deltaic.engine.engine import Curve, StoreAssignment, WriteTarget
 from deltaic.errors import ProtocolError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression, column_at, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
@@ -116,6 +116,10 @@ class LocalEngine:
     @property
     def plain_sql(self) -> bool:
         return True
+
+    @property
+    def store_assignment(self) -> StoreAssignment:
+        return "ansi"
 
     @property
     def pads_char(self) -> bool:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from deltaic.engine.engine import StoreAssignment
 from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.options import CommitOptions
 from deltaic.protocol.properties import canonical_name
@@ -40,6 +41,9 @@ BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
 """Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition
 columns."""
 
+STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
+"""Setting: `strict` and `legacy` replace the ANSI rules by which values are cast to the types of columns."""
+
 
 def setting_text(spark: Any, name: str) -> str | None:
     """Returns the text of a setting; None if it is not set."""
@@ -58,6 +62,15 @@ def checks_replace_where(spark: Any) -> bool:
 def overwrites_partitions(spark: Any) -> bool:
     """True if an overwrite replaces only the partitions that get new rows (dynamic partition overwrite)."""
     return (setting_text(spark, OVERWRITE_MODE) or "").lower() == "dynamic"
+
+
+def store_assignment(spark: Any) -> StoreAssignment:
+    """Returns how values are cast to the types of columns. Of the policy `legacy` in ANSI mode, `try_cast` is
+    the closest function: it makes a number out of range null, where delta-spark wraps it around."""
+    policy = (setting_text(spark, STORE_ASSIGNMENT) or "").lower()
+    if policy == "legacy":
+        return "try_cast" if is_on(spark, "spark.sql.ansi.enabled") else "CAST"
+    return "strict" if policy == "strict" else "ansi"
 
 
 def commit_options(spark: Any, options: CommitOptions | None) -> CommitOptions | None:
