@@ -109,6 +109,16 @@ def test_an_external_table_keeps_its_files(session: Any, tmp_path: Path) -> None
         session.sql(f"CREATE OR REPLACE TABLE again (id INT) USING delta LOCATION '{tmp_path / 'other'}'")
 
 
+def test_options_of_create_table_are_its_path_and_properties(session: Any, tmp_path: Path) -> None:
+    session.sql(f"CREATE TABLE o (id BIGINT) USING delta OPTIONS (path '{tmp_path / 'o'}', 'team' = 'x')")
+    properties = deltaic.DeltaTable(tmp_path / "o").metadata.configuration
+    assert (properties["team"], properties["option.team"], "path" in properties) == ("x", "x", False)
+    session.sql(f"CREATE TABLE again USING delta OPTIONS (path = '{tmp_path / 'o'}')")
+    assert session.table("again").columns == ["id"]
+    with pytest.raises(InvalidArgumentError, match="both name a path"):
+        session.sql(f"CREATE TABLE p (id INT) USING delta OPTIONS (path '{tmp_path}') LOCATION '{tmp_path}'")
+
+
 def test_set_location(session: Any, tmp_path: Path) -> None:
     for number, columns in enumerate(("id BIGINT, v INT", "id BIGINT, v INT", "id BIGINT")):
         session.sql(f"CREATE TABLE l{number} ({columns}) USING delta LOCATION '{tmp_path}/{number}'")
@@ -527,8 +537,9 @@ def test_create_table_of_the_catalog(session: Any, tmp_path: Path) -> None:
     assert session.catalog.getTable("again").tableType == "EXTERNAL"
     session.catalog.createTable(f"delta.`{tmp_path / 'by path'}`", source="delta", schema=columns)
     assert deltaic.DeltaTable(tmp_path / "by path").schema.names == ["id", "s"]
-    with pytest.raises(UnsupportedFeatureError, match="compression"):
-        session.catalog.createTable("other", source="delta", schema=columns, compression="zstd")
+    session.catalog.createTable("with_options", source="delta", schema=columns, team="x")
+    properties = deltaic.DeltaTable(place(session, "with_options")).metadata.configuration
+    assert (properties["team"], properties["option.team"]) == ("x", "x")
     session.catalog.createTable(
         "made_of_parquet", source="parquet", schema=StructType([StructField("id", LongType())])
     )

@@ -19,6 +19,7 @@ from deltaic.spark.named_tables import SESSION_CATALOG, NamedTable, named_table,
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.views import path_named
 from deltaic.spark_sql.values import type_text
+from deltaic.sql.create import of_options
 from deltaic.table import DeltaTable
 
 _WRAPPED = "_deltaic_catalog"
@@ -110,19 +111,23 @@ def _create(
     from deltaic.spark.statements import sql
     from deltaic.spark.tables import DeltaTable as TableOnSpark
 
-    others = {key.lower(): value for key, value in (options or {}).items()}
-    location = others.pop("path", path)
-    if others:
-        raise UnsupportedFeatureError(
-            "options of a Delta table in the catalog", found=", ".join(others), expected="path alone"
-        )
+    texts_of_options = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in (options or {}).items()
+    }
+    location, properties = of_options(texts_of_options)
+    location = path if location is None else location
     if schema is None:
         texts = [f"LOCATION {lit(location)}"] if location is not None else []
         texts += [f"COMMENT {lit(description)}"] if description is not None else []
+        pairs = (f"{lit(key)} = {lit(value)}" for key, value in properties.items())
+        texts += [f"TBLPROPERTIES ({', '.join(pairs)})"] if properties else []
         sql(spark, " ".join([f"CREATE TABLE {name} USING delta", *texts]))
         return spark.table(name)
     builder = TableOnSpark.create(spark).tableName(name).addColumns(schema)
     builder = builder if location is None else builder.location(location)
+    for key, value in properties.items():
+        builder = builder.property(key, value)
     (builder if description is None else builder.comment(description)).execute()
     return spark.table(name)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from deltaic.commands import identity
@@ -27,7 +28,27 @@ class _Clauses:
     comment: str | None = None
     properties: dict[str, str] | None = None
     location: str | None = None
+    options: dict[str, str] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
+
+    def take_options(self) -> None:
+        """Makes the option `path` the location, and other options properties."""
+        path, properties = of_options(self.options)
+        if path is not None and self.location is not None:
+            raise InvalidArgumentError(
+                "OPTIONS and LOCATION both name a path", found=f"{path} and {self.location}"
+            )
+        self.location = path or self.location
+        if properties:
+            self.properties = {**properties, **(self.properties or {})}
+
+
+def of_options(options: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
+    """Returns the option `path` of CREATE TABLE, and the other options as properties: as in delta-spark, each
+    one by its name and by `option.` with its name."""
+    path = next((value for name, value in options.items() if name.lower() == "path"), None)
+    others = {name: value for name, value in options.items() if name.lower() != "path"}
+    return path, {**others, **{f"option.{name}": value for name, value in others.items()}}
 
 
 def create(reader: Reader, tables: Tables) -> Rows:
@@ -232,16 +253,15 @@ def _clauses(reader: Reader) -> _Clauses:
             clauses.properties = read_properties(reader)
         elif reader.accept("LOCATION"):
             clauses.location = reader.string()
+        elif reader.accept("OPTIONS"):
+            clauses.options = read_properties(reader)
         elif reader.at("CLUSTERED"):
             raise UnsupportedFeatureError(
                 "buckets of a Delta table", found="CLUSTERED BY", expected="CLUSTER BY"
             )
-        elif reader.at("OPTIONS"):
-            raise UnsupportedFeatureError(
-                f"{word} of CREATE TABLE", expected="delta.`path` as the table's name"
-            )
         else:
-            reader.fail("USING, PARTITIONED BY, CLUSTER BY, COMMENT, LOCATION, TBLPROPERTIES or AS")
+            reader.fail("USING, PARTITIONED BY, CLUSTER BY, COMMENT, LOCATION, OPTIONS, TBLPROPERTIES or AS")
+    clauses.take_options()
     return clauses
 
 
