@@ -119,6 +119,16 @@ def test_options_of_create_table_are_its_path_and_properties(session: Any, tmp_p
         session.sql(f"CREATE TABLE p (id INT) USING delta OPTIONS (path '{tmp_path}') LOCATION '{tmp_path}'")
 
 
+def test_a_table_of_hive_is_none_of_the_default_format(session: Any) -> None:
+    from pyspark.errors import AnalysisException
+
+    session.conf.set("spark.sql.sources.default", "delta")
+    for clause in ("STORED AS PARQUET", "ROW FORMAT DELIMITED FIELDS TERMINATED BY ','"):
+        with pytest.raises(AnalysisException) as raised:  # of Spark, as the session has no Hive
+            session.sql(f"CREATE TABLE of_hive (id BIGINT) {clause}")
+        assert raised.value.getCondition() == "NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT"
+
+
 def test_set_location(session: Any, tmp_path: Path) -> None:
     for number, columns in enumerate(("id BIGINT, v INT", "id BIGINT, v INT", "id BIGINT")):
         session.sql(f"CREATE TABLE l{number} ({columns}) USING delta LOCATION '{tmp_path}/{number}'")

@@ -52,6 +52,7 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("ANALYZE", "TABLE"),
     ("COMMENT", "ON", "TABLE"),
 )
+_OF_HIVE = {("STORED", "AS"), ("STORED", "BY"), ("ROW", "FORMAT")}
 BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
 """First words of statements that also take a path in quotes: VACUUM '/path'."""
 
@@ -86,7 +87,8 @@ def target_of(reader: Reader) -> Name | None:
 
 
 def provider_of(reader: Reader) -> str | None:
-    """Returns the provider after USING in a CREATE TABLE, "delta" for a clone, else None."""
+    """Returns the provider after USING in a CREATE TABLE, "delta" for a clone, "hive" if a clause of _OF_HIVE
+    describes the files, else None."""
     depth = 0
     for token, after in zip(reader.tokens, reader.tokens[1:], strict=False):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
@@ -94,6 +96,8 @@ def provider_of(reader: Reader) -> str | None:
             return None
         if depth == 0 and token.keyword == "CLONE":
             return "delta"
+        if depth == 0 and (token.keyword, after.keyword) in _OF_HIVE:
+            return "hive"
         if depth == 0 and token.keyword == "USING":
             return after.text.strip("`")
     return None
