@@ -311,6 +311,16 @@ def test_columns_are_chosen_in_one_call_or_one_by_one(
     )
 
 
+def test_an_error_of_a_partition_filter_keeps_its_condition(tmp_path: Path, spark: Any, path: str) -> None:
+    from pyspark.errors import NumberFormatException
+
+    deltaic.write(tmp_path, {"id": [1, 2], "p": ["1", "x"]}, partition_by="p")
+    frame = DeltaTable(tmp_path, spark=spark).scan().to_spark().where("CAST(p AS INT) = 1")
+    with pytest.raises(NumberFormatException) as raised:
+        frame.collect()
+    assert raised.value.getCondition() == "CAST_INVALID_INPUT"
+
+
 def test_a_reader_of_many_rows_takes_partitions_one_after_another(
     tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

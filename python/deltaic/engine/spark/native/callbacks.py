@@ -128,8 +128,14 @@ class _Proxy:
     def apply(self, token: str, arguments: Any) -> Any:
         counterpart = self._counterparts[token]
         name, *rest = arguments
-        # A copy, because a context runs only one call at a time, and Spark may plan two scans at once.
-        return counterpart.context.copy().run(getattr(counterpart.target, name), *rest)
+        try:
+            # A copy, because a context runs only one call at a time, and Spark may plan two scans at once.
+            return counterpart.context.copy().run(getattr(counterpart.target, name), *rest)
+        except Exception as error:
+            # `Calls` raises the Java exception of an error of Spark, such as one of a partition filter.
+            if (java_exception := getattr(error, "_origin", None)) is None:
+                raise
+            return java_exception
 
     class Java:
         implements = ("java.util.function.BiFunction",)

@@ -96,15 +96,23 @@ public class Calls {
     Platform.throwException(new Failure(parts[0], parts[1], message));
   }
 
+  /** Calls Python. An exception of Spark that Python returns is raised, so that it keeps its condition: py4j
+      makes one of its own of each exception that Python raises. */
+  private Object answered(String token, Object[] arguments) {
+    Object answer = python.apply(token, arguments);
+    if (answer instanceof Throwable) Platform.throwException((Throwable) answer);
+    return answer;
+  }
+
   public Object call(final SparkSession session, final String token, final Object[] arguments) {
     if (NAME.equals(Thread.currentThread().getName())) {
-      return python.apply(token, arguments);
+      return answered(token, arguments);
     }
     Future answer = pool.submit(new Callable() {
       public Object call() {
         SparkSession.setActiveSession(session);
         try {
-          return python.apply(token, arguments);
+          return answered(token, arguments);
         } finally {
           SparkSession.clearActiveSession();
         }
