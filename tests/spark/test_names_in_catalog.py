@@ -429,6 +429,23 @@ def test_views_and_other_schemas(session: Any) -> None:
         session.sql("DROP SCHEMA other CASCADE")
 
 
+def test_a_definition_hides_a_table_only_behind_its_query(session: Any) -> None:
+    session.sql("CREATE TABLE hidden USING delta AS SELECT id FROM range(4)")
+    for query, expected in {
+        "WITH hidden AS (SELECT id FROM hidden WHERE id > 1) SELECT * FROM hidden": [2, 3],
+        "WITH a AS (FROM hidden), hidden AS (SELECT 9L AS id) FROM a UNION ALL FROM hidden": [0, 1, 2, 3, 9],
+        "SELECT id FROM hidden WHERE id IN (WITH hidden AS (SELECT 2L AS id) FROM hidden)": [2],
+        "SELECT (WITH hidden AS (SELECT 5L AS n) SELECT n FROM hidden) + id AS id FROM hidden": [5, 6, 7, 8],
+        "WITH RECURSIVE hidden AS (SELECT 1L AS id UNION ALL SELECT id + 1 FROM hidden WHERE id < 3)"
+        " SELECT * FROM hidden": [1, 2, 3],
+    }.items():
+        assert ids(session.sql(query)) == expected, query
+    session.sql(
+        "CREATE OR REPLACE TABLE hidden AS WITH hidden AS (SELECT id FROM hidden WHERE id > 2) FROM hidden"
+    )
+    assert ids(session.table("hidden")) == [3]
+
+
 def test_all_clauses_of_a_view(session: Any) -> None:
     session.sql("CREATE TABLE seen (id BIGINT, who STRING COMMENT 'name') USING delta")
     session.sql("INSERT INTO seen VALUES (1, 'a')")

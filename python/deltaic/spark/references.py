@@ -12,6 +12,7 @@ from deltaic.plan.literal import col
 from deltaic.spark.named_tables import ViewQuery, naming, parsed, path_in_catalog, query_of_view
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name
+from deltaic.sql.subqueries import definition_names
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import Token, edited
 
@@ -134,13 +135,13 @@ class Reference:
 def references(reader: Reader, spark: Any) -> list[Reference]:
     """Returns the references of a whole text, in their order. The cursor does not move."""
     whole = Reader(reader.text)
-    clauses, with_names = _Clauses(), _defined(whole)
+    clauses, definitions = _Clauses(), _definitions(whole)
     result: list[Reference] = []
     while not whole.done:
         before = whole.tokens[whole.position - 1] if whole.position else None
         may_be_table = clauses.may_name_table(before)
         clauses.update(whole)
-        if may_be_table and (reference := _reference(whole, spark, with_names)) is not None:
+        if may_be_table and (reference := _reference(whole, spark, definitions)) is not None:
             result.append(replace(reference, is_sampled=whole.at("TABLESAMPLE")))
         else:
             whole.position += 1
@@ -253,19 +254,36 @@ class _Clauses:
             self._in_from[-1] = False
 
 
-def _defined(reader: Reader) -> frozenset[str]:
-    """Returns the names that WITH defines, in lower case."""
-    triples = zip(reader.tokens, reader.tokens[1:], reader.tokens[2:], strict=False)
-    return frozenset(
-        name.name.lower()
-        for name, middle, last in triples
-        if name.kind in ("word", "quoted") and middle.keyword == "AS" and last.text == "("
-    )
+@dataclass(frozen=True)
+class _Definition:
+    """A name that WITH defines, in lower case, and the part of the text in which it hides a table."""
+
+    name: str
+    start: int
+    end: int
+
+    def hides(self, name: str, position: int) -> bool:
+        return self.name == name.lower() and self.start <= position < self.end
 
 
-def _reference(reader: Reader, spark: Any, with_names: Container[str]) -> Reference | None:
+def _definitions(whole: Reader) -> list[_Definition]:
+    """Returns the names that WITH defines in a text: each is known behind its query, up to the end of the
+    query with WITH. The first `t` of `WITH t AS (SELECT * FROM t) SELECT * FROM t` is a table."""
+    levels: list[list[tuple[str, int]]] = [[]]  # a list for each bracket that is open
+    result: list[_Definition] = []
+    for position, token in enumerate(whole.tokens):
+        if token.text == "(":
+            levels.append([])
+        elif token.text == ")" and len(levels) > 1:
+            result += [_Definition(*each, token.start) for each in levels.pop()]
+        elif token.keyword == "WITH":
+            levels[-1] += definition_names(whole.part(position, len(whole.tokens)))
+    return result + [_Definition(*each, len(whole.text)) for level in levels for each in level]
+
+
+def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Reference | None:
     """Reads a reference at the cursor, and moves the cursor behind it. Returns None, and does not move the
-    cursor, if the table is not a Delta table. `defined`: names that WITH defines, in lower case."""
+    cursor, if the table is not a Delta table. `definitions`: the names that WITH defines in the text."""
     first = reader.position
     token = reader.tokens[first]
     if token.kind not in ("word", "quoted"):
@@ -274,7 +292,9 @@ def _reference(reader: Reader, spark: Any, with_names: Container[str]) -> Refere
     # False for DROP TABLE name
     by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _BEFORE_TABLE_QUERY
     parts = reader.dotted()
-    by_name = by_name and not (len(parts) == 1 and parts[0].lower() in with_names)
+    by_name = by_name and not (
+        len(parts) == 1 and any(each.hides(parts[0], token.start) for each in definitions)
+    )
     if parts[-1].lower() in _CHANGES and len(parts) == 1 and reader.at("("):
         return _changes(reader, spark, token.start, by_path=parts[-1].lower() != _CHANGES[0])
     by_path = len(parts) == 2 and parts[0].lower() in _FORMATS

@@ -49,27 +49,36 @@ def read_definitions(reader: Reader, statements: Collection[str]) -> tuple[str, 
     """Reads WITH name AS (query), … before one of the `statements` (first words): returns its text and the
     names in lower case, and moves the cursor behind it. None, without moving the cursor, if there is none."""
     start = reader.position
-    if not reader.accept("WITH"):
+    names = [name for name, _ in definition_names(reader)]
+    if not names or reader.done or reader.tokens[reader.position].keyword not in statements:
+        reader.position = start
         return None
-    names: list[str] = []
+    return reader.text[reader.tokens[start].start : reader.tokens[reader.position - 1].end], names
+
+
+def definition_names(reader: Reader) -> list[tuple[str, int]]:
+    """Reads WITH name AS (query), … and moves the cursor behind it. Returns each name in lower case, with the
+    position in the text from which on it hides a table: the end of its query, or with RECURSIVE the name
+    itself. Returns an empty list if there are no definitions at the cursor."""
+    if not reader.accept("WITH"):
+        return []
+    names: list[tuple[str, int]] = []
+    is_recursive = reader.accept("RECURSIVE")
     try:
-        reader.accept("RECURSIVE")
         while True:
-            names.append(reader.name().lower())
+            start, name = reader.position, reader.name()
             if reader.at("("):
                 reader.inside("columns")
             if reader.accept("MAX", "RECURSION", "LEVEL"):
                 reader.position += 1
             reader.accept("AS")
             reader.inside("a query")
+            token = reader.tokens[start if is_recursive else reader.position - 1]
+            names.append((name.lower(), token.start))
             if not reader.accept(","):
-                break
+                return names
     except InvalidArgumentError:
-        names.clear()
-    if not names or reader.done or reader.tokens[reader.position].keyword not in statements:
-        reader.position = start
-        return None
-    return reader.text[reader.tokens[start].start : reader.tokens[reader.position - 1].end], names
+        return []
 
 
 def defined(text: str, definitions: str, names: Collection[str]) -> str:
