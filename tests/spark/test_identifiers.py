@@ -57,6 +57,21 @@ def test_identifier(session: Any, path: str) -> None:
         run("SELECT * FROM IDENTIFIER(:t)", {"t": "no_such"})
 
 
+def test_identifier_of_a_new_table_and_of_a_view(session: Any) -> None:
+    def run(text: str, **args: Any) -> list[tuple[Any, ...]]:
+        return [tuple(row) for row in session.sql(text, args=args).collect()]
+
+    run("CREATE TABLE IDENTIFIER(:t || '_new') (`a-b` BIGINT) USING delta", t="identified")
+    run("INSERT INTO IDENTIFIER(:t) VALUES (5)", t="default.identified_new")
+    run("CREATE VIEW IDENTIFIER(:v) AS SELECT IDENTIFIER(:c) + 1 AS n FROM IDENTIFIER('identified_new')",
+        v="identified_view", c="`a-b`")  # fmt: skip
+    assert run("SELECT n, IDENTIFIER('max')(n) OVER () FROM IDENTIFIER(:v)", v="identified_view") == [(6, 6)]
+    run("CREATE OR REPLACE TABLE IDENTIFIER(:t) USING delta AS SELECT 7L AS id", t="identified_new")
+    assert run("SELECT * FROM identified_new") == [(7,)]
+    run("DROP VIEW IDENTIFIER(:v)", v="identified_view")
+    run("DROP TABLE IDENTIFIER(:t)", t="identified_new")
+
+
 def test_execute_immediate(session: Any, path: str) -> None:
     name = f"delta.`{path}`"
     assert session.sql(f"EXECUTE IMMEDIATE 'SELECT v FROM {name} WHERE id = ?' USING 2").collect() == [(20,)]

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaic.errors import UnsupportedFeatureError
+from deltaic.spark.named_tables import parsed
 from deltaic.spark.parameters import with_arguments
 from deltaic.spark.patches import spark_sql
-from deltaic.spark.views import path_or_named
 from deltaic.sql.subqueries import QUERY_STARTS
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import edited
@@ -32,8 +32,9 @@ def is_script(text: str, names_table: Callable[[str], bool]) -> bool:
 
 
 def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
-    """Replaces each IDENTIFIER(…) that names a Delta table by that name. Returns the text and the args that
-    are still to be filled in. Any other IDENTIFIER(…) stays in the text for Spark."""
+    """Replaces each IDENTIFIER(…) of a constant by the name in it, also that of a column or a function.
+    Returns the text and the args that are still to be filled in. An IDENTIFIER(…) that is no name stays in
+    the text, and Spark reports the error."""
     if IDENTIFIER.search(text) is None:
         return text, args
     # without an IDENTIFIER, the markers behind it would get other values of a list
@@ -46,10 +47,11 @@ def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:
         if not (reader.at("IDENTIFIER", "(") and reader.accept("IDENTIFIER")):
             reader.position += 1
             continue
-        name = _constant(spark, reader.inside("a name"), args)
-        if name is None or path_or_named(spark, name) is None:
+        is_part = reader.position > 1 and reader.tokens[reader.position - 2].text == "."
+        name = parsed(_constant(spark, reader.inside("a name"), args))
+        if name is None or is_part or reader.at("."):  # Spark refuses a part of a name from elsewhere
             continue
-        edits.append((start, reader.tokens[reader.position - 1].end, name))
+        edits.append((start, reader.tokens[reader.position - 1].end, str(name)))
     return edited(text, edits), args
 
 
