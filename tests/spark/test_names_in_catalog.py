@@ -446,6 +446,35 @@ def test_a_definition_hides_a_table_only_behind_its_query(session: Any) -> None:
     assert ids(session.table("hidden")) == [3]
 
 
+def test_columns_are_qualified_by_schema_and_catalog(session: Any) -> None:
+    session.sql("CREATE SCHEMA IF NOT EXISTS beside")
+    session.sql("CREATE TABLE q USING delta AS SELECT id, 'a' AS v FROM range(3)")
+    session.sql("CREATE TABLE beside.q USING delta AS SELECT id, 'b' AS v FROM range(1, 5)")
+    for query, expected in {
+        "SELECT default.q.id FROM q WHERE spark_catalog.default.q.id > 0": [1, 2],
+        "SELECT spark_catalog.beside.q.id FROM beside.q": [1, 2, 3, 4],
+        "SELECT default.q.* FROM spark_catalog.default.q": [0, 1, 2],
+        "SELECT id FROM q WHERE NOT EXISTS (SELECT 1 FROM beside.q WHERE beside.q.id = default.q.id)": [0],
+        "SELECT beside.q.id FROM q JOIN beside.q ON default.q.id = beside.q.id": [1, 2],
+        "SELECT q.id FROM q WHERE EXISTS (SELECT 1 FROM beside.q x WHERE x.id = default.q.id)": [1, 2],
+    }.items():
+        assert ids(session.sql(query)) == expected, query
+    session.sql("UPDATE q SET default.q.v = concat(default.q.v, '!') WHERE spark_catalog.default.q.id = 0")
+    session.sql("UPDATE q SET v = (SELECT v FROM beside.q WHERE beside.q.id = default.q.id) WHERE id = 1")
+    session.sql("DELETE FROM q WHERE EXISTS (SELECT 1 FROM beside.q WHERE beside.q.id = default.q.id + 2)")
+    assert [tuple(row) for row in session.table("q").collect()] == []
+    session.sql(
+        "MERGE INTO q USING beside.q ON default.q.id = beside.q.id WHEN NOT MATCHED AND beside.q.id < 3 THEN"
+        " INSERT (id, v) VALUES (beside.q.id, spark_catalog.beside.q.v)"
+    )
+    session.sql(
+        "MERGE INTO q USING beside.q ON default.q.id = beside.q.id WHEN MATCHED AND default.q.id > 1 THEN"
+        " UPDATE SET default.q.v = concat(default.q.v, beside.q.v)"
+    )
+    assert sorted(map(tuple, session.table("q").collect())) == [(1, "b"), (2, "bb")]
+    session.sql("DROP SCHEMA beside CASCADE")
+
+
 def test_all_clauses_of_a_view(session: Any) -> None:
     session.sql("CREATE TABLE seen (id BIGINT, who STRING COMMENT 'name') USING delta")
     session.sql("INSERT INTO seen VALUES (1, 'a')")

@@ -399,6 +399,12 @@ def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
     return tuple(parts) if len(parts) in (1, 2) else None
 
 
+def schema_and_name(spark: Any, parts: Sequence[str]) -> tuple[str, ...]:
+    """Returns schema and name of a table of the session catalog; no parts for a name of another catalog."""
+    local_parts = _in_session_catalog(parts)
+    return () if local_parts is None else _qualified(spark, local_parts)
+
+
 def _qualified(spark: Any, parts: Sequence[str]) -> tuple[str, str]:
     if len(parts) == 2:
         return parts[0], parts[1]

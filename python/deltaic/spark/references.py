@@ -3,13 +3,22 @@ a version or time, persistent views over Delta tables, and table_changes."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.plan.literal import col
-from deltaic.spark.named_tables import ViewQuery, naming, parsed, path_in_catalog, query_of_view
+from deltaic.spark.named_tables import (
+    SESSION_CATALOG,
+    ViewQuery,
+    naming,
+    parsed,
+    path_in_catalog,
+    query_of_view,
+    schema_and_name,
+)
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name
 from deltaic.sql.subqueries import definition_names
@@ -113,7 +122,7 @@ class Reference:
     `by_path`: True if the text names the table as delta.`path`.
     `view`: a persistent view over Delta tables; `path` is empty then.
     `alias`: if the text gives the table no alias, the name by which the query may qualify its columns.
-    `parts`: the parts of the table's name.
+    `parts`: schema and name of a table or view of the session catalog; empty for a path.
     `changes`: the arguments of table_changes after the table's name.
     `is_sampled`: True if TABLESAMPLE follows.
     """
@@ -152,18 +161,45 @@ def spliced(text: str, names: Mapping[Reference, str], functions: Container[str]
     """Replaces each reference in the text by a name, and each column qualifier that is a path by the same
     name: delta.`path`.x and `path`.x become name.x. `functions`: names of table functions, which are called
     (`name()`)."""
+    reader = Reader(text)
+    aliases = _aliases(reader, names)
     edits = {
-        each.start: (each.start, each.end, _replacement(name, each, name in functions))
+        each.start: (each.start, each.end, _replacement(name, each, aliases.get(each), name in functions))
         for each, name in names.items()
     }
-    for qualifiers in (_qualifiers(Reader(text), names), _long_qualifiers(Reader(text), names)):
+    for qualifiers in (_qualifiers(reader, names), _long_qualifiers(reader, names, aliases)):
         edits |= {edit[0]: edit for edit in qualifiers}
     return edited(text, edits.values())
 
 
-def _replacement(name: str, reference: Reference, is_function: bool) -> str:
-    alias = "" if reference.alias is None else f" AS {col(reference.alias)}"
-    text = f"{name}{'()' if is_function else ''}{alias}"
+def _aliases(reader: Reader, names: Mapping[Reference, str]) -> dict[Reference, str]:
+    """Returns the alias that each reference without one gets: the table's own name. Tables of two schemas may
+    have the same name, as in `FROM a.t WHERE EXISTS (SELECT 1 FROM b.t WHERE a.t.x = b.t.x)`. Each of them is
+    its own alias then, unless the text also has the qualifier `t`."""
+    result = {each: each.alias for each in names if each.alias is not None}
+    for alias in {alias.lower() for alias in result.values()}:
+        same = [each for each in result if result[each].lower() == alias]
+        if len({_lower(each.parts) for each in same}) > 1 and not _is_qualifier(reader, alias):
+            result |= {each: names[each] for each in same}
+    return result
+
+
+def _is_qualifier(reader: Reader, name: str) -> bool:
+    """True if a name of several parts begins with `name`."""
+    tokens = reader.tokens
+    return any(
+        token.name.lower() == name and after.text == "." and (index == 0 or tokens[index - 1].text != ".")
+        for index, (token, after) in enumerate(pairwise(tokens))
+    )
+
+
+def _lower(parts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(part.lower() for part in parts)
+
+
+def _replacement(name: str, reference: Reference, alias: str | None, is_function: bool) -> str:
+    suffix = "" if alias is None or alias == name else f" AS {col(alias)}"
+    text = f"{name}{'()' if is_function else ''}{suffix}"
     # TABLESAMPLE takes a name or an expression in brackets
     return f"({text})" if reference.is_sampled and text != name else text
 
@@ -194,29 +230,34 @@ def _qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tupl
             yield tokens[index - 2 if whole else index].start, token.end, name
 
 
-def _long_qualifiers(reader: Reader, names: Mapping[Reference, str]) -> Iterator[tuple[int, int, str]]:
-    """Yields start, end and replacement (the alias) of each qualifier `schema.table` of a column."""
+def _long_qualifiers(
+    reader: Reader, names: Mapping[Reference, str], aliases: Mapping[Reference, str]
+) -> Iterator[tuple[int, int, str]]:
+    """Yields start, end and replacement (the alias) of each qualifier `schema.table` or
+    `spark_catalog.schema.table` of a column or `*`. A qualifier stays if its alias is that of two tables."""
     long = {
-        tuple(part.lower() for part in each.parts): each
-        for each in names
-        if each.alias is not None and len(each.parts) > 1
+        qualifier: alias
+        for each, alias in aliases.items()
+        if each.parts
+        for qualifier in (_lower(each.parts), (SESSION_CATALOG, *_lower(each.parts)))
+        if all(
+            _lower(other.parts) == _lower(each.parts)
+            for other, name in aliases.items()
+            if name.lower() == alias.lower()
+        )
     }
     inside = [(reference.start, reference.end) for reference in names]
-    while long and not reader.done:
-        token = reader.tokens[reader.position]
-        is_first = reader.position == 0 or reader.tokens[reader.position - 1].text != "."
-        if (
-            not is_first
-            or token.kind not in ("word", "quoted")
-            or any(start <= token.start < end for start, end in inside)
+    tokens = reader.tokens
+    for index, token in enumerate(tokens):
+        if (index and tokens[index - 1].text == ".") or any(
+            start <= token.start < end for start, end in inside
         ):
-            reader.position += 1
             continue
-        first = reader.position
-        parts = tuple(part.lower() for part in reader.dotted())
-        for size in range(len(parts) - 1, 1, -1):
-            if (reference := long.get(parts[:size])) is not None and reference.alias is not None:
-                yield token.start, reader.tokens[first + 2 * (size - 1)].end, col(reference.alias)
+        for size in (3, 2):
+            part = tokens[index : index + 2 * size]
+            alias = long.get(tuple(each.name.lower() for each in part[::2]))
+            if alias is not None and len(part) == 2 * size and all(dot.text == "." for dot in part[1::2]):
+                yield token.start, part[-2].end, col(alias)
                 break
 
 
@@ -308,11 +349,13 @@ def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Re
     if path is None:
         view = query_of_view(spark, parts) if by_name and travel is None and not reader.at("(") else None
         if view is not None and references(Reader(view.text), spark):
-            return Reference(token.start, end, "", by_path=False, view=view, alias=alias, parts=parts)
+            whole_name = schema_and_name(spark, parts)
+            return Reference(token.start, end, "", by_path=False, view=view, alias=alias, parts=whole_name)
         reader.position = first
         return None
+    whole_name = () if by_path else schema_and_name(spark, parts)
     if travel is None:
-        return Reference(token.start, end, path, by_path=by_path, alias=alias, parts=parts)
+        return Reference(token.start, end, path, by_path=by_path, alias=alias, parts=whole_name)
     kind, text = travel
     end = reader.tokens[reader.position - 1].end
     is_marked = any(each.text in (":", "?") for each in Reader(text).tokens)
@@ -325,12 +368,14 @@ def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Re
             is_marked=is_marked,
             by_path=by_path,
             alias=alias,
-            parts=parts,
+            parts=whole_name,
         )
     digits = text.strip("'\"")
     if not digits.isdecimal():
         raise InvalidArgumentError("not a version of a table", found=text, expected="a whole number")
-    return Reference(token.start, end, path, version=int(digits), by_path=by_path, alias=alias, parts=parts)
+    return Reference(
+        token.start, end, path, version=int(digits), by_path=by_path, alias=alias, parts=whole_name
+    )
 
 
 def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Reference | None:

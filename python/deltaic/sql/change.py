@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from deltaic.commands.invariants import is_computed
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -12,7 +12,7 @@ from deltaic.session import committing
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts, nothing
 from deltaic.sql.subqueries import engine_with, hold_queries
-from deltaic.sql.tokens import Reader, without_qualifiers
+from deltaic.sql.tokens import Reader, requalified, without_qualifiers
 from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
@@ -30,14 +30,16 @@ def delete(reader: Reader, tables: Tables) -> Rows:
 def delete_rows(table: DeltaTable, condition: str | None, name: Name, tables: Tables) -> Mapping[str, int]:
     """Deletes the rows for which a condition is true, which knows the table by `name` -> the metrics."""
     if condition is None or not hold_queries([condition]):
-        return table.delete(None if condition is None else without_qualifiers(condition, name.qualifiers))
+        qualifiers = tables.qualifiers(name)
+        return table.delete(None if condition is None else without_qualifiers(condition, qualifiers))
     from deltaic.commands.delete import delete as delete_matching
 
-    engine, alias = engine_with(tables, table), _alias(name)
+    engine = engine_with(tables, table)
+    alias, (where,) = _aliased([condition], name, tables)
     with committing(table._spark, None) as options:
         return table._run(
             "DELETE",
-            lambda snapshot: delete_matching(snapshot, engine, condition, alias=alias, commit=options),
+            lambda snapshot: delete_matching(snapshot, engine, where, alias=alias, commit=options),
         )
 
 
@@ -69,13 +71,13 @@ def update(reader: Reader, tables: Tables) -> Rows:
     written = reader.rest("a condition") if reader.accept("WHERE") else None
     reader.end()
     table = tables.table(name)
-    schema = table.schema
+    schema, qualifiers = table.schema, tables.qualifiers(name)
     assignments = [
         each
         for each in listed
-        if not is_left_to_table(each[1], schema, _column(name, each[0]), of_new_row=False)
+        if not is_left_to_table(each[1], schema, _column(qualifiers, each[0]), of_new_row=False)
     ] or listed
-    named = [(_column(name, column), value) for column, value in assignments]
+    named = [(_column(qualifiers, column), value) for column, value in assignments]
     changes = {key: defaulted(value, table.schema, key) for key, value in named}
     if len({column.lower() for column in changes}) < len(assignments):
         error = InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
@@ -91,19 +93,21 @@ def update_rows(
     """Changes the rows for which a condition is true; condition and values know the table by `name` -> the
     metrics."""
     if not hold_queries([*changes.values(), condition or ""]):
-        where = None if condition is None else without_qualifiers(condition, name.qualifiers)
+        qualifiers = tables.qualifiers(name)
+        where = None if condition is None else without_qualifiers(condition, qualifiers)
         return table.update(
-            {key: without_qualifiers(value, name.qualifiers) for key, value in changes.items()}, where
+            {key: without_qualifiers(value, qualifiers) for key, value in changes.items()}, where
         )
     from deltaic.commands.update import update as update_matching
 
-    engine, alias = engine_with(tables, table), _alias(name)
+    engine = engine_with(tables, table)
+    written = [*changes.values()] if condition is None else [*changes.values(), condition]
+    alias, texts = _aliased(written, name, tables)
+    values, where = dict(zip(changes, texts, strict=False)), None if condition is None else texts[-1]
     with committing(table._spark, None) as options:
         return table._run(
             "UPDATE",
-            lambda snapshot: update_matching(
-                snapshot, engine, changes, condition, alias=alias, commit=options
-            ),
+            lambda snapshot: update_matching(snapshot, engine, values, where, alias=alias, commit=options),
         )
 
 
@@ -131,15 +135,40 @@ def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: boo
     return is_computed(field) if of_new_row else "delta.generationExpression" in field.metadata
 
 
-def _alias(name: Name) -> str:
-    """Returns the name of the table in the statement's expressions. It is needed if a subquery has other
-    tables with the same columns."""
-    return name.alias or name.parts[-1]
+def _aliased(texts: list[str], name: Name, tables: Tables) -> tuple[str, list[str]]:
+    """Returns an alias for the table in expressions with subqueries, and the expressions with the alias in
+    place of qualifiers of several parts: `s.t.id` becomes `t.id`. If a subquery reads a table of the same
+    name in another schema, the alias is another one, unless the expressions also have the qualifier `t`."""
+    alias, qualifiers = name.alias or name.parts[-1], tables.qualifiers(name)
+    own = {tuple(part.lower() for part in qualifier) for qualifier in qualifiers}
+    names = {each for text in texts for each in _dotted_names(text)}
+    if not name.alias and any(each[-1] == alias.lower() and each not in own for each in names):
+        if any(each[0] == alias.lower() for each in names):
+            return alias, texts
+        alias = "__deltaic_changed"
+    long = {each: f"{quote_name(alias)}." for each in qualifiers if len(each) > 1}
+    return alias, [requalified(text, long) for text in texts]
 
 
-def _column(name: Name, parts: tuple[str, ...]) -> str:
-    """Returns a column without the table's alias as a key for `update()`, quoted and with dots."""
-    for qualifier in sorted(name.qualifiers, key=len, reverse=True):
+def _dotted_names(text: str) -> Iterator[tuple[str, ...]]:
+    """Yields the names of several parts in an expression, and each of their beginnings, in lower case."""
+    names: list[str] = []
+    before = ""
+    for token in Reader(text).tokens:
+        is_name = token.kind in ("word", "quoted")
+        if is_name:
+            names = [*names, token.name.lower()] if before == "." else [token.name.lower()]
+            if len(names) > 1:
+                yield tuple(names)
+        elif token.text != ".":
+            names = []
+        before = token.text
+
+
+def _column(qualifiers: Iterable[tuple[str, ...]], parts: tuple[str, ...]) -> str:
+    """Returns a column without a qualifier of its table as a key for `update()`, quoted and with dots.
+    `qualifiers`: the longest first."""
+    for qualifier in qualifiers:
         head = tuple(part.lower() for part in parts[: len(qualifier)])
         if len(parts) > len(qualifier) and head == tuple(part.lower() for part in qualifier):
             parts = parts[len(qualifier) :]

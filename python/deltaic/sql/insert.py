@@ -59,7 +59,8 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         if reader.at("USING") or reader.at("ON"):
             raise UnsupportedFeatureError("INSERT ... REPLACE USING and REPLACE ON", expected="REPLACE WHERE")
         reader.expect("WHERE")
-        where = without_qualifiers(reader.slice(*_QUERY_STARTS, expected="a condition"), name.qualifiers)
+        condition = reader.slice(*_QUERY_STARTS, expected="a condition")
+        where = without_qualifiers(condition, tables.qualifiers(name))
     table = tables.table(name)
     fixed = fixed_values(partition, table)
     filled = _filled(table.schema, listed)

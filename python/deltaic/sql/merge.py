@@ -29,11 +29,15 @@ def merge(reader: Reader, tables: Tables) -> Rows:
     target = read_name(reader, alias=True)
     reader.expect("USING")
     source, source_alias, source_name = _source(reader, tables)
-    reader = _with_short_names(reader, (target, source_name))
+    alias = target.alias or target.parts[-1]
+    is_named = source_name is not None and not target.alias and not source_name.alias
+    if is_named and alias.lower() == source_alias.lower():  # tables of two schemas with one name
+        alias, source_alias = "__deltaic_target", "__deltaic_source"
+    aliases = {target: alias} if source_name is None else {target: alias, source_name: source_alias}
+    reader = _with_short_names(reader, aliases, tables)
     reader.expect("ON")
     condition = reader.slice("WHEN", expected="a condition")
     table = tables.table(target)
-    alias = target.alias or target.parts[-1]
     spec = MergeSpec(
         source=buffered(source),
         on=condition,
@@ -74,18 +78,19 @@ def _source(reader: Reader, tables: Tables) -> tuple[Any, str, Name | None]:
     return tables.rows(name), name.alias or name.parts[-1], name
 
 
-def _with_short_names(reader: Reader, names: tuple[Name | None, ...]) -> Reader:
-    """Returns the rest of the statement with short qualifiers: the last part of a table's name is its alias,
-    so delta.`path`.id becomes `path`.id."""
-    whole = {
-        name.parts: f"{quote_name(name.parts[-1])}."
-        for name in names
-        if name is not None and not name.alias and len(name.parts) > 1
+def _with_short_names(reader: Reader, aliases: Mapping[Name, str], tables: Tables) -> Reader:
+    """Returns the rest of the statement with the alias of its table in place of each qualifier of several
+    parts: delta.`path`.id becomes `path`.id. `aliases`: alias by table."""
+    long = {
+        qualifier: f"{quote_name(alias)}."
+        for name, alias in aliases.items()
+        for qualifier in tables.qualifiers(name)
+        if len(qualifier) > 1
     }
-    if not whole or reader.done:
+    if not long or reader.done:
         return reader
     rest = reader.text[reader.tokens[reader.position].start :]
-    return Reader(requalified(rest, whole))
+    return Reader(requalified(rest, long))
 
 
 def _assigned(

@@ -43,12 +43,6 @@ class Name:
             self.parts[1] if len(self.parts) == 2 and self.parts[0].lower() in ("delta", "deltaic") else None
         )
 
-    @property
-    def qualifiers(self) -> tuple[tuple[str, ...], ...]:
-        """Qualifiers that columns of this table can have. If there is an alias, it is the only one, as in
-        Spark."""
-        return ((self.alias,),) if self.alias else (self.parts, self.parts[-1:])
-
     def __str__(self) -> str:
         return ".".join(map(spark_name, self.parts))
 
@@ -215,6 +209,15 @@ class Tables:
     def entry(self, name: Name) -> CatalogEntry | None:
         """The entry of a table in a catalog; None for one that has none."""
         return None
+
+    def qualifiers(self, name: Name) -> tuple[tuple[str, ...], ...]:
+        """Returns the qualifiers that columns of a table can have, the longest first: `catalog.schema.table`
+        and its ends. If there is an alias, it is the only one, as in Spark."""
+        if name.alias:
+            return ((name.alias,),)
+        entry = self.entry(name)
+        whole = name.parts if entry is None else (entry.catalog, entry.schema, entry.name)
+        return tuple(whole[start:] for start in range(len(whole)))
 
     def created_as(self, name: Name, table: DeltaTable) -> tuple[str, str | None]:
         """Returns the name for SHOW CREATE TABLE of a table, and its LOCATION, or None if the name contains

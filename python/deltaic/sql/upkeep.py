@@ -27,7 +27,7 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
     full = reader.accept("FULL")
     where = None
     if reader.accept("WHERE"):
-        where = without_qualifiers(reader.slice("ZORDER", expected="a condition"), name.qualifiers)
+        where = without_qualifiers(reader.slice("ZORDER", expected="a condition"), tables.qualifiers(name))
     columns: list[str] | None = None
     if reader.accept("ZORDER", "BY"):
         columns = [
@@ -53,7 +53,7 @@ def reorg(reader: Reader, tables: Tables) -> Rows:
     name = read_name(reader)
     where = None
     if reader.accept("WHERE"):
-        where = without_qualifiers(reader.slice("APPLY", expected="a condition"), name.qualifiers)
+        where = without_qualifiers(reader.slice("APPLY", expected="a condition"), tables.qualifiers(name))
     reader.expect("APPLY", "(")
     if where is None and reader.accept("UPGRADE", "UNIFORM"):
         reader.expect("(", "ICEBERG_COMPAT_VERSION", "=")
