@@ -475,6 +475,17 @@ def test_columns_are_qualified_by_schema_and_catalog(session: Any) -> None:
     session.sql("DROP SCHEMA beside CASCADE")
 
 
+def test_a_view_is_renamed(session: Any) -> None:
+    session.sql("CREATE TABLE under USING delta AS SELECT id, id + 1 AS more FROM range(3)")
+    session.sql("CREATE VIEW first_name AS SELECT more AS id FROM under")
+    session.sql("ALTER VIEW default.first_name RENAME TO second_name")
+    assert ids(session.table("second_name")) == [1, 2, 3]
+    assert not session.catalog.tableExists("first_name")
+    with pytest.raises(Exception, match="TABLE_OR_VIEW_ALREADY_EXISTS"):  # on Connect, the error is Spark's
+        session.sql("ALTER VIEW second_name RENAME TO under")
+    session.sql("DROP VIEW second_name")
+
+
 def test_all_clauses_of_a_view(session: Any) -> None:
     session.sql("CREATE TABLE seen (id BIGINT, who STRING COMMENT 'name') USING delta")
     session.sql("INSERT INTO seen VALUES (1, 'a')")
@@ -489,6 +500,9 @@ def test_all_clauses_of_a_view(session: Any) -> None:
             assert [
                 tuple(row) for row in session.sql(f"SELECT `a b`, k FROM {made.split()[-1]}").collect()
             ] == [("a", 1)]
+        if hasattr(session, "_jsparkSession"):  # public interfaces do not tell the comments of a view
+            comments = {each.name: each.metadata.get("comment") for each in session.table("lasting").schema}
+            assert comments == {"k": "the key", "a b": "name"}
         properties = {row.key: row.value for row in session.sql("SHOW TBLPROPERTIES lasting").collect()}
         assert {name: properties.get(name) for name in ("x", "z.z")} == {"x": "y", "z.z": "1"}
     finally:

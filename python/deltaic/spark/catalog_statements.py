@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from deltaic.engine.spark import settings
+from deltaic.engine.spark.native.session import has_jvm
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema
 from deltaic.spark.frame_writes import FORMATS
@@ -37,7 +38,8 @@ def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
 
     DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name | SET LOCATION 'path' · REFRESH
     TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name
-    [clauses] AS query · ALTER VIEW name AS query · CREATE TABLE name LIKE name USING another format
+    [clauses] AS query · ALTER VIEW name AS query | RENAME TO name · CREATE TABLE name LIKE name USING another
+    format
     """
     reader = Reader(text)
     if reader.at("CREATE", "TABLE"):
@@ -178,9 +180,17 @@ def _enter(
 
 
 def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool:
-    """Runs ALTER VIEW name AS query, if the query reads Delta tables. Returns False for other ALTER VIEW
-    statements, which Spark runs."""
+    """Runs ALTER VIEW name AS query, if the query reads Delta tables, and ALTER VIEW name RENAME TO name, if
+    the view does. Returns False for other ALTER VIEW statements, which Spark runs."""
     name = read_name(reader)
+    if reader.accept("RENAME", "TO"):
+        new = read_name(reader)
+        reader.end()
+        view = query_of_view(spark, name.parts) if has_jvm(spark) else None
+        if view is None or not references(Reader(view.text), spark):
+            return False
+        rename(spark, name, new)
+        return True
     if not reader.accept("AS"):
         return False
     text = reader.rest("a query")

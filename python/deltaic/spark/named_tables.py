@@ -8,6 +8,7 @@ deltaic.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,12 +118,14 @@ def _text(option: Any) -> str | None:
 @dataclass(frozen=True)
 class ViewQuery:
     """A persistent view: the text of its query, the schema (database) in which the query's names are
-    resolved, the names of the view's columns, and their names in the query."""
+    resolved, the names of the view's columns, their names in the query, and pairs of a column's name and its
+    comment (not on Spark Connect)."""
 
     text: str
     schema: str
     columns: tuple[str, ...]
     query_columns: tuple[str, ...]
+    comments: tuple[tuple[str, str], ...] = ()
 
 
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
@@ -141,13 +144,17 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
         return None
     within = list(entry.viewCatalogAndNamespace().mkString("\n").split("\n"))
     schema = within[-1] if len(within) > 1 else place[0]
-    columns = tuple(str(name) for name in entry.schema().fieldNames())
+    fields = json.loads(str(entry.schema().json()))["fields"]
+    columns = tuple(each["name"] for each in fields)
     count = entry.viewQueryColumnNames().length()
     return ViewQuery(
         str(text.get()),
         schema,
         columns,
         tuple(str(entry.viewQueryColumnNames().apply(at)) for at in range(count)) or columns,
+        tuple(
+            (each["name"], each["metadata"]["comment"]) for each in fields if "comment" in each["metadata"]
+        ),
     )
 
 
@@ -307,6 +314,7 @@ def enter_view(
         return
     properties = {
         **clauses.properties,
+        "view.schemaMode": "COMPENSATION",  # Spark's default
         "view.catalogAndNamespace.numParts": "2",
         "view.catalogAndNamespace.part.0": SESSION_CATALOG,
         "view.catalogAndNamespace.part.1": catalog.current_schema(spark),
@@ -339,21 +347,19 @@ def drop(spark: Any, name: Name, *, purges: bool) -> None:
 
 
 def rename(spark: Any, name: Name, new: Name) -> None:
-    """Renames a table. The files of a managed table move to the folder of the new name. Raises
-    TableAlreadyExistsError if a table or view has the new name."""
-    existing_table = named_table(spark, name.parts)
-    assert existing_table is not None
-    local_parts = _in_session_catalog(new.parts)
+    """Renames a table or a persistent view. The files of a managed table move to the folder of the new name.
+    Raises TableAlreadyExistsError if a table or view has the new name."""
+    old, local_parts = _qualified(spark, name.parts[-2:]), _in_session_catalog(new.parts)
     if local_parts is None:
         raise UnsupportedFeatureError("names outside of the session catalog", found=str(new))
-    parts = local_parts if len(local_parts) == 2 else (existing_table.parts[0], local_parts[0])
+    parts = local_parts if len(local_parts) == 2 else (old[0], local_parts[0])
     if _is_taken(spark, (parts[0], parts[1])):
         error = TableAlreadyExistsError("the name is that of another table or view", where=str(new))
         raise error.with_values(**naming(spark, parts))
     if has_jvm(spark):
-        catalog.rename(spark, existing_table.parts, (parts[0], parts[1]))
+        catalog.rename(spark, old, (parts[0], parts[1]))
     else:
-        names.rename(spark, existing_table.parts, parts)
+        names.rename(spark, old, parts)
 
 
 def relocate(spark: Any, name: Name, path: str) -> None:

@@ -44,6 +44,7 @@ from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.statement_errors import delta_errors, runner
+from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
     path_of,
@@ -492,11 +493,11 @@ def _view_rows(spark: Any, view: ViewQuery) -> DataFrame:
 
 
 def _columns_of(view: ViewQuery, rows: DataFrame) -> DataFrame:
-    """Selects the columns that the view's query had when the view was created: `SELECT *` may return more
-    columns now."""
+    """Selects the columns that the view's query had when the view was created, with the view's comments:
+    `SELECT *` may return more columns now."""
     columns = (
         rows
         if list(view.query_columns) == rows.columns
         else rows.select(*map(quote_name, view.query_columns))
     )
-    return columns.toDF(*view.columns)
+    return ViewClauses(view.columns, dict(view.comments)).of(columns)
