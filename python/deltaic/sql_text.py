@@ -13,10 +13,11 @@ from typing import Literal, NamedTuple
 
 Kind = Literal["comment", "string", "quoted", "number", "word", "symbol", "open", "end"]
 
-# What most texts have most of comes first.
+# What most texts have most of comes first. A word may begin with digits (`2024_sales`), unless it is a number
+# with its suffix (`5L`, `1e3`, `2BD`).
 _TOKEN = re.compile(
     r"""\s*(?:
-    (?P<word>(?!\d|[rR]['"])\w+)
+    (?P<word>(?!\d+(?:[eE][+-]?\d+)?(?:[LSYFDlsyfd]|[bB][dD])?\b|[rR]['"])\w+)
   | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\w*|\.\d+(?:[eE][+-]?\d+)?\w*)
   | (?P<comment>--[^\n]*|/\*.*?\*/)
   | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|[rR]'[^']*'|[rR]"[^"]*")

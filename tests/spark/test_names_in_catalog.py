@@ -486,6 +486,14 @@ def test_a_view_is_renamed(session: Any) -> None:
     session.sql("DROP VIEW second_name")
 
 
+def test_names_that_begin_with_digits(session: Any) -> None:
+    session.sql("CREATE TABLE 2024_sales (1st BIGINT, id BIGINT) USING delta")
+    session.sql("INSERT INTO 2024_sales VALUES (5L, 1e0)")
+    session.sql("ALTER TABLE 2024_sales ADD CONSTRAINT 1st_is_small CHECK (1st < 1e2)")
+    session.sql("UPDATE 2024_sales SET 1st = 1st + 1 WHERE 1st > 2e-1")
+    assert [tuple(row) for row in session.sql("SELECT 1st, id FROM 2024_sales").collect()] == [(6, 1)]
+
+
 def test_all_clauses_of_a_view(session: Any) -> None:
     session.sql("CREATE TABLE seen (id BIGINT, who STRING COMMENT 'name') USING delta")
     session.sql("INSERT INTO seen VALUES (1, 'a')")
