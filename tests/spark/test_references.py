@@ -122,6 +122,8 @@ def test_arguments() -> None:
     )
     assert with_arguments("x IN (?, ?)", [1, None]) == "x IN (1, NULL)"
     assert with_arguments("x = 1", None) == "x = 1"
+    assert with_arguments("x -:a", {"a": -1}) == "x -(-1)"  # `x --1` would be a comment
+    assert with_arguments("x = ?", [{"k": 1}]) == "x = map('k', 1)"
     for text, args in [("x = :c", {"a": 1}), ("x = ?", []), ("x = ? OR ?", [1]), ("x", [1])]:
         if args:
             with pytest.raises(InvalidArgumentError):

@@ -14,6 +14,7 @@ from deltaic.plan.literal import lit
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.portable.connect_columns import is_of_connect
+from deltaic.sql.parameters import literal
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import edited
 
@@ -128,4 +129,9 @@ def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[
 
 
 def _literal(value: Any) -> str:
-    return sql_text(value, "args") if is_classic_column(value) or is_of_connect(value) else lit(value)
+    """Returns a value as SQL, like `literal`, but a dictionary becomes a map, as in PySpark."""
+    if is_classic_column(value) or is_of_connect(value):
+        return sql_text(value, "args")
+    if isinstance(value, Mapping):
+        return f"map({', '.join(map(_literal, itertools.chain(*value.items())))})"
+    return literal(value)
