@@ -37,6 +37,7 @@ def ids(table: DeltaTable) -> list[int]:
     [
         ("at < current_timestamp() - INTERVAL 30 DAYS", [2, 3]),
         ("at > now()", [1, 2]),
+        ("unix_timestamp() - unix_timestamp(at) > 86400 * 30", [2, 3]),
         ("day > current_date()", [1, 2]),
         ("datediff(current_date(), day) > 365 AND id < 2", [2, 3]),
     ],

@@ -267,6 +267,7 @@ register(
     "current_timestamp now", "", "timestamp", _now("CAST({now} AS TIMESTAMP WITH TIME ZONE)", "timestamp")
 )
 register("current_date curdate", "", "date", _now("CAST({local} AS DATE)", "date"))
+register("unix_timestamp", "", "long", _now("(epoch_us({now}) // 1000000)", "long"))
 register("localtimestamp", "", "timestamp_ntz", _now("CAST({local} AS TIMESTAMP)", "timestamp_ntz"))
 register(
     "make_timestamp_ltz",
