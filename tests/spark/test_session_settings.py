@@ -195,3 +195,16 @@ def test_strict_store_assignment_casts_to_wider_types_only(tmp_path: Path, sessi
         assert raised.value.getCondition() == "CANNOT_UP_CAST_DATATYPE"  # type: ignore[attr-defined]
     rows = session.sql(f"SELECT * FROM {table} ORDER BY id").collect()
     assert [tuple(row) for row in rows] == [(1, 2, "3.5"), (2, 3, None)]
+
+
+def test_timestamps_keep_their_zone_if_the_type_timestamp_has_none(tmp_path: Path, session: Any) -> None:
+    path = tmp_path / "t"
+    session.conf.set("spark.sql.session.timeZone", "America/New_York")
+    session.sql(f"CREATE TABLE delta.`{path}` (id INT, at TIMESTAMP, s STRUCT<at: TIMESTAMP>) USING delta")
+    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    session.sql(f"INSERT INTO delta.`{path}` (id, at) VALUES (1, '2024-01-01 00:00:00')")
+    session.sql(f"INSERT INTO delta.`{path}` SELECT 2, timestamp'2024-01-01 00:00:00', null")
+    session.sql(f"INSERT INTO delta.`{path}` (id) VALUES (3)")
+    session.sql(f"UPDATE delta.`{path}` SET at = '2024-01-01 00:00:00' WHERE id = 3")
+    rows = DeltaTable(path).scan(where="at = timestamp'2024-01-01 05:00:00 UTC' AND s IS NULL").to_pylist()
+    assert sorted(row["id"] for row in rows) == [1, 2, 3]

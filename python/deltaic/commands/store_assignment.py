@@ -18,7 +18,7 @@ from deltaic.plan.expression import Expression, Pieces, null
 from deltaic.plan.failures import failing, failing_on
 from deltaic.plan.literal import col, lit
 from deltaic.protocol import evolution
-from deltaic.protocol.ddl import format_type
+from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.schema import (
     Array,
     DataType,
@@ -185,8 +185,8 @@ class _Fit:
         if _always_fits(source, target):
             return _cast(value, target)
         if self.policy in ("CAST", "try_cast"):
-            return (f"{self.policy}(", *value, f" AS {format_type(target)})")
-        attempt: Pieces = ("try_cast(", *value, f" AS {format_type(target)})")
+            return (f"{self.policy}(", *value, f" AS {cast_type(target)})")
+        attempt: Pieces = ("try_cast(", *value, f" AS {cast_type(target)})")
         if self.casting == "try":
             return attempt
         message = f"{self.where}: {self.what} value of type {type_name(source)} does not fit"
@@ -198,7 +198,7 @@ class _Fit:
             *value,
             " IS NOT NULL THEN CAST(",
             *failure,
-            f" AS {format_type(target)}) END",
+            f" AS {cast_type(target)}) END",
         )
         return ("coalesce(", *attempt, ", ", *otherwise, ")")
 
@@ -212,7 +212,7 @@ def _becomes_variant(source: DataType) -> bool:
 
 
 def _cast(value: Pieces, target: DataType) -> Pieces:
-    return ("CAST(", *value, f" AS {format_type(target)})")
+    return ("CAST(", *value, f" AS {cast_type(target)})")
 
 
 def same_type(left: DataType, right: DataType) -> bool:

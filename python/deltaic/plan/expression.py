@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from deltaic.plan.literal import col, enclosed
-from deltaic.protocol.ddl import format_type
+from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.schema import DataType, Field
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def columns_of(alias: str, fields: Iterable[Field]) -> tuple[tuple[str, Expressi
 
 def null(data_type: DataType) -> Expression:
     """Returns the null of a type, such as `CAST(NULL AS INT)`."""
-    return Expression(f"CAST(NULL AS {format_type(data_type)})", data_type)
+    return Expression(f"CAST(NULL AS {cast_type(data_type)})", data_type)
 
 
 def composed(pieces: Pieces, data_type: DataType, time_zone: str) -> Expression:

@@ -7,7 +7,7 @@ does not parse is an InvalidArgumentError with its position.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
@@ -32,6 +32,7 @@ _ALIASES = {
     "variant": "variant", "void": "void",
 }  # fmt: skip
 _TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+_IN_CASTS = {**_TO_DDL, "timestamp": "timestamp_ltz"}
 _UNSUPPORTED = frozenset({"interval", "time"})
 _SRIDS = {
     "geometry(0)": "geometry(SRID:0)",
@@ -378,15 +379,22 @@ def format_schema(schema: Schema) -> str:
     return ", ".join(_format_field(item, " ") for item in schema)
 
 
-def format_type(data_type: DataType) -> str:
-    """Writes a type as Spark's DDL in lower case: `array<struct<a: int>>`."""
+def format_type(data_type: DataType, names: Mapping[str, str] = _TO_DDL) -> str:
+    """Writes a type as Spark's DDL in lower case: `array<struct<a: int>>`. `names`: names of types without
+    parts that differ from Delta's."""
     if isinstance(data_type, Struct):
-        return f"struct<{', '.join(_format_field(item, ': ') for item in data_type.fields)}>"
+        return f"struct<{', '.join(_format_field(item, ': ', names) for item in data_type.fields)}>"
     if isinstance(data_type, Array):
-        return f"array<{format_type(data_type.element)}>"
+        return f"array<{format_type(data_type.element, names)}>"
     if isinstance(data_type, Map):
-        return f"map<{format_type(data_type.key)}, {format_type(data_type.value)}>"
-    return _TO_DDL.get(data_type, data_type)
+        return f"map<{format_type(data_type.key, names)}, {format_type(data_type.value, names)}>"
+    return names.get(data_type, data_type)
+
+
+def cast_type(data_type: DataType) -> str:
+    """Like `format_type`, for a CAST in Spark: a timestamp is TIMESTAMP_LTZ, because TIMESTAMP has no zone if
+    `spark.sql.timestampType` is TIMESTAMP_NTZ."""
+    return format_type(data_type, _IN_CASTS)
 
 
 def _with_lengths(data_type: DataType, leaves: Iterator[str | None]) -> str:
@@ -402,8 +410,9 @@ def _with_lengths(data_type: DataType, leaves: Iterator[str | None]) -> str:
     return next(leaves) or format_type(data_type)
 
 
-def _format_field(item: Field, between: str) -> str:
-    parts = [f"{quote_name(item.name)}{between}{item.metadata.get(CHAR_TYPES) or format_type(item.type)}"]
+def _format_field(item: Field, between: str, names: Mapping[str, str] = _TO_DDL) -> str:
+    data_type = item.metadata.get(CHAR_TYPES) or format_type(item.type, names)
+    parts = [f"{quote_name(item.name)}{between}{data_type}"]
     if not item.nullable:
         parts.append("not null")
     if between == " ":

@@ -9,7 +9,7 @@ from typing import Any
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, TableNotFoundError
 from deltaic.plan.literal import lit
-from deltaic.protocol.ddl import format_type
+from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.partitioning import from_directory
 from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
@@ -61,4 +61,4 @@ def _condition(table: DeltaTable, name: str, value: str | None) -> str:
         )
     if value is None:
         return f"{quote_name(column)} IS NULL"
-    return f"{quote_name(column)} = CAST({lit(value)} AS {format_type(table.schema.field(column).type)})"
+    return f"{quote_name(column)} = CAST({lit(value)} AS {cast_type(table.schema.field(column).type)})"

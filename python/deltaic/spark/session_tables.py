@@ -15,7 +15,7 @@ from deltaic.engine.spark.types import of_frame
 from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
-from deltaic.protocol.ddl import format_type
+from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.schema import Field
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
@@ -45,7 +45,7 @@ def timestamp_of(spark: Any, text: str) -> datetime:
     """Evaluates an SQL expression of a timestamp, or of its text, in the session's time zone, and returns the
     timestamp in UTC."""
     with named_errors():
-        micros = spark_sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP))").collect()[0][0]
+        micros = spark_sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
     if micros is None:
         raise InvalidArgumentError("not a timestamp", found=text, expected="a timestamp")
     return _EPOCH + timedelta(microseconds=micros)
@@ -218,7 +218,7 @@ class SparkTables(Tables):
                 (
                     F.col(quote_name(column.name))
                     if column == target
-                    else F.col(quote_name(column.name)).cast(format_type(target.type)).alias(target.name)
+                    else F.col(quote_name(column.name)).cast(cast_type(target.type)).alias(target.name)
                 )
                 for column, target in pairs
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 from deltaic.commands.write_job import Mode
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError, nearest_names
-from deltaic.protocol.ddl import format_type
+from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.evolution import left_out
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
@@ -107,8 +107,7 @@ def fixed_values(partition: list[tuple[str, str | None]], table: DeltaTable) -> 
         raise error.with_values(column=[*unknown, partition[0][0]][0])
     values = {columns[name.lower()]: value for name, value in partition if value is not None}
     return {
-        name: f"CAST({value} AS {format_type(table.schema.field(name).type)})"
-        for name, value in values.items()
+        name: f"CAST({value} AS {cast_type(table.schema.field(name).type)})" for name, value in values.items()
     }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaic import _core
 from deltaic.plan.literal import col, lit
-from deltaic.protocol.ddl import format_type
+from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.schema import DataType, Schema
 
 _OPERATORS = frozenset({"=", "!=", "<", "<=", ">", ">="})
@@ -52,5 +52,5 @@ def _column(path: list[str], schema: Schema, alias: str) -> tuple[str, DataType]
 def _literal(text: str | None, data_type: DataType) -> str:
     """Returns the SQL of a value in PROTOCOL.md's text form, which Spark casts to every type."""
     if text is None:
-        return f"CAST(NULL AS {format_type(data_type)})"
-    return lit(text) if data_type == "string" else f"CAST({lit(text)} AS {format_type(data_type)})"
+        return f"CAST(NULL AS {cast_type(data_type)})"
+    return lit(text) if data_type == "string" else f"CAST({lit(text)} AS {cast_type(data_type)})"

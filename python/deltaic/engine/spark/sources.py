@@ -14,7 +14,7 @@ from deltaic.engine.spark.types import described, nullable_inside, to_spark
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.failures import failing
 from deltaic.plan.literal import col, lit
-from deltaic.protocol.ddl import format_type
+from deltaic.protocol.ddl import cast_type, format_type
 from deltaic.protocol.evolution import is_number, nullable_everywhere
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name
 
@@ -124,7 +124,7 @@ def _refuse_unknown(source: Any, target: Any, place: str) -> None:
 
 
 def _null(data_type: DataType) -> str:
-    return "NULL" if data_type == "void" else f"CAST(NULL AS {format_type(data_type)})"
+    return "NULL" if data_type == "void" else f"CAST(NULL AS {cast_type(data_type)})"
 
 
 def _value(text: str, have: DataType, want: DataType, place: str, depth: int) -> str:
@@ -177,7 +177,7 @@ def _struct(text: str, have: Struct, want: Struct, place: str, depth: int) -> st
 
 
 def _primitive(text: str, have: str, want: str, place: str) -> str:
-    target = format_type(want)
+    target = cast_type(want)
     if want in _LOSSLESS.get(have, ()) or (have, want) in _TIMES or (have, want) == ("string", "binary"):
         return f"CAST({text} AS {target})"
     if not (is_number(have) and is_number(want)):
@@ -189,7 +189,7 @@ def _primitive(text: str, have: str, want: str, place: str) -> str:
         SchemaMismatchError, "a value does not fit", where=f"column {place}", expected=type_name(want)
     )
     return (
-        f"CASE WHEN try_cast({attempt} AS {format_type(have)}) <=> {text} THEN {attempt} ELSE CAST({failure}"
+        f"CASE WHEN try_cast({attempt} AS {cast_type(have)}) <=> {text} THEN {attempt} ELSE CAST({failure}"
         f" AS {target}) END"
     )
 
