@@ -129,6 +129,17 @@ def test_a_table_of_hive_is_none_of_the_default_format(session: Any) -> None:
         assert raised.value.getCondition() == "NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT"
 
 
+def test_writers_cluster_by_fields_of_structs(session: Any) -> None:
+    rows = session.sql("SELECT named_struct('id', 1) AS st, 2 AS `a b`")
+    mapped = rows.write.format("delta").option("delta.columnMapping.mode", "name")
+    mapped.clusterBy("st.id", "a b").saveAsTable("clustered")
+    rows.select("st").writeTo("clustered_too").using("delta").clusterBy("st.id").create()
+    for name, expected in (("clustered", ["st.id", "`a b`"]), ("clustered_too", ["st.id"])):
+        assert session.sql(f"DESCRIBE DETAIL {name}").first().clusteringColumns == expected
+    with pytest.raises(InvalidArgumentError, match="DELTA_COLUMN_NOT_FOUND_IN_SCHEMA"):
+        rows.select("st").write.format("delta").clusterBy("nope").saveAsTable("clustered_by_none")
+
+
 def test_set_location(session: Any, tmp_path: Path) -> None:
     for number, columns in enumerate(("id BIGINT, v INT", "id BIGINT, v INT", "id BIGINT")):
         session.sql(f"CREATE TABLE l{number} ({columns}) USING delta LOCATION '{tmp_path}/{number}'")

@@ -41,7 +41,7 @@ def configuration_of(definition: Definition, names: Iterable[str]) -> str:
             unknown = InvalidArgumentError(
                 "no such clustering column", found=error.found, expected=error.expected
             )
-            raise unknown.with_values(**error.values, schema=definition.schema) from None
+            raise unknown.with_values(**error.values, table_schema=definition.schema) from None
         if path in paths:
             raise InvalidArgumentError("a clustering column comes twice", found=path_text(path))
         if not isinstance(item.type, str) or (item.type not in _ORDERED and decimal_parts(item.type) is None):

@@ -332,4 +332,4 @@ def _check_stats_columns(schema: Schema, asked: RequestedProperties) -> None:
             except InvalidArgumentError as error:
                 raise InvalidArgumentError(
                     "no such column to collect statistics", found=error.found, expected=error.expected
-                ).with_values(**error.values, schema=schema) from None
+                ).with_values(**error.values, table_schema=schema) from None

@@ -150,7 +150,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^no such clustering column|^no such column to collect statistics",
-        {"columnName": "found", "tableSchema": "%schema"},
+        {"columnName": "found", "tableSchema": "%table_schema"},
     ),
     *(
         Condition(

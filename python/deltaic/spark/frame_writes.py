@@ -97,9 +97,12 @@ def write_frame(
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession
     complete_state = _with_settings(spark, state, save_mode)
-    for name, columns in (("partitionBy", state.partition_by), ("clusterBy", state.cluster_by)):
-        if columns:
-            complete_state.put({name: ",".join(map(col, columns))})
+    for name, columns in (
+        ("partitionBy", map(col, state.partition_by)),
+        ("clusterBy", map(_cluster_column, state.cluster_by)),
+    ):
+        if text := ",".join(columns):
+            complete_state.put({name: text})
     optimize = _taken_flag(complete_state.options, "optimizeWrite")
     write_options = WriteOptions.of(complete_state.options, save_mode)
     if write_options.by_partition:
@@ -126,6 +129,12 @@ def write_frame(
     except DeltaError as error:
         error.with_values(predicate=job.where)
         raise
+
+
+def _cluster_column(name: str) -> str:
+    """Returns a name of `clusterBy` as SQL. As in Spark, a dot in the name leads to a field of a struct,
+    unless the name is in backticks."""
+    return name if "." in name or "`" in name else col(name)
 
 
 def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
