@@ -129,6 +129,23 @@ def test_a_table_of_hive_is_none_of_the_default_format(session: Any) -> None:
         assert raised.value.getCondition() == "NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT"
 
 
+def test_write_to_takes_the_place_of_a_new_table(session: Any, tmp_path: Path) -> None:
+    rows = session.range(3)
+    by_property = rows.writeTo("placed").using("delta").tableProperty("location", str(tmp_path / "a"))
+    by_property.tableProperty("comment", "of mine").create()
+    rows.writeTo("placed_too").using("delta").option("path", str(tmp_path / "b")).create()
+    for name, folder in (("placed", "a"), ("placed_too", "b")):
+        rows.writeTo(name).append()
+        assert ids(session.table(name)) == [0, 0, 1, 1, 2, 2]
+        assert deltaic.DeltaTable(tmp_path / folder).version == 1
+        assert session.catalog.getTable(name).tableType == "EXTERNAL"
+    metadata = deltaic.DeltaTable(tmp_path / "a").metadata
+    assert (metadata.description, metadata.configuration.keys() & {"comment", "location"}) == (
+        "of mine",
+        set(),
+    )
+
+
 def test_writers_cluster_by_fields_of_structs(session: Any) -> None:
     rows = session.sql("SELECT named_struct('id', 1) AS st, 2 AS `a b`")
     mapped = rows.write.format("delta").option("delta.columnMapping.mode", "name")

@@ -94,17 +94,20 @@ class PathWriter:
 
     def option(self, key: str, value: Any) -> PathWriter:
         """Sets an option of the format, such as `mergeSchema`."""
-        self._state.put({key: value})
-        return self
+        return self.options(**{key: value})
 
     def options(self, **options: Any) -> PathWriter:
-        """Sets several options of the format."""
-        self._state.put(options)
+        """Sets several options of the format. The path is that of the table already."""
+        self._state.put({key: value for key, value in options.items() if key.lower() != "path"})
         return self
 
     def tableProperty(self, property: str, value: str) -> PathWriter:
-        """Sets a property of the new table."""
-        self._state.properties[property] = value
+        """Sets a property of the new table. As in Spark, `comment` is the table's description, and `location`
+        the path of a table by name."""
+        if property == "comment":
+            self._state.put({"description": value})
+        elif property != "location":
+            self._state.properties[property] = value
         return self
 
     def partitionedBy(self, col: Any, *cols: Any) -> PathWriter:
@@ -213,6 +216,18 @@ class NamedWriter:
 
         return call
 
+    def _location(self) -> str | None:
+        """Returns the table property `location`, or the option `path`."""
+        location = None
+        for name, args, named in self._calls:
+            given = named if name == "options" else {args[0]: args[1]} if len(args) == 2 else {}
+            for key, value in given.items():
+                if (name, key) == ("tableProperty", "location") or (
+                    name in ("option", "options") and key.lower() == "path"
+                ):
+                    location = str(value)
+        return location
+
     def _resolved(self, end: str) -> Any:
         spark = self._df.sparkSession
         known = path_in_catalog(spark, self._name.parts) is not None
@@ -221,7 +236,7 @@ class NamedWriter:
         )
         writer = self._spark_writer
         if provider is None or provider.lower() in FORMATS:
-            new = place_of(spark, self._name, None)
+            new = place_of(spark, self._name, None if known else self._location())
             writer = PathWriter(self._df, new.path, new)
         elif self._provider is not None:
             writer = writer.using(self._provider)
