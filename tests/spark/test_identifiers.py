@@ -57,6 +57,20 @@ def test_identifier(session: Any, path: str) -> None:
         run("SELECT * FROM IDENTIFIER(:t)", {"t": "no_such"})
 
 
+def test_sql_functions_read_tables(session: Any, path: str) -> None:
+    """Spark analyses the text of a function at each call, so the function follows the table."""
+    table = f"delta.`{path}`"
+    for replaces in ("", "OR REPLACE "):
+        session.sql(
+            f"CREATE {replaces}TEMPORARY FUNCTION larger(least INT) RETURNS BIGINT"
+            f" RETURN (SELECT count(*) FROM {table} AS t WHERE t.v > least)"
+        )
+        assert session.sql("SELECT larger(10), larger(0)").first()[:] == (1, 2)
+    deltaic.write(path, [{"id": 3, "v": 30}], mode="append")
+    assert session.sql("SELECT larger(10)").first()[0] == 2
+    session.sql("DROP TEMPORARY FUNCTION larger")
+
+
 def test_identifier_of_a_new_table_and_of_a_view(session: Any) -> None:
     def run(text: str, **args: Any) -> list[tuple[Any, ...]]:
         return [tuple(row) for row in session.sql(text, args=args).collect()]

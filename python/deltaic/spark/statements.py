@@ -380,8 +380,17 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
         raise UnsupportedFeatureError(
             "a persistent view of a table by path", expected="CREATE TEMPORARY VIEW"
         )
+    is_function = reader.at("CREATE", "TEMPORARY", "FUNCTION") or reader.at(
+        "CREATE", "OR", "REPLACE", "TEMPORARY", "FUNCTION"
+    )
     if has_jvm(spark):
-        return _with_views(spark, reader.text, occurrences, lambda text: spark_sql(spark, text, args))
+        return _with_views(
+            spark, reader.text, occurrences, lambda text: spark_sql(spark, text, args), keeps=is_function
+        )
+    if is_function:
+        raise UnsupportedFeatureError(
+            "a SQL function that reads a Delta table, on Spark Connect", expected="a temporary view"
+        )
     names = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in occurrences}
     tables = {name: referred(spark, reference) for reference, name in names.items()}
     return over_frames(spark, spliced(reader.text, names), args, {**frames, **tables})
@@ -411,11 +420,17 @@ _numbers = itertools.count()
 
 
 def _with_views(
-    spark: Any, text: str, occurrences: list[Reference], function: Callable[[str], DataFrame]
+    spark: Any,
+    text: str,
+    occurrences: list[Reference],
+    function: Callable[[str], DataFrame],
+    *,
+    keeps: bool = False,
 ) -> DataFrame:
     """Runs `function` on the text with a temporary view in place of each reference, or a table function if
     the text may read `_metadata`. Views and functions are dropped afterwards: the plan of the result is
-    analysed and does not need them any more."""
+    analysed and does not need them any more. `keeps`: True to keep them, for CREATE TEMPORARY FUNCTION, whose
+    text Spark analyses at each call."""
     names: dict[Reference, str] = {}
     functions: set[str] = set()
     shows_metadata = plan_functions.mentions_metadata(text)
@@ -431,7 +446,7 @@ def _with_views(
         return function(spliced(text, names, functions))
     finally:
         catalog = session_catalog(spark)
-        for name in names.values():
+        for name in () if keeps else names.values():
             # `spark.catalog.dropTempView` would also drop rows that the user has cached of the same table.
             if name in functions:
                 plan_functions.drop(spark, name)
