@@ -14,6 +14,7 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
+from deltaic.commands import auto_compaction
 from deltaic.engine.spark.engine import SETTING
 from deltaic.errors import (
     ConstraintViolationError,
@@ -494,3 +495,29 @@ def test_read_and_write_need_no_enabling(tmp_path: Path, spark: Any) -> None:
     assert frame.count() == 2
     assert deltaic.spark.read(spark, path, where="id > 5 and p = 1").count() == 1
     assert deltaic.spark.read(spark, path, version=0).count() == 12
+
+
+def test_the_session_sets_auto_compaction(
+    tmp_path: Path, enabled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The setting goes before the property of the table: `getAutoCompactType` of delta-spark."""
+    monkeypatch.setattr(auto_compaction, "AUTO_COMPACT_FILES", 3)
+    setting = "spark.databricks.delta.autoCompact.enabled"
+    for of_session, of_table, compacts in (
+        ("true", "false", True),
+        ("auto", "false", True),
+        ("false", "true", False),
+        (None, "true", True),
+    ):
+        path = str(tmp_path / f"{of_session} {of_table}")
+        if of_session is not None:
+            enabled.conf.set(setting, of_session)
+        try:
+            for number in range(3):
+                writer = enabled.range(number, number + 1).coalesce(1).write.format("delta").mode("append")
+                writer.option("delta.autoOptimize.autoCompact", of_table).save(path)
+        finally:
+            enabled.conf.unset(setting)
+        operations = [each["operation"] for each in DeltaTable(path).history()]
+        assert operations == ["OPTIMIZE"] * compacts + ["WRITE"] * 3
+        assert DeltaTable(path).scan().count() == 3

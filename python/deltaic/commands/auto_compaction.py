@@ -39,7 +39,8 @@ _ADDED: dict[str, deque[pa.Table]] = {}
 
 
 def compact_after(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
-    """Compacts the partitions of `adds` after the write of these files to a table with auto compaction.
+    """Compacts the partitions of `adds` after the write of these files to a table with auto compaction
+    (`delta.autoOptimize.autoCompact`, or a setting of the session).
     Returns the version after it; that of the write if the compaction runs in the background or fails."""
 
     def compact(worker: Worker[Snapshot]) -> Snapshot:
@@ -70,10 +71,7 @@ def compact_after(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapsh
 
 
 def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate | None = None) -> Snapshot:
-    """Compacts the partitions of `adds` after a commit, if the table has auto compaction
-    (`delta.autoOptimize.autoCompact`) and the partition has at least 50 files under 64 MiB."""
-    if not snapshot.properties.auto_compact or not adds.num_rows:
-        return snapshot
+    """Compacts the partitions of `adds` that have at least AUTO_COMPACT_FILES small files."""
     keys = partition_keys(snapshot)
 
     def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
@@ -111,7 +109,8 @@ def _compact(added: deque[pa.Table], committed: Snapshot, engine: Engine) -> Non
     try:
         gate = giving_way.compaction(committed)
         newest = committed.refresh()  # a later write may have come while this compaction waited for its turn
-        auto_compact(newest, engine, pa.concat_tables(adds, promote_options="permissive"), gate)
+        if newest.properties.auto_compact:
+            auto_compact(newest, engine, pa.concat_tables(adds, promote_options="permissive"), gate)
     except (giving_way.CompactionYielded, DeltaConcurrentModificationException) as reason:
         log.debug("%s: compaction after version %d gave way: %s", newest.location, newest.version, reason)
     except Exception as error:  # no caller waits for the result, so the error is only logged

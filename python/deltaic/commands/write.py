@@ -168,7 +168,8 @@ def write(
 
     committed = transaction.commit(metrics)
     # is `snapshot` itself if the write is staged for a commit over several tables
-    if committed is not snapshot and committed.properties.auto_compact:
+    compacts = committed.properties.auto_compact if engine.auto_compacts is None else engine.auto_compacts
+    if committed is not snapshot and compacts:
         from deltaic.commands.auto_compaction import compact_after
 
         committed = compact_after(committed, engine, adds)

@@ -96,6 +96,11 @@ class Engine(Protocol):
         """How values are cast to the types of their columns."""
 
     @property
+    def auto_compacts(self) -> bool | None:
+        """True or False if the host sets whether a write compacts its table; None if the table's property
+        does."""
+
+    @property
     def takes_repeated_files(self) -> bool:
         """True if a scan may list a file several times, each time with other rows. False on Spark, which
         identifies a file by its path."""

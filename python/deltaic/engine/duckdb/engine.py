@@ -122,6 +122,10 @@ class LocalEngine:
         return "ansi"
 
     @property
+    def auto_compacts(self) -> bool | None:
+        return None
+
+    @property
     def pads_char(self) -> bool:
         return False
 

@@ -49,7 +49,7 @@ from deltaic.engine.spark.on_driver import (
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
-from deltaic.engine.spark.settings import store_assignment
+from deltaic.engine.spark.settings import auto_compacts, store_assignment
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.stores import RecentSnapshots, travels
 from deltaic.engine.spark.types import bare, described, nullable_inside, shown_to_spark
@@ -133,6 +133,10 @@ class SparkEngine:
     @property
     def store_assignment(self) -> StoreAssignment:
         return store_assignment(self.spark)
+
+    @property
+    def auto_compacts(self) -> bool | None:
+        return auto_compacts(self.spark)
 
     def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
         if queries and self._queries is not None and isinstance(text, str):

@@ -28,6 +28,9 @@ MERGE_SCHEMA = "spark.databricks.delta.schema.autoMerge.enabled"
 """Setting: if true, writes and MERGE add new columns to the table."""
 OPTIMIZE_WRITE = "spark.databricks.delta.optimizeWrite.enabled"
 """Setting: if true, a write shuffles the rows of each partition into fewer files."""
+AUTO_COMPACT = "spark.databricks.delta.autoCompact.enabled"
+"""Setting: `true` or `auto` to compact each table after a write to it, `false` for none. Without it, the
+table's property `delta.autoOptimize.autoCompact` holds."""
 PROPERTIES = "spark.databricks.delta.properties.defaults."
 """Prefix of settings with default properties of new tables: the setting PROPERTIES + `appendOnly` is the
 default of `delta.appendOnly`."""
@@ -57,6 +60,12 @@ def is_on(spark: Any, name: str) -> bool:
 
 def checks_replace_where(spark: Any) -> bool:
     return (setting_text(spark, REPLACE_WHERE_CHECK) or "").lower() != "false"
+
+
+def auto_compacts(spark: Any) -> bool | None:
+    """Returns the setting AUTO_COMPACT; None if it is not set."""
+    text = setting_text(spark, AUTO_COMPACT)
+    return None if text is None else text.lower() in ("true", "auto")
 
 
 def overwrites_partitions(spark: Any) -> bool:
