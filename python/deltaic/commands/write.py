@@ -167,9 +167,10 @@ def write(
         return {**written, **removed(), **inserts}
 
     committed = transaction.commit(metrics)
-    # is `snapshot` itself if the write is staged for a commit over several tables
-    compacts = committed.properties.auto_compact if engine.auto_compacts is None else engine.auto_compacts
-    if committed is not snapshot and compacts:
+    of_host = engine.auto_compacts
+    compacts = committed.properties.auto_compact if of_host is None else of_host
+    # `committed` is `snapshot` itself if the write is staged for a commit over several tables.
+    if compacts and committed is not snapshot:
         from deltaic.commands.auto_compaction import compact_after
 
         committed = compact_after(committed, engine, adds)
