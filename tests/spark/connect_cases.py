@@ -155,6 +155,24 @@ def test_views(session: Any, path: str) -> None:
     assert len(rows_at(path)) == 3
 
 
+def test_what_needs_a_jvm_is_refused_by_name(session: Any) -> None:
+    session.sql(
+        "CREATE TABLE of_changes (id INT) USING delta TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"
+    )
+    changes = "SELECT * FROM table_changes('of_changes', 0)"
+    session.sql("INSERT INTO of_changes VALUES (1)")
+    with pytest.raises(UnsupportedFeatureError, match="a persistent view of table_changes"):
+        session.sql(f"CREATE VIEW view_of_changes AS {changes}")
+    session.sql(f"CREATE TEMPORARY VIEW view_of_changes AS {changes}")
+    assert session.sql("SELECT id FROM view_of_changes").first()["id"] == 1
+    with pytest.raises(UnsupportedFeatureError, match="a SQL function that reads a Delta table"):
+        session.sql(
+            "CREATE TEMPORARY FUNCTION rows() RETURNS BIGINT RETURN (SELECT count(*) FROM of_changes)"
+        )
+    session.sql("DROP VIEW view_of_changes")
+    session.sql("DROP TABLE of_changes")
+
+
 def test_a_batch_of_a_stream_is_of_an_enabled_session(session: Any, tmp_path: Path, path: str) -> None:
     """The function runs in another process, on a clone of the session."""
     source = str(tmp_path / "source")

@@ -174,6 +174,10 @@ def _enter(
         raise UnsupportedFeatureError(
             "a persistent view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW"
         )
+    if any(each.changes for each in occurrences) and not has_jvm(spark):
+        raise UnsupportedFeatureError(
+            "a persistent view of table_changes, on Spark Connect", expected="CREATE TEMPORARY VIEW"
+        )
     frame = query(text)
     tables = [(each.parts, each.path) for each in occurrences if each.view is None and each.parts]
     enter_view(spark, name, text, frame.columns, clauses.of(frame).schema, clauses, tables, replaces=replaces)
