@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltaic
+import deltaic.spark
 from deltaic.errors import (
     DeltaError,
     InvalidArgumentError,
@@ -18,6 +19,8 @@ from deltaic.errors import (
 )
 
 pytest.importorskip("pyspark")
+
+from pyspark.errors import UnsupportedOperationException
 
 from deltaic.spark.tables import DeltaTable, IdentityGenerator
 
@@ -66,7 +69,7 @@ def test_reading_and_aliases(spark: Any, path: str) -> None:
     with pytest.raises(InvalidArgumentError, match="DELTA_MISSING_DELTA_TABLE"):
         DeltaTable.forName(spark, "some_table")
     with pytest.raises(UnsupportedFeatureError):
-        DeltaTable.forPath(spark, path, {"fs.x": "y"})
+        DeltaTable.forPath(spark, "s3a://bucket/t", {"fs.x": "y"})
 
 
 def test_an_object_sees_what_others_commit(spark: Any, path: str) -> None:
@@ -373,3 +376,53 @@ def test_what_a_builder_refuses(spark: Any, tmp_path: Path) -> None:
         builder.addColumn("a", "bigint", generatedAlwaysAs=IdentityGenerator(step=0))
     with pytest.raises(InvalidArgumentError, match="place"):
         DeltaTable.create(spark).addColumn("a", "int").execute()
+
+
+def test_errors_have_the_words_of_delta_spark(spark: Any, path: str) -> None:
+    """The texts that delta-spark's own tests look for (python/delta/tests/test_deltatable.py)."""
+    table = DeltaTable.forPath(spark, path)
+    merge = table.merge(spark.range(1).withColumnRenamed("id", "k"), "id = k")
+    column = "must be a Spark SQL Column or a string"
+    for call, words in (
+        (lambda: table.update(1, {}), column),
+        (lambda: merge.whenMatchedDelete(1), column),
+        (lambda: table.update(set={"v": 1}), "Values of dict in 'set' must contain only Spark SQL Columns"),
+        (lambda: table.update(set={1: ""}), "Keys of dict in 'set' must contain only strings"),
+        (
+            lambda: table.optimize().where("id = 1").executeCompaction(),
+            "Predicate references non-partition column 'id'. Only the partition columns may be referenced:"
+            " [part]",
+        ),
+        (
+            lambda: table.restoreToTimestamp("05/04/1999"),
+            "The provided timestamp ('05/04/1999') cannot be converted to a valid timestamp",
+        ),
+        (
+            lambda: DeltaTable.replace(spark).location(path + "2").addColumn("a", "int").execute(),
+            "cannot be found",
+        ),
+    ):
+        with pytest.raises(DeltaError) as raised:
+            call()
+        assert words in str(raised.value)
+    with pytest.raises(UnsupportedOperationException):
+        DeltaTable.create(spark).addColumn("a", "int", generatedAlwaysAs=IdentityGenerator())
+    with pytest.raises(DeltaError, match=r"part is a partition column\. Z-Ordering can only be performed on"):
+        table.optimize().executeZOrderBy("part")
+
+
+def test_settings_of_the_protocol(spark: Any, tmp_path: Path) -> None:
+    """A table of an older protocol has no deletion vectors by default; Hadoop's settings do not matter on a
+    local path."""
+    names = [f"spark.databricks.delta.min{kind}Version" for kind in ("Reader", "Writer")]
+    try:
+        for name, version in zip(names, ("1", "2"), strict=True):
+            spark.conf.set(name, version)
+        deltaic.spark.write(spark.range(3), tmp_path / "t")
+    finally:
+        for name in names:
+            spark.conf.unset(name)
+    table = DeltaTable.forPath(spark, str(tmp_path / "t"), {"fs.fake.impl": "none"})
+    table.upgradeTableProtocol(1, 3)
+    detail = table.detail().first()
+    assert (detail.minReaderVersion, detail.minWriterVersion) == (1, 3)

@@ -374,7 +374,7 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
         text = path[0] if len(path) == 1 else path_text(path)
         if path[0] in snapshot.metadata.partition_columns:
             raise InvalidArgumentError(
-                "the files of a partition have one value of a partition column", found=text
+                f"{text} is a partition column. Z-Ordering can only be performed on data columns", found=text
             )
         if (
             isinstance(item.type, (Struct, Array, Map))

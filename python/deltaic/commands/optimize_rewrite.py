@@ -114,12 +114,8 @@ class Rewrite:
         measured = measure(files, partition_keys(self.snapshot))
         size = self.job.target_size or self.snapshot.properties.target_file_size
         partitions = binning(measured, size)
-        shown = (
-            []
-            if planned.condition is None
-            else [self.engine.shown_condition(planned.condition, planned.alias)]
-        )
-        parameters = {"predicate": shown, **parameters}
+        where = self.job.where
+        parameters = {"predicate": [] if where is None else [self.engine.parsed_text(where)], **parameters}
         done, snapshot = self._rewrite(partitions, parameters)
         skipped = files.num_rows - sum(table.num_rows for table in done.removed)
         return snapshot, self._metrics(done, files.num_rows, skipped)
@@ -129,12 +125,14 @@ class Rewrite:
         read = column_names(
             [resolve_condition(self.engine, where, self.snapshot.schema)], self.snapshot.schema
         )
-        error = InvalidArgumentError(
-            "where= of OPTIMIZE is a condition on partition columns", found=repr(where)
-        )
-        return error.with_values(
-            columns=known, column=next((name for name in read if name not in known), None)
-        )
+        column = next((name for name in read if name not in known), None)
+        message = "where= of OPTIMIZE is a condition on partition columns"
+        if column is not None:  # in the words of delta-spark
+            message = (
+                f"Predicate references non-partition column '{column}'. Only the partition columns may be"
+                f" referenced: [{', '.join(known)}]"
+            )
+        return InvalidArgumentError(message, found=repr(where)).with_values(columns=known, column=column)
 
     def _rewrite(
         self, partitions: list[list[pa.Table]], parameters: dict[str, Any]

@@ -99,13 +99,15 @@ def with_defaults(
     properties: Mapping[str, object] | None, defaults: Mapping[str, object] | None
 ) -> dict[str, object]:
     """Adds the defaults to the user's properties, which win. A default of deletion vectors is left out if the
-    table's Iceberg compatibility excludes them."""
+    table's Iceberg compatibility excludes them, or a protocol that the properties name is below theirs."""
     explicit = {canonical_name(name) for name in properties or ()}
     remaining = {
         name: value for name, value in (defaults or {}).items() if canonical_name(name) not in explicit
     }
     merged = {**remaining, **(properties or {})}
-    if any(version < 3 for version in TableProperties(request(merged, defines=True).stored).iceberg_compat):
+    asked = request(merged, defines=True)
+    is_legacy = (asked.min_reader_version or 3) < 3 or (asked.min_writer_version or 7) < 7
+    if is_legacy or any(version < 3 for version in TableProperties(asked.stored).iceberg_compat):
         merged = {
             name: value
             for name, value in merged.items()

@@ -109,7 +109,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "42P10",
         ANALYSIS,
         _ARGUMENT,
-        "OPTIMIZE is a condition on partition",
+        "references non-partition column|OPTIMIZE is a condition on partition",
         {"columnName": "column", "columnList": "columns"},
     ),
     Condition(
@@ -117,7 +117,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "42P10",
         ARGUMENT,
         _ARGUMENT,
-        "the files of a partition have one value",
+        "Z-Ordering can only be performed on data columns",
         {"colName": "found"},
     ),
     Condition(

@@ -16,7 +16,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "42P01",
         ANALYSIS,
         e.DeltaError,
-        "no table to replace|^REPLACE TABLE needs",
+        "table to replace cannot be found|^REPLACE TABLE needs",
         {"relationName": "relation|found|where", "searchPath": "relation_path"},
     ),
     Condition(
@@ -153,7 +153,12 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", ARGUMENT, _ARGUMENT, "^not a version"),
     Condition("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT", "42K0E", ANALYSIS, parameters={"expr": "(found)"}),
     Condition(
-        "DELTA_TIMESTAMP_INVALID", "42816", ANALYSIS, _ARGUMENT, "^not a timestamp", {"expr": "'found'"}
+        "DELTA_TIMESTAMP_INVALID",
+        "42816",
+        ANALYSIS,
+        _ARGUMENT,
+        "^not a timestamp|^The provided timestamp",
+        {"expr": "'found'"},
     ),
     Condition("DELTA_ONEOF_IN_TIMETRAVEL", "42601", ARGUMENT, _ARGUMENT, "^versionAsOf and timestampAsOf"),
     Condition(

@@ -25,10 +25,14 @@ _BEFORE = {"!": "NOT", "negative": "-", "~": "~"}
 _AFTER = {"isNull": "IS NULL", "isNotNull": "IS NOT NULL"}
 
 
-def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
+_VALUES = "Values of dict in {} must contain only Spark SQL Columns or strings (expressions in SQL syntax)"
+
+
+def sql_text(value: Any, what: str, origins: Origins | None = None, mistake: str | None = None) -> str:
     """Returns the SQL text of a Column; a string is returned unchanged. `what`: name of the argument in
-    errors. `origins`: the DataFrames whose columns the Column may use. Raises InvalidTypeError for another
-    type, and UnsupportedFeatureError for a Column without SQL text."""
+    errors. `origins`: the DataFrames whose columns the Column may use. `mistake`: the error for another type,
+    by default one of `what`; its words are delta-spark's. Raises InvalidTypeError for another type, and
+    UnsupportedFeatureError for a Column without SQL text."""
     if isinstance(value, str):
         return value
     if not is_classic_column(value):
@@ -36,9 +40,9 @@ def sql_text(value: Any, what: str, origins: Origins | None = None) -> str:
             return connect_text(value, what)
         description = f"{type(value).__name__} {value!r}"[:80]
         raise InvalidTypeError(
-            f"{what} is of the wrong type",
+            mistake or f"{what} must be a Spark SQL Column or a string (expression in SQL syntax)",
+            where=None if mistake is None else what,
             found=description,
-            expected="a Spark SQL Column or a string: an expression in SQL syntax",
         )
     return infix(text_of(value, what, origins or Origins()))
 
@@ -61,11 +65,13 @@ def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[
     for name in values:
         if not isinstance(name, str):
             raise InvalidTypeError(
-                f"keys of {what} are names of columns",
+                f"Keys of dict in {what} must contain only strings with column names",
                 found=f"{type(name).__name__} {name!r}"[:80],
-                expected="str",
             )
-    return {name: sql_text(value, f"{what}[{name!r}]", origins) for name, value in values.items()}
+    return {
+        name: sql_text(value, f"{what}[{name!r}]", origins, _VALUES.format(what))
+        for name, value in values.items()
+    }
 
 
 def infix(text: str) -> str:

@@ -47,7 +47,9 @@ def timestamp_of(spark: Any, text: str) -> datetime:
     with named_errors():
         micros = spark_sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
     if micros is None:
-        raise InvalidArgumentError("not a timestamp", found=text, expected="a timestamp")
+        raise InvalidArgumentError(
+            f"The provided timestamp ({text}) cannot be converted to a valid timestamp", found=text
+        )
     return _EPOCH + timedelta(microseconds=micros)
 
 

@@ -106,16 +106,16 @@ class DeltaTable:
         path: str,
         hadoopConf: dict[str, str] = dict(),  # noqa: B006, C408
     ) -> DeltaTable:
-        """Returns the table at a path or URL. `hadoopConf` must be empty: keys of Hadoop's configuration
-        are set on the Spark session.
+        """Returns the table at a path or URL. `hadoopConf`: settings of Hadoop's file systems (`fs.…`), which
+        have no effect on a local path. For an object store they are set on the Spark session.
 
         Raises TableNotFoundError (DELTA_MISSING_DELTA_TABLE) if there is no table, UnsupportedFeatureError
-        for `hadoopConf`.
+        for `hadoopConf` with a URL.
 
         >>> DeltaTable.forPath(spark, "/data/flights").toDF().count()
         4
         """
-        if hadoopConf:
+        if hadoopConf and "://" in path:
             raise UnsupportedFeatureError(
                 "hadoopConf of forPath", found=sorted(hadoopConf), expected="settings of the Spark session"
             )

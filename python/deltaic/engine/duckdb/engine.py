@@ -137,6 +137,9 @@ class LocalEngine:
     def shown_condition(self, condition: str | Expression, alias: str | None) -> str:
         return condition if isinstance(condition, str) else condition.text
 
+    def parsed_text(self, condition: str) -> str:
+        return condition
+
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         from deltaic.spark_sql.expression import compose
 

@@ -31,7 +31,7 @@ from deltaic.engine.spark.engine_session import EngineSession
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.few_rows import few_rows
 from deltaic.engine.spark.lowering import Lowering, nullable_schema, with_columns
-from deltaic.engine.spark.native.session import spark_context
+from deltaic.engine.spark.native.session import parsed_expression, spark_context
 from deltaic.engine.spark.native.tables import RecentTables
 from deltaic.engine.spark.on_driver import (
     SOURCE_BYTES,
@@ -147,6 +147,13 @@ class SparkEngine:
         from deltaic.spark_sql.resolved_text import resolved_text  # imports the parser
 
         return resolved_text(condition, alias)
+
+    def parsed_text(self, condition: str) -> str:
+        return self.read_path.planned(
+            "the text of a parsed condition",
+            lambda: str(parsed_expression(self.spark, condition).toString()),
+            lambda: self.shown_condition(condition, None),
+        )
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         return composed(pieces, data_type, self.time_zone)

@@ -34,6 +34,10 @@ table's property `delta.autoOptimize.autoCompact` holds."""
 PROPERTIES = "spark.databricks.delta.properties.defaults."
 """Prefix of settings with default properties of new tables: the setting PROPERTIES + `appendOnly` is the
 default of `delta.appendOnly`."""
+_PROTOCOL_VERSIONS = {
+    f"spark.databricks.delta.{name}": f"delta.{name}" for name in ("minReaderVersion", "minWriterVersion")
+}
+"""Former names of the settings with the default protocol versions -> the property."""
 REPLACE_WHERE_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 """Setting: if false, an overwrite of the rows for which a condition is true may write rows for which it is
 not."""
@@ -134,8 +138,10 @@ def table_properties(spark: Any, properties: Mapping[str, Any] | None) -> Mappin
     of an unknown property has no effect, as in delta-spark."""
     defaults = {}
     for setting, text in spark.conf.getAll.items():
-        if str(setting).startswith(PROPERTIES):
+        name = _PROTOCOL_VERSIONS.get(str(setting))
+        if name is None and str(setting).startswith(PROPERTIES):
             name = "delta." + str(setting).removeprefix(PROPERTIES)
+        if name is not None:
             try:
                 defaults[canonical_name(name)] = str(text)
             except InvalidArgumentError:
