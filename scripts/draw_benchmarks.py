@@ -155,6 +155,13 @@ CHARTS = (
         {f"q{number}": f"query {number}" for number in range(1, 23)},
     ),
     Chart(
+        "tpch",
+        "TPC-H on Spark",
+        "The 22 queries of TPC-H at scale 1, compared with Spark's own reader on the same files. The table"
+        " lineitem has a\npartition for each month.",
+        {f"q{number}": f"query {number}" for number in range(1, 23)},
+    ),
+    Chart(
         "functions",
         "Functions of SQL",
         "Processor time of all threads, compared with the most similar expression of"
