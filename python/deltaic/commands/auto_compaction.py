@@ -40,8 +40,8 @@ _ADDED: dict[str, deque[pa.Table]] = {}
 
 def compact_after(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapshot:
     """Compacts the partitions of `adds` after the write of these files to a table with auto compaction
-    (`delta.autoOptimize.autoCompact`, or a setting of the session).
-    Returns the version after it; that of the write if the compaction runs in the background or fails."""
+    (`delta.autoOptimize.autoCompact`, or a setting of the session). Returns the version after it; that of the
+    write if the compaction runs in the background or fails."""
 
     def compact(worker: Worker[Snapshot]) -> Snapshot:
         worker.watch()

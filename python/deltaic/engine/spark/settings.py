@@ -37,7 +37,8 @@ default of `delta.appendOnly`."""
 _PROTOCOL_VERSIONS = {
     f"spark.databricks.delta.{name}": f"delta.{name}" for name in ("minReaderVersion", "minWriterVersion")
 }
-"""Former names of the settings with the default protocol versions -> the property."""
+"""Settings with the default protocol versions, by the short names that delta-spark's tests set -> the
+property."""
 REPLACE_WHERE_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 """Setting: if false, an overwrite of the rows for which a condition is true may write rows for which it is
 not."""
