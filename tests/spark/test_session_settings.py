@@ -208,3 +208,19 @@ def test_timestamps_keep_their_zone_if_the_type_timestamp_has_none(tmp_path: Pat
     session.sql(f"UPDATE delta.`{path}` SET at = '2024-01-01 00:00:00' WHERE id = 3")
     rows = DeltaTable(path).scan(where="at = timestamp'2024-01-01 05:00:00 UTC' AND s IS NULL").to_pylist()
     assert sorted(row["id"] for row in rows) == [1, 2, 3]
+
+
+def test_timestamps_of_new_columns_have_the_type_of_the_setting(tmp_path: Path, session: Any) -> None:
+    path, built = tmp_path / "t", tmp_path / "built"
+    session.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    session.sql(f"CREATE TABLE delta.`{path}` (at TIMESTAMP, zoned TIMESTAMP_LTZ, s STRUCT<at: TIMESTAMP>)")
+    session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (b TIMESTAMP)")
+    builder = deltaic.spark.tables.DeltaTable.create(session).location(str(built))
+    builder.addColumn("at", "TIMESTAMP").execute()
+    session.conf.unset("spark.sql.timestampType")
+    session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (c TIMESTAMP)")
+    expected = "at timestamp_ntz, zoned timestamp, s struct<at: timestamp_ntz>, b timestamp_ntz, c timestamp"
+    assert DeltaTable(path).schema.to_ddl() == expected
+    assert DeltaTable(built).schema.to_ddl() == "at timestamp_ntz"
+    with pytest.raises(InvalidArgumentError, match="no such type"):
+        session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (d TIMESTAMP_X)")

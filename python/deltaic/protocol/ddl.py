@@ -8,6 +8,8 @@ does not parse is an InvalidArgumentError with its position.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NoReturn
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError, check_instance
@@ -31,6 +33,7 @@ _ALIASES = {
     "timestamp_ltz": "timestamp", "timestamp_ntz": "timestamp_ntz", "string": "string", "binary": "binary",
     "variant": "variant", "void": "void",
 }  # fmt: skip
+_timestamp: ContextVar[DataType] = ContextVar("the type that TIMESTAMP names", default="timestamp")
 _TO_DDL = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 _IN_CASTS = {**_TO_DDL, "timestamp": "timestamp_ltz"}
 _UNSUPPORTED = frozenset({"interval", "time"})
@@ -44,6 +47,16 @@ _SRIDS = {
 _BOUNDED = {"char": "char", "character": "char", "varchar": "varchar"}
 _TABLE_CONSTRAINTS = frozenset({("primary", "key"), ("foreign", "key"), ("unique", "("), ("check", "(")})
 _COLUMN_CONSTRAINTS = frozenset({"primary", "foreign", "unique", "check", "references", "constraint"})
+
+
+@contextmanager
+def timestamps_without_zone() -> Iterator[None]:
+    """In the body, TIMESTAMP is parsed as the type timestamp_ntz."""
+    before = _timestamp.set("timestamp_ntz")
+    try:
+        yield
+    finally:
+        _timestamp.reset(before)
 
 
 def parse_schema(text: str) -> Schema:
@@ -309,7 +322,7 @@ class _Parser:
                 found=repr(token.text[:40]),
                 expected="a type of Spark's SQL",
             )
-        return _ALIASES[word]
+        return _timestamp.get() if word == "timestamp" else _ALIASES[word]
 
     def decimal(self, token: Token) -> DataType:
         precision, scale = 10, 0

@@ -11,11 +11,13 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
+from deltaic.engine.spark.settings import timestamps_of
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.plan.literal import col
@@ -122,6 +124,8 @@ def _may_name_delta(text: str) -> bool:
 
 
 _SQL = "_deltaic_sql"
+_WITH_TYPES = {"ALTER", "CREATE", "REPLACE"}
+"""First words of statements that have types of columns as DDL."""
 
 
 def install(spark: Any) -> None:
@@ -256,7 +260,8 @@ def _run_on_table(
     reader = Reader(text)
     before, names = read_definitions(reader, CHANGES) or ("", [])
     first = reader.tokens[reader.position]
-    with opening(spark), SparkTables(spark, before, names, frames) as tables:
+    types = timestamps_of(spark) if first.keyword in _WITH_TYPES else nullcontext()
+    with opening(spark), types, SparkTables(spark, before, names, frames) as tables:
         tables.target = target
         result = frame_of(spark, runner(reader)(by_name(text[first.start :]), tables))
     if first.keyword in CHANGES and named is not None and named.path is None:

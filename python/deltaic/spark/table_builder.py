@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import deltaic
 from deltaic.commands import identity
 from deltaic.commands.create import requiring_table
-from deltaic.engine.spark.settings import commit_options, table_properties
+from deltaic.engine.spark.settings import commit_options, table_properties, timestamps_of
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import (
     InvalidArgumentError,
@@ -138,7 +138,8 @@ class DeltaTableBuilder:
         if comment is not None:
             _check(comment, str, "Column comment must be str.")
             metadata["comment"] = comment
-        column = Field(colName, _type_of(dataType), nullable, metadata)
+        with timestamps_of(self._spark):
+            column = Field(colName, _type_of(dataType), nullable, metadata)
         identity.check(Schema([column]), ())
         self._fields.append(column)
         return self

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
 from deltaic.engine.engine import StoreAssignment
 from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.options import CommitOptions
+from deltaic.protocol.ddl import timestamps_without_zone
 from deltaic.protocol.properties import canonical_name
 
 log = logging.getLogger("deltaic.spark")
@@ -53,6 +54,10 @@ STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 """Setting: `strict` and `legacy` replace the ANSI rules by which values are cast to the types of columns."""
 
 
+TIMESTAMP_TYPE = "spark.sql.timestampType"
+"""Setting: TIMESTAMP_NTZ makes TIMESTAMP of SQL the type without a time zone."""
+
+
 def setting_text(spark: Any, name: str) -> str | None:
     """Returns the text of a setting; None if it is not set."""
     text = spark.conf.get(name, None)
@@ -61,6 +66,14 @@ def setting_text(spark: Any, name: str) -> str | None:
 
 def is_on(spark: Any, name: str) -> bool:
     return (setting_text(spark, name) or "").lower() == "true"
+
+
+@contextmanager
+def timestamps_of(spark: Any) -> Iterator[None]:
+    """In the body, TIMESTAMP of DDL text is the type that the setting TIMESTAMP_TYPE names."""
+    is_without_zone = (setting_text(spark, TIMESTAMP_TYPE) or "").upper() == "TIMESTAMP_NTZ"
+    with timestamps_without_zone() if is_without_zone else nullcontext():
+        yield
 
 
 def checks_replace_where(spark: Any) -> bool:
