@@ -10,6 +10,7 @@ import pytest
 
 import deltaic
 import deltaic.spark
+from deltaic.engine.spark.native.session import is_classic_frame
 from deltaic.errors import (
     DeltaError,
     InvalidArgumentError,
@@ -187,6 +188,34 @@ def test_merge_with_an_alias_below_other_operations(spark: Any, path: str) -> No
             set={"amount": f"s.amount + {at}"}
         ).execute()
         assert rows_at(path)[0] == (1, "a", 10.0 + at)
+
+
+def test_merge_with_an_alias_below_a_projection(spark: Any, path: str) -> None:
+    from pyspark.sql import functions as F
+
+    made = spark.createDataFrame([(1, 10.0), (7, 7.0)], "id bigint, amount double").alias("s")
+    below = [
+        made.withColumn("more", F.lit(1.0)),
+        made.withColumn("amount", F.col("amount") + 1).withColumn("more", F.lit(2.0)),
+        made.withColumnsRenamed({"amount": "more"}),
+    ]
+    if is_classic_frame(made):  # on Spark Connect, only the server knows which columns a SELECT keeps
+        below += [
+            made.select("id", F.lit(4.0).alias("more")),
+            made.groupBy("s.id").agg(F.max("amount").alias("more")),
+            made.join(made.alias("u"), "id").select("s.id", (F.col("u.amount") + 1).alias("more")),
+        ]
+    for at, source in enumerate(below):
+        table = DeltaTable.forPath(spark, path)
+        table.alias("t").merge(source, "t.id = s.id").whenMatchedUpdate(
+            set={"amount": f"more + s.id + {at}"}
+        ).execute()
+        added = source.where("id = 1").first()["more"]
+        assert rows_at(path)[0] == (1, "a", added + 1.0 + at)
+    other = spark.createDataFrame([(1,)], "key bigint").alias("u")
+    both = made.join(other, F.col("s.id") == F.col("u.key"))  # a MERGE has one alias for its source
+    with pytest.raises(InvalidArgumentError, match="cannot be resolved"):
+        table.alias("t").merge(both, "t.id = s.id").whenMatchedDelete().execute()
 
 
 def test_merge_with_schema_evolution(spark: Any, path: str) -> None:

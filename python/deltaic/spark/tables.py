@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
 from deltaic.engine.spark.native.column_text import Origins
-from deltaic.engine.spark.native.session import is_classic_frame, logical_plan
+from deltaic.engine.spark.native.session import is_classic_frame, logical_plan, qualifier_of
 from deltaic.engine.spark.settings import (
     MERGE_SCHEMA,
     RETENTION_CHECK,
@@ -603,13 +603,14 @@ def alias_of(frame: Any) -> str | None:
     plan = logical_plan(frame)
     while plan.nodeName() in _SAME_COLUMNS:
         plan = plan.children().head()
-    return str(plan.alias()) if plan.nodeName() == "SubqueryAlias" else None
+    return str(plan.alias()) if plan.nodeName() == "SubqueryAlias" else qualifier_of(frame)
 
 
 _SAME_COLUMNS = frozenset(
     [
         *("Deduplicate", "UnresolvedDeduplicate", "Filter", "Sort", "Sample"),
         *("Limit", "GlobalLimit", "LocalLimit", "Repartition", "RepartitionByExpression"),
+        *("WithColumns", "WithColumnsRenamed"),
     ]
 )
 """Operators of classic and Connect plans whose columns keep the alias of their child:
