@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import deltaic
@@ -224,3 +225,46 @@ def test_timestamps_of_new_columns_have_the_type_of_the_setting(tmp_path: Path, 
     assert DeltaTable(built).schema.to_ddl() == "at timestamp_ntz"
     with pytest.raises(InvalidArgumentError, match="no such type"):
         session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (d TIMESTAMP_X)")
+
+
+def test_the_session_sets_the_size_of_files_of_optimize(tmp_path: Path, session: Any) -> None:
+    of_session, of_table = tmp_path / "session", tmp_path / "table"
+    for path in (of_session, of_table):
+        for first in range(0, 4_000, 1_000):
+            deltaic.write(path, pa.table({"id": pa.array(range(first, first + 1_000))}), mode="append")
+    size = max(DeltaTable(of_session).files().to_arrow()["size"].to_pylist())
+    session.conf.set("spark.databricks.delta.optimize.maxFileSize", str(int(size * 2.5)))
+    session.sql(f"OPTIMIZE delta.`{of_session}`")
+    assert DeltaTable(of_session).files().count() == 2
+    session.conf.set("spark.databricks.delta.optimize.maxFileSize", "1g")
+    with pytest.raises(InvalidArgumentError, match=r"optimize\.maxFileSize"):
+        session.sql(f"OPTIMIZE delta.`{of_table}`")
+    session.conf.unset("spark.databricks.delta.optimize.maxFileSize")
+    session.sql(f"OPTIMIZE delta.`{of_table}`")
+    assert DeltaTable(of_table).files().count() == 1
+
+
+@pytest.mark.parametrize(("least", "writes", "files"), [("3", 3, 1), ("4", 3, 3), (None, 3, 3)])
+def test_the_session_sets_when_auto_compaction_runs(
+    tmp_path: Path, session: Any, least: str | None, writes: int, files: int
+) -> None:
+    session.conf.set("spark.databricks.delta.autoCompact.enabled", "true")
+    if least is not None:
+        session.conf.set("spark.databricks.delta.autoCompact.minNumFiles", least)
+    for number in range(writes):
+        deltaic.spark.write(session.range(number, number + 1).coalesce(1), tmp_path / "t", mode="append")
+    assert DeltaTable(tmp_path / "t").files().count() == files
+    assert DeltaTable(tmp_path / "t").scan().count() == writes
+
+
+def test_the_session_sets_the_size_of_files_of_auto_compaction(tmp_path: Path, session: Any) -> None:
+    for number in range(4):
+        rows = session.range(number * 1_000, (number + 1) * 1_000).coalesce(1)
+        deltaic.spark.write(rows, tmp_path / "t", mode="append")
+    size = max(DeltaTable(tmp_path / "t").files().to_arrow()["size"].to_pylist())
+    session.conf.set("spark.databricks.delta.autoCompact.enabled", "true")
+    session.conf.set("spark.databricks.delta.autoCompact.minNumFiles", "2")
+    session.conf.set("spark.databricks.delta.autoCompact.maxFileSize", str(int(size * 2.5)))
+    deltaic.spark.write(session.range(1).coalesce(1), tmp_path / "t", mode="append")
+    assert DeltaTable(tmp_path / "t").files().count() == 2
+    assert DeltaTable(tmp_path / "t").scan().count() == 4_001

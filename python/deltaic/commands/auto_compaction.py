@@ -71,8 +71,10 @@ def compact_after(committed: Snapshot, engine: Engine, adds: pa.Table) -> Snapsh
 
 
 def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate | None = None) -> Snapshot:
-    """Compacts the partitions of `adds` that have at least AUTO_COMPACT_FILES small files."""
-    keys = partition_keys(snapshot)
+    """Compacts the partitions of `adds` that have enough small files: AUTO_COMPACT_FILES, or as many as the
+    host sets."""
+    keys, limits = partition_keys(snapshot), engine.compaction
+    enough = limits.auto_files or AUTO_COMPACT_FILES
 
     def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
         together = measure(
@@ -84,9 +86,9 @@ def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate 
         touched = np.unique(together.partition[files.files.num_rows :])
         small = (files.live < target / 2) & np.isin(together.partition[: files.files.num_rows], touched)
         counts = np.bincount(files.partition[small], minlength=int(files.partition.max(initial=0)) + 1)
-        return compaction_bins(files.only(small & (counts[files.partition] >= AUTO_COMPACT_FILES)), target)
+        return compaction_bins(files.only(small & (counts[files.partition] >= enough)), target)
 
-    job = Job(target_size=AUTO_COMPACT_SIZE, auto=True, gate=gate)
+    job = Job(target_size=limits.auto_target or AUTO_COMPACT_SIZE, auto=True, gate=gate)
     return Rewrite(snapshot, engine, job, "OPTIMIZE").run(
         bins, {"zOrderBy": [], "clusterBy": [], "auto": True}
     )[0]

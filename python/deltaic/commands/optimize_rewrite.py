@@ -37,7 +37,8 @@ Outcome: TypeAlias = "tuple[Snapshot, dict[str, int]]"
 @dataclass(frozen=True, kw_only=True)
 class Job:
     """Arguments that the commands of `Optimize` have in common. `target_size`: bytes of a new file; None: the
-    table's property. `auto`: True for auto compaction. `gate`: of a compaction in the background."""
+    host's setting or the table's property. `auto`: True for auto compaction. `gate`: of a compaction in the
+    background."""
 
     where: str | None = None
     target_size: int | None = None
@@ -89,9 +90,8 @@ class Rewrite:
     ) -> None:
         self.snapshot, self.engine, self.job, self.operation = snapshot, engine, job, operation
         self.columns, self.curve, self.more = columns, curve, more or {}
-        self.target = snapshot_target(
-            snapshot, job.parquet, target_file_size=job.target_size, data_change=False
-        )
+        self.size = job.target_size or engine.compaction.target or snapshot.properties.target_file_size
+        self.target = snapshot_target(snapshot, job.parquet, target_file_size=self.size, data_change=False)
 
     def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
         if already_committed(self.snapshot, self.job.commit):
@@ -112,8 +112,7 @@ class Rewrite:
             raise self._not_of_partitions(self.job.where or "")
         files = planned.selection.adds
         measured = measure(files, partition_keys(self.snapshot))
-        size = self.job.target_size or self.snapshot.properties.target_file_size
-        partitions = binning(measured, size)
+        partitions = binning(measured, self.size)
         where = self.job.where
         parameters = {"predicate": [] if where is None else [self.engine.parsed_text(where)], **parameters}
         done, snapshot = self._rewrite(partitions, parameters)

@@ -32,6 +32,17 @@ Relation: TypeAlias = Any
 """An engine's own: LocalRelation here, a DataFrame on Spark."""
 
 
+@dataclass(frozen=True)
+class Compaction:
+    """Limits that a host may set; None: the table's property, or the default. `target`: bytes of a new file
+    of OPTIMIZE. `auto_target`: the same of auto compaction. `auto_files`: minimum number of small files of a
+    partition that auto compaction compacts."""
+
+    target: int | None = None
+    auto_target: int | None = None
+    auto_files: int | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class WriteTarget:
     """Folder and format of new data files. `options` are those of `_core.write`. `row_tracking`: the hidden
@@ -99,6 +110,10 @@ class Engine(Protocol):
     def auto_compacts(self) -> bool | None:
         """True or False if the host sets whether a write compacts its table; None if the table's property
         does."""
+
+    @property
+    def compaction(self) -> Compaction:
+        """Limits of OPTIMIZE and auto compaction that the host sets."""
 
     @property
     def takes_repeated_files(self) -> bool:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltaic import _core, configuration
 from deltaic.engine.duckdb.shown_types import held_types, shown_type, shown_values
-from deltaic.engine.engine import Curve, StoreAssignment, WriteTarget
+from deltaic.engine.engine import Compaction, Curve, StoreAssignment, WriteTarget
 from deltaic.errors import ProtocolError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression, column_at, columns_of
 from deltaic.plan.nodes import FILE_COLUMN, ROW_COLUMN, Data, Plan, Project, Scan, Union
@@ -124,6 +124,10 @@ class LocalEngine:
     @property
     def auto_compacts(self) -> bool | None:
         return None
+
+    @property
+    def compaction(self) -> Compaction:
+        return Compaction()
 
     @property
     def pads_char(self) -> bool:

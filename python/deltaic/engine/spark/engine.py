@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core
-from deltaic.engine.engine import Curve, StoreAssignment, WriteTarget
+from deltaic.engine.engine import Compaction, Curve, StoreAssignment, WriteTarget
 from deltaic.engine.spark import many_rows, streamed_rows
 from deltaic.engine.spark.batches import declared
 from deltaic.engine.spark.char_padding import compares_padded, padded
@@ -49,7 +49,7 @@ from deltaic.engine.spark.on_driver import (
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
-from deltaic.engine.spark.settings import auto_compacts, store_assignment
+from deltaic.engine.spark.settings import auto_compacts, compaction, store_assignment
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.stores import RecentSnapshots, travels
 from deltaic.engine.spark.types import bare, described, nullable_inside, shown_to_spark
@@ -137,6 +137,10 @@ class SparkEngine:
     @property
     def auto_compacts(self) -> bool | None:
         return auto_compacts(self.spark)
+
+    @property
+    def compaction(self) -> Compaction:
+        return compaction(self.spark)
 
     def resolve(self, text: str, schemas: Mapping[str, Schema], *, queries: bool = False) -> Expression:
         if queries and self._queries is not None and isinstance(text, str):

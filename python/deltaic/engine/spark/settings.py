@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
-from deltaic.engine.engine import StoreAssignment
+from deltaic.engine.engine import Compaction, StoreAssignment
 from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import timestamps_without_zone
@@ -23,6 +23,10 @@ TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 TXN_AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
 """Setting: if true, a command with the application transaction of the settings unsets TXN_VERSION afterwards,
 so that the next command is not skipped."""
+AUTO_COMPACT_SIZE = "spark.databricks.delta.autoCompact.maxFileSize"
+AUTO_COMPACT_FILES = "spark.databricks.delta.autoCompact.minNumFiles"
+OPTIMIZE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
+"""Setting: bytes of the files that OPTIMIZE writes."""
 RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 """Setting: if false, VACUUM may delete files that are younger than the table's retention."""
 MERGE_SCHEMA = "spark.databricks.delta.schema.autoMerge.enabled"
@@ -84,6 +88,22 @@ def auto_compacts(spark: Any) -> bool | None:
     """Returns the setting AUTO_COMPACT; None if it is not set."""
     text = setting_text(spark, AUTO_COMPACT)
     return None if text is None else text.lower() in ("true", "auto")
+
+
+def compaction(spark: Any) -> Compaction:
+    """Returns the settings OPTIMIZE_SIZE, AUTO_COMPACT_SIZE and AUTO_COMPACT_FILES. Raises
+    InvalidArgumentError for text that is no whole number above 0."""
+
+    def number(name: str) -> int | None:
+        if (text := setting_text(spark, name)) is None:
+            return None
+        if not text.strip().isdecimal() or int(text) < 1:
+            raise InvalidArgumentError(
+                f"invalid setting {name}", found=repr(text), expected="a whole number, at least 1"
+            )
+        return int(text)
+
+    return Compaction(number(OPTIMIZE_SIZE), number(AUTO_COMPACT_SIZE), number(AUTO_COMPACT_FILES))
 
 
 def overwrites_partitions(spark: Any) -> bool:
