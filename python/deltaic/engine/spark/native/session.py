@@ -47,19 +47,12 @@ def qualifier_of(frame: Any) -> str | None:
     """Returns the alias that the columns of a DataFrame kept from an alias below other operations, such as
     `s` for `df.alias("s").withColumn(...)`. None if no column has one, or if they have several."""
     plan = analyzed_plan(frame)
-    if not _has_alias(plan):  # most sources: their columns, which may be many, are not asked one by one
+    if "SubqueryAlias" not in plan.toString():  # then the columns, which may be many, need not be asked
         return None
     output = plan.output()
     qualifiers = [output.apply(at).qualifier() for at in range(output.size())]
     names = {str(qualifier.last()) for qualifier in qualifiers if qualifier.nonEmpty()}
     return names.pop() if len(names) == 1 else None
-
-
-def _has_alias(plan: Any) -> bool:
-    children = plan.children()
-    return plan.nodeName() == "SubqueryAlias" or any(
-        _has_alias(children.apply(at)) for at in range(children.size())
-    )
 
 
 def optimized_plan(frame: Any) -> Any:
