@@ -244,17 +244,17 @@ def test_the_session_sets_the_size_of_files_of_optimize(tmp_path: Path, session:
     assert DeltaTable(of_table).files().count() == 1
 
 
-@pytest.mark.parametrize(("least", "writes", "files"), [("3", 3, 1), ("4", 3, 3), (None, 3, 3)])
+@pytest.mark.parametrize(("least", "files"), [("3", 1), ("4", 3), (None, 3)])
 def test_the_session_sets_when_auto_compaction_runs(
-    tmp_path: Path, session: Any, least: str | None, writes: int, files: int
+    tmp_path: Path, session: Any, least: str | None, files: int
 ) -> None:
     session.conf.set("spark.databricks.delta.autoCompact.enabled", "true")
     if least is not None:
         session.conf.set("spark.databricks.delta.autoCompact.minNumFiles", least)
-    for number in range(writes):
+    for number in range(3):
         deltaic.spark.write(session.range(number, number + 1).coalesce(1), tmp_path / "t", mode="append")
     assert DeltaTable(tmp_path / "t").files().count() == files
-    assert DeltaTable(tmp_path / "t").scan().count() == writes
+    assert DeltaTable(tmp_path / "t").scan().count() == 3
 
 
 def test_the_session_sets_the_size_of_files_of_auto_compaction(tmp_path: Path, session: Any) -> None:

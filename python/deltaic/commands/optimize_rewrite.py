@@ -90,8 +90,9 @@ class Rewrite:
     ) -> None:
         self.snapshot, self.engine, self.job, self.operation = snapshot, engine, job, operation
         self.columns, self.curve, self.more = columns, curve, more or {}
-        self.size = job.target_size or engine.compaction.target or snapshot.properties.target_file_size
-        self.target = snapshot_target(snapshot, job.parquet, target_file_size=self.size, data_change=False)
+        size = job.target_size or engine.compaction.target
+        self.target = snapshot_target(snapshot, job.parquet, target_file_size=size, data_change=False)
+        self.size = int(self.target.options["target_file_size"])
 
     def run(self, binning: Binning, parameters: dict[str, Any]) -> Outcome:
         if already_committed(self.snapshot, self.job.commit):
@@ -189,7 +190,7 @@ class Rewrite:
     def _files_of(self, files: pa.Table) -> int:
         """Estimates the number of new files for the live rows of these files."""
         live = int(measure(files, partition_keys(self.snapshot)).live.sum())
-        return max(1, -(-live // int(self.target.options["target_file_size"])))
+        return max(1, -(-live // self.size))
 
     def _history(self, done: Progress) -> dict[str, int]:
         """Returns the operationMetrics of one commit, with delta-spark's names."""
