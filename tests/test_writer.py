@@ -383,6 +383,33 @@ def test_a_failing_source_leaves_nothing(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
+def test_empty_arrays_without_offsets(tmp_path: Path) -> None:
+    """Arrow's Java library, and so Spark, leaves the offsets of an array without values out. arrow-rs reads
+    the first one all the same, here from bytes that belong to something else."""
+    nothing = pa.py_buffer(b"\xf1" * 64).slice(32, 0)
+    texts = pa.StringArray.from_buffers(0, nothing, nothing)
+    fields = [pa.field("key", pa.string(), nullable=False), pa.field("value", pa.int64())]
+    pairs = pa.StructArray.from_arrays([texts, pa.array([], pa.int64())], fields=fields)
+    offsets = [None, pa.py_buffer(bytes(4 * 5))]
+    batch = pa.record_batch(
+        {
+            "p": pa.array([2, 1, 2, 1], pa.int32()),
+            "m": pa.MapArray.from_buffers(pa.map_(pa.string(), pa.int64()), 4, offsets, children=[pairs]),
+            "l": pa.ListArray.from_buffers(pa.list_(pa.string()), 4, offsets, children=[texts]),
+            "t": pa.array(["a", "b", "c", "d"]),
+        }
+    )
+    empty = pa.record_batch([*batch.slice(0, 0).columns[:3], texts], schema=batch.schema)
+    array = {"type": "array", "elementType": "string", "containsNull": True}
+    pairs_type = {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}
+    table = schema(("p", "integer"), ("m", pairs_type), ("l", array), ("t", "string"), partition=("p",))
+    expected = [{"p": p, "m": [], "l": [], "t": t} for t, p in zip("abcd", (2, 1, 2, 1), strict=True)]
+    reader = pa.RecordBatchReader.from_batches(batch.schema, [empty, batch, empty, batch])
+    adds = write(tmp_path, table, reader)
+    assert sorted(read(tmp_path, table, adds).to_pylist(), key=str) == sorted(2 * expected, key=str)
+    assert _core.DeletionVector.from_rows([1]).filter(batch).to_pylist() == expected[:1] + expected[2:]
+
+
 def test_others_read_what_was_written(tmp_path: Path) -> None:
     kinds = [entry for entry in EVERY_TYPE if entry[0] not in ("v", "m")]
     table = schema(*((name, kind) for name, kind, _ in kinds))

@@ -1,8 +1,12 @@
 //! Converts Arrow data from any Python object with the PyCapsule interface, and to pyarrow.
 
-use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StringArray};
+use arrow::array::{
+    Array, ArrayData, ArrayRef, AsArray, RecordBatch, RecordBatchIterator, RecordBatchOptions,
+    RecordBatchReader, StringArray, make_array,
+};
 use arrow::compute::{cast, concat, concat_batches};
 use arrow::datatypes::{DataType, SchemaRef};
+use arrow::error::ArrowError;
 use pyo3::prelude::*;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
@@ -71,11 +75,51 @@ pub fn array_of(py: Python<'_>, array: ArrayRef) -> PyResult<Bound<'_, PyAny>> {
 /// Returns a table, batch or stream as one batch.
 pub fn batch_of(data: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     if let Ok(batch) = data.extract::<PyRecordBatch>() {
-        return Ok(batch.into_inner());
+        return Ok(with_own_empty_arrays(batch.into_inner()).map_err(Error::from)?);
     }
     let any: AnyRecordBatch = data.extract().map_err(|_| not_arrow(data))?;
-    let (batches, schema) = any.into_table().map_err(PyErr::from)?.into_inner();
+    let reader = reader_of(any)?;
+    let schema = reader.schema();
+    let batches = reader.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
     Ok(concat_batches(&schema, &batches).map_err(Error::from)?)
+}
+
+/// Returns a reader of a table, batch or stream (see [`with_own_empty_arrays`]).
+pub fn reader_of(data: AnyRecordBatch) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    let reader = data.into_reader()?;
+    let schema = reader.schema();
+    let batches = reader.map(|batch| with_own_empty_arrays(batch?));
+    Ok(Box::new(RecordBatchIterator::new(batches, schema)))
+}
+
+/// Replaces each array without values, on every level, by one that arrow-rs makes. Other libraries may leave
+/// the offsets of such an array out (Arrow's Java library does, so Spark's batches are such), but arrow-rs
+/// reads the first offset of each array it imports: some bytes that do not belong to the array.
+pub fn with_own_empty_arrays(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let is_plain = |column: &ArrayRef| !column.is_empty() && !column.data_type().is_nested();
+    if batch.columns().iter().all(is_plain) {
+        return Ok(batch);
+    }
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    let own = |column: &ArrayRef| match is_plain(column) {
+        true => Ok(ArrayRef::clone(column)),
+        false => own_empty_data(column.to_data()).map(make_array),
+    };
+    let columns = batch.columns().iter().map(own).collect::<Result<Vec<_>, _>>()?;
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
+}
+
+#[allow(unsafe_code)]
+fn own_empty_data(data: ArrayData) -> Result<ArrayData, ArrowError> {
+    if data.is_empty() {
+        return Ok(ArrayData::new_empty(data.data_type()));
+    }
+    if data.child_data().is_empty() {
+        return Ok(data);
+    }
+    let children = data.child_data().iter().cloned().map(own_empty_data).collect::<Result<Vec<_>, _>>()?;
+    // SAFETY: the children are those that the array had, or have no values just as they had none.
+    Ok(unsafe { data.into_builder().child_data(children).build_unchecked() })
 }
 
 /// Returns the texts of an Arrow array or of a sequence of `str`.

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::PySchema;
 use pyo3_arrow::input::AnyRecordBatch;
 
-use super::arrow::{array_of, batch_of, table_of};
+use super::arrow::{array_of, batch_of, reader_of, table_of};
 use super::interrupt;
 use super::predicate::PyPredicate;
 use super::schema::{PyTableSchema, texts_of};
@@ -133,7 +133,7 @@ fn conform_data(
                 .into());
         }
     };
-    let input = data.into_reader()?;
+    let input = reader_of(data)?;
     let mut conform = Conform::new(&schema.0, &input.schema(), casting)?;
     let output = Arc::clone(conform.schema());
     let mut rows = 0;
@@ -159,7 +159,7 @@ fn write<'py>(
     options: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
     let (store, schema, options) = (store_of(store)?, Arc::clone(&schema.0), WriteOptions::parse(options)?);
-    let input = data.into_reader()?;
+    let input = reader_of(data)?;
     let adds =
         interrupt::run(py, move |interrupt| writer::write(&store, &schema, input, &options, interrupt))?;
     table_of(py, adds)

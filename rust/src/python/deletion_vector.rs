@@ -12,7 +12,7 @@ use pyo3::types::PyBytes;
 use pyo3_arrow::input::{AnyArray, AnyRecordBatch};
 use pyo3_arrow::{PyArray, PyRecordBatch, PyTable};
 
-use super::arrow::any_batch;
+use super::arrow::{any_batch, reader_of, with_own_empty_arrays};
 use super::error::wrong_type;
 use super::{interrupt, store};
 use crate::deletion_vector::descriptor::StorageType;
@@ -226,12 +226,12 @@ impl PyDeletionVector {
         let first_row = first_row.map_or(Ok(0), row_index)?;
         match any_batch(data)? {
             AnyRecordBatch::RecordBatch(batch) => {
-                let batch = batch.into_inner();
+                let batch = with_own_empty_arrays(batch.into_inner()).map_err(Error::from)?;
                 PyRecordBatch::new(interrupt::brief(py, || arrays::filter(&self.0, &batch, first_row))?)
                     .into_pyarrow(py)
             }
             AnyRecordBatch::Stream(stream) => {
-                let reader = stream.into_reader()?;
+                let reader = reader_of(AnyRecordBatch::Stream(stream))?;
                 let schema = reader.schema();
                 let batches =
                     interrupt::run(py, |interrupt| filter_all(&self.0, reader, first_row, interrupt))?;

@@ -5,7 +5,7 @@ use arrow::array::RecordBatch;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use super::arrow::{any_batch, batch_of, table_of};
+use super::arrow::{any_batch, batch_of, reader_of, table_of};
 use super::{interrupt, store};
 use crate::deletion_vector::pack::VectorTarget;
 use crate::deletion_vector::update::VectorChanges;
@@ -72,7 +72,7 @@ fn gathered(
     unique: bool,
     add: fn(&mut RowIds, &RecordBatch) -> Result<()>,
 ) -> PyResult<PyRowIds> {
-    let reader = any_batch(data)?.into_reader()?;
+    let reader = reader_of(any_batch(data)?)?;
     let rows = interrupt::run(py, |interrupt| {
         let mut rows = RowIds::new(unique);
         for batch in reader {

@@ -6,9 +6,10 @@ use arrow::array::{ArrayRef, BinaryArray, RecordBatch, RecordBatchIterator, Reco
 use arrow::datatypes::DataType;
 use arrow::error::ArrowError;
 use pyo3::prelude::*;
+use pyo3_arrow::input::AnyRecordBatch;
 use pyo3_arrow::{PyArray, PyRecordBatchReader};
 
-use super::arrow::array_of;
+use super::arrow::{array_of, reader_of};
 use super::interrupt;
 use crate::error::{Error, Kind, Result};
 use crate::zorder::{Bounds, Curve, Keys, Sampler, hilbert, interleave};
@@ -29,7 +30,7 @@ impl PyRangeBounds {
         sample_size: usize,
         seed: u64,
     ) -> PyResult<Self> {
-        let reader = data.into_reader()?;
+        let reader = reader_of(AnyRecordBatch::Stream(data))?;
         let bounds = interrupt::run(py, |stop| {
             let places = places(reader.as_ref(), &columns)?;
             let mut sampler = Sampler::new(columns.len(), sample_size, seed);
@@ -93,7 +94,7 @@ fn curve_keys<'py>(
     bounds: &PyRangeBounds,
     curve: &str,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let reader = data.into_reader()?;
+    let reader = reader_of(AnyRecordBatch::Stream(data))?;
     let keys = Keys::new(&reader.schema(), &bounds.0, curve_of(curve)?)?;
     let schema = keys.schema();
     let batches = reader.map(move |batch| keys.append(&batch?).map_err(ArrowError::from));
