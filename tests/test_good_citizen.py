@@ -185,20 +185,24 @@ def test_interrupt_stops_the_work_and_leaves_no_commit(table: deltaic.DeltaTable
     assert table.version == 0
 
 
-def test_duckdb_is_loaded_where_no_signal_arrives() -> None:
-    # Met by a Ctrl-C, the start of its compiled module swallows it or aborts the process.
-    script = """
+def test_modules_are_loaded_where_no_signal_arrives(table: deltaic.DeltaTable) -> None:
+    # Ctrl-C in the middle of an import may be lost, or abort the process.
+    script = f"""
         import sys, threading
         class Seen:
-            threads = set()
+            modules, of_main = set(), set()
             def find_spec(self, name, path=None, target=None):
-                if name.split(".")[0] in ("duckdb", "_duckdb"):
-                    self.threads.add(threading.current_thread() is threading.main_thread())
+                if name in ("duckdb", "_duckdb", "pyarrow", "sqlglot"):
+                    self.modules.add(name)
+                    if threading.current_thread() is threading.main_thread():
+                        self.of_main.add(name)
         sys.meta_path.insert(0, Seen())
-        import pyarrow as pa, deltaic
-        rows = deltaic.sql("SELECT count(*) AS n FROM t", tables={"t": pa.table({"a": [1, 2]})})
-        assert rows.to_arrow()["n"].to_pylist() == [2]
-        assert Seen.threads == {False}, Seen.threads
+        import deltaic
+        table = deltaic.DeltaTable({table.location!r})
+        rows = deltaic.sql("SELECT count(*) AS n FROM t", tables={{"t": table}})
+        assert rows.to_pylist() == [{{"n": 100_000}}]
+        assert Seen.modules == {{"duckdb", "_duckdb", "pyarrow", "sqlglot"}}, Seen.modules
+        assert not Seen.of_main, Seen.of_main
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
 
@@ -210,6 +214,10 @@ def test_pandas_is_not_imported_behind_the_users_back(table: deltaic.DeltaTable)
         assert table.scan(["id"], "id < 5").to_arrow().num_rows == 5
         table.delete("id = 3")
         assert table.scan().count() == 99_999
+        assert deltaic.sql("SELECT id + 1 AS n FROM t LIMIT 2", tables={{"t": table}}).to_arrow()["n"]
+        query = "SELECT text, sum(id * 2) AS n FROM t WHERE id BETWEEN 7 AND 9 GROUP BY text ORDER BY text"
+        rows = deltaic.sql(query, tables={{"t": table}}).to_arrow()
+        assert rows["n"].to_pylist() == [14, 16, 18]
         assert "pandas" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)

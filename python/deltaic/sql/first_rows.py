@@ -116,9 +116,9 @@ def counted(whole: LocalRelation, rows: int) -> LocalRelation:
         if OPENED.get() is not None:
             return whole.open(work)
         schema = arrow_schema(whole.schema)
-        return pa.Table.from_arrays(
-            [pa.array([rows], field.type) for field in schema], schema=schema
-        ).to_reader()
+        value = pa.py_buffer(rows.to_bytes(8, sys.byteorder))  # `pa.array` would import pandas
+        count = pa.Array.from_buffers(pa.int64(), 1, [None, value])
+        return pa.Table.from_arrays([count] * len(schema), schema=schema).to_reader()
 
     return replace(whole, open=opened)
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from deltaic.deferred import load
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col
@@ -124,6 +125,7 @@ class Tables:
                 raise InvalidArgumentError(
                     "two tables whose names differ by case only", where="tables=", found=names
                 )
+            load("deltaic.engine.source")
             from deltaic.engine.source import buffered
 
             self._named[key.lower()] = (key, known.setdefault(id(value), buffered(value)))

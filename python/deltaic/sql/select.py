@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from deltaic.deferred import load
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.planning.columns import check_has_columns
 from deltaic.rows.rows import Rows, ScanReport
@@ -50,6 +51,9 @@ def select(reader: Reader, tables: Tables) -> Rows:
 def query(text: str, tables: Tables) -> Rows:
     """Returns the rows of a query, not yet computed. Its tables are opened here, so it reads their current
     versions."""
+    load(
+        "deltaic.engine.duckdb.engine", "deltaic.spark_sql.query.queries", "deltaic.engine.duckdb.connection"
+    )
     from deltaic.engine.duckdb.engine import LocalEngine
     from deltaic.spark_sql.query.queries import translate_query
     from deltaic.sql import first_rows

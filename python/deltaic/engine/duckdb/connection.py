@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import importlib
 import os
 import tempfile
 import threading
@@ -20,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deltaic import cancellation, configuration
+from deltaic.deferred import load
 from deltaic.engine.duckdb.small_tables import SmallTables
 from deltaic.errors import CancelledError
 from deltaic.memory import Budget
@@ -32,21 +32,7 @@ if TYPE_CHECKING:
     from deltaic.engine.duckdb.plain_files import PlainTable
 
 
-def _load(module: str) -> None:
-    """Imports a module on a thread of its own. Signals reach only the main thread, so Ctrl-C cannot interrupt
-    the import: in the start of DuckDB's compiled part it would be lost or end the process."""
-    done = threading.Event()
-
-    def load() -> None:
-        with suppress(Exception):  # the import statement below raises it again
-            importlib.import_module(module)
-        done.set()
-
-    threading.Thread(target=load, name="deltaic-import", daemon=True).start()
-    done.wait()
-
-
-_load("duckdb")
+load("duckdb")
 import duckdb  # noqa: E402
 
 T = TypeVar("T")
