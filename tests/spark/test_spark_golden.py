@@ -25,6 +25,7 @@ def test_rows(spark: Any, native: str) -> None:
     """One test for all: a session of its own for each would be the slower way."""
     compared, wrong = 0, []
     setattr(spark, SETTING, native)
+    spark.conf.set("spark.sql.geospatial.enabled", "true")  # false by default on Spark 4.1
     try:
         for name in tables():
             try:
@@ -40,5 +41,6 @@ def test_rows(spark: Any, native: str) -> None:
                 wrong.append(name)
     finally:
         delattr(spark, SETTING)
+        spark.conf.unset("spark.sql.geospatial.enabled")
     assert wrong == []
     assert compared > 50

@@ -26,10 +26,21 @@ def session(spark: Any) -> Any:
     return made
 
 
+def refused_by_spark_4_1(session, path):
+    """Spark 4.1 reads no shapes of Parquet files, and its types of shapes are off."""
+    if not session.version.startswith("4.1."):
+        return False
+    with pytest.raises(UnsupportedFeatureError, match="Geospatial feature is disabled"):
+        DeltaTable(path, spark=session).scan().to_arrow()
+    return True
+
+
 def test_shapes_are_read_and_never_written(session, tmp_path):
     path = str(tmp_path / "t")
     table = DeltaTable.create(path, Schema([Field("id", "long"), Field("place", "geometry(OGC:CRS84)")]))
     deltaic.write(table, pa.table({"id": [1, 2, 3], "place": [POINT, POINT, None]}), mode="append")
+    if refused_by_spark_4_1(session, path):
+        return
     name = f"delta.`{path}`"
     session.sql(f"DELETE FROM {name} WHERE id = 2").collect()
     assert [
@@ -73,6 +84,8 @@ def test_shapes_within_columns_come_to_the_driver(session, tmp_path):
         {"id": 3, "s": {"a.b": None, "n": None}, "l": [], "m": []},
     ]
     deltaic.write(table, pa.Table.from_pylist(rows, schema=table.scan().to_arrow().schema), mode="append")
+    if refused_by_spark_4_1(session, path):
+        return
     found = DeltaTable(path, spark=session).scan().to_arrow()
     assert found.schema.equals(table.scan().to_arrow().schema)
     assert sorted(found.to_pylist(), key=lambda row: row["id"]) == rows

@@ -313,5 +313,6 @@ def test_the_data_source_of_a_session_that_is_not_enabled(spark: Any, tmp_path: 
     collector = Collector(spark, tmp_path)
     frame = spark.readStream.format("deltaic").option("maxFilesPerTrigger", 1).load(str(tmp_path / "t"))
     collector.start(frame).awaitTermination(60)
-    assert sorted(collector.batches) == [[0], [2]]
+    limited = not spark.version.startswith("4.1.")  # where batches of a Python data source have no limits
+    assert sorted(collector.batches) == ([[0], [2]] if limited else [[0, 2]])
     assert last_offset(tmp_path)["reservoirId"] == table.metadata.id

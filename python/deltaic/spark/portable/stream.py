@@ -13,6 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 
 from deltaic import _core
 from deltaic.engine.spark.batches import of_bytes, to_bytes
+from deltaic.errors import UnsupportedFeatureError
 from deltaic.log import history
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
@@ -121,8 +122,16 @@ class DeltaStreamReader(
 
 def stream_source(options: Mapping[str, str]) -> tuple[Snapshot, StructType]:
     """Returns the version whose columns a stream has, and the stream's schema. It is the newest version, or
-    the current version of the stream's schema log."""
+    the current version of the stream's schema log. Raises UnsupportedFeatureError for a schema log on Spark
+    4.1, whose streams of Python data sources do not say where the next batch begins."""
     read_options = StreamReadOptions.of(options)
+    if read_options.schema_location is not None and ReadMaxFiles is None:
+        raise UnsupportedFeatureError(
+            "a stream of a Python data source cannot keep a schema log on Spark 4.1",
+            where=read_options.path,
+            found=f"schemaTrackingLocation = {read_options.schema_location}",
+            expected="Spark 4.2 or newer, or a classic session after deltaic.spark.enable",
+        )
     snapshot = Snapshot.load(open_store(read_options.path, read_options.storage_options))
     log = schema_log(read_options, snapshot.metadata.id)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
