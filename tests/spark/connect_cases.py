@@ -242,6 +242,10 @@ def test_a_stream_of_changes_and_one_that_outlives_a_rename(session: Any, tmp_pa
     )
     assert found == [(2, "y", "update_preimage", 1), (2, "z", "update_postimage", 1)]
     logged = {"schemaTrackingLocation": str(tmp_path / "rows-checkpoint")}
+    if session.version.startswith("4.1."):  # see test_the_python_source_of_spark_4_1
+        with pytest.raises(Exception, match="cannot keep a schema log"):
+            followed("rows", **logged)
+        return
     assert followed("rows", **logged) is None
     table.alter.rename_column("a", "b")
     deltaic.write(table, {"id": [3], "b": ["w"]}, mode="append")

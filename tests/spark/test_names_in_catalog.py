@@ -522,6 +522,50 @@ def test_names_that_begin_with_digits(session: Any) -> None:
     assert [tuple(row) for row in session.sql("SELECT 1st, id FROM 2024_sales").collect()] == [(6, 1)]
 
 
+def test_a_view_reads_the_names_of_its_own_schema(session: Any) -> None:
+    """Neither the session's schema nor a temporary view counts."""
+    session.sql("CREATE SCHEMA elsewhere")
+    session.sql("CREATE TABLE below_views USING delta AS SELECT 1L AS id")
+    session.sql("CREATE VIEW inner_view AS SELECT * FROM below_views")
+    session.sql("CREATE VIEW outer_view AS SELECT i.id FROM inner_view i JOIN below_views b ON i.id = b.id")
+    session.sql("USE elsewhere")
+    try:
+        assert ids(session.sql("SELECT * FROM default.outer_view")) == [1]
+        assert session.catalog.currentDatabase() == "elsewhere"
+    finally:
+        session.sql("USE default")
+    for name in ("below_views", "inner_view"):
+        session.sql(f"CREATE TEMPORARY VIEW {name} AS SELECT 99L AS id")
+    try:
+        assert ids(session.sql("SELECT * FROM inner_view")) == [99]
+        assert ids(session.sql("SELECT * FROM outer_view")) == ids(session.table("outer_view")) == [1]
+        assert ids(session.sql("SELECT * FROM default.inner_view")) == [1]
+    finally:
+        for name in ("below_views", "inner_view"):
+            session.catalog.dropTempView(name)
+        session.sql("DROP VIEW outer_view")
+        session.sql("DROP VIEW inner_view")
+        session.sql("DROP SCHEMA elsewhere")
+
+
+def test_a_view_does_not_read_itself(session: Any) -> None:
+    session.sql("CREATE TABLE below_a_cycle USING delta AS SELECT 1L AS id")
+    session.sql("CREATE VIEW first_view AS SELECT * FROM below_a_cycle")
+    session.sql("CREATE VIEW second_view AS SELECT * FROM first_view")
+    for text in (
+        "CREATE OR REPLACE VIEW first_view AS SELECT * FROM First_View",
+        "CREATE OR REPLACE VIEW default.first_view AS SELECT b.id FROM below_a_cycle b, second_view",
+        "ALTER VIEW first_view AS SELECT * FROM second_view",
+    ):
+        with pytest.raises(InvalidArgumentError, match=r"\[RECURSIVE_VIEW\]") as raised:
+            session.sql(text)
+        assert raised.value.getSqlState() == "42K0H"
+        assert raised.value.getMessageParameters()["viewIdent"] == "`spark_catalog`.`default`.`first_view`"
+    assert ids(session.sql("SELECT * FROM second_view")) == [1]
+    session.sql("DROP VIEW second_view")
+    session.sql("DROP VIEW first_view")
+
+
 def test_all_clauses_of_a_view(session: Any) -> None:
     session.sql("CREATE TABLE seen (id BIGINT, who STRING COMMENT 'name') USING delta")
     session.sql("INSERT INTO seen VALUES (1, 'a')")

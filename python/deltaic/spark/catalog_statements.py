@@ -3,7 +3,7 @@ DROP TABLE and RENAME, and statements about persistent views over Delta tables."
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from deltaic.engine.spark import settings
@@ -16,14 +16,16 @@ from deltaic.spark.named_tables import (
     enter_view,
     is_temporary_view,
     named_table,
+    naming,
     path_at,
     path_in_catalog,
     query_of_view,
     relocate,
     rename,
+    schema_and_name,
 )
 from deltaic.spark.patches import spark_sql
-from deltaic.spark.references import references
+from deltaic.spark.references import Reference, references, references_of_view
 from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name, read_name
@@ -178,9 +180,32 @@ def _enter(
         raise UnsupportedFeatureError(
             "a persistent view of table_changes, on Spark Connect", expected="CREATE TEMPORARY VIEW"
         )
+    _refuse_cycle(spark, name, occurrences)
     frame = query(text)
     tables = [(each.parts, each.path) for each in occurrences if each.view is None and each.parts]
     enter_view(spark, name, text, frame.columns, clauses.of(frame).schema, clauses, tables, replaces=replaces)
+
+
+def _refuse_cycle(spark: Any, name: Name, occurrences: Sequence[Reference]) -> None:
+    """Raises InvalidArgumentError if a query with these references reads the view `name`, itself or through
+    other views, so that the query cannot be the view's."""
+    place = [part.lower() for part in schema_and_name(spark, name.parts)]
+
+    def follow(occurrences: Sequence[Reference], path: tuple[str, ...]) -> None:
+        for each in occurrences:
+            if each.view is None:
+                continue
+            reached = (*path, naming(spark, each.parts)["quoted_table"])
+            if [part.lower() for part in each.parts] == place:
+                raise InvalidArgumentError(
+                    "[RECURSIVE_VIEW] the query of the view reads the view itself",
+                    where=path[0],
+                    found=" -> ".join(reached),
+                    expected="a query of other tables and views",
+                )
+            follow(references_of_view(each.view, spark), reached)
+
+    follow(occurrences, (naming(spark, name.parts)["quoted_table"],))
 
 
 def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool:
@@ -191,7 +216,7 @@ def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bo
         new = read_name(reader)
         reader.end()
         view = query_of_view(spark, name.parts) if has_jvm(spark) else None
-        if view is None or not references(Reader(view.text), spark):
+        if view is None or not references_of_view(view, spark):
             return False
         rename(spark, name, new)
         return True

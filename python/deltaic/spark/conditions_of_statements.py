@@ -315,6 +315,7 @@ CONDITIONS: tuple[Condition, ...] = (
         )
         for error, details in (("'unknown|=end of input", "^end of the statement"), ("'unknown|found'", ""))
     ),
+    Condition("RECURSIVE_VIEW", "42K0H", ANALYSIS, parameters={"viewIdent": "where", "newPath": "found"}),
     Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "schema|found"}),
     Condition(
         "UNRESOLVED_COLUMN.WITH_SUGGESTION",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -29,6 +30,9 @@ from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable
 
 SESSION_CATALOG = "spark_catalog"
+
+_VIEW_SCHEMA: ContextVar[str | None] = ContextVar("_VIEW_SCHEMA", default=None)
+"""The schema of the persistent view whose query is read (`schema_of_view`)."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +162,22 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     )
 
 
+@contextmanager
+def schema_of_view(spark: Any, view: ViewQuery) -> Iterator[None]:
+    """In the body, a name without a schema is that of a table or persistent view in the schema of the view's
+    query, also if a temporary view has the name."""
+    before = spark.catalog.currentDatabase()
+    token = _VIEW_SCHEMA.set(view.schema)
+    try:
+        if before != view.schema:
+            spark.catalog.setCurrentDatabase(view.schema)
+        yield
+    finally:
+        _VIEW_SCHEMA.reset(token)
+        if before != view.schema:
+            spark.catalog.setCurrentDatabase(before)
+
+
 def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
     """Finds a table or persistent view of the session catalog. Returns the pair (schema, name) and the entry
     (a CatalogTable of the JVM; on Connect, a `names.Entry`). Returns None for a temporary view, which hides
@@ -215,7 +235,7 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
             raise mismatch.with_values(**naming(spark, existing_table.parts))
         return NewTable(existing_table.parts, existing_table.path, False, existing_table.managed)
     place = _qualified(spark, local_parts)
-    if not spark.catalog.databaseExists(place[0]):
+    if not spark.catalog.databaseExists(spark_name(place[0])):
         raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0]).with_values(
             **naming(spark, place)
         )
@@ -400,6 +420,8 @@ def _default_path(spark: Any, place: tuple[str, str]) -> str:
 def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
     """Returns the parts of a name without the part of the session catalog; None for a name of another
     catalog."""
+    if len(parts) == 1 and (schema := _VIEW_SCHEMA.get()) is not None:
+        return schema, parts[0]
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return tuple(parts[1:])
     return tuple(parts) if len(parts) in (1, 2) else None

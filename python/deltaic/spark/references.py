@@ -18,6 +18,7 @@ from deltaic.spark.named_tables import (
     path_in_catalog,
     query_of_view,
     schema_and_name,
+    schema_of_view,
 )
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name
@@ -155,6 +156,12 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
         else:
             whole.position += 1
     return result
+
+
+def references_of_view(view: ViewQuery, spark: Any) -> list[Reference]:
+    """Returns the references of a view's query."""
+    with schema_of_view(spark, view):
+        return references(Reader(view.text), spark)
 
 
 def spliced(text: str, names: Mapping[Reference, str], functions: Container[str] = ()) -> str:
@@ -348,7 +355,7 @@ def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Re
     alias = None if by_path or not qualifies or _alias_follows(reader) else parts[-1]
     if path is None:
         view = query_of_view(spark, parts) if by_name and travel is None and not reader.at("(") else None
-        if view is not None and references(Reader(view.text), spark):
+        if view is not None and references_of_view(view, spark):
             whole_name = schema_and_name(spark, parts)
             return Reference(token.start, end, "", by_path=False, view=view, alias=alias, parts=whole_name)
         reader.position = first

@@ -36,6 +36,7 @@ from deltaic.spark.named_tables import (
     parsed,
     path_in_catalog,
     query_of_view,
+    schema_of_view,
 )
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
@@ -500,16 +501,9 @@ def _change_rows(spark: Any, reference: Reference) -> DataFrame:
 
 
 def _view_rows(spark: Any, view: ViewQuery) -> DataFrame:
-    """Returns the rows of a persistent view. The names in its query are resolved in the view's own
-    schema."""
-    before = spark.catalog.currentDatabase()
-    if before == view.schema:
+    """Returns the rows of a persistent view."""
+    with schema_of_view(spark, view):
         return _columns_of(view, _dispatched(spark, view.text, None, {}))
-    spark.catalog.setCurrentDatabase(view.schema)
-    try:
-        return _columns_of(view, _dispatched(spark, view.text, None, {}))
-    finally:
-        spark.catalog.setCurrentDatabase(before)
 
 
 def _columns_of(view: ViewQuery, rows: DataFrame) -> DataFrame:
