@@ -566,6 +566,76 @@ def test_a_view_does_not_read_itself(session: Any) -> None:
     session.sql("DROP VIEW first_view")
 
 
+def test_a_view_of_a_table_by_path(session: Any, tmp_path: Path) -> None:
+    path = tmp_path / "viewed"
+    deltaic.write(path, {"id": [1, 2]})
+    text = f"CREATE VIEW by_path AS SELECT * FROM delta.`{path}`"
+    if not hasattr(session, "_jsparkSession"):
+        with pytest.raises(UnsupportedFeatureError, match="on Spark Connect"):
+            session.sql(text)
+        return
+    session.sql(text)
+    deltaic.write(path, {"id": [3]}, mode="append")
+    session.sql(f"CREATE VIEW by_version AS SELECT count(*) AS id FROM delta.`{path}` VERSION AS OF 0")
+    assert ids(session.sql("SELECT * FROM by_path")) == ids(session.table("by_path")) == [1, 2, 3]
+    assert ids(session.sql("SELECT * FROM by_version")) == [2]
+    session.sql("DROP VIEW by_path")
+    session.sql("DROP VIEW by_version")
+
+
+def test_cache_table_with_a_storage_level(session: Any) -> None:
+    session.sql("CREATE TABLE to_cache USING delta AS SELECT 1L AS id")
+    session.sql("CACHE TABLE cached_rows OPTIONS ('storageLevel' 'DISK_ONLY') AS SELECT id FROM to_cache")
+    session.sql("CACHE LAZY TABLE lazy_rows SELECT id + 1 AS id FROM to_cache")
+    session.sql("CACHE TABLE to_cache OPTIONS ('storageLevel' = 'MEMORY_ONLY')")
+    assert session.catalog.isCached("cached_rows")
+    assert session.catalog.isCached("to_cache")
+    assert ids(session.table("cached_rows")) == ids(session.sql("SELECT * FROM to_cache")) == [1]
+    assert ids(session.table("lazy_rows")) == [2]
+    with pytest.raises(InvalidArgumentError, match="storage level"):
+        session.sql("CACHE TABLE to_cache OPTIONS ('storageLevel' 'ON_PAPER')")
+    with pytest.raises(InvalidArgumentError, match="unknown option of CACHE TABLE"):
+        session.sql("CACHE TABLE to_cache OPTIONS ('level' 'DISK_ONLY')")
+    for name in ("cached_rows", "lazy_rows", "to_cache"):
+        session.sql(f"UNCACHE TABLE {name}")
+    assert not session.catalog.isCached("to_cache")
+
+
+def test_tables_of_other_formats_as_sources_of_a_definition(session: Any) -> None:
+    session.sql(
+        "CREATE TABLE of_parquet (id BIGINT COMMENT 'c', p STRING) USING parquet PARTITIONED BY (p)"
+        " COMMENT 'w'"
+    )
+    session.sql("CREATE TABLE like_parquet LIKE of_parquet USING delta TBLPROPERTIES ('a' = 'b')")
+    metadata = deltaic.DeltaTable(place(session, "like_parquet")).metadata
+    assert (list(metadata.partition_columns), metadata.configuration["a"]) == (["p"], "b")
+    assert deltaic.DeltaTable(place(session, "like_parquet")).schema[0].metadata == {"comment": "c"}
+    session.sql("CREATE TEMPORARY VIEW narrow AS SELECT id + 1 AS n FROM like_parquet")
+    session.sql("CREATE TABLE IF NOT EXISTS like_view LIKE narrow USING delta")
+    session.sql("CREATE TABLE IF NOT EXISTS like_view LIKE narrow USING delta")
+    assert session.table("like_view").columns == ["n"]
+    row = session.sql("DESCRIBE DETAIL of_parquet").first()
+    assert (row.format, row.partitionColumns, row.description, row.numFiles) == ("parquet", ["p"], "w", None)
+    assert row.location == str(place(session, "of_parquet"))
+    session.catalog.dropTempView("narrow")
+    session.sql("DROP TABLE of_parquet")
+
+
+def test_show_columns_with_a_schema(session: Any) -> None:
+    session.sql("CREATE SCHEMA shown_elsewhere")
+    session.sql("CREATE TABLE shown_elsewhere.c USING delta AS SELECT 1 AS a, 2 AS b")
+    for text in ("c IN shown_elsewhere", "c FROM shown_elsewhere", "shown_elsewhere.c IN shown_elsewhere"):
+        assert [row.col_name for row in session.sql(f"SHOW COLUMNS IN {text}").collect()] == ["a", "b"]
+    session.sql("DROP SCHEMA shown_elsewhere CASCADE")
+
+
+def test_a_directory_takes_no_delta_table(session: Any, tmp_path: Path) -> None:
+    for words in ("", "LOCAL "):
+        with pytest.raises(UnsupportedFeatureError, match="INSERT OVERWRITE DIRECTORY"):
+            session.sql(f"INSERT OVERWRITE {words}DIRECTORY '{tmp_path}/d' USING delta SELECT 1 AS a")
+    assert not (tmp_path / "d").exists()
+
+
 def test_all_clauses_of_a_view(session: Any) -> None:
     session.sql("CREATE TABLE seen (id BIGINT, who STRING COMMENT 'name') USING delta")
     session.sql("INSERT INTO seen VALUES (1, 'a')")

@@ -265,6 +265,11 @@ def test_insert_needs_one_value_for_each_column(table: deltaic.DeltaTable) -> No
             "one value",
         ),
         ("INSERT INTO t PARTITION (id = 1) SELECT 'a', 2", SchemaMismatchError, "PARTITION"),
+        (
+            "INSERT INTO t PARTITION (part = 'a', part = 'b') SELECT 2",
+            InvalidArgumentError,
+            "names a column twice",
+        ),
         ("INSERT INTO s VALUES (1)", InvalidArgumentError, "Delta table"),
         ("DELETE FROM nobody", InvalidArgumentError, "no such table"),
         ("DELETE FROM t; DELETE FROM t", InvalidArgumentError, "one statement"),

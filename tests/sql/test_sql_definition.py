@@ -101,6 +101,9 @@ def test_create_as_select(tmp_path: Path) -> None:
         ("CREATE TABLE delta.`{}` (a INT) USING parquet", UnsupportedFeatureError),
         ("CREATE TABLE delta.`{}` (a INT) LOCATION '/x'", UnsupportedFeatureError),
         ("CREATE TABLE delta.`{}` PARTITIONED BY (a)", InvalidArgumentError),
+        ("CREATE TABLE delta.`{}` (a INT, b INT) PARTITIONED BY (a, b INT)", InvalidArgumentError),
+        ("CREATE TABLE delta.`{}` (a INT, b INT) PARTITIONED BY (b INT)", InvalidArgumentError),
+        ("CREATE TABLE delta.`{}` PARTITIONED BY (b INT) AS SELECT 1 AS a, 2 AS b", InvalidArgumentError),
         ("CREATE TABLE delta.`{}` (a NONSENSE)", InvalidArgumentError),
         ("CREATE VIEW delta.`{}` AS SELECT 1", UnsupportedFeatureError),
         ("CREATE TABLE delta.`{}` (a INT) COMMENT 'x' COMMENT 'y'", InvalidArgumentError),
@@ -111,6 +114,17 @@ def test_create_refusals(tmp_path: Path, statement: str, error: type[Exception])
     with pytest.raises(error):
         deltaic.sql(statement.format(tmp_path / "t"))
     assert not (tmp_path / "t").exists()
+
+
+def test_partition_columns_with_types_as_in_hive(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    deltaic.sql(
+        f"CREATE TABLE delta.`{path}` (a INT) PARTITIONED BY (b INT COMMENT 'part', `c d` STRING)"
+        " TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
+    )
+    table = deltaic.DeltaTable(path)
+    assert (table.schema.names, list(table.metadata.partition_columns)) == (["a", "b", "c d"], ["b", "c d"])
+    assert table.schema[1].metadata["comment"] == "part"
 
 
 def test_alter_columns(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from deltaic.spark.named_tables import (
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.references import Reference, references, references_of_view
 from deltaic.spark.view_clauses import ViewClauses
+from deltaic.spark.view_statements import storage_level
 from deltaic.spark.views import path_of
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
@@ -112,18 +113,27 @@ def _refresh(spark: Any, name: Name, reader: Reader) -> bool:
 
 
 def _cache(spark: Any, name: Name, reader: Reader) -> bool:
-    if not reader.done:
+    if not _cache_later(spark, name, reader):
         return False
-    spark.catalog.cacheTable(str(name))
     spark.table(str(name)).count()
     return True
 
 
 def _cache_later(spark: Any, name: Name, reader: Reader) -> bool:
+    level = storage_level(reader)
     if not reader.done:
         return False
-    spark.catalog.cacheTable(str(name))
+    spark.catalog.cacheTable(str(name), None if level is None else _storage_level(level))
     return True
+
+
+def _storage_level(name: str) -> Any:
+    from pyspark import StorageLevel
+
+    level = getattr(StorageLevel, name.upper(), None)
+    if not isinstance(level, StorageLevel):
+        raise InvalidArgumentError("an unknown storage level", found=name, expected="such as DISK_ONLY")
+    return level
 
 
 def _uncache(spark: Any, name: Name, reader: Reader) -> bool:
@@ -172,13 +182,10 @@ def _enter(
     spark: Any, name: Name, text: str, clauses: ViewClauses, query: Callable[[str], Any], *, replaces: bool
 ) -> None:
     occurrences = references(Reader(text), spark)
-    if any(each.by_path for each in occurrences):
+    if not has_jvm(spark) and any(each.by_path or each.changes for each in occurrences):
         raise UnsupportedFeatureError(
-            "a persistent view of a table by path", expected="a table by name, or CREATE TEMPORARY VIEW"
-        )
-    if any(each.changes for each in occurrences) and not has_jvm(spark):
-        raise UnsupportedFeatureError(
-            "a persistent view of table_changes, on Spark Connect", expected="CREATE TEMPORARY VIEW"
+            "a persistent view of a table by path, or of table_changes, on Spark Connect",
+            expected="a table by name, or CREATE TEMPORARY VIEW",
         )
     _refuse_cycle(spark, name, occurrences)
     frame = query(text)

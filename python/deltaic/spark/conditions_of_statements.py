@@ -207,6 +207,22 @@ CONDITIONS: tuple[Condition, ...] = (
         {"columnName": "`column`"},
     ),
     Condition(
+        "STATIC_PARTITION_COLUMN_IN_INSERT_COLUMN_LIST",
+        "42713",
+        ANALYSIS,
+        _SCHEMA,
+        "^PARTITION gives a value to a column that is listed",
+        {"staticName": "column"},
+    ),
+    Condition(
+        "DUPLICATE_KEY",
+        "23505",
+        PARSE,
+        _ARGUMENT,
+        "^PARTITION names a column twice",
+        {"keyColumn": "`found`"},
+    ),
+    Condition(
         "DELTA_TRUNCATE_TABLE_PARTITION_NOT_SUPPORTED",
         "0AKDC",
         ANALYSIS,

@@ -69,6 +69,8 @@ def passes_head(reader: Reader) -> bool:
 def target_of(reader: Reader) -> Name | None:
     """Returns the table that a statement is about; None for a query and for other statements. The cursor does
     not move."""
+    if reader.at("SHOW", "COLUMNS"):
+        reader = Reader(by_name(reader.text))
     start = reader.position
     try:
         if passes_head(reader):
@@ -104,8 +106,11 @@ def provider_of(reader: Reader) -> str | None:
 
 
 def by_name(text: str) -> str:
-    """Replaces a path in quotes by a name: VACUUM '/path' becomes VACUUM delta.`/path`."""
+    """Writes the table of a statement as one name: VACUUM '/path' becomes VACUUM delta.`/path`, and SHOW
+    COLUMNS IN t IN s becomes SHOW COLUMNS IN s.t."""
     reader = Reader(text)
+    if reader.accept("SHOW", "COLUMNS"):
+        return _with_schema(reader)
     if reader.tokens[0].keyword not in BY_PATH:
         return text
     passes_head(reader)
@@ -113,3 +118,21 @@ def by_name(text: str) -> str:
         return text
     path = spark_name(reader.string())
     return f"{text[: token.start]}delta.{path}{text[token.end :]}"
+
+
+def _with_schema(reader: Reader) -> str:
+    """Returns SHOW COLUMNS IN | FROM name IN | FROM schema with the schema before the name. The cursor is
+    behind SHOW COLUMNS."""
+    try:
+        if not (reader.accept("IN") or reader.accept("FROM")):
+            return reader.text
+        table = reader.dotted()
+        if not (reader.accept("IN") or reader.accept("FROM")):
+            return reader.text
+        schema = reader.dotted()
+    except InvalidArgumentError:
+        return reader.text
+    agrees = len(table) == 1 or [part.lower() for part in table[:-1]] == [part.lower() for part in schema]
+    if not agrees or not reader.done:
+        return reader.text
+    return f"SHOW COLUMNS IN {'.'.join(map(spark_name, (*schema, table[-1])))}"

@@ -11,12 +11,12 @@ from typing import Any
 
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import named_errors
-from deltaic.engine.spark.types import of_frame
+from deltaic.engine.spark.types import described, of_frame
 from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import cast_type
-from deltaic.protocol.schema import Field
+from deltaic.protocol.schema import Field, Schema
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
     entering,
@@ -190,6 +190,13 @@ class SparkTables(Tables):
         time = timestamp_of(self._spark, lit(moment.timestamp))
         check_restorable(self._spark, table.location, time)
         return table.restore(timestamp=time)
+
+    def other_definition(self, name: Name) -> tuple[Schema, list[str]] | None:
+        if path_of(self._spark, name) is not None or not is_known(self._spark, name):
+            return None
+        columns = self._spark.catalog.listColumns(str(name))
+        partition_by = [column.name for column in columns if column.isPartition]
+        return described(self._spark.table(str(name))), partition_by
 
     def table_properties(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         return settings.table_properties(self._spark, given)

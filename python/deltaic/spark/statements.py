@@ -15,6 +15,8 @@ from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.settings import timestamps_of
@@ -32,8 +34,11 @@ from deltaic.spark.heads import CHANGES, by_name, passes_head, provider_of, targ
 from deltaic.spark.identifiers import identified, immediate, is_script
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
+    OtherTable,
     ViewQuery,
+    other_table,
     parsed,
+    path_at,
     path_in_catalog,
     query_of_view,
     schema_of_view,
@@ -56,13 +61,14 @@ from deltaic.spark.views import (
     path_or_named,
     projected,
 )
+from deltaic.sql.describe import DETAIL
 from deltaic.sql.names import Name, read_name
-from deltaic.sql.results import nothing
+from deltaic.sql.results import nothing, rows_of
 from deltaic.sql.statement import run
 from deltaic.sql.subqueries import read_definitions
 from deltaic.sql.tokens import Reader, inserts
 from deltaic.sql.upkeep import read_conversion
-from deltaic.sql_text import quote_name, spark_name
+from deltaic.sql_text import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -230,8 +236,27 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         reader.position = 0
     if reader.at("CONVERT", "TO", "DELTA"):
         return _convert(spark, with_arguments(reader.text, args))
+    if target is not None and (reader.at("DESCRIBE", "DETAIL") or reader.at("DESC", "DETAIL")):
+        other = other_table(spark, target.parts)
+        if other is not None and other.kind != "VIEW":
+            return _detail_of(spark, other)
     with delta_errors(spark, reader, target):
         return _queried(spark, reader, args, frames)
+
+
+def _detail_of(spark: Any, table: OtherTable) -> DataFrame:
+    """Returns what the catalog knows of a table of another format, as a row of DESCRIBE DETAIL."""
+    name = ".".join((SESSION_CATALOG, *table.parts))
+    columns = spark.catalog.listColumns(name)
+    row = {
+        "format": table.provider,
+        "name": name,
+        "description": spark.catalog.getTable(name).description or "",
+        "location": None if table.location is None else path_at(table.location),
+        "partitionColumns": [column.name for column in columns if column.isPartition],
+        "properties": [],
+    }
+    return frame_of(spark, rows_of(pa.Table.from_pylist([row], DETAIL)))
 
 
 def _inserts(reader: Reader) -> list[str]:
@@ -368,6 +393,7 @@ def _is_of_delta(spark: Any, reader: Reader, target: Name) -> bool:
 
 def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -> DataFrame:
     """Runs a query by Spark's own `sql`, with temporary views in place of the Delta tables."""
+    _refuse_directory(reader)
     occurrences = references(reader, spark)
     if not occurrences:
         return over_frames(spark, reader.text, args, frames)
@@ -379,13 +405,7 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
         view.make(
             _dispatched(spark, view.query, args, frames) if columns is None else _projected(spark, columns)
         )
-        if view.cached is None:
-            return frame_of(spark, nothing())
-        return spark_sql(spark, f"{view.cached} {spark_name(view.name)}")
-    if reader.at("CREATE", "VIEW") or reader.at("CREATE", "OR", "REPLACE", "VIEW"):
-        raise UnsupportedFeatureError(
-            "a persistent view of a table by path", expected="CREATE TEMPORARY VIEW"
-        )
+        return frame_of(spark, nothing()) if view.caching is None else spark_sql(spark, view.caching)
     is_function = reader.at("CREATE", "TEMPORARY", "FUNCTION") or reader.at(
         "CREATE", "OR", "REPLACE", "TEMPORARY", "FUNCTION"
     )
@@ -400,6 +420,15 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
     names = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in occurrences}
     tables = {name: referred(spark, reference) for reference, name in names.items()}
     return over_frames(spark, spliced(reader.text, names), args, {**frames, **tables})
+
+
+def _refuse_directory(reader: Reader) -> None:
+    """Raises UnsupportedFeatureError for INSERT OVERWRITE [LOCAL] DIRECTORY ... USING delta."""
+    of_directory = any(reader.at("INSERT", "OVERWRITE", *words, "DIRECTORY") for words in ((), ("LOCAL",)))
+    if of_directory and (provider_of(reader) or "").lower() in FORMATS:
+        raise UnsupportedFeatureError(
+            "INSERT OVERWRITE DIRECTORY", found="USING delta", expected="INSERT OVERWRITE delta.`path`"
+        )
 
 
 def _update_view(spark: Any, view: Name) -> None:

@@ -7,26 +7,30 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.plan.literal import lit
 from deltaic.spark.references import references
 from deltaic.spark.view_clauses import ViewClauses
+from deltaic.sql.create import read_properties
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import spark_name
 
 
 @dataclass(frozen=True)
 class ViewStatement:
     """The parts of CREATE [OR REPLACE] [GLOBAL] TEMP[ORARY] VIEW `name` [clauses] AS `query`, or of CACHE
-    [LAZY] TABLE `name` AS `query`. `cached`: "CACHE TABLE" or "CACHE LAZY TABLE", None for a view."""
+    [LAZY] TABLE `name` [OPTIONS (...)] [AS] `query`. `caching`: the statement that caches the view, None for
+    CREATE VIEW."""
 
     name: str
     query: str
     replaces: bool = False
     is_global: bool = False
     clauses: ViewClauses = field(default_factory=ViewClauses)
-    cached: str | None = None
+    caching: str | None = None
 
     def make(self, frame: Any) -> None:
         """Creates the temporary view. `frame`: the DataFrame of the query."""
-        replacing = "OrReplace" if self.replaces or self.cached else ""
+        replacing = "OrReplace" if self.replaces or self.caching else ""
         maker = f"create{replacing}{'Global' if self.is_global else ''}TempView"
         getattr(self.clauses.of(frame), maker)(self.name)
 
@@ -36,11 +40,16 @@ def view_statement(text: str) -> ViewStatement | None:
     has clauses that only Spark runs."""
     reader = Reader(text)
     if reader.accept("CACHE"):
-        cached = "CACHE LAZY TABLE" if reader.accept("LAZY") else "CACHE TABLE"
+        lazy = "LAZY " if reader.accept("LAZY") else ""
         if not reader.accept("TABLE"):
             return None
         name = reader.name()
-        return ViewStatement(name, reader.rest("a query"), cached=cached) if reader.accept("AS") else None
+        level = storage_level(reader)
+        if not reader.accept("AS") and (reader.done or reader.at(".")):
+            return None
+        options = "" if level is None else f" OPTIONS ('storageLevel' {lit(level)})"
+        caching = f"CACHE {lazy}TABLE {spark_name(name)}{options}"
+        return ViewStatement(name, reader.rest("a query"), caching=caching)
     if not reader.accept("CREATE"):
         return None
     replaces, is_global = reader.accept("OR", "REPLACE"), reader.accept("GLOBAL")
@@ -53,6 +62,20 @@ def view_statement(text: str) -> ViewStatement | None:
         if reader.accept("AS")
         else None
     )
+
+
+def storage_level(reader: Reader) -> str | None:
+    """Reads OPTIONS ('storageLevel' [=] level) of CACHE TABLE. Returns the level, such as DISK_ONLY; None
+    without OPTIONS. Raises InvalidArgumentError for another option."""
+    if not reader.accept("OPTIONS"):
+        return None
+    options = {name.lower(): value for name, value in read_properties(reader).items()}
+    level = options.pop("storagelevel", None)
+    if level is None or options:
+        raise InvalidArgumentError(
+            "an unknown option of CACHE TABLE", found=sorted(options), expected="storageLevel"
+        )
+    return level
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,11 @@ from deltaic.table import DeltaTable
 
 @dataclass
 class _Clauses:
-    """The clauses between the columns and AS, in any order, each at most once. `seen`: first words of the
-    parsed ones."""
+    """The clauses between the columns and AS, in any order, each at most once. `partition_columns`: text of
+    the columns that PARTITIONED BY defines, as in Hive. `seen`: first words of the parsed ones."""
 
     partition_by: list[str] | None = None
+    partition_columns: str | None = None
     cluster_by: list[str] | None = None
     comment: str | None = None
     properties: dict[str, str] | None = None
@@ -65,6 +66,8 @@ def create(reader: Reader, tables: Tables) -> Rows:
     clauses = _clauses(reader)
     reader.accept("AS")
     text = None if reader.done else reader.rest("a query")
+    if clauses.partition_columns is not None:
+        columns = ", ".join(filter(None, (columns, clauses.partition_columns)))
     path, is_new_name = tables.place(
         name, clauses.location, "use" if replace else "ignore" if if_missing else "error"
     )
@@ -98,7 +101,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
                 found=str(name),
                 expected="USING, TBLPROPERTIES and LOCATION alone",
             )
-        _create_like(path, clauses, tables.table(like), tables)
+        _create_like(path, clauses, like, name, tables)
     else:
         with requiring_table(must_exist):
             if text is not None:
@@ -170,7 +173,7 @@ def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses)
 
 
 def _create(
-    path: str, clauses: _Clauses, columns: str | None, replace: bool, name: Name, tables: Tables
+    path: str, clauses: _Clauses, columns: str | Schema | None, replace: bool, name: Name, tables: Tables
 ) -> None:
     if columns is None and (replace or clauses.partition_by or clauses.cluster_by):
         raise InvalidArgumentError(
@@ -189,11 +192,16 @@ def _create(
     )
 
 
-def _create_like(path: str, clauses: _Clauses, source: DeltaTable, tables: Tables) -> None:
+def _create_like(path: str, clauses: _Clauses, like: Name, name: Name, tables: Tables) -> None:
     """Creates an empty table with the columns, partitioning, clustering, comment and properties of another
-    one."""
+    Delta table, or with the columns and partitioning of a table of another format or a view."""
     from deltaic.sql.show import own_properties
 
+    if (definition := tables.other_definition(like)) is not None:
+        columns, clauses.partition_by = definition
+        _create(path, clauses, columns, False, name, tables)
+        return
+    source = tables.table(like)
     DeltaTable.create(
         path,
         without_keys(strip(source.schema), {identity.MARK}),
@@ -244,7 +252,7 @@ def _clauses(reader: Reader) -> _Clauses:
                     "tables of another format", found=f"USING {source}", expected="USING delta"
                 )
         elif reader.accept("PARTITIONED", "BY"):
-            clauses.partition_by = reader.bracketed(lambda: _partition_column(reader))
+            clauses.partition_by, clauses.partition_columns = _partitioning(reader)
         elif reader.accept("CLUSTER", "BY"):
             clauses.cluster_by = [path_text(column) for column in reader.bracketed(reader.dotted)]
         elif reader.accept("COMMENT"):
@@ -263,6 +271,18 @@ def _clauses(reader: Reader) -> _Clauses:
             reader.fail("USING, PARTITIONED BY, CLUSTER BY, COMMENT, LOCATION, OPTIONS, TBLPROPERTIES or AS")
     clauses.take_options()
     return clauses
+
+
+def _partitioning(reader: Reader) -> tuple[list[str], str | None]:
+    """(column, ...), or (name type [COMMENT text], ...) as in Hive. Returns the names, and in the second case
+    the text in the brackets."""
+    start = reader.position
+    text = reader.inside("partition columns")
+    tokens = Reader(text).tokens
+    if len(tokens) > 1 and tokens[1].kind == "word":
+        return Schema.from_ddl(text).names, text
+    reader.position = start
+    return reader.bracketed(lambda: _partition_column(reader)), None
 
 
 def _partition_column(reader: Reader) -> str:

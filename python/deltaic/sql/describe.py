@@ -135,7 +135,8 @@ def table_rows(table: DeltaTable, extended: bool, entry: CatalogEntry | None = N
 
 def _column_rows(table: DeltaTable, column: tuple[str, ...]) -> Rows:
     path, field = table.schema.find(column)
-    values = path_text(path), shown_type(field), str(field.metadata.get("comment", "NULL"))
+    name = path[0] if len(path) == 1 else path_text(path)
+    values = name, shown_type(field), str(field.metadata.get("comment", "NULL"))
     names = COLUMNS.names
     return rows_of(pa.table({"info_name": names, "info_value": values}, COLUMN))
 

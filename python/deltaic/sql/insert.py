@@ -73,7 +73,7 @@ def insert(reader: Reader, tables: Tables) -> Rows:
     if both := set(target.columns) & set(fixed):
         raise SchemaMismatchError(
             "PARTITION gives a value to a column that is listed too", where=str(name), found=sorted(both)
-        )
+        ).with_values(column=min(both))
     text, computed = _with_defaults(reader.rest("a query"), target, table.schema, tables)
     if computed:
         text, target = _without(text, target, computed)
@@ -97,14 +97,16 @@ def fixed_values(partition: list[tuple[str, str | None]], table: DeltaTable) -> 
     """Returns the columns for which PARTITION has a value, as the schema spells them, with SQL that casts the
     value to their type."""
     columns = {name.lower(): name for name in table.metadata.partition_columns}
-    unknown = [name for name, _ in partition if name.lower() not in columns]
-    if unknown or len({name.lower() for name, _ in partition}) < len(partition):
+    names = [name.lower() for name, _ in partition]
+    if twice := [name for name, _ in partition if names.count(name.lower()) > 1]:
+        raise InvalidArgumentError("PARTITION names a column twice", found=twice[0])
+    if unknown := [name for name, _ in partition if name.lower() not in columns]:
         error = SchemaMismatchError(
-            "PARTITION takes partition columns, each once",
+            "PARTITION takes partition columns",
             found=[name for name, _ in partition],
             expected=list(columns.values()),
         )
-        raise error.with_values(column=[*unknown, partition[0][0]][0])
+        raise error.with_values(column=unknown[0])
     values = {columns[name.lower()]: value for name, value in partition if value is not None}
     return {
         name: f"CAST({value} AS {cast_type(table.schema.field(name).type)})" for name, value in values.items()

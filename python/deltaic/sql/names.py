@@ -17,7 +17,7 @@ from deltaic.table import DeltaTable, clone_files, run_write
 if TYPE_CHECKING:
     from deltaic.commands.write_job import Mode, SchemaMode, Write
     from deltaic.engine.engine import Engine
-    from deltaic.protocol.schema import Field
+    from deltaic.protocol.schema import Field, Schema
 
 Existing: TypeAlias = Literal["error", "ignore", "use"]
 """What a statement or call does with an existing table of the name that it gives: fails, leaves it as it is,
@@ -180,12 +180,18 @@ class Tables:
             spark=self._spark,
         )
 
+    def other_definition(self, name: Name) -> tuple[Schema, list[str]] | None:
+        """Returns the columns and partition columns of a table of another format or a view, the source of
+        CREATE TABLE ... LIKE; None for a Delta table and an unknown name."""
+        return None
+
     def check_source(self, source: Name) -> None:
         """Raises the error of the source of CLONE or LIKE if its name or its version is unknown."""
         if _is_of_files(source):
             return
         try:
-            self.table(source)
+            if self.other_definition(source) is None:
+                self.table(source)
         except TableNotFoundError:
             if source.path is None:
                 raise
