@@ -621,6 +621,31 @@ def test_tables_of_other_formats_as_sources_of_a_definition(session: Any) -> Non
     session.sql("DROP TABLE of_parquet")
 
 
+def test_streams_in_sql(session: Any, tmp_path: Path) -> None:
+    session.sql("CREATE TABLE streamed USING delta AS SELECT 1L AS id")
+    session.sql("INSERT INTO streamed VALUES (2)")
+    session.sql("CREATE TEMPORARY VIEW of_stream AS SELECT id FROM STREAM streamed WHERE id < 2")
+    path = deltaic.DeltaTable(place(session, "streamed")).location
+
+    def streamed(text: str) -> list[int]:
+        frame = session.sql(text)
+        assert frame.isStreaming
+        into = str(tmp_path / str(len(list(tmp_path.iterdir()))))
+        writer = frame.writeStream.format("delta").option("checkpointLocation", f"{into}/_checkpoint")
+        writer.trigger(availableNow=True).start(into).awaitTermination(60)
+        return ids(session.read.format("delta").load(into))
+
+    assert streamed("SELECT id FROM STREAM streamed") == [1, 2]
+    assert streamed("SELECT streamed.id FROM STREAM(default.streamed)") == [1, 2]
+    assert streamed("SELECT s.id + 1 AS id FROM STREAM streamed WITH ('startingVersion' = '1') AS s") == [3]
+    assert streamed(f"WITH c AS (SELECT * FROM STREAM delta.`{path}`) SELECT id FROM c WHERE id > 1") == [2]
+    assert streamed("SELECT a.id FROM STREAM streamed a JOIN streamed b ON a.id = b.id") == [1, 2]
+    assert streamed("SELECT * FROM of_stream") == [1]
+    session.sql("CREATE TABLE stream USING delta AS SELECT 7L AS id")
+    assert ids(session.sql("SELECT * FROM stream")) == ids(session.sql("SELECT s.id FROM stream s")) == [7]
+    session.catalog.dropTempView("of_stream")
+
+
 def test_show_columns_with_a_schema(session: Any) -> None:
     session.sql("CREATE SCHEMA shown_elsewhere")
     session.sql("CREATE TABLE shown_elsewhere.c USING delta AS SELECT 1 AS a, 2 AS b")

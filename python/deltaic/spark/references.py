@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError
 from deltaic.plan.literal import col
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
@@ -20,7 +20,9 @@ from deltaic.spark.named_tables import (
     schema_and_name,
     schema_of_view,
 )
+from deltaic.spark.time_travel import time_travel
 from deltaic.spark.views import path_of
+from deltaic.sql.create import read_properties
 from deltaic.sql.names import Name
 from deltaic.sql.subqueries import definition_names
 from deltaic.sql.tokens import Reader
@@ -88,29 +90,6 @@ _BEFORE_TABLE_QUERY = _QUERY | {
 }
 """Words after which `TABLE name` is a query (`INSERT INTO t TABLE s`) and not part of a statement (`DROP
 TABLE s`)."""
-_OPERATORS = ("+", "-", "*", "/", "%", "DIV", "||")
-_UNITS = frozenset(
-    [
-        "YEAR",
-        "QUARTER",
-        "MONTH",
-        "WEEK",
-        "DAY",
-        "HOUR",
-        "MINUTE",
-        "SECOND",
-        "MILLISECOND",
-        "MICROSECOND",
-        "NANOSECOND",
-    ]
-)
-_KINDS = {
-    "VERSION": "version",
-    "SYSTEM_VERSION": "version",
-    "TIMESTAMP": "timestamp",
-    "SYSTEM_TIME": "timestamp",
-}
-"""First word of time travel (`VERSION AS OF 3`) -> what the value is."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +105,7 @@ class Reference:
     `parts`: schema and name of a table or view of the session catalog; empty for a path.
     `changes`: the arguments of table_changes after the table's name.
     `is_sampled`: True if TABLESAMPLE follows.
+    `stream`: the options of STREAM, with which the table is a streaming source; else None.
     """
 
     start: int
@@ -140,6 +120,13 @@ class Reference:
     parts: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
     is_sampled: bool = False
+    stream: tuple[tuple[str, str], ...] | None = None
+
+    @property
+    def is_newest(self) -> bool:
+        """True for the rows of a table at its newest version."""
+        others = (self.version, self.timestamp, self.stream)
+        return bool(self.path) and not self.changes and others == (None, None, None)
 
 
 def references(reader: Reader, spark: Any) -> list[Reference]:
@@ -336,6 +323,8 @@ def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Re
     token = reader.tokens[first]
     if token.kind not in ("word", "quoted"):
         return None
+    if token.keyword == "STREAM" and (stream := _stream(reader, spark)) is not None:
+        return stream
     qualifies = first == 0 or reader.tokens[first - 1].keyword != "TABLE"
     # False for DROP TABLE name
     by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _BEFORE_TABLE_QUERY
@@ -347,7 +336,7 @@ def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Re
         return _changes(reader, spark, token.start, by_path=parts[-1].lower() != _CHANGES[0])
     by_path = len(parts) == 2 and parts[0].lower() in _FORMATS
     end = reader.tokens[reader.position - 1].end
-    travel = _time_travel(reader)
+    travel = time_travel(reader)
     if by_path or travel is not None:
         path = path_of(spark, Name(("delta", parts[1]) if by_path else parts))
     else:  # not `path_of`: Spark reads temporary views itself
@@ -383,6 +372,32 @@ def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Re
     return Reference(
         token.start, end, path, version=int(digits), by_path=by_path, alias=alias, parts=whole_name
     )
+
+
+def _stream(reader: Reader, spark: Any) -> Reference | None:
+    """Reads STREAM name or STREAM(name), with options in WITH ('key' = 'value'). Returns None, and does not
+    move the cursor, if no Delta table has the name."""
+    first = reader.position
+    start = reader.tokens[first].start
+    reader.position += 1
+    in_brackets = reader.accept("(")
+    if not reader.done and reader.tokens[reader.position].kind in ("word", "quoted"):
+        name = Name(reader.dotted())
+        path = path_of(spark, name)
+        if path is not None and (not in_brackets or reader.accept(")")):
+            end = reader.tokens[reader.position - 1].end
+            options = {}
+            if reader.at("WITH", "("):
+                reader.expect("WITH")
+                options = read_properties(reader)
+                end = reader.tokens[reader.position - 1].end
+            by_path = name.path is not None
+            alias = None if by_path or _alias_follows(reader) else name.parts[-1]
+            parts = () if by_path else schema_and_name(spark, name.parts)
+            stream = tuple(options.items())
+            return Reference(start, end, path, by_path=by_path, alias=alias, parts=parts, stream=stream)
+    reader.position = first
+    return None
 
 
 def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Reference | None:
@@ -423,74 +438,3 @@ def _alias_follows(reader: Reader) -> bool:
         return False
     token = reader.tokens[reader.position]
     return token.kind == "quoted" or (token.kind == "word" and token.keyword not in _NO_ALIAS)
-
-
-def _time_travel(reader: Reader) -> tuple[str, str] | None:
-    """Reads [FOR] VERSION | TIMESTAMP AS OF value after a table's name. Returns "version" or "timestamp", and
-    the value; None if the table's name has no time travel."""
-    start = reader.position
-    reader.accept("FOR")
-    for word, kind in _KINDS.items():
-        if reader.accept(word, "AS", "OF"):
-            return kind, _value(reader)
-    reader.position = start
-    return None
-
-
-def _value(reader: Reader) -> str:
-    """Reads a version or time: operands with operators between them. No clause of a query begins with an
-    operator, so the value ends at the first other token."""
-    first = reader.position
-    _operand(reader)
-    while any(reader.accept(operator) for operator in _OPERATORS):
-        _operand(reader)
-    return reader.text[reader.tokens[first].start : reader.tokens[reader.position - 1].end]
-
-
-def _operand(reader: Reader) -> None:
-    """Reads a literal, a parameter marker, a name, a call, or an expression in brackets."""
-    while reader.accept("-") or reader.accept("+"):
-        pass
-    if reader.at("INTERVAL"):
-        _interval(reader)
-        return
-    any(reader.accept(word) for word in ("TIMESTAMP", "TIMESTAMP_LTZ", "TIMESTAMP_NTZ", "DATE"))
-    reader.accept(":")  # begins the marker `:name`
-    if reader.done:
-        reader.fail("a version or a time")
-    token = reader.tokens[reader.position]
-    if token.text == "(":
-        reader.inside("a value")
-    elif token.kind in ("string", "number") or token.text == "?":
-        reader.position += 1
-    elif token.kind in ("word", "quoted"):
-        reader.dotted()
-        if reader.at("(", ")"):
-            reader.position += 2
-        elif reader.at("("):
-            reader.inside("a value")
-    else:
-        raise UnsupportedFeatureError(
-            "a version or time of this form",
-            found=token.text,
-            expected="a literal, or an expression in brackets",
-        )
-
-
-def _interval(reader: Reader) -> None:
-    """Reads INTERVAL 1 DAY 2 HOURS, INTERVAL '1 day', INTERVAL '1:30' HOUR TO MINUTE or INTERVAL (x) DAY."""
-    reader.expect("INTERVAL")
-    while not reader.done:
-        start = reader.position
-        reader.accept("-") or reader.accept("+")
-        if reader.at("("):
-            reader.inside("a value")
-        elif reader.tokens[reader.position].kind in ("string", "number"):
-            reader.position += 1
-        else:
-            reader.position = start
-            return
-        if not reader.done and reader.tokens[reader.position].keyword.rstrip("S") in _UNITS:
-            reader.position += 1
-            if reader.accept("TO"):
-                reader.name()

@@ -144,14 +144,8 @@ class SparkTables(Tables):
         whole = f"SELECT ({defined(text, self.definitions, self.defined)}\n)"
         views = {}
         for reference in references(Reader(whole), self._spark):
-            is_newest = (
-                reference.path
-                and not reference.changes
-                and reference.version is None
-                and reference.timestamp is None
-            )
             views[reference] = self._viewed(
-                read(self._spark, reference.path) if is_newest else referred(self._spark, reference)
+                read(self._spark, reference.path) if reference.is_newest else referred(self._spark, reference)
             )
         whole = spliced(whole, views)
         for name, frame in self._frames.items():

@@ -11,7 +11,8 @@ from typing import Any
 from deltaic.engine.spark.native.session import has_temporary_view
 from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.rows.rows import Rows
-from deltaic.spark.heads import BY_PATH, CHANGES
+from deltaic.spark.frame_writes import FORMATS
+from deltaic.spark.heads import BY_PATH, CHANGES, provider_of
 from deltaic.spark.named_tables import naming, query_of_view
 from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
@@ -129,3 +130,12 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
         names["view"] = names["quoted_table"]
     name = ".".join(part.strip("`") for part in names["relation"].split("."))
     return refused.with_values(operation=" ".join(words), name=name, **names)
+
+
+def refuse_directory(reader: Reader) -> None:
+    """Raises UnsupportedFeatureError for INSERT OVERWRITE [LOCAL] DIRECTORY ... USING delta."""
+    of_directory = any(reader.at("INSERT", "OVERWRITE", *words, "DIRECTORY") for words in ((), ("LOCAL",)))
+    if of_directory and (provider_of(reader) or "").lower() in FORMATS:
+        raise UnsupportedFeatureError(
+            "INSERT OVERWRITE DIRECTORY", found="USING delta", expected="INSERT OVERWRITE delta.`path`"
+        )

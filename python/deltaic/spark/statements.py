@@ -51,7 +51,7 @@ from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
-from deltaic.spark.statement_errors import delta_errors, runner
+from deltaic.spark.statement_errors import delta_errors, refuse_directory, runner
 from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
@@ -393,7 +393,7 @@ def _is_of_delta(spark: Any, reader: Reader, target: Name) -> bool:
 
 def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -> DataFrame:
     """Runs a query by Spark's own `sql`, with temporary views in place of the Delta tables."""
-    _refuse_directory(reader)
+    refuse_directory(reader)
     occurrences = references(reader, spark)
     if not occurrences:
         return over_frames(spark, reader.text, args, frames)
@@ -420,15 +420,6 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
     names = {reference: f"__deltaic_view_{next(_numbers)}__" for reference in occurrences}
     tables = {name: referred(spark, reference) for reference, name in names.items()}
     return over_frames(spark, spliced(reader.text, names), args, {**frames, **tables})
-
-
-def _refuse_directory(reader: Reader) -> None:
-    """Raises UnsupportedFeatureError for INSERT OVERWRITE [LOCAL] DIRECTORY ... USING delta."""
-    of_directory = any(reader.at("INSERT", "OVERWRITE", *words, "DIRECTORY") for words in ((), ("LOCAL",)))
-    if of_directory and (provider_of(reader) or "").lower() in FORMATS:
-        raise UnsupportedFeatureError(
-            "INSERT OVERWRITE DIRECTORY", found="USING delta", expected="INSERT OVERWRITE delta.`path`"
-        )
 
 
 def _update_view(spark: Any, view: Name) -> None:
@@ -494,6 +485,9 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
     version = reference.version
     if reference.changes:
         return _change_rows(spark, reference)
+    if reference.stream is not None:
+        options = dict(reference.stream)
+        return spark.readStream.format("delta").options(**options).load(reference.path)
     if reference.view is not None:
         return _view_rows(spark, reference.view)
     path, partition = partition_of(spark, reference.path)

@@ -100,13 +100,8 @@ def projection(spark: Any, query: str) -> Projection | None:
     if not reader.accept("FROM") or reader.done:
         return None
     tables = references(Reader(query), spark)
-    is_all = (
-        len(tables) == 1
-        and tables[0].end == reader.tokens[-1].end
-        and tables[0].start == reader.tokens[reader.position].start
-    )
-    return (
-        Projection(tables[0].path, columns)
-        if is_all and not tables[0].changes and tables[0].version is None and tables[0].timestamp is None
-        else None
-    )
+    if len(tables) != 1 or not tables[0].is_newest:
+        return None
+    (table,) = tables
+    is_all = (table.start, table.end) == (reader.tokens[reader.position].start, reader.tokens[-1].end)
+    return Projection(table.path, columns) if is_all else None
