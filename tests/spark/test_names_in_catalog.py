@@ -621,6 +621,53 @@ def test_tables_of_other_formats_as_sources_of_a_definition(session: Any) -> Non
     session.sql("DROP TABLE of_parquet")
 
 
+def test_columns_have_the_name_of_their_table(session: Any) -> None:
+    from pyspark.sql import functions as F
+
+    session.sql(
+        "CREATE TABLE clicks USING delta AS SELECT id, id * 2 AS n FROM VALUES (1L), (2L), (3L) AS t(id)"
+    )
+    session.sql("CREATE TABLE shown USING delta AS SELECT id, 'x' AS n FROM VALUES (1L), (2L) AS t(id)")
+    session.sql("CREATE VIEW of_clicks AS SELECT id FROM clicks")
+    clicks, shown = session.table("clicks"), session.read.table("default.shown")
+    assert ids(clicks.select("clicks.id")) == ids(clicks.select("clicks.*")) == [1, 2, 3]
+    assert ids(session.table("of_clicks").where("of_clicks.id > 2")) == [3]
+    joined = clicks.join(shown, F.col("clicks.id") == F.col("shown.id")).select("clicks.id", "shown.n")
+    assert sorted(map(tuple, joined.collect())) == [(1, "x"), (2, "x")]
+    assert ids(clicks.alias("c").select("c.id")) == [1, 2, 3]
+    assert clicks.select("_metadata.file_name").count() == 3
+    if hasattr(session, "_jsparkSession"):
+        assert ids(clicks.where("default.clicks.id = 1")) == [1]
+        assert ids(clicks.where("spark_catalog.default.clicks.id = 2")) == [2]
+        clicks.createOrReplaceTempView("changed")
+        session.sql("DELETE FROM changed WHERE id = 3")
+        assert ids(session.table("clicks")) == [1, 2]
+        session.catalog.dropTempView("changed")
+    session.sql("DROP VIEW of_clicks")
+
+
+def test_subqueries_in_methods_of_a_frame(session: Any) -> None:
+    session.sql("CREATE TABLE asked USING delta AS SELECT id, 'u' AS u FROM VALUES (1L), (2L), (3L) AS t(id)")
+    session.sql("CREATE TABLE known USING delta AS SELECT id, id * 10 AS n FROM VALUES (1L), (2L) AS t(id)")
+    asked = session.table("asked")
+    if not hasattr(session, "_jsparkSession"):
+        with pytest.raises(Exception, match=r"[A-Z_]+"):
+            asked.where("id IN (SELECT id FROM known)").collect()
+        return
+    path = deltaic.DeltaTable(place(session, "known")).location
+    rows = session.createDataFrame([(2,), (5,)], "id long")
+    views = len(session.catalog.listTables())
+    assert ids(asked.where("id IN (SELECT id FROM known)")) == [1, 2]
+    assert ids(asked.filter("id NOT IN (SELECT id FROM default.known)")) == [3]
+    assert ids(asked.where("EXISTS (SELECT 1 FROM known WHERE known.id = asked.id AND n > 10)")) == [2]
+    assert ids(rows.where(f"id IN (SELECT id FROM delta.`{path}`)")) == [2]
+    found = asked.selectExpr("id", "(SELECT max(n) FROM known) AS most").where("id = 1").collect()
+    assert [tuple(row) for row in found] == [(1, 20)]
+    assert ids(asked.selectExpr(["id", "(SELECT max(n) FROM known) most"]).where("most = id * 10")) == [2]
+    assert ids(asked.where(asked.id == 1)) == ids(asked.filter("id IS NOT DISTINCT FROM 1")) == [1]
+    assert len(session.catalog.listTables()) == views
+
+
 def test_streams_in_sql(session: Any, tmp_path: Path) -> None:
     session.sql("CREATE TABLE streamed USING delta AS SELECT 1L AS id")
     session.sql("INSERT INTO streamed VALUES (2)")

@@ -24,7 +24,7 @@ from deltaic.spark.options import ChangeOptions, ReadOptions
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.raising import UNPARSED, raises_as_spark
 from deltaic.spark.session_tables import timestamp_of
-from deltaic.spark.views import path_or_named
+from deltaic.spark.views import named_frame, path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
 from deltaic.table import DeltaTable
 
@@ -129,7 +129,7 @@ def _wrap_reader(readers: Any) -> None:
         path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
         if path is None:
             return table(self, tableName)
-        return loaded(self, path, "delta")
+        return named_frame(spark, loaded(self, path, "delta"), tableName, path)
 
     patches.replace(readers, "table", tabled)
 

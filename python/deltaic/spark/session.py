@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_disabled
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
-from deltaic.spark import formats, functions, patches, statements
+from deltaic.spark import formats, frame_subqueries, functions, patches, statements
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Setting by which Spark passes a query's filters to Python data sources. It is off by default up to Spark
@@ -44,6 +44,7 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
     spark.conf.set(PUSHDOWN, "true")
     if sql:
         statements.install(spark)
+        frame_subqueries.wrap(type(spark.range(1)))
     else:
         statements.uninstall(spark)
 

@@ -130,9 +130,9 @@ class SparkTables(Tables):
         return queried(self._spark, text, self._frames)
 
     def engine_with_queries(self, engine: Any) -> Any:
-        return engine.with_queries(self._with_views)
+        return engine.with_queries(self.with_views)
 
-    def _with_views(self, text: str) -> str:
+    def with_views(self, text: str) -> str:
         """Replaces the Delta tables in the subqueries of a condition or value by temporary views, which are
         dropped when the statement ends."""
         from deltaic.spark.frames import read

@@ -55,6 +55,7 @@ from deltaic.spark.statement_errors import delta_errors, refuse_directory, runne
 from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
+    named_frame,
     path_of,
     path_of_projection,
     path_of_view,
@@ -197,7 +198,7 @@ def _table(spark: Any, name: str) -> DataFrame:
         return spark.read.format("delta").table(name)
     view = parsed(name)
     if view is not None and (query := query_of_view(spark, view.parts)) is not None:
-        return _view_rows(spark, query)
+        return named_frame(spark, _view_rows(spark, query), name)
     return original(type(spark).table)(spark, name)
 
 

@@ -20,7 +20,7 @@ from deltaic.spark.options import StreamReadOptions
 from deltaic.spark.portable.shipping import by_value
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.stream_read import allowed_by_settings, read_stream
-from deltaic.spark.views import path_or_named
+from deltaic.spark.views import named_frame, path_or_named
 
 _WRAPPED = "_deltaic_wrapped"
 _STATE = "_deltaic_stream"
@@ -207,10 +207,11 @@ def _table(table: Any, self: Any, tableName: str) -> Any:
     path = path_or_named(session_of(self), tableName) if _is_delta(self, "delta") else None
     if path is None:
         return table(self, tableName)
-    if not engine_of(session_of(self)).is_native:
-        return self.format("delta").load(path)
-    _state_of(self).put({"path": path, **allowed_by_settings(session_of(self))})
-    return _read(session_of(self), _state_of(self))
+    spark = session_of(self)
+    if not engine_of(spark).is_native:
+        return named_frame(spark, self.format("delta").load(path), tableName, path)
+    _state_of(self).put({"path": path, **allowed_by_settings(spark)})
+    return named_frame(spark, _read(spark, _state_of(self)), tableName, path)
 
 
 @raises_as_spark({TableNotFoundError: "DELTA_SCHEMA_NOT_SET"})

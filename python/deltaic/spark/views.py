@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaic.engine.spark.native.session import analyzed_plan, has_temporary_view
+from deltaic.engine.spark.native.session import analyzed_plan, has_jvm, has_temporary_view, qualified
 from deltaic.errors import InvalidArgumentError
-from deltaic.spark.named_tables import parsed, path_in_catalog
+from deltaic.spark.named_tables import SESSION_CATALOG, parsed, path_in_catalog, schema_and_name
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
@@ -78,6 +78,20 @@ def with_view_names(spark: Any, frame: Any, path: str) -> Any:
     """Returns the DataFrame of a whole table, after a change by which it records the names of temporary views
     that are created of it. Statements may then change the table by a view's name."""
     return _watched(spark, frame, path, _VIEWS)
+
+
+def named_frame(spark: Any, frame: Any, table: str, path: str = "") -> Any:
+    """Returns the DataFrame of a table or view of the session catalog with its name on the columns, as in
+    `spark.table("t").select("t.id")`; on Spark Connect without the schema. `path`: of the table."""
+    name = parsed(table)
+    if name is None or name.path is not None:
+        return frame
+    parts = schema_and_name(spark, name.parts)
+    if not has_jvm(spark):
+        return frame.alias(parts[-1])
+    records_views = bool(path) and any(maker in frame.__dict__ for maker in _MAKERS)
+    frame = qualified(spark, frame, (SESSION_CATALOG, *parts))
+    return with_view_names(spark, frame, path) if records_views else frame
 
 
 def projected(spark: Any, frame: Any, path: str) -> Any:

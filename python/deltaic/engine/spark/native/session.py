@@ -6,7 +6,7 @@ Spark 4.1 to 4.3 have these interfaces under the same names. Spark Connect has n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 _CATALOG, _CLASSES = "_deltaic_session_catalog", "_deltaic_java_classes"
@@ -53,6 +53,19 @@ def qualifier_of(frame: Any) -> str | None:
     qualifiers = [output.apply(at).qualifier() for at in range(output.size())]
     names = {str(qualifier.last()) for qualifier in qualifiers if qualifier.nonEmpty()}
     return names.pop() if len(names) == 1 else None
+
+
+def qualified(spark: Any, frame: Any, parts: Sequence[str]) -> Any:
+    """Returns the DataFrame of a table with the table's name on its columns. With the parts `spark_catalog`,
+    `default` and `t`, a column `c` is also `t.c`, `default.t.c` and `spark_catalog.default.t.c`."""
+    from pyspark.sql import DataFrame
+
+    of_plans = "org.apache.spark.sql.catalyst"
+    place = java_class(spark, "org.apache.spark.api.python.PythonUtils").toSeq(list(parts[:-1]))
+    name = java_class(spark, f"{of_plans}.AliasIdentifier")(parts[-1], place)
+    plan = java_class(spark, f"{of_plans}.plans.logical.SubqueryAlias")(name, logical_plan(frame))
+    datasets = java_class(spark, "org.apache.spark.sql.classic.Dataset")
+    return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
 
 
 def optimized_plan(frame: Any) -> Any:

@@ -1,0 +1,47 @@
+"""Finds the Delta tables in subqueries of texts that methods of a DataFrame take: `where`, `filter` and
+`selectExpr`, as in `df.where("id IN (SELECT id FROM sales)")`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from deltaic.engine.spark.native.session import has_jvm
+from deltaic.spark import patches
+from deltaic.spark.raising import raises_as_spark
+from deltaic.spark.session_tables import SparkTables
+from deltaic.spark.statements import is_installed
+from deltaic.sql.subqueries import hold_queries
+
+_METHODS = ("where", "filter", "selectExpr")
+_WRAPPED = "_deltaic_subqueries"
+
+
+def wrap(frames: Any) -> None:
+    """Replaces the methods of a class of DataFrames. A second call changes nothing."""
+    for name in _METHODS:
+        method = getattr(frames, name)
+        if _WRAPPED not in method.__dict__:
+            patches.replace(frames, name, _resolving(method))
+
+
+def _resolving(method: Any) -> Any:
+    @functools.wraps(method)
+    def resolving(self: Any, *texts: Any) -> Any:
+        spark = self.sparkSession
+        if len(texts) == 1 and isinstance(texts[0], list):
+            texts = tuple(texts[0])
+        # On Spark Connect a plan is analysed later, when the views below are gone.
+        is_ours = has_jvm(spark) and is_installed(spark)
+        if not is_ours or not hold_queries([each for each in texts if isinstance(each, str)]):
+            return method(self, *texts)
+        return _with_views(method, self, texts)
+
+    resolving.__dict__[_WRAPPED] = True
+    return resolving
+
+
+@raises_as_spark()
+def _with_views(method: Any, frame: Any, texts: tuple[Any, ...]) -> Any:
+    with SparkTables(frame.sparkSession) as tables:
+        return method(frame, *(tables.with_views(each) if isinstance(each, str) else each for each in texts))
