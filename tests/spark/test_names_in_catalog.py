@@ -646,6 +646,48 @@ def test_columns_have_the_name_of_their_table(session: Any) -> None:
     session.sql("DROP VIEW of_clicks")
 
 
+def test_for_name_qualifies_columns_by_the_name(session: Any) -> None:
+    """As in delta-spark, where `forName` begins with `spark.table(name)`."""
+    from pyspark.sql import functions as F
+
+    session.sql(
+        "CREATE TABLE qualified USING delta AS SELECT id, id * 10 AS n FROM VALUES (1L), (2L) AS t(id)"
+    )
+    table = DeltaTable.forName(session, "qualified")
+    new = session.createDataFrame([(1, 100), (7, 700)], "id long, n long").alias("s")
+
+    def rows() -> list[tuple[Any, ...]]:
+        return sorted(map(tuple, session.table("qualified").collect()))
+
+    merge = table.merge(new, "qualified.id = s.id").whenMatchedUpdate(
+        "qualified.n < 50", {"qualified.n": "s.n"}
+    )
+    merge.whenNotMatchedInsertAll().execute()
+    assert rows() == [(1, 100), (2, 20), (7, 700)]
+    by_columns = table.merge(new, F.col("default.qualified.id") == F.col("s.id"))
+    by_columns.whenMatchedUpdate(set={"n": F.col("qualified.n") + 1}).execute()
+    assert rows() == [(1, 101), (2, 20), (7, 701)]
+    # the source has the name, too: the short qualifier is the source's
+    other = session.table("qualified").withColumnRenamed("n", "m")
+    itself = table.merge(other, "default.qualified.id = qualified.id AND qualified.id = 2")
+    itself.whenMatchedUpdate(set={"n": "qualified.m + 2"}).execute()
+    assert rows() == [(1, 101), (2, 22), (7, 701)]
+    table.delete("qualified.id = 7")
+    table.update(F.col("spark_catalog.default.qualified.id") == 2, {"qualified.n": "default.qualified.n + 1"})
+    assert rows() == [(1, 101), (2, 23)]
+    session.sql("CREATE TABLE asking USING delta AS SELECT 1L AS id")
+    table.update("EXISTS (SELECT 1 FROM asking WHERE asking.id = qualified.id)", {"n": "0"})
+    assert rows() == [(1, 0), (2, 23)]
+    table.alias("x").delete("x.id = 2")
+    assert rows() == [(1, 0)]
+    if hasattr(session, "_jsparkSession"):
+        assert ids(table.toDF().select("qualified.id")) == [1]
+    # a column of the table's name is the column
+    session.sql("CREATE TABLE point USING delta AS SELECT named_struct('x', 1L, 'y', 2L) AS point, 5L AS id")
+    DeltaTable.forName(session, "point").update("point.x = 1", {"id": "point.y"})
+    assert ids(session.table("point")) == [2]
+
+
 def test_subqueries_in_methods_of_a_frame(session: Any) -> None:
     session.sql("CREATE TABLE asked USING delta AS SELECT id, 'u' AS u FROM VALUES (1L), (2L), (3L) AS t(id)")
     session.sql("CREATE TABLE known USING delta AS SELECT id, id * 10 AS n FROM VALUES (1L), (2L) AS t(id)")

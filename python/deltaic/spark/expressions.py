@@ -15,7 +15,7 @@ from deltaic.engine.spark.native.column_text import Origins, text_of
 from deltaic.engine.spark.native.session import is_classic_column
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark.portable.connect_columns import connect_text, is_of_connect
-from deltaic.sql.tokens import Reader
+from deltaic.sql.tokens import Reader, requalified
 
 # Operators that Spark writes as functions: those between two operands, before one, and behind one.
 _BETWEEN = frozenset(
@@ -29,22 +29,23 @@ _VALUES = "Values of dict in {} must contain only Spark SQL Columns or strings (
 
 
 def sql_text(value: Any, what: str, origins: Origins | None = None, mistake: str | None = None) -> str:
-    """Returns the SQL text of a Column; a string is returned unchanged. `what`: name of the argument in
-    errors. `origins`: the DataFrames whose columns the Column may use. `mistake`: the error for another type,
-    by default one of `what`; its words are delta-spark's. Raises InvalidTypeError for another type, and
-    UnsupportedFeatureError for a Column without SQL text."""
+    """Returns the SQL text of a Column; a string is SQL text already. `what`: name of the argument in errors.
+    `origins`: the DataFrames whose columns the Column may use, and the qualifiers that are replaced.
+    `mistake`: the error for another type, by default one of `what`; its words are delta-spark's. Raises
+    InvalidTypeError for another type, and UnsupportedFeatureError for a Column without SQL text."""
+    origins = origins or Origins()
     if isinstance(value, str):
-        return value
+        return requalified(value, origins.names)
     if not is_classic_column(value):
         if is_of_connect(value):
-            return connect_text(value, what)
+            return requalified(connect_text(value, what), origins.names)
         description = f"{type(value).__name__} {value!r}"[:80]
         raise InvalidTypeError(
             mistake or f"{what} must be a Spark SQL Column or a string (expression in SQL syntax)",
             where=None if mistake is None else what,
             found=description,
         )
-    return infix(text_of(value, what, origins or Origins()))
+    return requalified(infix(text_of(value, what, origins)), origins.names)
 
 
 def condition_text(value: Any, what: str = "condition", origins: Origins | None = None) -> str | None:
@@ -68,8 +69,9 @@ def assignments(values: Any, what: str, origins: Origins | None = None) -> dict[
                 f"Keys of dict in {what} must contain only strings with column names",
                 found=f"{type(name).__name__} {name!r}"[:80],
             )
+    names = {} if origins is None else origins.names
     return {
-        name: sql_text(value, f"{what}[{name!r}]", origins, _VALUES.format(what))
+        requalified(name, names): sql_text(value, f"{what}[{name!r}]", origins, _VALUES.format(what))
         for name, value in values.items()
     }
 

@@ -9,12 +9,13 @@ results are those of delta-io/delta, python/delta/tables.py.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
 from deltaic.engine.spark.native.column_text import Origins
-from deltaic.engine.spark.native.session import is_classic_frame, logical_plan, qualifier_of
+from deltaic.engine.spark.native.session import has_jvm, is_classic_frame, logical_plan, qualifier_of
 from deltaic.engine.spark.settings import (
     MERGE_SCHEMA,
     RETENTION_CHECK,
@@ -43,15 +44,16 @@ from deltaic.spark.raising import OF_PARTITIONS, methods_raise_as_spark, raises_
 from deltaic.spark.results import frame_of
 from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.table_builder import CreateMode, DeltaTableBuilder, IdentityGenerator
-from deltaic.spark.views import named_path
+from deltaic.spark.views import named_frame, named_path
 from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.names import Name
 from deltaic.sql.optimized import optimized
 from deltaic.sql.results import nothing
 from deltaic.sql.subqueries import hold_queries
-from deltaic.sql.tokens import Reader
+from deltaic.sql.tokens import Reader, without_qualifiers
 from deltaic.sql.upkeep import convert_path, convertible, restored_rows
+from deltaic.sql_text import quote_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -234,7 +236,10 @@ class DeltaTable:
 
         frame: DataFrame = newest(self._spark, self._path)
         self._frames.append(frame)
-        return frame if self._alias is None else frame.alias(self._alias)
+        if self._alias is not None:
+            return frame.alias(self._alias)
+        named = self._name is not None and has_jvm(self._spark)
+        return named_frame(self._spark, frame, str(self._name), self._path) if named else frame
 
     def alias(self, aliasName: str) -> DeltaTable:
         """Returns this table under an alias, which qualifies its columns in conditions and values.
@@ -277,12 +282,13 @@ class DeltaTable:
 
         >>> table.delete("delay > 60")
         """
+        table = self._table()
         text = condition_text(condition, origins=self._origins(None))
         if text is None or not hold_queries([text]):
-            self._table().delete(self._own(text))
+            table.delete(self._own(table, text))
             return
         with SparkTables(self._spark) as tables:
-            delete_rows(self._table(), text, Name((self._alias or "t",)), tables)
+            delete_rows(table, text, self._named(), tables)
 
     def update(self, condition: Any = None, set: Any = None) -> None:
         """Sets columns in the rows for which `condition` is true; None updates all rows.
@@ -294,14 +300,17 @@ class DeltaTable:
 
         >>> table.update("delay IS NULL", set={"delay": "0"})
         """
+        table = self._table()
         origins = self._origins(None)
-        values = {self._own(name): text for name, text in assignments(set, "'set'", origins).items()}
+        texts = assignments(set, "'set'", origins)
+        values = {self._own(table, name): text for name, text in texts.items()}
         text = condition_text(condition, origins=origins)
         if not hold_queries([*values.values(), text or ""]):
-            self._table().update({name: self._own(value) for name, value in values.items()}, self._own(text))
+            own = {name: self._own(table, value) for name, value in values.items()}
+            table.update(own, self._own(table, text))
             return
         with SparkTables(self._spark) as tables:
-            update_rows(self._table(), values, text, Name((self._alias or "t",)), tables)
+            update_rows(table, values, text, self._named(), tables)
 
     def merge(self, source: DataFrame, condition: Any) -> DeltaMergeBuilder:
         """Returns a builder of a MERGE of the DataFrame `source` into this table: add clauses, then call
@@ -324,8 +333,14 @@ class DeltaTable:
             raise InvalidTypeError(
                 "Type of 'source' in merge must be DataFrame.", found=type(source).__name__
             )
-        source_alias, target_alias = alias_of(source) or "__deltaic_s", self._alias or "__deltaic_t"
-        origins = self._origins(target_alias, (source, source_alias))
+        source_alias = alias_of(source) or "__deltaic_s"
+        names = self._qualifiers(self._table())
+        short = names[-1][-1] if names else None
+        if self._alias is None and short is not None and short.lower() == source_alias.lower():
+            names, short = names[:-1], None  # the qualifier is that of the source
+        target_alias = short or "__deltaic_t"
+        replaced = {name: f"{quote_name(target_alias)}." for name in names if len(name) > 1}
+        origins = self._origins(target_alias, (source, source_alias), names=replaced)
         on = sql_text(condition, "condition", origins)
 
         def begin(evolution: bool) -> Merge:
@@ -336,17 +351,35 @@ class DeltaTable:
 
         return DeltaMergeBuilder(MergeStart(self._spark, begin, origins=origins))
 
-    def _origins(self, alias: str | None, *others: tuple[DataFrame, str]) -> Origins:
+    def _origins(
+        self,
+        alias: str | None,
+        *others: tuple[DataFrame, str],
+        names: Mapping[tuple[str, ...], str] | None = None,
+    ) -> Origins:
         """Returns the DataFrames whose columns a condition or value may use: those of `toDF`, which the
-        command names by `alias`, and `others`, each with its alias."""
-        return Origins(lambda: [*((frame, alias) for frame in self._frames), *others], self._spark)
+        command names by `alias`, and `others`, each with its alias. `names`: as in `Origins`."""
+        return Origins(lambda: [*((frame, alias) for frame in self._frames), *others], self._spark, names)
 
-    def _own(self, text: Any) -> Any:
-        """Removes the table's alias before column names (`t.id` becomes `id`), because delete and update
+    def _named(self) -> Name:
+        """Returns the name by which conditions and values with subqueries know the table."""
+        return Name((self._alias,)) if self._alias is not None else self._name or Name(("t",))
+
+    def _qualifiers(self, table: deltaic.DeltaTable) -> tuple[tuple[str, ...], ...]:
+        """Returns the qualifiers that the table's columns may have, the longest first: its alias, or else the
+        name of `forName` and its ends. A name that a column has, too, is the column."""
+        if self._alias is not None:
+            return ((self._alias,),)
+        if self._name is None:
+            return ()
+        columns = {name.lower() for name in table.schema.names}
+        names = SparkTables(self._spark).qualifiers(self._name)
+        return tuple(name for name in names if name[0].lower() not in columns)
+
+    def _own(self, table: deltaic.DeltaTable, text: Any) -> Any:
+        """Removes the table's qualifiers before column names (`t.id` becomes `id`), because delete and update
         evaluate conditions without an alias."""
-        from deltaic.sql.tokens import without_qualifiers
-
-        return text if text is None or self._alias is None else without_qualifiers(text, ((self._alias,),))
+        return text if text is None else without_qualifiers(text, self._qualifiers(table))
 
     # --- upkeep
 

@@ -26,12 +26,16 @@ class Origins:
     """The DataFrames whose columns a Column may use. `frames`: a function that returns DataFrames, each with
     the alias that qualifies its columns in a command, or None. It is called again for an unknown column,
     because a DataFrame may be created after the command was begun. `spark`: the session that parses the text;
-    None is the active session."""
+    None is the active session. `names`: what replaces a qualifier of the table's columns in a text, such as
+    {("default", "t"): "t."}."""
 
     def __init__(
-        self, frames: Callable[[], Iterable[tuple[Any, str | None]]] = tuple, spark: Any = None
+        self,
+        frames: Callable[[], Iterable[tuple[Any, str | None]]] = tuple,
+        spark: Any = None,
+        names: Mapping[tuple[str, ...], str] | None = None,
     ) -> None:
-        self._frames, self.spark = frames, spark
+        self._frames, self.spark, self.names = frames, spark, names or {}
         self._known: Mapping[int, set[tuple[str, ...]]] = {}
 
     def parts(self, attribute: Any, what: str) -> tuple[str, ...]:
