@@ -378,26 +378,28 @@ def _stream(reader: Reader, spark: Any) -> Reference | None:
     """Reads STREAM name or STREAM(name), with options in WITH ('key' = 'value'). Returns None, and does not
     move the cursor, if no Delta table has the name."""
     first = reader.position
-    start = reader.tokens[first].start
     reader.position += 1
     in_brackets = reader.accept("(")
-    if not reader.done and reader.tokens[reader.position].kind in ("word", "quoted"):
-        name = Name(reader.dotted())
-        path = path_of(spark, name)
-        if path is not None and (not in_brackets or reader.accept(")")):
-            end = reader.tokens[reader.position - 1].end
-            options = {}
-            if reader.at("WITH", "("):
-                reader.expect("WITH")
-                options = read_properties(reader)
-                end = reader.tokens[reader.position - 1].end
-            by_path = name.path is not None
-            alias = None if by_path or _alias_follows(reader) else name.parts[-1]
-            parts = () if by_path else schema_and_name(spark, name.parts)
-            stream = tuple(options.items())
-            return Reference(start, end, path, by_path=by_path, alias=alias, parts=parts, stream=stream)
-    reader.position = first
-    return None
+    is_name = not reader.done and reader.tokens[reader.position].kind in ("word", "quoted")
+    name = Name(reader.dotted()) if is_name else None
+    path = None if name is None else path_of(spark, name)
+    if name is None or path is None or (in_brackets and not reader.accept(")")):
+        reader.position = first
+        return None
+    options = {}
+    if reader.at("WITH", "("):
+        reader.expect("WITH")
+        options = read_properties(reader)
+    by_path = name.path is not None
+    return Reference(
+        reader.tokens[first].start,
+        reader.tokens[reader.position - 1].end,
+        path,
+        by_path=by_path,
+        alias=None if by_path or _alias_follows(reader) else name.parts[-1],
+        parts=() if by_path else schema_and_name(spark, name.parts),
+        stream=tuple(options.items()),
+    )
 
 
 def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Reference | None:
