@@ -182,11 +182,13 @@ def _enter(
     spark: Any, name: Name, text: str, clauses: ViewClauses, query: Callable[[str], Any], *, replaces: bool
 ) -> None:
     occurrences = references(Reader(text), spark)
-    if not has_jvm(spark) and any(each.by_path or each.changes for each in occurrences):
-        raise UnsupportedFeatureError(
-            "a persistent view of a table by path, or of table_changes, on Spark Connect",
-            expected="a table by name, or CREATE TEMPORARY VIEW",
-        )
+    for each in occurrences if not has_jvm(spark) else ():
+        if each.by_path or each.changes:
+            what = "table_changes" if each.changes else "a table by path"
+            raise UnsupportedFeatureError(
+                f"a persistent view of {what}, on Spark Connect",
+                expected="a table by name, or CREATE TEMPORARY VIEW",
+            )
     _refuse_cycle(spark, name, occurrences)
     frame = query(text)
     tables = [(each.parts, each.path) for each in occurrences if each.view is None and each.parts]
