@@ -1,5 +1,5 @@
-"""Modules that take long to import. Each one that has a name here is imported when it is first used, so that
-opening and planning need none of them.
+"""Imports modules that take long, where Ctrl-C cannot be lost (`load`), and only when they are first used, so
+that opening and planning need none of them.
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -708,6 +708,7 @@ def test_subqueries_in_methods_of_a_frame(session: Any) -> None:
     found = asked.selectExpr("id", "(SELECT max(n) FROM known) AS most").where("id = 1").collect()
     assert [tuple(row) for row in found] == [(1, 20)]
     assert ids(asked.selectExpr(["id", "(SELECT max(n) FROM known) most"]).where("most = id * 10")) == [2]
+    assert ids(asked.filter(condition="id IN (SELECT id FROM known)").where(condition=asked.id > 1)) == [2]
     assert ids(asked.where(asked.id == 1)) == ids(asked.filter("id IS NOT DISTINCT FROM 1")) == [1]
     assert len(session.catalog.listTables()) == views
 

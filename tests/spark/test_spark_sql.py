@@ -458,7 +458,6 @@ def test_views_by_the_data_source(spark: Any, sql: Any, path: str) -> None:
 def test_a_temporary_view_over_a_path(spark: Any, sql: Any, path: str) -> None:
     sql(f"CREATE OR REPLACE TEMP VIEW some AS SELECT id FROM delta.`{path}` WHERE id > 3")
     assert ids(spark.table("some")) == [4, 5]
-    # test_names_in_catalog.py has persistent views by path
 
 
 def test_a_cached_query(spark: Any, sql: Any, path: str) -> None:

@@ -44,7 +44,8 @@ def column_limits(snapshot: Snapshot, names: Iterable[str]) -> dict[str, Limits]
             continue
         unknown = pc.or_(pc.is_null(least), pc.is_null(greatest))
         if nulls is not None:  # a file with only nulls in the column needs no limits
-            has_values = pc.not_equal(nulls, listing["num_records"])  # null: not known
+            # null: not known. `pc.fill_null` would import pandas.
+            has_values = pc.not_equal(nulls, listing["num_records"])
             unknown = pc.and_(unknown, pc.or_kleene(has_values, pc.is_null(has_values)))
         if pc.any(unknown).as_py():
             continue

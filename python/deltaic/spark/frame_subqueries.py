@@ -27,21 +27,24 @@ def wrap(frames: Any) -> None:
 
 def _resolving(method: Any) -> Any:
     @functools.wraps(method)
-    def resolving(self: Any, *texts: Any) -> Any:
-        spark = self.sparkSession
+    def resolving(self: Any, *texts: Any, **named: Any) -> Any:
         if len(texts) == 1 and isinstance(texts[0], list):
             texts = tuple(texts[0])
+        given = [each for each in (*texts, *named.values()) if isinstance(each, str)]
         # On Spark Connect a plan is analysed later, when the views below are gone.
-        is_ours = has_jvm(spark) and is_installed(spark)
-        if not is_ours or not hold_queries([each for each in texts if isinstance(each, str)]):
-            return method(self, *texts)
-        return _with_views(method, self, texts)
+        if hold_queries(given) and has_jvm(spark := self.sparkSession) and is_installed(spark):
+            return _with_views(method, self, texts, named)
+        return method(self, *texts, **named)
 
     resolving.__dict__[_WRAPPED] = True
     return resolving
 
 
 @raises_as_spark()
-def _with_views(method: Any, frame: Any, texts: tuple[Any, ...]) -> Any:
+def _with_views(method: Any, frame: Any, texts: tuple[Any, ...], named: dict[str, Any]) -> Any:
     with SparkTables(frame.sparkSession) as tables:
-        return method(frame, *(tables.with_views(each) if isinstance(each, str) else each for each in texts))
+
+        def found(value: Any) -> Any:
+            return tables.with_views(value) if isinstance(value, str) else value
+
+        return method(frame, *map(found, texts), **{name: found(value) for name, value in named.items()})

@@ -16,7 +16,6 @@ from deltaic.spark.merge_builder import DeltaMergeBuilder
 from deltaic.spark.named_tables import SESSION_CATALOG, named_table, parsed
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.tables import DeltaTable, alias_of
-from deltaic.sql.tokens import requalified
 
 _WRAPPED = "_deltaic_merge_into"
 _TARGET = "__deltaic_t"
@@ -59,32 +58,28 @@ class PathMerge:
     def __init__(self, frame: Any, path: str, condition: Any, parts: Sequence[str] = ()) -> None:
         """`parts`: schema and name of a table that was given by name."""
         source = alias_of(frame) or "__deltaic_s"
-        names = [(SESSION_CATALOG, *parts), (*parts,), (*parts[-1:],)] if parts else []
+        ends = [(SESSION_CATALOG, *parts), (*parts,), (*parts[-1:],)] if parts else []
         qualifiers = [
             ("delta", path),
             ("deltaic", path),
             (path,),
-            *(each for each in names if each != (source,)),
+            *(each for each in ends if each != (source,)),
         ]
-        self._names = dict.fromkeys(qualifiers, f"{_TARGET}.")
-        self._origins = Origins(lambda: [(frame, source)], frame.sparkSession)
+        names = dict.fromkeys(qualifiers, f"{_TARGET}.")
+        self._origins = Origins(lambda: [(frame, source)], frame.sparkSession, names)
         table = DeltaTable.forPath(frame.sparkSession, path).alias(_TARGET)
         self._builder: DeltaMergeBuilder = table.merge(frame, self.text(condition))
 
     def text(self, condition: Any) -> str | None:
         """Returns a condition as text in which an alias replaces the table's path: delta.`path`.x becomes
         __deltaic_t.x."""
-        condition = condition_text(condition, origins=self._origins)
-        return None if condition is None else requalified(condition, self._names)
+        return condition_text(condition, origins=self._origins)
 
     def values(self, columns: Any, what: str) -> dict[str, str]:
         """Returns a dict from column to value as text, with paths replaced as by `text`."""
         if not isinstance(columns, Mapping) or not columns:
             raise InvalidArgumentError(f"{what} needs columns and their values", found=repr(columns)[:80])
-        texts = assignments(columns, what, self._origins)
-        return {
-            requalified(name, self._names): requalified(text, self._names) for name, text in texts.items()
-        }
+        return assignments(columns, what, self._origins)
 
     def add(self, clause: str, *arguments: Any) -> PathMerge:
         """Adds a clause. `clause`: name of the method of `DeltaMergeBuilder` that is called with

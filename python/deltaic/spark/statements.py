@@ -36,6 +36,7 @@ from deltaic.spark.named_tables import (
     SESSION_CATALOG,
     OtherTable,
     ViewQuery,
+    naming,
     other_table,
     parsed,
     path_at,
@@ -247,12 +248,12 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
 
 def _detail_of(spark: Any, table: OtherTable) -> DataFrame:
     """Returns what the catalog knows of a table of another format, as a row of DESCRIBE DETAIL."""
-    name = ".".join((SESSION_CATALOG, *table.parts))
-    columns = spark.catalog.listColumns(name)
+    names = naming(spark, table.parts)
+    columns = spark.catalog.listColumns(names["quoted_table"])
     row = {
         "format": table.provider,
-        "name": name,
-        "description": spark.catalog.getTable(name).description or "",
+        "name": names["table"],
+        "description": spark.catalog.getTable(names["quoted_table"]).description or "",
         "location": None if table.location is None else path_at(table.location),
         "partitionColumns": [column.name for column in columns if column.isPartition],
         "properties": [],

@@ -9,7 +9,7 @@ results are those of delta-io/delta, python/delta/tables.py.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -238,6 +238,7 @@ class DeltaTable:
         self._frames.append(frame)
         if self._alias is not None:
             return frame.alias(self._alias)
+        # On Spark Connect `frame.x` is a column of the frame's own plan, which an alias would change.
         named = self._name is not None and has_jvm(self._spark)
         return named_frame(self._spark, frame, str(self._name), self._path) if named else frame
 
@@ -285,7 +286,7 @@ class DeltaTable:
         table = self._table()
         text = condition_text(condition, origins=self._origins(None))
         if text is None or not hold_queries([text]):
-            table.delete(self._own(table, text))
+            table.delete(self._unqualified(table)(text))
             return
         with SparkTables(self._spark) as tables:
             delete_rows(table, text, self._named(), tables)
@@ -302,12 +303,11 @@ class DeltaTable:
         """
         table = self._table()
         origins = self._origins(None)
-        texts = assignments(set, "'set'", origins)
-        values = {self._own(table, name): text for name, text in texts.items()}
+        own = self._unqualified(table)
+        values = {own(name): text for name, text in assignments(set, "'set'", origins).items()}
         text = condition_text(condition, origins=origins)
         if not hold_queries([*values.values(), text or ""]):
-            own = {name: self._own(table, value) for name, value in values.items()}
-            table.update(own, self._own(table, text))
+            table.update({name: own(value) for name, value in values.items()}, own(text))
             return
         with SparkTables(self._spark) as tables:
             update_rows(table, values, text, self._named(), tables)
@@ -334,7 +334,7 @@ class DeltaTable:
                 "Type of 'source' in merge must be DataFrame.", found=type(source).__name__
             )
         source_alias = alias_of(source) or "__deltaic_s"
-        names = self._qualifiers(self._table())
+        names = self._qualifiers()
         short = names[-1][-1] if names else None
         if self._alias is None and short is not None and short.lower() == source_alias.lower():
             names, short = names[:-1], None  # the qualifier is that of the source
@@ -365,21 +365,22 @@ class DeltaTable:
         """Returns the name by which conditions and values with subqueries know the table."""
         return Name((self._alias,)) if self._alias is not None else self._name or Name(("t",))
 
-    def _qualifiers(self, table: deltaic.DeltaTable) -> tuple[tuple[str, ...], ...]:
+    def _qualifiers(self, table: deltaic.DeltaTable | None = None) -> tuple[tuple[str, ...], ...]:
         """Returns the qualifiers that the table's columns may have, the longest first: its alias, or else the
         name of `forName` and its ends. A name that a column has, too, is the column."""
         if self._alias is not None:
             return ((self._alias,),)
         if self._name is None:
             return ()
-        columns = {name.lower() for name in table.schema.names}
+        columns = {name.lower() for name in (table or self._table()).schema.names}
         names = SparkTables(self._spark).qualifiers(self._name)
         return tuple(name for name in names if name[0].lower() not in columns)
 
-    def _own(self, table: deltaic.DeltaTable, text: Any) -> Any:
-        """Removes the table's qualifiers before column names (`t.id` becomes `id`), because delete and update
-        evaluate conditions without an alias."""
-        return text if text is None else without_qualifiers(text, self._qualifiers(table))
+    def _unqualified(self, table: deltaic.DeltaTable) -> Callable[[Any], Any]:
+        """Returns a function that removes the table's qualifiers before column names (`t.id` becomes `id`) in
+        a text, because delete and update evaluate conditions without an alias."""
+        qualifiers = self._qualifiers(table)
+        return lambda text: text if text is None else without_qualifiers(text, qualifiers)
 
     # --- upkeep
 
