@@ -4,8 +4,8 @@ and the expressions that compute the scan's output from both. The native and the
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +30,8 @@ from deltaic.protocol.schema import DataType, Field, Schema, Struct
 BASE_ROW_ID = "baseRowId"
 ROW_VERSION = "defaultRowCommitVersion"
 """Fields of an `add` action from which the ids and versions of rows are computed."""
+TRACKED = ("row_id", "base_row_id", "default_row_commit_version", "row_commit_version")
+"""Fields of `_metadata` of a table with row tracking, as in delta-spark."""
 BY_ID = "spark.sql.parquet.fieldId.read.enabled"
 """Setting: Spark's Parquet reader finds columns by field id instead of name, if its schema has ids."""
 
@@ -67,9 +69,10 @@ class ScanColumns:
     partition columns of the table. `constants`: columns of `scan.files`; each row of a file gets the file's
     values. `by_id`: True if columns of files are found by field id. `positions`: True if the row's index in
     its file is needed. `tracking`: hidden columns of row tracking. `output`: schema of the result.
-    `metadata`: True if the result also has Spark's column `_metadata`."""
+    `metadata`: fields of Spark's column `_metadata`, which the result then has as its last column, in place
+    of the hidden columns of row tracking; None if the result has no such column."""
 
-    def __init__(self, scan: Scan, *, metadata: bool = False) -> None:
+    def __init__(self, scan: Scan, *, metadata: Sequence[str] | None = None) -> None:
         self.scan, self.metadata = scan, metadata
         partitioned = {name.lower() for name in scan.table_schema.partition_columns}
         roots = dict.fromkeys(scan.schema.find(name)[0][0] for name in scan.columns)
@@ -84,9 +87,8 @@ class ScanColumns:
         self.tracking = [Field(name, "long") for name in scan.row_tracking or ()]
         self.data += self.tracking
         if scan.row_tracking is not None:
-            for name in (BASE_ROW_ID, ROW_VERSION):
-                _check_complete(scan.files, name)
-                self.constants.append(Field(name, "long"))
+            self.constants += [Field(name, "long") for name in (BASE_ROW_ID, ROW_VERSION)]
+            self.check_files(scan.files)
         if scan.row_ids:
             self.constants.append(Field(FILE_COLUMN, "integer"))
 
@@ -94,7 +96,12 @@ class ScanColumns:
     def output(self) -> Schema:
         from deltaic.planning.opening import scan_schema
 
-        return scan_schema(self.scan)
+        return scan_schema(self.scan if self.metadata is None else replace(self.scan, row_tracking=None))
+
+    def check_files(self, files: pa.Table) -> None:
+        """Raises ProtocolError if row tracking needs values that a file does not have."""
+        for name in (BASE_ROW_ID, ROW_VERSION) if self.tracking else ():
+            _check_complete(files, name)
 
     @property
     def in_files(self) -> Any:
@@ -132,21 +139,34 @@ class ScanColumns:
 
         `row_index`: the column of the row's index, None if `positions` is False. `opaque(column, nested)`: a
         function that wraps a column in an expression through which Spark pushes no condition."""
-        from pyspark.sql import functions as F
-
         columns = [self._named(name, opaque) for name in self.scan.columns]
-        if self.tracking:
-            row_id, version = (F.col(col(field.name)) for field in self.tracking)
-            first = F.coalesce(row_id, F.col(BASE_ROW_ID) + row_index)
-            columns += [
-                first.alias(self.tracking[0].name),
-                F.coalesce(version, F.col(ROW_VERSION)).alias(self.tracking[1].name),
-            ]
+        if self.tracking and self.metadata is None:
+            row_id, _, _, version = self._tracked(row_index)
+            columns += [row_id.alias(self.tracking[0].name), version.alias(self.tracking[1].name)]
         columns += [col(field.name) for field in self.scan.constants]
         if self.scan.row_ids:
             assert row_index is not None
             columns += [FILE_COLUMN, row_index.alias(ROW_COLUMN)]
         return columns
+
+    def metadata_column(self, file_metadata: Any, row_index: Any | None) -> Any:
+        """Returns the column `_metadata` of the result. `file_metadata`: the column of that name that Spark's
+        reader fills. `row_index`: as in `selected`."""
+        from pyspark.sql import functions as F
+
+        if not self.tracking:
+            return file_metadata
+        tracked = dict(zip(TRACKED, self._tracked(row_index), strict=True))
+        fields = [tracked[name] if name in tracked else file_metadata[name] for name in self.metadata or ()]
+        return F.struct(*(field.alias(name) for field, name in zip(fields, self.metadata or (), strict=True)))
+
+    def _tracked(self, row_index: Any) -> list[Any]:
+        """Returns the values of the fields TRACKED."""
+        from pyspark.sql import functions as F
+
+        row_id, version = (F.col(col(field.name)) for field in self.tracking)
+        base, default = F.col(BASE_ROW_ID), F.col(ROW_VERSION)
+        return [F.coalesce(row_id, base + row_index), base, default, F.coalesce(version, default)]
 
     def plain(self, row_index: str) -> list[Plain] | None:
         """Returns the columns of the output in their order; None if one of them must be computed.

@@ -324,8 +324,16 @@ class SparkEngine:
                 return self._padded(frame, snapshot, columns)
 
         def frame_of(version: Snapshot, metadata: str | None) -> Any:
+            from deltaic.engine.spark.native.tables import tracking_columns
+
             scan = self._deferred_scan(ScanPlan(version), columns)
-            known = replace(scan, schema=snapshot.schema, table_schema=snapshot.table_schema, as_stored=True)
+            known = replace(
+                scan,
+                schema=snapshot.schema,
+                table_schema=snapshot.table_schema,
+                as_stored=True,
+                row_tracking=tracking_columns(version, metadata),
+            )
             return self._scan(known, metadata)
 
         def native() -> Any:

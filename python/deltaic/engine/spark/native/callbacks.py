@@ -68,6 +68,11 @@ class Callbacks:
         """Creates the optimizer rule that replaces the leaves of tables by scans."""
         return self._create("PlanTables")
 
+    def tracked_format(self, names: str) -> Any:
+        """Creates the file format of the leaf of a table with row tracking. `names`: its further fields of
+        `_metadata`, separated by spaces."""
+        return self._create("TrackedFormat", names)
+
     def function(self, plan: Any) -> Any:
         """Creates a table function without arguments whose result is an analysed plan."""
         return self._create("PlanFunction", plan)

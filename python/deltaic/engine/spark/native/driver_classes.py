@@ -337,6 +337,37 @@ public class TableFiles implements FileIndex {
 }
 """
 
+TRACKED_FORMAT = """
+package deltaic.driver;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.Metadata;
+import org.apache.spark.sql.types.StructField;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** The format of the leaf of a table with row tracking: the column _metadata has further fields, by which
+    `PlanTables` asks for them. The format reads no file, because `PlanTables` replaces the leaf. */
+public class TrackedFormat extends ParquetFileFormat {
+  private final String[] names;
+
+  /** `names`: the further fields, separated by spaces. */
+  public TrackedFormat(String names) { this.names = names.split(" "); }
+
+  public Seq metadataSchemaFields() {
+    ArrayList fields = new ArrayList();
+    for (Iterator each = super.metadataSchemaFields().iterator(); each.hasNext();) fields.add(each.next());
+    for (int each = 0; each < names.length; each++) {
+      fields.add(new StructField(names[each], DataTypes.LongType, false, Metadata.empty()));
+    }
+    return CollectionConverters.asScala(fields).toSeq();
+  }
+}
+"""
+
 PLAN_TABLES = """
 package deltaic.driver;
 
@@ -776,6 +807,7 @@ SOURCES = {
     "ScanFiles": FILE_INDEX,
     "Selected": SELECTED,
     "TableFiles": TABLE_FILES,
+    "TrackedFormat": TRACKED_FORMAT,
     "NameFiles": NAME_FILES,
     "PlanTables": PLAN_TABLES,
     "PlanFunction": PLAN_FUNCTION,

@@ -77,15 +77,18 @@ class FileIndex:
         return self._directories(self._files.one(), predicate)
 
 
-def java_relation(jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str, str]) -> Any:
+def java_relation(
+    jvm: Jvm, index: Any, constants: Any, data: Any, options: dict[str, str], file_format: Any = None
+) -> Any:
     """Creates a HadoopFsRelation over a Java `FileIndex`. Its columns are those of `data`, then those of
-    `constants` (both pyspark StructTypes). `options`: options of Spark's Parquet reader."""
+    `constants` (both pyspark StructTypes). `options`: options of Spark's Parquet reader. `file_format`: a
+    Java `FileFormat`; None: Spark's Parquet."""
     return jvm.get(DATASOURCES + "HadoopFsRelation")(
         index,
         jvm.schema(constants.json()),
         jvm.schema(data.json()),
         jvm.none,
-        jvm.get(DATASOURCES + "parquet.ParquetFileFormat")(),
+        file_format or jvm.get(DATASOURCES + "parquet.ParquetFileFormat")(),
         jvm.get("org.apache.spark.api.python.PythonUtils").toScalaMap(options),
         jvm.spark._jsparkSession,
     )

@@ -50,8 +50,9 @@ indexes (a deletion vector), or only those in its row indexes (selected rows).""
 def native_scan(jvm: Jvm, scan: Scan, metadata: str | None = None) -> Any:
     """Returns a DataFrame of the scan's rows and columns, the hidden columns (row ids, row tracking) last.
     The scan's conditions are not applied here. `metadata`: the type, as JSON, of Spark's column `_metadata`,
-    which is then added as the last column; None adds no such column."""
-    columns = ScanColumns(scan, metadata=metadata is not None)
+    which is then the last column, in place of the hidden columns of row tracking; None adds no such
+    column."""
+    columns = ScanColumns(scan, metadata=None if metadata is None else metadata_fields(metadata))
     frames = (
         _frames(jvm, scan, columns)
         if scan.later is None
@@ -60,6 +61,11 @@ def native_scan(jvm: Jvm, scan: Scan, metadata: str | None = None) -> Any:
     if not frames:
         return _empty(jvm, columns, metadata)
     return reduce(lambda whole, other: whole.unionAll(other), frames)
+
+
+def metadata_fields(metadata: str) -> list[str]:
+    """Returns the names of the fields of `_metadata`, whose type is given as JSON."""
+    return [field["name"] for field in json.loads(metadata)["fields"]]
 
 
 def _empty(jvm: Jvm, columns: ScanColumns, metadata: str | None) -> Any:
@@ -75,7 +81,7 @@ def _frames(jvm: Jvm, scan: Scan, columns: ScanColumns) -> list[Any]:
     files = numbered(scan.files) if scan.row_ids else scan.files
     if row_index_bytes(files) <= jvm.most_set_bytes:
         return _native_frames(jvm, scan, files, columns)
-    if columns.metadata:
+    if columns.metadata is not None:
         raise UnsupportedFeatureError(
             "_metadata of a table whose deletion vectors are larger than 1/8 of the driver's heap",
             where=scan.store.location,
@@ -135,6 +141,7 @@ class _Part:
         schema = self._schema(INDEX_COLUMNS)
 
         def describe(adds: pa.Table) -> tuple[pa.Table, Any]:
+            self.columns.check_files(adds)
             spark_files = _core.hand_over(self.scan.store, self.scan.table_schema, adds)
             return self._constants(schema, adds, spark_files), spark_files["__deltaic_status"]
 
@@ -157,7 +164,7 @@ class _Part:
 
         schema, data = shown_to_spark(constants), self.columns.in_files
         needs_index = self.kind != ALL or self.columns.positions
-        if needs_index and not self.columns.metadata:
+        if needs_index and self.columns.metadata is None:
             data = data.add(ROW_INDEX, "long")
         index = FileIndex(
             self.jvm, f"deltaic {self.scan.store.location} {self.kind} {key}", files, schema, self.scan
@@ -166,7 +173,7 @@ class _Part:
             self.jvm, java_relation(self.jvm, index.java(), schema, data, self.columns.reader_options)
         )
         rehearse(self.jvm, index, schema, rows)
-        if self.columns.metadata:
+        if self.columns.metadata is not None:
             # Spark's reader fills either ROW_INDEX or `_metadata.row_index`, never both.
             file_metadata = rows.metadataColumn(METADATA)
             row_index = [file_metadata["row_index"].alias(ROW_INDEX)] if needs_index else []
@@ -175,13 +182,13 @@ class _Part:
         if self.kind != ALL:
             is_listed = in_row_indexes(self.jvm, index_columns)
             rows = rows.where(is_listed if self.kind == ONLY else ~is_listed)
-        if not self.columns.metadata and (plain := self.columns.plain(ROW_INDEX)) is not None:
+        if self.columns.metadata is None and (plain := self.columns.plain(ROW_INDEX)) is not None:
             return selected(self.jvm, rows, plain)
         position = F.col(spark_name(ROW_INDEX)) if self.columns.positions else None
-        metadata = [F.col(METADATA)] if self.columns.metadata else []
-        return rows.select(
-            *self.columns.selected(position, lambda column, nested: opaque(self.jvm, column)), *metadata
-        )
+        columns = self.columns.selected(position, lambda column, nested: opaque(self.jvm, column))
+        if self.columns.metadata is not None:
+            columns.append(self.columns.metadata_column(F.col(METADATA), position).alias(METADATA))
+        return rows.select(*columns)
 
     def _schema(self, index_columns: Sequence[str]) -> Schema:
         """Returns the schema of a file's constants: partition values, row indexes, and the scan's

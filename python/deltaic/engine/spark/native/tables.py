@@ -13,12 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from deltaic.engine.spark.columns import TRACKED
 from deltaic.engine.spark.errors import java_error_text
 from deltaic.engine.spark.native.file_index import java_relation, relation_frame
 from deltaic.engine.spark.native.filters import partition_predicate
 from deltaic.engine.spark.native.jvm import Jvm
 from deltaic.engine.spark.native.totals import totals
-from deltaic.errors import DeltaError
+from deltaic.engine.spark.native.scan import metadata_fields
+from deltaic.errors import DeltaError, UnsupportedFeatureError
+from deltaic.protocol import row_tracking
 from deltaic.protocol.schema import DataType, Field, Schema, Struct
 
 if TYPE_CHECKING:
@@ -233,7 +236,8 @@ def table_relation(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) ->
     root = "" if rows.newest is None else rows.snapshot.location
     partitions = "\0".join(rows.snapshot.table_schema.partition_columns)
     files = jvm.callbacks.create("TableFiles", leaf, jvm.spark, _key(rows), size, root, partitions)
-    table = TableRelation(jvm, rows, java_relation(jvm, files, _no_columns(), schema, {}))
+    file_format = jvm.callbacks.tracked_format(" ".join(TRACKED)) if is_tracked(rows.snapshot) else None
+    table = TableRelation(jvm, rows, java_relation(jvm, files, _no_columns(), schema, {}, file_format))
     _rehearse(jvm, table)
     return table
 
@@ -266,7 +270,28 @@ def _key(rows: TableRows) -> str:
     finds cached rows."""
     snapshot = rows.snapshot
     version = "newest" if rows.newest is not None else f"{snapshot.metadata.id} {snapshot.version}"
-    return f"deltaic table {rows.place} {version} {' '.join(rows.columns)}"
+    tracked = "with row ids " if is_tracked(snapshot) else ""
+    return f"deltaic table {rows.place} {version} {tracked}{' '.join(rows.columns)}"
+
+
+def is_tracked(snapshot: Snapshot) -> bool:
+    """True if `_metadata` of the table's rows has the fields TRACKED."""
+    return row_tracking.is_enabled(snapshot.protocol, snapshot.metadata)
+
+
+def tracking_columns(snapshot: Snapshot, metadata: str | None) -> tuple[str, str] | None:
+    """Returns the hidden columns from which the fields TRACKED of `_metadata` are computed; None if the type
+    of `_metadata`, given as JSON, does not have these fields. Raises UnsupportedFeatureError if the version
+    has no such columns, although the version from which the DataFrame was created had them."""
+    if metadata is None or TRACKED[0] not in metadata_fields(metadata):
+        return None
+    if (columns := row_tracking.hidden_columns(snapshot.metadata)) is None:
+        raise UnsupportedFeatureError(
+            "_metadata.row_id of a version without row tracking",
+            where=f"{snapshot.location}, version {snapshot.version}",
+            expected="the table is loaded again",
+        )
+    return columns
 
 
 def _changes(rows: TableRows, now: Snapshot) -> list[str]:
