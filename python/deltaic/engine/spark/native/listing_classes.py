@@ -1,5 +1,6 @@
-"""Java classes that list the files of a scan: each replaces a few dozen py4j calls of a query by one.
-`driver_classes` has them in its list of classes to compile."""
+"""Java classes about the files of a scan: `FileListing` and `FilterTrees` each replace a few dozen py4j calls
+of a query by one, and `NameFiles` is the optimizer rule behind `DataFrame.inputFiles`. `driver_classes`
+has them in its list of classes to compile."""
 
 from __future__ import annotations
 
@@ -99,6 +100,103 @@ public class FilterTrees {
       node.put("text", String.valueOf(value));
     }
     return node;
+  }
+}
+"""
+
+NAME_FILES = """
+package deltaic.driver;
+
+import java.util.ArrayList;
+import org.apache.spark.sql.catalyst.expressions.And;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
+import org.apache.spark.sql.catalyst.expressions.AttributeReference;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.SubqueryExpression$;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.rules.Rule;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
+
+/** A rule for optimized plans: afterwards `DataFrame.inputFiles` returns only the files that may match the
+    conditions above a scan. */
+public class NameFiles extends Rule {
+  public static class Builder extends scala.runtime.AbstractFunction1 {
+    public Object apply(Object session) { return new NameFiles(); }
+  }
+
+  public TreeNode apply(TreeNode plan) { return visit((LogicalPlan) plan, new ArrayList()); }
+
+  private static LogicalPlan visit(LogicalPlan plan, ArrayList conditions) {
+    if (plan instanceof LogicalRelation)
+      return conditions.isEmpty() ? plan : named((LogicalRelation) plan, conditions);
+    ArrayList below = new ArrayList();
+    if (plan instanceof Filter) {
+      below.addAll(conditions);
+      split(((Filter) plan).condition(), below);
+    } else if (plan instanceof Project && onlyColumns((Project) plan)) {
+      below.addAll(conditions);
+    }
+    ArrayList children = new ArrayList();
+    boolean changed = false;
+    for (Iterator each = plan.children().iterator(); each.hasNext();) {
+      LogicalPlan child = (LogicalPlan) each.next();
+      LogicalPlan visited = visit(child, below);
+      changed |= visited != child;
+      children.add(visited);
+    }
+    return changed ? (LogicalPlan) plan.withNewChildren(seq(children)) : plan;
+  }
+
+  private static void split(Expression condition, ArrayList into) {
+    if (condition instanceof And) {
+      split(((And) condition).left(), into);
+      split(((And) condition).right(), into);
+    } else if (condition.deterministic() && !SubqueryExpression$.MODULE$.hasSubquery(condition)) {
+      into.add(condition);
+    }
+  }
+
+  /** True if a projection consists of columns alone and computes nothing. */
+  public static boolean onlyColumns(Project plan) {
+    for (Iterator each = plan.projectList().iterator(); each.hasNext();) {
+      if (!(each.next() instanceof AttributeReference)) return false;
+    }
+    return true;
+  }
+
+  private static LogicalPlan named(LogicalRelation leaf, ArrayList conditions) {
+    if (!(leaf.relation() instanceof HadoopFsRelation)) return leaf;
+    HadoopFsRelation rows = (HadoopFsRelation) leaf.relation();
+    if (!(rows.location() instanceof ScanFiles)) return leaf;
+    ArrayList partitionFilters = new ArrayList();
+    ArrayList dataFilters = new ArrayList();
+    for (java.util.Iterator each = conditions.iterator(); each.hasNext();) {
+      Expression condition = (Expression) each.next();
+      int constants = 0;
+      int all = 0;
+      for (Iterator column = condition.references().iterator(); column.hasNext(); all++) {
+        if (rows.partitionSchema().getFieldIndex(((Attribute) column.next()).name()).isDefined()) constants++;
+      }
+      if (all > 0 && constants == all) partitionFilters.add(condition);
+      else if (constants == 0) dataFilters.add(condition);
+    }
+    ScanFiles location = ((ScanFiles) rows.location()).under(seq(partitionFilters), seq(dataFilters));
+    Object[] parts = new Object[leaf.productArity()];
+    for (int part = 0; part < parts.length; part++) parts[part] = leaf.productElement(part);
+    parts[0] = new HadoopFsRelation(location, rows.partitionSchema(), rows.dataSchema(), rows.bucketSpec(),
+        rows.fileFormat(), rows.options(), rows.sparkSession());
+    return (LogicalPlan) leaf.makeCopy(parts);
+  }
+
+  private static Seq seq(java.util.List items) {
+    return CollectionConverters.asScala(items).toSeq();
   }
 }
 """

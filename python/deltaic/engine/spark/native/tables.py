@@ -1,4 +1,4 @@
-"""Makes a table a leaf of an analysed plan. An optimizer rule (`PlanTables` of `driver_classes`) replaces the
+"""Makes a table a leaf of an analysed plan. An optimizer rule (`PlanTables` of `leaf_classes`) replaces the
 leaf by the scan of one version when Spark plans a query.
 
 So a DataFrame can follow a table: each query sees the version that is the newest when the query is planned.
@@ -18,8 +18,8 @@ from deltaic.engine.spark.errors import java_error_text
 from deltaic.engine.spark.native.file_index import java_relation, relation_frame
 from deltaic.engine.spark.native.filters import partition_predicate
 from deltaic.engine.spark.native.jvm import Jvm
-from deltaic.engine.spark.native.totals import totals
 from deltaic.engine.spark.native.scan import metadata_fields
+from deltaic.engine.spark.native.totals import totals
 from deltaic.errors import DeltaError, UnsupportedFeatureError
 from deltaic.protocol import row_tracking
 from deltaic.protocol.schema import DataType, Field, Schema, Struct
@@ -83,7 +83,7 @@ _plannings = QuerySnapshots()
 
 
 class TableLeaf:
-    """The Python side of `TableFiles` of `driver_classes`. `frame`: the DataFrame of `rows.snapshot`, or
+    """The Python side of `TableFiles` of `leaf_classes`. `frame`: the DataFrame of `rows.snapshot`, or
     None.
 
     The plans of the last version are cached for the next queries that read the same version: the first plan
