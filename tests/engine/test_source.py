@@ -318,6 +318,27 @@ def test_lazy_frames_stream(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert table.scan().count() == 150_000
 
 
+@pytest.mark.parametrize("mapping", ["none", "name"])
+def test_a_new_column_of_nothing_but_nulls_gets_its_type_later(tmp_path: Path, mapping: str) -> None:
+    """Source: `mergeSchema` of delta-spark with a column `lit(None)`."""
+    properties = {"delta.columnMapping.mode": mapping, "delta.enableChangeDataFeed": "true"}
+    table = deltaic.write(tmp_path / "t", {"n": [1]}, properties=properties)
+    deltaic.write(table, {"n": [2], "x": [None]}, mode="append", schema_mode="merge")
+    assert table.schema.field("x").type == "void"
+    table.update({"n": "n + 10"}, where="n = 2 and x is null")
+    table.delete("n = 1")
+    assert table.scan().to_arrow().to_pylist() == [{"n": 12, "x": None}]
+    deltaic.write(table, {"n": [3], "x": [1.5]}, mode="append", schema_mode="merge")
+    assert table.schema.field("x").type == "double"
+    assert table.scan().to_arrow().sort_by("n").to_pylist() == [{"n": 3, "x": 1.5}, {"n": 12, "x": None}]
+    for version, change in ((3, (1, None, "delete")), (4, (3, 1.5, "insert"))):
+        (found,) = table.changes(version, version).to_arrow().to_pylist()
+        assert (found["n"], found["x"], found["_change_type"]) == change
+    deltaic.write(table, {"n": [4], "s": [{"a": 1}]}, mode="append", schema_mode="merge")
+    with pytest.raises(SchemaMismatchError, match=r"^s\.b: a new field of a struct has no type"):
+        deltaic.write(table, {"n": [4], "s": [{"b": None}]}, mode="append", schema_mode="merge")
+
+
 def test_a_column_of_nothing_but_nulls_gets_its_type_later(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", pd.DataFrame({"n": [1, 2], "x": [None, None]}))
     assert table.schema.field("x").type == "void"

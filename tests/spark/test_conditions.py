@@ -1033,6 +1033,16 @@ CASES = (
     ),
     Case("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", A, ARGUMENT, statement(partitioned("ARRAY<INT>"))),
     Case("DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", A, ARGUMENT, nothing_typed),
+    *(
+        Case(
+            "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE",
+            "22005",
+            A,
+            ARGUMENT,
+            statement(f"CREATE TABLE delta.`{{root}}/nulls` USING delta AS SELECT 1 AS id, {value} AS x"),
+        )
+        for value in ("array()", "map('k', NULL)")
+    ),
     Case("INVALID_DEFAULT_VALUE.DATA_TYPE", "42623", A, SCHEMA, statement(with_default("'x'"))),
     Case(
         "INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION",

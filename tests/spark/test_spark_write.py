@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import functions as F
 
 import deltaic
 import deltaic.spark
@@ -358,3 +359,21 @@ def test_text_with_a_collation_is_refused(tmp_path: Path, spark: Any, text: str)
         tmp_path / "t", frame.selectExpr("CAST(s COLLATE UTF8_LCASE AS STRING COLLATE UTF8_BINARY) AS c")
     )
     assert DeltaTable(tmp_path / "t").scan().to_arrow().to_pylist() == [{"c": "a"}]
+
+
+def test_a_new_column_of_nulls_gets_its_type_later(session: Any, tmp_path: Path) -> None:
+    """delta-spark too adds `lit(None)` as a column of type void."""
+    place = str(tmp_path / "t")
+    session.range(1).write.format("delta").save(place)
+
+    def append(id: int, value: Any) -> None:
+        frame = session.range(id, id + 1).withColumn("n", value)
+        frame.write.format("delta").mode("append").option("mergeSchema", "true").save(place)
+
+    append(1, F.lit(None))
+    assert session.read.format("delta").load(place).dtypes == [("id", "bigint"), ("n", "void")]
+    session.sql(f"UPDATE delta.`{place}` SET id = 10 WHERE n IS NULL AND id = 1")
+    append(2, F.lit("x"))
+    assert session.read.format("delta").load(place).dtypes == [("id", "bigint"), ("n", "string")]
+    rows = session.read.format("delta").load(place).collect()
+    assert {(row.id, row.n) for row in rows} == {(0, None), (10, None), (2, "x")}

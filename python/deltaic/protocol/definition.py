@@ -275,21 +275,21 @@ def _newly_used(
 
 
 def _check_types(schema: Schema, known: Schema | None = None) -> None:
-    """Raises InvalidArgumentError for columns of type void (only nulls), except for top-level columns of a
-    new table, which get a type from the first data that has one. Such a column is not in Parquet files, so
-    the table needs another column, too. `known`: the schema of an existing table."""
+    """Raises InvalidArgumentError for new columns of type void (only nulls), except for top-level ones, which
+    get a type from the first data that has one. Such a column is not in Parquet files, so the table needs
+    another column, too. `known`: the schema of an existing table."""
     current = {path for path, _ in walk(known or ())}
-    if known is None and len(schema) and all(item.type == "void" for item in schema):
+    if len(schema) and all(item.type == "void" and (item.name,) not in current for item in schema):
         raise InvalidArgumentError(
             "every column holds nothing but nulls, so no type is known", found=", ".join(schema.names)
         )
     for path, item in walk(schema):
-        untyped = "void" in primitive_types(item.type) and (
-            item.type != "void" or len(path) > 1 or known is not None
-        )
+        untyped = "void" in primitive_types(item.type) and (item.type != "void" or len(path) > 1)
         if path not in current and untyped:
             raise InvalidArgumentError(
-                "the column has no type, because the data has only nulls", where=path_text(path)
+                "the column has no type, because the data has only nulls",
+                where=path_text(path),
+                found=type_name(item.type),
             )
 
 

@@ -128,10 +128,11 @@ def nullable_everywhere(data_type: DataType) -> DataType:
 
 def new_field(item: Field, path: tuple[str, ...]) -> Field:
     """Prepares a field for a table that has files: it becomes nullable and loses another table's column
-    mapping. A field of type void is a SchemaMismatchError."""
-    if item.type == "void":
+    mapping. A column of type void gets a type from later data; a field of type void within a struct is a
+    SchemaMismatchError."""
+    if item.type == "void" and len(path) > 1:
         raise SchemaMismatchError(
-            "a new column has no type, because the data has only nulls", where=path_text(path)
+            "a new field of a struct has no type, because the data has only nulls", where=path_text(path)
         )
     (clean,) = strip(Schema([item]))
     metadata = {

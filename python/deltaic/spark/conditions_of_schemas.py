@@ -43,6 +43,15 @@ CONDITIONS: tuple[Condition, ...] = (
         {"path": "`where`"},
     ),
     Condition(
+        "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE",
+        "22005",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the column has no type, because",
+        details="found (array|map)",
+        parameters={"columName": "where", "dataType": "found"},
+    ),
+    Condition(
         "DELTA_UNSUPPORTED_ALTER_TABLE_REPLACE_COL_OP",
         "0AKDC",
         ANALYSIS,
