@@ -69,6 +69,11 @@ def test_sql_functions_read_tables(session: Any, path: str) -> None:
     deltaic.write(path, [{"id": 3, "v": 30}], mode="append")
     assert session.sql("SELECT larger(10)").first()[0] == 2
     session.sql("DROP TEMPORARY FUNCTION larger")
+    for replaces in ("", "OR REPLACE "):
+        with pytest.raises(UnsupportedFeatureError, match="a persistent SQL function"):
+            session.sql(
+                f"CREATE {replaces}FUNCTION larger() RETURNS BIGINT RETURN (SELECT count(*) FROM {table})"
+            )
 
 
 def test_identifier_of_a_new_table_and_of_a_view(session: Any) -> None:

@@ -132,10 +132,20 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
     return refused.with_values(operation=" ".join(words), name=name, **names)
 
 
-def refuse_directory(reader: Reader) -> None:
-    """Raises UnsupportedFeatureError for INSERT OVERWRITE [LOCAL] DIRECTORY ... USING delta."""
+def creates_function(reader: Reader, *kind: str) -> bool:
+    """True for CREATE [OR REPLACE] FUNCTION, with the words `kind` before FUNCTION."""
+    return any(reader.at("CREATE", *words, *kind, "FUNCTION") for words in ((), ("OR", "REPLACE")))
+
+
+def refuse_unsupported(reader: Reader, *, reads_table: bool) -> None:
+    """Raises UnsupportedFeatureError for INSERT OVERWRITE [LOCAL] DIRECTORY ... USING delta, and for CREATE
+    FUNCTION of a function that reads a Delta table."""
     of_directory = any(reader.at("INSERT", "OVERWRITE", *words, "DIRECTORY") for words in ((), ("LOCAL",)))
     if of_directory and (provider_of(reader) or "").lower() in FORMATS:
         raise UnsupportedFeatureError(
             "INSERT OVERWRITE DIRECTORY", found="USING delta", expected="INSERT OVERWRITE delta.`path`"
+        )
+    if reads_table and creates_function(reader):
+        raise UnsupportedFeatureError(
+            "a persistent SQL function that reads a Delta table", expected="CREATE TEMPORARY FUNCTION"
         )

@@ -52,7 +52,7 @@ from deltaic.spark.references import Reference, references, spliced
 from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
-from deltaic.spark.statement_errors import delta_errors, refuse_directory, runner
+from deltaic.spark.statement_errors import creates_function, delta_errors, refuse_unsupported, runner
 from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
@@ -395,8 +395,8 @@ def _is_of_delta(spark: Any, reader: Reader, target: Name) -> bool:
 
 def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -> DataFrame:
     """Runs a query by Spark's own `sql`, with temporary views in place of the Delta tables."""
-    refuse_directory(reader)
     occurrences = references(reader, spark)
+    refuse_unsupported(reader, reads_table=bool(occurrences))
     if not occurrences:
         return over_frames(spark, reader.text, args, frames)
     if args and any(each.is_marked for each in occurrences):
@@ -408,9 +408,7 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
             _dispatched(spark, view.query, args, frames) if columns is None else _projected(spark, columns)
         )
         return frame_of(spark, nothing()) if view.caching is None else spark_sql(spark, view.caching)
-    is_function = reader.at("CREATE", "TEMPORARY", "FUNCTION") or reader.at(
-        "CREATE", "OR", "REPLACE", "TEMPORARY", "FUNCTION"
-    )
+    is_function = creates_function(reader, "TEMPORARY")
     if has_jvm(spark):
         return _with_views(
             spark, reader.text, occurrences, lambda text: spark_sql(spark, text, args), keeps=is_function
