@@ -244,6 +244,32 @@ def test_the_session_sets_the_size_of_files_of_optimize(tmp_path: Path, session:
     assert DeltaTable(of_table).files().count() == 1
 
 
+@pytest.mark.parametrize(("setting", "is_auto"), [("optimize", False), ("autoCompact", True)])
+def test_the_session_sets_which_files_are_small(
+    tmp_path: Path, session: Any, setting: str, is_auto: bool
+) -> None:
+    """Source: `minFileSize` of OptimizeTableCommand and of AutoCompact of delta-spark."""
+    path = tmp_path / "t"
+    for first, count in ((0, 10), (10, 10), (100, 10_000), (20_000, 10_000)):
+        deltaic.spark.write(session.range(first, first + count).coalesce(1), path, mode="append")
+    sizes = sorted(DeltaTable(path).files().to_arrow()["size"].to_pylist())
+    between = (sizes[1] + sizes[2]) // 2
+
+    def compact(first: int) -> int:
+        session.conf.set("spark.databricks.delta.autoCompact.enabled", is_auto)
+        session.conf.set("spark.databricks.delta.autoCompact.minNumFiles", "2")
+        deltaic.spark.write(session.range(first, first + 1).coalesce(1), path, mode="append")
+        if not is_auto:
+            session.sql(f"OPTIMIZE delta.`{path}`")
+        return DeltaTable(path).files().count()
+
+    session.conf.set(f"spark.databricks.delta.{setting}.minFileSize", str(between))
+    assert compact(50_000) == 3
+    session.conf.set(f"spark.databricks.delta.{setting}.minFileSize", str(2 * sizes[-1]))
+    assert compact(50_001) == 1
+    assert DeltaTable(path).scan().count() == 20_022
+
+
 @pytest.mark.parametrize(("least", "files"), [("3", 1), ("4", 3), (None, 3)])
 def test_the_session_sets_when_auto_compaction_runs(
     tmp_path: Path, session: Any, least: str | None, files: int

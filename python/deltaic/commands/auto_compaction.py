@@ -31,7 +31,7 @@ log = logging.getLogger("deltaic.commands")
 AUTO_COMPACT_FILES = 50
 """Minimum number of small files of a partition; a partition with fewer is not compacted."""
 AUTO_COMPACT_SIZE = 128 * 1024**2
-"""Target size of new files in bytes. Files below half of it are small."""
+"""Target size of new files in bytes. Files below half of it are small, if the host sets no other bound."""
 _MEASURED = ["path", "size", "stats", "deletionVector", "partitionValues"]
 
 _ADDED: dict[str, deque[pa.Table]] = {}
@@ -84,9 +84,11 @@ def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate 
             keys,
         )
         touched = np.unique(together.partition[files.files.num_rows :])
-        small = (files.live < target / 2) & np.isin(together.partition[: files.files.num_rows], touched)
+        bound = limits.auto_small or target / 2
+        small = (files.live < bound) & np.isin(together.partition[: files.files.num_rows], touched)
         counts = np.bincount(files.partition[small], minlength=int(files.partition.max(initial=0)) + 1)
-        return compaction_bins(files.only(small & (counts[files.partition] >= enough)), target)
+        chosen = files.only(small & (counts[files.partition] >= enough))
+        return compaction_bins(chosen, target, limits.auto_small)
 
     job = Job(target_size=limits.auto_target or AUTO_COMPACT_SIZE, auto=True, gate=gate)
     return Rewrite(snapshot, engine, job, "OPTIMIZE").run(

@@ -79,22 +79,21 @@ def _partition_numbers(files: pa.Table, keys: Sequence[str]) -> npt.NDArray[np.i
     return numbers
 
 
-def worth_compacting(files: CandidateFiles, target: int) -> npt.NDArray[np.bool_]:
-    """Returns a mask of files to compact: smaller than half of `target`, with live rows below that, or with
-    many deleted rows."""
-    return np.asarray(
-        (files.size < target / 2) | (files.live < target / 2) | _often_deleted(files), dtype=np.bool_
-    )
+def worth_compacting(files: CandidateFiles, small: float) -> npt.NDArray[np.bool_]:
+    """Returns a mask of files to compact: of less than `small` bytes, with live rows below that, or with many
+    deleted rows."""
+    return np.asarray((files.size < small) | (files.live < small) | _often_deleted(files), dtype=np.bool_)
 
 
 def _often_deleted(files: CandidateFiles) -> npt.NDArray[np.bool_]:
     return np.asarray(files.deleted_share > DELETED_SHARE, dtype=np.bool_)
 
 
-def compaction_bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
+def compaction_bins(files: CandidateFiles, target: int, small: int | None = None) -> list[list[pa.Table]]:
     """Returns, for each partition, bins of adjacent candidates whose live rows make about one file of
-    `target` bytes. A single file is a bin only if many of its rows are deleted."""
-    chosen = files.only(worth_compacting(files, target))
+    `target` bytes. A single file is a bin only if many of its rows are deleted. `small`: bytes below which a
+    file is a candidate; None: half of `target`."""
+    chosen = files.only(worth_compacting(files, small or target / 2))
     lone = _often_deleted(chosen)
 
     def cut(live: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -242,7 +243,8 @@ class Optimize:
 
 def compact(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
     return Rewrite(snapshot, engine, job, "OPTIMIZE").run(
-        compaction_bins, {"zOrderBy": [], "clusterBy": [], "auto": job.auto}
+        partial(compaction_bins, small=engine.compaction.small),
+        {"zOrderBy": [], "clusterBy": [], "auto": job.auto},
     )
 
 

@@ -35,11 +35,14 @@ Relation: TypeAlias = Any
 @dataclass(frozen=True)
 class Compaction:
     """Limits that a host may set; None: the table's property, or the default. `target`: bytes of a new file
-    of OPTIMIZE. `auto_target`: the same of auto compaction. `auto_files`: minimum number of small files of a
-    partition that auto compaction compacts."""
+    of OPTIMIZE. `small`: bytes below which OPTIMIZE compacts a file. `auto_target`, `auto_small`: the same of
+    auto compaction. `auto_files`: minimum number of small files of a partition that auto compaction
+    compacts."""
 
     target: int | None = None
+    small: int | None = None
     auto_target: int | None = None
+    auto_small: int | None = None
     auto_files: int | None = None
 
 

@@ -25,10 +25,15 @@ TXN_AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
 so that the next command is not skipped."""
 AUTO_COMPACT_SIZE = "spark.databricks.delta.autoCompact.maxFileSize"
 """Setting: bytes of the files that auto compaction writes."""
+AUTO_COMPACT_SMALL = "spark.databricks.delta.autoCompact.minFileSize"
+"""Setting: bytes below which auto compaction compacts a file; without it, half of AUTO_COMPACT_SIZE."""
 AUTO_COMPACT_FILES = "spark.databricks.delta.autoCompact.minNumFiles"
 """Setting: minimum number of small files of a partition that auto compaction compacts."""
 OPTIMIZE_SIZE = "spark.databricks.delta.optimize.maxFileSize"
 """Setting: bytes of the files that OPTIMIZE writes."""
+OPTIMIZE_SMALL = "spark.databricks.delta.optimize.minFileSize"
+"""Setting: bytes below which OPTIMIZE compacts a file; without it, half of the bytes of the files that it
+writes."""
 RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 """Setting: if false, VACUUM may delete files that are younger than the table's retention."""
 MERGE_SCHEMA = "spark.databricks.delta.schema.autoMerge.enabled"
@@ -93,8 +98,8 @@ def auto_compacts(spark: Any) -> bool | None:
 
 
 def compaction(spark: Any) -> Compaction:
-    """Returns the settings OPTIMIZE_SIZE, AUTO_COMPACT_SIZE and AUTO_COMPACT_FILES. Raises
-    InvalidArgumentError for text that is no whole number above 0."""
+    """Returns the settings about OPTIMIZE and auto compaction. Raises InvalidArgumentError for text that is
+    no whole number above 0."""
 
     def number(name: str) -> int | None:
         if (text := setting_text(spark, name)) is None:
@@ -105,7 +110,13 @@ def compaction(spark: Any) -> Compaction:
             )
         return int(text)
 
-    return Compaction(number(OPTIMIZE_SIZE), number(AUTO_COMPACT_SIZE), number(AUTO_COMPACT_FILES))
+    return Compaction(
+        target=number(OPTIMIZE_SIZE),
+        small=number(OPTIMIZE_SMALL),
+        auto_target=number(AUTO_COMPACT_SIZE),
+        auto_small=number(AUTO_COMPACT_SMALL),
+        auto_files=number(AUTO_COMPACT_FILES),
+    )
 
 
 def overwrites_partitions(spark: Any) -> bool:
