@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from deltaic import configuration
-from deltaic.commands.bins import CandidateFiles, compaction_bins, measure
+from deltaic.commands.bins import CandidateFiles, compaction_bins, measure, small_size
 from deltaic.commands.optimize_rewrite import Job, Rewrite, partition_keys
 from deltaic.errors import DeltaConcurrentModificationException, add_note
 from deltaic.log import background
@@ -84,8 +84,8 @@ def auto_compact(snapshot: Snapshot, engine: Engine, adds: pa.Table, gate: Gate 
             keys,
         )
         touched = np.unique(together.partition[files.files.num_rows :])
-        bound = limits.auto_small or target / 2
-        small = (files.live < bound) & np.isin(together.partition[: files.files.num_rows], touched)
+        is_touched = np.isin(together.partition[: files.files.num_rows], touched)
+        small = (files.live < small_size(target, limits.auto_small)) & is_touched
         counts = np.bincount(files.partition[small], minlength=int(files.partition.max(initial=0)) + 1)
         chosen = files.only(small & (counts[files.partition] >= enough))
         return compaction_bins(chosen, target, limits.auto_small)

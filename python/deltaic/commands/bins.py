@@ -89,11 +89,16 @@ def _often_deleted(files: CandidateFiles) -> npt.NDArray[np.bool_]:
     return np.asarray(files.deleted_share > DELETED_SHARE, dtype=np.bool_)
 
 
-def compaction_bins(files: CandidateFiles, target: int, small: int | None = None) -> list[list[pa.Table]]:
+def small_size(target: int, limit: int | None) -> float:
+    """Returns the bytes below which a file is small: the host's limit, or half of `target`."""
+    return target / 2 if limit is None else limit
+
+
+def compaction_bins(files: CandidateFiles, target: int, limit: int | None = None) -> list[list[pa.Table]]:
     """Returns, for each partition, bins of adjacent candidates whose live rows make about one file of
-    `target` bytes. A single file is a bin only if many of its rows are deleted. `small`: bytes below which a
-    file is a candidate; None: half of `target`."""
-    chosen = files.only(worth_compacting(files, small or target / 2))
+    `target` bytes. A single file is a bin only if many of its rows are deleted. `limit`: as for
+    `small_size`."""
+    chosen = files.only(worth_compacting(files, small_size(target, limit)))
     lone = _often_deleted(chosen)
 
     def cut(live: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:

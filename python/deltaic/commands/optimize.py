@@ -243,7 +243,7 @@ class Optimize:
 
 def compact(snapshot: Snapshot, engine: Engine, job: Job) -> Outcome:
     return Rewrite(snapshot, engine, job, "OPTIMIZE").run(
-        partial(compaction_bins, small=engine.compaction.small),
+        partial(compaction_bins, limit=engine.compaction.small),
         {"zOrderBy": [], "clusterBy": [], "auto": job.auto},
     )
 
