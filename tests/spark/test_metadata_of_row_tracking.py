@@ -114,6 +114,18 @@ def test_fields_of_a_table_without_row_tracking(session: Any, tmp_path: Path) ->
         session.read.format("delta").load(place).select("_metadata.row_id").collect()
 
 
+def test_a_table_that_was_replaced_by_one_without_row_tracking(session: Any, tmp_path: Path) -> None:
+    place = str(tmp_path / "t")
+    written(session, place)
+    frame = session.read.format("delta").load(place).select("id", "_metadata.row_id")
+    session.sql(
+        f"CREATE OR REPLACE TABLE delta.`{place}` (id BIGINT, part BIGINT, text STRING) USING delta"
+        " PARTITIONED BY (part)"
+    )
+    with pytest.raises(Exception, match="a version without row tracking"):
+        frame.collect()
+
+
 def test_an_empty_table_has_the_fields(session: Any, tmp_path: Path) -> None:
     place = str(tmp_path / "t")
     written(session, place)

@@ -289,7 +289,7 @@ def tracking_columns(snapshot: Snapshot, metadata: str | None) -> tuple[str, str
         raise UnsupportedFeatureError(
             "_metadata.row_id of a version without row tracking",
             where=f"{snapshot.location}, version {snapshot.version}",
-            expected="the table is loaded again",
+            expected="a DataFrame of this version: load the table again",
         )
     return columns
 
