@@ -756,3 +756,37 @@ def test_the_place_of_columns(sql: Any, tmp_path: Path) -> None:
         (None, 1, {"b": 3, "a": 2, "c": None}),
         (4, 5, {"b": 6, "a": 7, "c": 8}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("statement", "command"),
+    [
+        ("DELETE FROM {t} WHERE id = 1", "DeleteCommand"),
+        ("DELETE FROM {t} AS x WHERE x.id IN (SELECT 1)", "DeleteCommand"),
+        ("UPDATE {t} SET amount = 0 WHERE id = 1", "UpdateCommand"),
+        ("UPDATE {t} x SET amount = 0", "UpdateCommand"),
+        (
+            "MERGE INTO {t} t USING (SELECT 1L AS id) s ON t.id = s.id WHEN MATCHED THEN DELETE",
+            "MergeIntoCommand",
+        ),
+        ("INSERT INTO {t} VALUES (6, 'a', 1.0)", "WriteIntoDelta"),
+        ("INSERT OVERWRITE {t} PARTITION (part = 'a') (id) SELECT id FROM {t}", "WriteIntoDelta"),
+        ("INSERT INTO {t} REPLACE WHERE id = 1 (SELECT 1, 'a', 1.0)", "WriteIntoDelta"),
+        ("WITH c AS (SELECT 9L AS id) INSERT INTO {t} (id) SELECT id FROM c", "WriteIntoDelta"),
+    ],
+)
+def test_explain_of_a_change_changes_nothing(sql: Any, path: str, statement: str, command: str) -> None:
+    before, name = rows_at(path), f"delta.`{path}`"
+    for mode in ("", "FORMATTED ", "EXTENDED "):
+        (row,) = sql(f"EXPLAIN {mode}{statement.format(t=name)}").collect()
+        head, plan = row.plan.split("Rows that it reads:")
+        assert head == f"== Physical Plan ==\nExecute {command} `delta`.`{path}`\n\n"
+        assert "== Physical Plan ==" in plan
+        assert "Error" not in plan
+    assert rows_at(path) == before
+    assert len(deltaic.DeltaTable(path).history()) == 2
+
+
+def test_explain_takes_parameters(sql: Any, path: str) -> None:
+    (row,) = sql(f"EXPLAIN DELETE FROM delta.`{path}` WHERE id = :n", {"n": 77}).collect()
+    assert "77" in row.plan

@@ -236,6 +236,12 @@ def test_insert_replace_where(table: deltaic.DeltaTable) -> None:
     with pytest.raises(ConstraintViolationError):
         deltaic.sql(f"INSERT INTO {at(table)} REPLACE WHERE part = 'a' VALUES (21, 'b', 2.0)")
     assert [row[0] for row in rows(table)] == [3, 4, 20]
+    deltaic.sql(
+        f"INSERT INTO {at(table)} REPLACE WHERE part IN ('a') (SELECT id + 1, 'a', 1.0 FROM {at(table)})"
+    )
+    assert [row[:2] for row in rows(table)] == [(3, "b"), (4, None), (4, "a"), (5, "a"), (21, "a")]
+    with pytest.raises(InvalidArgumentError, match="query"):
+        deltaic.sql(f"INSERT INTO {at(table)} REPLACE WHERE part IN (SELECT 'a')")
 
 
 def test_insert_into_a_partition(table: deltaic.DeltaTable) -> None:

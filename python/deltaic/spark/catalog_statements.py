@@ -4,7 +4,9 @@ DROP TABLE and RENAME, and statements about persistent views over Delta tables."
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
 
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.native.session import has_jvm
@@ -12,6 +14,7 @@ from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, Unsupp
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.named_tables import (
+    OtherTable,
     drop,
     enter_view,
     is_temporary_view,
@@ -29,10 +32,15 @@ from deltaic.spark.references import Reference, references, references_of_view
 from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.view_statements import storage_level
 from deltaic.spark.views import path_of
+from deltaic.sql.describe import DETAIL
 from deltaic.sql.names import Name, read_name
+from deltaic.sql.results import rows_of
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
+
+if TYPE_CHECKING:
+    from deltaic.rows.rows import Rows
 
 
 def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
@@ -275,3 +283,18 @@ def _plain(field: Field) -> Field:
     identity values."""
     metadata = {key: field.metadata[key] for key in ("comment", CHAR_TYPES) if key in field.metadata}
     return field.with_(nullable=True, metadata=metadata)
+
+
+def detail_of(spark: Any, table: OtherTable) -> Rows:
+    """Returns what the catalog knows of a table of another format, as a row of DESCRIBE DETAIL."""
+    names = naming(spark, table.parts)
+    columns = spark.catalog.listColumns(names["quoted_table"])
+    row = {
+        "format": table.provider,
+        "name": names["table"],
+        "description": spark.catalog.getTable(names["quoted_table"]).description or "",
+        "location": None if table.location is None else path_at(table.location),
+        "partitionColumns": [column.name for column in columns if column.isPartition],
+        "properties": [],
+    }
+    return rows_of(pa.Table.from_pylist([row], DETAIL))

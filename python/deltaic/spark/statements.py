@@ -15,8 +15,6 @@ from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.settings import timestamps_of
@@ -26,20 +24,18 @@ from deltaic.plan.literal import col
 from deltaic.planning.columns import check_has_columns
 from deltaic.protocol.schema import Schema
 from deltaic.spark import patches, plan_functions
-from deltaic.spark.catalog_statements import run_in_catalog
+from deltaic.spark.catalog_statements import detail_of, run_in_catalog
 from deltaic.spark.conversions import convert_named
+from deltaic.spark.explain import explained
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.heads import CHANGES, by_name, passes_head, provider_of, target_of
 from deltaic.spark.identifiers import identified, immediate, is_script
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
-    OtherTable,
     ViewQuery,
-    naming,
     other_table,
     parsed,
-    path_at,
     path_in_catalog,
     query_of_view,
     schema_of_view,
@@ -63,9 +59,8 @@ from deltaic.spark.views import (
     path_or_named,
     projected,
 )
-from deltaic.sql.describe import DETAIL
 from deltaic.sql.names import Name, read_name
-from deltaic.sql.results import nothing, rows_of
+from deltaic.sql.results import nothing
 from deltaic.sql.statement import run
 from deltaic.sql.subqueries import read_definitions
 from deltaic.sql.tokens import Reader, inserts
@@ -236,29 +231,21 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         return _run_on_table(spark, with_arguments(reader.text, args), original_target, target, frames)
     if definitions is not None:
         reader.position = 0
+    plan = explained(
+        reader,
+        functools.partial(_is_of_delta, spark),
+        lambda query: str(_dispatched(spark, query, args, frames).collect()[0][0]),
+    )
+    if plan is not None:
+        return spark.createDataFrame([(plan,)], "plan STRING")
     if reader.at("CONVERT", "TO", "DELTA"):
         return _convert(spark, with_arguments(reader.text, args))
     if target is not None and (reader.at("DESCRIBE", "DETAIL") or reader.at("DESC", "DETAIL")):
         other = other_table(spark, target.parts)
         if other is not None and other.kind != "VIEW":
-            return _detail_of(spark, other)
+            return frame_of(spark, detail_of(spark, other))
     with delta_errors(spark, reader, target):
         return _queried(spark, reader, args, frames)
-
-
-def _detail_of(spark: Any, table: OtherTable) -> DataFrame:
-    """Returns what the catalog knows of a table of another format, as a row of DESCRIBE DETAIL."""
-    names = naming(spark, table.parts)
-    columns = spark.catalog.listColumns(names["quoted_table"])
-    row = {
-        "format": table.provider,
-        "name": names["table"],
-        "description": spark.catalog.getTable(names["quoted_table"]).description or "",
-        "location": None if table.location is None else path_at(table.location),
-        "partitionColumns": [column.name for column in columns if column.isPartition],
-        "properties": [],
-    }
-    return frame_of(spark, rows_of(pa.Table.from_pylist([row], DETAIL)))
 
 
 def _inserts(reader: Reader) -> list[str]:

@@ -24,6 +24,8 @@ from deltaic.sql_text import Token, edited, quote_name
 from deltaic.table import DeltaTable
 
 _QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
+_BEFORE_SUBQUERIES = {"IN", "EXISTS", "AND", "OR", "NOT", "=", "<", ">", "<=", ">=", "<>", "!=", "<=>"}
+"""Words and operators behind which a query in brackets is a part of the condition."""
 _CLAUSES = ("WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET")
 """Words that end the list of a SELECT, beside FROM."""
 _BRANCHES = ("UNION", "EXCEPT", "INTERSECT", "MINUS")
@@ -51,16 +53,8 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         reader.expect("INTO")
     reader.accept("TABLE")
     name = read_name(reader)
-    partition = reader.bracketed(lambda: partition_value(reader)) if reader.accept("PARTITION") else []
-    listed = tuple(reader.bracketed(reader.name)) if _lists_columns(reader) else None
-    by_name = reader.accept("BY", "NAME")
-    where = None
-    if reader.accept("REPLACE"):
-        if reader.at("USING") or reader.at("ON"):
-            raise UnsupportedFeatureError("INSERT ... REPLACE USING and REPLACE ON", expected="REPLACE WHERE")
-        reader.expect("WHERE")
-        condition = reader.slice(*_QUERY_STARTS, expected="a condition")
-        where = without_qualifiers(condition, tables.qualifiers(name))
+    partition, listed, by_name, condition = insert_clauses(reader)
+    where = None if condition is None else without_qualifiers(condition, tables.qualifiers(name))
     table = tables.table(name)
     fixed = fixed_values(partition, table)
     filled = _filled(table.schema, listed)
@@ -85,6 +79,41 @@ def insert(reader: Reader, tables: Tables) -> Rows:
         where = " AND ".join(f"{quote_name(column)} {_equal_to(value)}" for column, value in fixed.items())
     tables.insert(table, rows, mode, where, "merge" if evolves else None)
     return nothing()
+
+
+def insert_clauses(
+    reader: Reader,
+) -> tuple[list[tuple[str, str | None]], tuple[str, ...] | None, bool, str | None]:
+    """[PARTITION (column [= value], ...)] [(columns) | BY NAME] [REPLACE WHERE condition], between the name
+    and the query of an INSERT. Returns the partition columns with their values, the listed columns (None
+    without a list), True for BY NAME, and the condition."""
+    partition = reader.bracketed(lambda: partition_value(reader)) if reader.accept("PARTITION") else []
+    listed = tuple(reader.bracketed(reader.name)) if _lists_columns(reader) else None
+    by_name = reader.accept("BY", "NAME")
+    if not reader.accept("REPLACE"):
+        return partition, listed, by_name, None
+    if reader.at("USING") or reader.at("ON"):
+        raise UnsupportedFeatureError("INSERT ... REPLACE USING and REPLACE ON", expected="REPLACE WHERE")
+    reader.expect("WHERE")
+    return partition, listed, by_name, _condition(reader)
+
+
+def _condition(reader: Reader) -> str:
+    """Returns the condition of REPLACE WHERE, and moves the cursor to the query behind it. The query may be
+    in brackets, as in `id = 1 (SELECT 1, 2)`. In `id IN (SELECT 1)` the brackets belong to the condition."""
+    start = reader.position
+    condition = reader.slice(*_QUERY_STARTS, expected="a condition")
+    if not reader.done or reader.tokens[-1].text != ")":
+        return condition
+    first, depth = len(reader.tokens) - 1, 1
+    while depth and first > start:
+        first -= 1
+        depth += {")": 1, "(": -1}.get(reader.tokens[first].text, 0)
+    is_query = reader.tokens[first + 1].keyword in _QUERY_STARTS
+    if first == start or not is_query or reader.tokens[first - 1].keyword in _BEFORE_SUBQUERIES:
+        return condition
+    reader.position = first
+    return reader.text[reader.tokens[start].start : reader.tokens[first - 1].end]
 
 
 def partition_value(reader: Reader) -> tuple[str, str | None]:
