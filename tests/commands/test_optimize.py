@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Callable
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,13 @@ from commands_model import Make, rows
 
 import deltaic
 from deltaic import DeltaTable
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
+from deltaic.errors import (
+    DeltaError,
+    InvalidArgumentError,
+    InvalidTypeError,
+    UnsupportedFeatureError,
+)
+from deltaic.planning import partition_functions
 
 
 def last(table: DeltaTable) -> dict[str, Any]:
@@ -52,6 +59,51 @@ def test_compact_in_partitions_and_where(make: Make, sample: pa.Table) -> None:
     assert metrics["num_batches"] == metrics["partitions_optimized"] == 2
     assert table.files().count() == 3
     assert rows(table) == rows(sample)
+
+
+@pytest.mark.parametrize(
+    ("where", "matches"),
+    [
+        ("year(day) = 2024", lambda day, part: day is not None and day.year == 2024),
+        ("part LIKE '%/%' OR day IS NULL", lambda day, part: day is None or "/" in part),
+        ("upper(part) = 'A B' AND month(day) < 3", lambda day, part: part == "a b" and day and day.month < 3),
+        ("length(part) > 100", lambda day, part: False),
+        (
+            "day IS NOT NULL AND 1 / (year(day) - 2023) > 0 AND day > '2024-01-01'",
+            lambda day, part: day and day > date(2024, 1, 1),
+        ),
+    ],
+)
+def test_where_takes_any_condition_on_partition_columns(
+    make: Make,
+    where: str,
+    matches: Callable[[date | None, str], bool],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also with more partitions than the predicate of a scan may name."""
+    monkeypatch.setattr(partition_functions, "MOST_NAMED", 1)
+    days = [date(2023, 12, 31), date(2024, 1, 1), date(2024, 1, 2), date(2024, 3, 1), None]
+    parts = ["a b", "a b", "c%d", "é/x", "a b"]
+    table = make(pa.table({"id": range(5), "day": days, "part": parts}), partition_by=["day", "part"])
+    deltaic.write(table.location, table.scan().to_arrow(), mode="append")
+    table.refresh()
+    before = rows(table)
+    expected = sum(bool(matches(day, part)) for day, part in zip(days, parts, strict=True))
+    metrics = table.optimize.compact(where)
+    assert metrics["num_files_added"] == metrics["partitions_optimized"] == expected
+    assert metrics["num_files_removed"] == 2 * expected
+    assert rows(table) == before
+
+
+def test_where_that_fails_on_a_partition(make: Make, sample: pa.Table) -> None:
+    table = make(sample, files=5, partition_by="grp")
+    for where in ("grp = 'x'", "1 / (grp - 1) > 0"):
+        with pytest.raises(DeltaError, match=r"cannot be cast|by zero"):
+            table.optimize.compact(where)
+    for where in ("grp = id", "grp IN (SELECT 1)", "rand() < 0.5", "'a' = 'b' OR id > 0"):
+        with pytest.raises(DeltaError):
+            table.optimize.compact(where)
+    assert table.files().count() == 15
 
 
 def test_many_deleted_rows_make_a_lone_file_a_candidate(make: Make, sample: pa.Table, vectors: bool) -> None:

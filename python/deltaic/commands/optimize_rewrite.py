@@ -20,7 +20,8 @@ from deltaic.commands.marking import staging, total_size
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.nodes import Scan
-from deltaic.planning.planned import column_names, plan, resolve_condition
+from deltaic.planning.partition_functions import matching_files
+from deltaic.planning.planned import ScanPlan, column_names, plan, resolve_condition
 from deltaic.protocol.clustering import DOMAIN, logical_columns
 from deltaic.protocol.column_mapping import physical_names
 from deltaic.protocol.features import Change
@@ -109,9 +110,9 @@ class Rewrite:
             raise UnsupportedFeatureError(
                 "where= of OPTIMIZE on a clustered table, which has no partitions", found=repr(self.job.where)
             )
-        if not planned.partition_only:
-            raise self._not_of_partitions(self.job.where or "")
         files = planned.selection.adds
+        if not planned.partition_only:
+            files = self._of_partitions(planned, files)
         measured = measure(files, partition_keys(self.snapshot))
         partitions = binning(measured, self.size)
         where = self.job.where
@@ -120,12 +121,21 @@ class Rewrite:
         skipped = files.num_rows - sum(table.num_rows for table in done.removed)
         return snapshot, self._metrics(done, files.num_rows, skipped)
 
-    def _not_of_partitions(self, where: str) -> InvalidArgumentError:
+    def _of_partitions(self, planned: ScanPlan, files: pa.Table) -> pa.Table:
+        """Returns the files whose partition values match the condition of the rewrite. Raises
+        InvalidArgumentError for a condition that reads other columns or other tables, or that is not
+        deterministic."""
+        where = resolve_condition(self.engine, self.job.where or "", self.snapshot.schema)
         known = tuple(self.snapshot.metadata.partition_columns)
-        read = column_names(
-            [resolve_condition(self.engine, where, self.snapshot.schema)], self.snapshot.schema
+        read = column_names([where], self.snapshot.schema)
+        if where.sources or not where.deterministic or not read or not set(read) <= set(known):
+            raise self._not_of_partitions(next((name for name in read if name not in known), None))
+        return matching_files(
+            self.snapshot, self.engine, planned.residual, files, planned.pushed, planned.alias
         )
-        column = next((name for name in read if name not in known), None)
+
+    def _not_of_partitions(self, column: str | None) -> InvalidArgumentError:
+        where, known = self.job.where, tuple(self.snapshot.metadata.partition_columns)
         message = "where= of OPTIMIZE is a condition on partition columns"
         if column is not None:  # in the words of delta-spark
             message = (

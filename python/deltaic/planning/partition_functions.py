@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic import _core
 from deltaic.errors import DeltaError
-from deltaic.plan.nodes import Filter
+from deltaic.log.references import addresses, data_files
+from deltaic.plan.nodes import Filter, Plan
 from deltaic.planning.literals import instant
 from deltaic.protocol.schema import decimal_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
     from deltaic.engine.engine import Engine
@@ -29,6 +32,7 @@ residual."""
 MOST_NAMED = 200
 """Maximum number of partitions in a predicate, as each file is compared with each of them; with more matching
 partitions, the condition is residual."""
+_FILE = "__deltaic_file"
 # Types whose values are equal exactly if their literals are. Floats are not: 0.0 = -0.0.
 _TYPES = ("byte", "short", "integer", "long", "boolean", "string", "date", "timestamp", "timestamp_ntz")
 
@@ -60,6 +64,36 @@ def decided(
     return _core.Predicate.from_json(
         json.dumps({"op": "or", "args": tests} if tests else {"op": "false"}), snapshot.table_schema
     )
+
+
+def matching_files(
+    snapshot: Snapshot,
+    engine: Engine,
+    conditions: Sequence[Expression],
+    files: pa.Table,
+    among: _core.Predicate | None,
+    alias: str,
+) -> pa.Table:
+    """Returns the `add` actions of `files` whose partition values match all `conditions`, which read
+    partition columns alone. `among`: the predicate that selected `files`. Unlike `decided`, the function has
+    no limits, and raises the engine's error if a condition fails on a partition of `files`."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    listing = snapshot.core.listing(snapshot.table_schema, among, statistics_columns=[]).to_table()
+    if not files.num_rows:
+        return files
+    values = listing["partition_values"].combine_chunks()
+    columns = {
+        name: pc.struct_field(values, [index])
+        for index, name in enumerate(snapshot.metadata.partition_columns)
+    }
+    rows: Plan = engine.source(pa.table({**columns, _FILE: listing["location"]}), alias)
+    for condition in conditions:
+        rows = Filter(rows, condition)
+    matching = engine.to_table(engine.run(rows))[_FILE].combine_chunks()
+    location = snapshot.location
+    return files.filter(pc.is_in(addresses(data_files(files, location), location), value_set=matching))
 
 
 def _values(snapshot: Snapshot, names: list[str], among: _core.Predicate | None) -> pa.Table:
