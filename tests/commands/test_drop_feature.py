@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +17,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import deltaic
-from deltaic import DeltaTable
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic import DeltaTable, _core
+from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
+from deltaic.protocol import row_tracking
 from deltaic.protocol.actions import Protocol
 from deltaic.protocol.properties import OF_THE_LOG
 
@@ -113,6 +115,92 @@ def test_column_mapping(tmp_path: Path, mode: str) -> None:
     assert rows(table.at(0)) == [1, 2]
     deltaic.write(table, table.scan().to_arrow(), mode="append")
     assert rows(table, "z") == [1, 1, 2, 2]
+
+
+def rows_and_ids(table: DeltaTable) -> list[dict[str, Any]]:
+    snapshot = table._snapshot
+    names = row_tracking.hidden_columns(table.metadata)
+    assert names is not None
+    found = _core.read(
+        snapshot.store, snapshot.table_schema, snapshot.files().adds, ["z", "s", "p"], row_tracking=names
+    )
+    return found.to_table().rename_columns(["z", "s", "p", "id", "version"]).sort_by("z").to_pylist()
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+@pytest.mark.parametrize(
+    ("change", "operations"),
+    [
+        (
+            lambda alter: alter.set_properties({"delta.columnMapping.mode": "none"}),
+            ["REMOVE COLUMN MAPPING"],
+        ),
+        (
+            lambda alter: alter.set_properties({"delta.columnMapping.mode": "NONE", "team": "a"}),
+            ["SET TBLPROPERTIES", "REMOVE COLUMN MAPPING"],
+        ),
+        (
+            lambda alter: alter.unset_properties("delta.columnMapping.mode"),
+            ["REMOVE COLUMN MAPPING"],
+        ),
+        (
+            lambda alter: alter.unset_properties("delta.columnMapping.mode", "owner"),
+            ["UNSET TBLPROPERTIES", "REMOVE COLUMN MAPPING"],
+        ),
+    ],
+)
+def test_mode_none_removes_column_mapping(
+    tmp_path: Path, mode: str, change: Callable[[Any], None], operations: list[str]
+) -> None:
+    """As in delta-spark, by properties; the protocol keeps the feature, so that mapping can begin again."""
+    table = deltaic.write(
+        tmp_path / "t",
+        pa.table({"a": [1, 2, 3], "s": [{"x": 1, "y": 1}, {"x": 2, "y": 2}, None], "p": ["u", "v w", None]}),
+        properties={
+            "delta.columnMapping.mode": mode,
+            "delta.enableDeletionVectors": True,
+            "delta.enableChangeDataFeed": True,
+            "delta.enableRowTracking": True,
+            "owner": "o",
+        },
+        partition_by="p",
+    )
+    table.alter.rename_column("a", "z")
+    table.alter.drop_columns("s.y")
+    table.delete("z = 1")
+    before, version = rows_and_ids(table), table.version
+    change(table.alter)
+    assert [commit["operation"] for commit in table.history(len(operations))] == operations
+    assert table.version == version + len(operations)
+    assert rows_and_ids(table) == before
+    assert "columnMapping" not in table.metadata.schema_string
+    assert "columnMapping" in table.protocol.reader_features
+    for path in table.files().to_arrow()["location"].to_pylist():
+        assert pq.read_schema(path).names[:2] == ["z", "s"]
+    assert table.changes(version + 1).to_arrow().num_rows == 0
+    assert rows(table.at(0)) == [1, 2, 3]
+    change_twice = table.version
+    table.alter.set_properties({"delta.columnMapping.mode": "none"})
+    assert table.version - change_twice <= 1  # nothing is written again
+    table.alter.set_properties({"delta.columnMapping.mode": "name"})
+    table.alter.rename_column("z", "a")
+    assert rows(table) == [2, 3]
+
+
+def test_mode_none_of_a_table_that_needs_mapping(tmp_path: Path) -> None:
+    table = deltaic.write(
+        tmp_path / "t", pa.table({"a b": [1]}), properties={"delta.columnMapping.mode": "name"}
+    )
+    with pytest.raises(InvalidArgumentError, match="a b"):
+        table.alter.set_properties({"delta.columnMapping.mode": "none"})
+    iceberg = deltaic.write(
+        tmp_path / "i",
+        pa.table({"a": [1]}),
+        properties={"delta.columnMapping.mode": "name", "delta.enableIcebergCompatV2": True},
+    )
+    with pytest.raises(DeltaError):
+        iceberg.alter.set_properties({"delta.columnMapping.mode": "none"})
+    assert (table.version, iceberg.version) == (0, 0)
 
 
 def test_column_mapping_with_names_that_need_it(tmp_path: Path) -> None:

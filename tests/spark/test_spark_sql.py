@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltaic
@@ -790,3 +791,19 @@ def test_explain_of_a_change_changes_nothing(sql: Any, path: str, statement: str
 def test_explain_takes_parameters(sql: Any, path: str) -> None:
     (row,) = sql(f"EXPLAIN DELETE FROM delta.`{path}` WHERE id = :n", {"n": 77}).collect()
     assert "77" in row.plan
+
+
+def test_column_mapping_is_removed(sql: Any, path: str) -> None:
+    name = f"delta.`{path}`"
+    sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    sql(f"ALTER TABLE {name} RENAME COLUMN id TO `the id`")
+    sql(f"DELETE FROM {name} WHERE `the id` = 1")
+    with pytest.raises(InvalidArgumentError, match="the id"):
+        sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'none')")
+    sql(f"ALTER TABLE {name} RENAME COLUMN `the id` TO number")
+    before = rows_at(path)
+    sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('delta.columnMapping.mode')")
+    assert rows_at(path) == before == rows_of(sql(f"SELECT * FROM {name}"))
+    assert deltaic.DeltaTable(path).history(1)[0]["operation"] == "REMOVE COLUMN MAPPING"
+    for file in deltaic.DeltaTable(path).files().to_pylist():
+        assert pq.read_schema(file["location"]).names == ["number", "amount"]

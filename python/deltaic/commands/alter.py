@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import wraps
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
@@ -18,6 +19,7 @@ from deltaic.options import CommitOptions
 from deltaic.plan.literal import enclosed
 from deltaic.planning.planned import ScanPlan
 from deltaic.protocol import clustering, edits, iceberg, row_tracking
+from deltaic.protocol.column_mapping import MODE
 from deltaic.protocol.ddl import parse_column_type, parse_type
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.features import Definition, column_mapping_mode, supported
@@ -332,7 +334,8 @@ class Alter:
         `delta.minWriterVersion` and `delta.feature.<name>` upgrade the protocol and are not stored. If a
         property requires a feature, the protocol is upgraded for it. An unknown name that begins with
         `delta.` is an InvalidArgumentError, which lists similar names. `comment` is not a property but the
-        table's description, as in delta-spark.
+        table's description, as in delta-spark. `delta.columnMapping.mode` = none writes all files again, in a
+        commit of its own (REMOVE COLUMN MAPPING), if columns are mapped.
 
         >>> table.alter.set_properties({"delta.logRetentionDuration": "interval 60 days", "team": "arrivals"})
         """
@@ -341,6 +344,8 @@ class Alter:
             raise InvalidArgumentError("no properties to set")
         shown = {canonical_name(name): text_of(name, value) for name, value in properties.items()}
         stored = {name: value for name, value in properties.items() if name != "comment"}
+        if (shown.get(MODE) or "").lower() == "none" and self._removes_mapping(commit, len(shown) == 1):
+            return
         self._commit(
             self._pin(),
             "SET TBLPROPERTIES",
@@ -355,7 +360,8 @@ class Alter:
         self, *names: str, if_exists: bool = False, commit: CommitOptions | None = None
     ) -> None:
         """Removes the properties `names`, so that their defaults apply; `comment` removes the description.
-        Raises InvalidArgumentError for a property that is not set, unless `if_exists`.
+        Without `delta.columnMapping.mode`, all files are written again, as by `set_properties`. Raises
+        InvalidArgumentError for a property that is not set, unless `if_exists`.
 
         >>> table.alter.unset_properties("team", if_exists=True)
         """
@@ -378,8 +384,10 @@ class Alter:
         if not names:
             raise InvalidArgumentError("no properties to unset")
         shown = {"properties": [*gone, "comment"] if has_comment else gone, "ifExists": if_exists}
+        if MODE in gone and self._removes_mapping(commit, gone == [MODE] and not has_comment):
+            return
         self._commit(
-            snapshot,
+            self._pin(),
             "UNSET TBLPROPERTIES",
             shown,
             commit,
@@ -544,6 +552,21 @@ class Alter:
 
     def __getattr__(self, name: str) -> Any:
         raise unknown(name, "DeltaTable.alter", ALTER)
+
+    def _removes_mapping(self, commit: CommitOptions | None, is_whole: bool) -> bool:
+        """Removes column mapping, if columns are mapped. `is_whole`: True if the caller has nothing else to
+        change. Returns True if the caller's change is complete."""
+        from deltaic.commands.drop_feature import remove_mapping
+
+        snapshot, options = self._pin(), self._options(commit)
+        if column_mapping_mode(snapshot.protocol, snapshot.metadata) == "none":
+            return False
+        if already_committed(snapshot, commit):
+            return True
+        if not is_whole and options is not None:
+            options = replace(options, transactions={})  # the last commit has them
+        self._move(remove_mapping(snapshot, self._engine(), options))
+        return is_whole
 
     def _needs_mapping(self, snapshot: Snapshot, verb: str, path: Sequence[str]) -> None:
         if column_mapping_mode(snapshot.protocol, snapshot.metadata) == "none":

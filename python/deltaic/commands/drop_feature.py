@@ -246,11 +246,13 @@ def _has_vectors(commit: _core.Commit) -> bool:
 # --- columns
 
 
-def _clear_mapping(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
+def remove_mapping(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
+    """Writes all files again with the names of the schema, and turns column mapping off. The protocol stays
+    as it is. Raises InvalidArgumentError for a column whose name needs column mapping."""
     definition = Definition(snapshot.metadata, schema=snapshot.schema)
     if definition.properties.column_mapping_mode == "none" and column_mapping.ID not in definition.field_keys:
         return snapshot
-    column_mapping.check_names(snapshot.schema, "none")
+    column_mapping.check_unmapped_names(snapshot.schema)
     kept = {
         key: text
         for key, text in snapshot.metadata.configuration.items()
@@ -362,7 +364,7 @@ DROPPABLE: dict[str, Droppable] = {
     "deletionVectors": Droppable(
         _clear_vectors, ("delta.enableDeletionVectors",), _protect_vector_files, _has_vectors
     ),
-    "columnMapping": Droppable(_clear_mapping, in_history=_has_mapping),
+    "columnMapping": Droppable(remove_mapping, in_history=_has_mapping),
     "typeWidening": Droppable(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
     "typeWidening-preview": Droppable(_clear_widening, (widening.ENABLED,), in_history=_has_widening),
     "v2Checkpoint": Droppable(_clear_second_form, ("delta.checkpointPolicy",)),

@@ -123,8 +123,8 @@ def _ids(schema: Schema) -> Iterable[int]:
 
 
 def check_mode_change(before: str, after: str) -> None:
-    """Raises UnsupportedFeatureError for a change of the mode other than from none to name. Any other change
-    would require writing the files again."""
+    """Raises UnsupportedFeatureError for a change of the mode other than from none to name. Other changes
+    need new files; `Alter.set_properties` writes them for the change to none."""
     if before != after and (before, after) != ("none", "name"):
         raise UnsupportedFeatureError(
             "the mode of column mapping cannot be changed this way",
@@ -153,6 +153,16 @@ def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
                 expected=f"other characters, or the property {MODE} = 'name'",
             )
             raise error.with_values(column=item.name)
+
+
+def check_unmapped_names(schema: Schema) -> None:
+    """Raises InvalidArgumentError for names that need column mapping, in a table whose mapping ends."""
+    if bad := [path_text(path) for path, item in walk(schema) if _BAD_CHARACTERS & set(item.name)]:
+        raise InvalidArgumentError(
+            "column mapping cannot be removed, because names of columns need it",
+            found=", ".join(bad),
+            expected="names without any of ,;{}()= and without spaces, tabs and line breaks",
+        )
 
 
 def check_unique(schema: Schema) -> None:

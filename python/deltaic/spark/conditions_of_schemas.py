@@ -137,6 +137,14 @@ CONDITIONS: tuple[Condition, ...] = (
         "characters that need column mapping",
         {"invalidColumnNames": "column|where"},
     ),
+    Condition(
+        "DELTA_INVALID_COLUMN_NAMES_WHEN_REMOVING_COLUMN_MAPPING",
+        "42K05",
+        ANALYSIS,
+        _ARGUMENT,
+        "^column mapping cannot be removed, because names",
+        {"invalidColumnNames": "found"},
+    ),
     # Partition and clustering columns
     Condition(
         "DELTA_PARTITION_COLUMN_NOT_FOUND",
