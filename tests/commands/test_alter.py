@@ -158,8 +158,8 @@ def test_properties(plain):
 def test_internal_properties_stay(mapped):
     with pytest.raises(InvalidArgumentError, match="belongs to its feature"):
         mapped.alter.unset_properties("delta.columnMapping.maxColumnId")
-    with pytest.raises(UnsupportedFeatureError, match="'name' to 'none'"):
-        mapped.alter.unset_properties("delta.columnMapping.mode")
+    with pytest.raises(UnsupportedFeatureError, match="'name' to 'id'"):
+        mapped.alter.set_properties({"delta.columnMapping.mode": "id"})
 
 
 def test_name_and_description(plain):
