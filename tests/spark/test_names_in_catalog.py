@@ -7,6 +7,7 @@ Rules: delta-spark's DeltaTableCreationTests, DeltaDDLSuite and the documentatio
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -958,3 +959,77 @@ def test_a_clone_by_name(session: Any, tmp_path: Path) -> None:
     assert caught.value.getMessageParameters() == {"tableName": "`spark_catalog`.`default`.`source`"}
     assert ids(table.clone(str(tmp_path / "c")).toDF()) == [0, 1, 2]
     assert (tmp_path / "c/_delta_log").exists()
+
+
+def condition_of(call: Callable[[], Any]) -> tuple[str | None, str | None]:
+    from pyspark.errors import AnalysisException
+
+    with pytest.raises(AnalysisException) as caught:
+        call()
+    return caught.value.getCondition(), caught.value.getSqlState()
+
+
+def test_names_of_views_and_tables_of_other_formats(session: Any) -> None:
+    """As in delta-spark: IF NOT EXISTS and `ignore` do nothing, and nothing replaces such a table."""
+    session.sql("CREATE VIEW other_view AS SELECT 1 AS id")
+    session.sql("CREATE TABLE other_table USING parquet AS SELECT 7 AS id")
+    for name, condition in (
+        ("other_view", ("DELTA_CANNOT_WRITE_INTO_VIEW", "0A000")),
+        ("other_table", ("DELTA_NOT_A_DELTA_TABLE", "0AKDD")),
+    ):
+        before = session.table(name).collect()
+        session.sql(f"CREATE TABLE IF NOT EXISTS {name} (x INT) USING delta")
+        session.sql(f"CREATE TABLE IF NOT EXISTS {name} USING delta AS SELECT 1 AS x")
+        session.range(3).write.format("delta").mode("ignore").saveAsTable(name)
+        for replacing in (
+            lambda name=name: session.sql(f"CREATE OR REPLACE TABLE {name} (x INT) USING delta"),
+            lambda name=name: session.sql(f"CREATE OR REPLACE TABLE {name} USING delta AS SELECT 1 AS x"),
+            lambda name=name: session.range(3).writeTo(name).using("delta").createOrReplace(),
+        ):
+            assert condition_of(replacing) == condition
+        assert condition_of(lambda name=name: session.sql(f"CREATE TABLE {name} (x INT) USING delta")) == (
+            "TABLE_OR_VIEW_ALREADY_EXISTS",
+            "42P07",
+        )
+        assert session.table(name).collect() == before
+
+
+def test_a_new_table_does_not_hide_files(session: Any, tmp_path: Path) -> None:
+    """As in delta-spark, a folder with files but without a log is no place of a new table, unless rows
+    replace it."""
+    full = tmp_path / "full"
+    (full / "p=1").mkdir(parents=True)
+    (full / "p=1" / "x.txt").write_text("of someone else")
+    refused = ("DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION", "42601")
+    for creating in (
+        lambda: session.sql(f"CREATE TABLE hides (a INT) USING delta LOCATION '{full}'"),
+        lambda: session.sql(f"CREATE TABLE IF NOT EXISTS hides (a INT) USING delta LOCATION '{full}'"),
+        lambda: session.sql(f"CREATE OR REPLACE TABLE hides (a INT) USING delta LOCATION '{full}'"),
+        lambda: session.sql(f"CREATE TABLE hides USING delta LOCATION '{full}' AS SELECT 1 AS a"),
+        lambda: session.range(1).write.format("delta").option("path", str(full)).saveAsTable("hides"),
+        lambda: (
+            DeltaTable.create(session).tableName("hides").location(str(full)).addColumn("a", "INT").execute()
+        ),
+    ):
+        assert condition_of(creating) == refused
+        assert not session.catalog.tableExists("hides")
+        assert not deltaic.DeltaTable.exists(full)
+    taken = ("TABLE_OR_VIEW_ALREADY_EXISTS", "42P07")
+    assert condition_of(lambda: session.sql(f"CREATE TABLE delta.`{full}` (a INT) USING delta")) == taken
+    session.sql(f"CREATE OR REPLACE TABLE hides USING delta LOCATION '{full}' AS SELECT 1 AS a")
+    assert session.table("hides").first().a == 1
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more" / "x.txt").write_text("of someone else")
+    session.range(2).write.format("delta").save(str(tmp_path / "more"))
+    assert ids(session.read.format("delta").load(str(tmp_path / "more"))) == [0, 1]
+
+
+def test_columns_that_come_twice_in_a_new_table(session: Any) -> None:
+    twice = session.sql("SELECT 1 AS a, 2 AS A")
+    for creating in (
+        lambda: session.sql("CREATE TABLE twice USING delta AS SELECT 1 AS a, 2 AS A"),
+        lambda: twice.write.format("delta").saveAsTable("twice"),
+        lambda: twice.writeTo("twice").using("delta").create(),
+    ):
+        assert condition_of(creating) == ("COLUMN_ALREADY_EXISTS", "42711")
+        assert not session.catalog.tableExists("twice")

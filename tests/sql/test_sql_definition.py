@@ -412,10 +412,47 @@ def test_places_that_cannot_be(tmp_path: Path, action: str, message: str) -> Non
     assert deltaic.DeltaTable(tmp_path / "t").version == 0
 
 
-def test_mapped_columns_are_not_replaced(table: deltaic.DeltaTable) -> None:
-    table.alter.set_properties({"delta.columnMapping.mode": "name"})
-    with pytest.raises(UnsupportedFeatureError, match="column mapping"):
-        table.alter.replace_columns("part STRING, id BIGINT, amount DOUBLE")
+def test_mapped_columns_are_replaced(tmp_path: Path) -> None:
+    """As in delta-spark: columns may be dropped or added, but not both in one place."""
+    place = f"delta.`{tmp_path}/t`"
+    deltaic.sql(
+        f"CREATE TABLE {place} (a INT COMMENT 'x', b INT, s STRUCT<x: INT, y: INT>, l ARRAY<STRUCT<u: INT, v:"
+        " INT>>, p INT) PARTITIONED BY (p) TBLPROPERTIES ('delta.columnMapping.mode' = 'name',"
+        " 'delta.dataSkippingStatsColumns' = 'a,b')"
+    )
+    deltaic.sql(
+        f"INSERT INTO {place} VALUES (1, 2, named_struct('x', 3, 'y', 4), array(named_struct('u', 5, 'v',"
+        " 6)), 7)"
+    )
+    table = deltaic.DeltaTable(tmp_path / "t")
+    deltaic.sql(
+        f"ALTER TABLE {place} REPLACE COLUMNS (P INT, s STRUCT<Y: INT>, a INT COMMENT 'z', l ARRAY<STRUCT<v:"
+        " INT, u: INT, w: INT>>)"
+    )
+    table.refresh()
+    (row,) = table.scan().to_pylist()
+    assert row == {"p": 7, "s": {"y": 4}, "a": 1, "l": [{"v": 6, "u": 5, "w": None}]}
+    assert table.schema.field("a").metadata["comment"] == "z"
+    assert table.metadata.configuration["delta.dataSkippingStatsColumns"] == "a"
+    assert table.history(1)[0]["operation"] == "REPLACE COLUMNS"
+    deltaic.sql(
+        f"ALTER TABLE {place} REPLACE COLUMNS (p INT, s STRUCT<y: INT, x: INT>, a INT, b INT, l"
+        " ARRAY<STRUCT<v: INT>>)"
+    )
+    table.refresh()
+    (row,) = table.scan().to_pylist()
+    assert row == {"p": 7, "s": {"y": 4, "x": None}, "a": 1, "b": None, "l": [{"v": 6}]}
+    version = table.version
+    for columns, message in (
+        ("p INT, s STRUCT<y: INT, x: INT>, a INT, c INT, l ARRAY<STRUCT<v: INT>>", "c instead of b"),
+        ("p INT, s STRUCT<y: INT, z: INT>, a INT, b INT, l ARRAY<STRUCT<v: INT>>", "s.z instead of s.x"),
+        ("s STRUCT<y: INT, x: INT>, a INT", "partition column"),
+        ("p INT, a BIGINT", "changes no type"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            deltaic.sql(f"ALTER TABLE {place} REPLACE COLUMNS ({columns})")
+    table.refresh()
+    assert table.version == version
 
 
 def test_a_column_has_one_place(table: deltaic.DeltaTable) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 from deltaic.commands import backfill, defaults, identity, invariants
 from deltaic.commands.constraints import new_constraints
 from deltaic.deltalake_names import ALTER, unknown
-from deltaic.errors import InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError, check_instance
+from deltaic.errors import InvalidArgumentError, InvalidTypeError, check_instance
 from deltaic.log.snapshot import Snapshot
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import enclosed
@@ -120,7 +120,9 @@ class Alter:
     def replace_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
         """Replaces the columns of the table by those of a schema, in their order and with their comments. The
         schema must have all columns of the table, with their types, and may have new ones. With column
-        mapping, this is an UnsupportedFeatureError.
+        mapping, it may leave out columns or struct fields instead, which are dropped as by `drop_columns`. A
+        table or struct in which a column is new and another one is missing is refused, because the new one
+        may be the old one with another name; `rename_column` is for that.
 
         `schema`: DDL text, or any schema that `DeltaTable.create` takes.
 
@@ -129,18 +131,17 @@ class Alter:
         ... )
         """
         snapshot, new = self._pin(), Schema.of(schema)
-        if column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none":
-            raise UnsupportedFeatureError(
-                "columns cannot be replaced in a table with column mapping",
-                expected="add_columns, change_column, drop_columns",
-            )
-        table = edits.replace_columns(snapshot.schema, new)
+        is_mapped = column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none"
+        dropped = edits.dropped_fields(snapshot.schema, new) if is_mapped else []
+        self._check_unused(snapshot, dropped)
+        table = edits.replace_columns(edits.drop_columns(snapshot.schema, dropped), new)
         self._commit(
             snapshot,
             "REPLACE COLUMNS",
             {"columns": [_field_json(item, (item.name,)) for item in table]},
             commit,
             schema=table,
+            properties=edits.stats_columns(snapshot.metadata, dict.fromkeys(dropped)),
         )
 
     @_command
@@ -188,17 +189,9 @@ class Alter:
         paths = [snapshot.schema.find(name)[0] for name in names]
         if len(set(paths)) != len(paths):
             raise InvalidArgumentError("a column is named twice", found=", ".join(names))
-        domain = snapshot.domains.get(clustering.DOMAIN)
         for path in paths:
             self._needs_mapping(snapshot, "dropped", path)
-            if len(path) == 1 and path[0] in snapshot.metadata.partition_columns:
-                raise InvalidArgumentError("a partition column cannot be dropped", where=path_text(path))
-            edits.check_unused(
-                snapshot.schema,
-                snapshot.metadata,
-                path,
-                clustering=clustering.clustering_columns(domain) if domain else (),
-            )
+        self._check_unused(snapshot, paths)
         self._commit(
             snapshot,
             "DROP COLUMNS",
@@ -552,6 +545,19 @@ class Alter:
 
     def __getattr__(self, name: str) -> Any:
         raise unknown(name, "DeltaTable.alter", ALTER)
+
+    def _check_unused(self, snapshot: Snapshot, paths: Iterable[Sequence[str]]) -> None:
+        """Raises InvalidArgumentError for columns or fields that cannot be dropped."""
+        domain = snapshot.domains.get(clustering.DOMAIN)
+        for path in paths:
+            if len(path) == 1 and path[0] in snapshot.metadata.partition_columns:
+                raise InvalidArgumentError("a partition column cannot be dropped", where=path_text(path))
+            edits.check_unused(
+                snapshot.schema,
+                snapshot.metadata,
+                path,
+                clustering=clustering.clustering_columns(domain) if domain else (),
+            )
 
     def _removes_mapping(self, commit: CommitOptions | None, is_whole: bool) -> bool:
         """Removes column mapping, if columns are mapped. `is_whole`: True if the caller has nothing else to

@@ -18,6 +18,7 @@ from deltaic.errors import (
 )
 from deltaic.log.segment import NO_PLACE
 from deltaic.log.snapshot import Snapshot
+from deltaic.log.store import open_store
 from deltaic.options import CommitOptions
 from deltaic.protocol import clustering, definition, features, properties
 from deltaic.protocol.actions import Metadata, Protocol
@@ -60,6 +61,25 @@ def operation_of(*, replaces: bool) -> str:
     if not replaces:
         return "CREATE TABLE"
     return "REPLACE TABLE" if _table_required.get() else "CREATE OR REPLACE TABLE"
+
+
+def refuse_other_files(
+    location: str, storage_options: Mapping[str, str] | None, names: Mapping[str, str] | None
+) -> None:
+    """Raises TableAlreadyExistsError if a folder without a Delta table has files: a new table there would
+    hide them, and VACUUM would delete them. `names`: values of the error that a catalog's table has, None for
+    a table without a name."""
+    found = open_store(location, storage_options).list_from("", recursive=True)["path"]
+    if not len(found):
+        return
+    condition = "" if names is None else "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] "
+    error = TableAlreadyExistsError(
+        f"{condition}the folder of the new table has files, but no Delta table",
+        where=location,
+        found=found[0].as_py(),
+        expected="an empty folder, or CONVERT TO DELTA for Parquet files",
+    )
+    raise error.with_values(**(names or {}))
 
 
 @dataclass(frozen=True, kw_only=True)

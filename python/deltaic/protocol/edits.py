@@ -133,6 +133,24 @@ def replace_columns(schema: Schema, new: Schema) -> Schema:
     return Schema(_replaced(schema, new, ()))
 
 
+def dropped_fields(schema: Schema, new: Schema) -> list[tuple[str, ...]]:
+    """Returns the paths of the columns and fields that `new` lacks. Raises InvalidArgumentError if `new` has
+    another column or field in their place."""
+
+    def place(path: tuple[str, ...]) -> str:
+        return path_text(path[:-1]).lower()
+
+    added = {place(path): path for path, _ in new_fields(schema, new)}
+    dropped = [path for path, _ in new_fields(new, schema)]
+    if path := next((path for path in dropped if place(path) in added), None):
+        raise InvalidArgumentError(
+            "replacing columns adds a column and drops another one, which may be the same with a new name",
+            found=f"{path_text(added[place(path)])} instead of {path_text(path)}",
+            expected="the same columns, or rename_column before",
+        )
+    return dropped
+
+
 def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -> list[Field]:
     known = {item.name.lower(): item for item in fields}
     result = []

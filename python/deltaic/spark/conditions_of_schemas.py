@@ -56,7 +56,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "0AKDC",
         ANALYSIS,
         _ARGUMENT,
-        "^replacing columns (drops none|changes no type)",
+        "^replacing columns (drops none|changes no type|adds a column and drops)",
     ),
     Condition(
         "FIELD_ALREADY_EXISTS",

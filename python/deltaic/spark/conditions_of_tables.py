@@ -76,6 +76,12 @@ CONDITIONS: tuple[Condition, ...] = (
         "",
         {"relationName": "relation|where"},
     ),
+    Condition(
+        "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
+        "42601",
+        ANALYSIS,
+        parameters={"tableId": "relation", "tableLocation": "where"},
+    ),
     Condition("DELTA_PATH_EXISTS", "42K04", ANALYSIS, parameters={"path": "where"}),
     Condition(
         "DELTA_CREATE_TABLE_SCHEME_MISMATCH",

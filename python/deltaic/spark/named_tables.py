@@ -240,13 +240,22 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
             **naming(spark, place)
         )
     if _is_taken(spark, place):
-        error = TableAlreadyExistsError(
-            "the name is that of a view, or of a table of another format", where=str(name)
-        )
-        raise error.with_values(**naming(spark, place))
+        raise _taken(spark, name, place, existing)
     if location is not None:
         return NewTable(place, location, True, False)
     return NewTable(place, path_at(_default_path(spark, place)), True, True)
+
+
+def _taken(spark: Any, name: Name, place: tuple[str, str], existing: Existing) -> TableAlreadyExistsError:
+    """The error of a new table whose name is that of a view, or of a table of another format."""
+    condition = ""
+    if existing == "use":
+        other = other_table(spark, place)
+        is_view = other is not None and other.kind == "VIEW"
+        condition = f"[{'DELTA_CANNOT_WRITE_INTO_VIEW' if is_view else 'DELTA_NOT_A_DELTA_TABLE'}] "
+    message = f"{condition}the name is that of a view, or of a table of another format"
+    error = TableAlreadyExistsError(message, where=str(name))
+    return error.with_values(**naming(spark, place), name=place[-1])
 
 
 def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:

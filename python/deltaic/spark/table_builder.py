@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
 from deltaic.commands import identity
-from deltaic.commands.create import requiring_table
+from deltaic.commands.create import refuse_other_files, requiring_table
 from deltaic.engine.spark.settings import commit_options, table_properties, timestamps_of
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import (
@@ -20,7 +20,7 @@ from deltaic.errors import (
     TableNotFoundError,
 )
 from deltaic.protocol.schema import Field, Schema
-from deltaic.spark.named_tables import entering, parsed, place_of
+from deltaic.spark.named_tables import entering, naming, parsed, place_of
 from deltaic.spark.portable.arrow_values import delta_schema
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
 from deltaic.spark.views import path_of_view
@@ -227,6 +227,9 @@ class DeltaTableBuilder:
                 where=path if self._name is None else str(self._name),
                 expected="createOrReplace()",
             )
+        if not exists:
+            names = None if self._name is None else naming(self._spark, self._name.parts)
+            refuse_other_files(path, None, names)
         mode: Literal["error", "ignore", "overwrite"] = "error"
         if self._mode != "create":
             mode = "ignore" if self._mode == "createIfNotExists" else "overwrite"

@@ -5,10 +5,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from deltaic.commands.create import requiring_table
+from deltaic.commands.create import refuse_other_files, requiring_table
 from deltaic.commands.write_job import Mode
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
+from deltaic.errors import (
+    InvalidArgumentError,
+    TableAlreadyExistsError,
+    TableNotFoundError,
+    UnsupportedFeatureError,
+)
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, BuilderState, merges_schema, write_frame
@@ -27,16 +32,28 @@ _EXISTING: dict[str, Existing] = {"ignore": "ignore", "append": "use", "overwrit
 """Mode of `saveAsTable` -> what it does with an existing table; "error" for other modes."""
 
 
+_defines = raises_as_spark(instead=SPARK_CONDITIONS)
+"""Decorator of functions that define a table, whose columns Spark checks before delta-spark does."""
+
+
+@_defines
 def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
     """Runs `saveAsTable` for a name of the session catalog. A new table is created at the option `path`, or
     in the warehouse. Rows that are appended to an existing table are cast by store assignment, as in
     INSERT."""
     spark = df.sparkSession
     path = next((value for each, value in state.options.items() if each.lower() == "path"), None)
-    new = place_of(spark, name, path, _EXISTING.get((mode or "error").lower(), "error"))
+    try:
+        new = place_of(spark, name, path, _EXISTING.get((mode or "error").lower(), "error"))
+    except TableAlreadyExistsError:  # the name is that of a view, or of a table of another format
+        if (mode or "").lower() == "ignore":
+            return
+        raise
     state.put({"path": new.path})
     with opening(spark):
         is_new = new.enters and not DeltaTable.exists(new.path)
+        if is_new and (mode or "").lower() != "overwrite":
+            refuse_other_files(new.path, None, naming(spark, new.parts))
     with entering(spark, new):
         casts = (mode or "").lower() == "append" and not new.enters
         write_frame(df, state, mode, defines=is_new, saves_as_table=True, casts=casts, by_name=True)
@@ -59,10 +76,6 @@ def insert_into(df: Any, state: BuilderState, path: str) -> None:
 def existing_schema(spark: Any, path: str) -> Schema:
     """Returns the columns of the table at a path. Raises TableNotFoundError if there is none."""
     return DeltaTable(path, spark=spark).schema
-
-
-_defines = raises_as_spark(instead=SPARK_CONDITIONS)
-"""Decorator of methods that define a table, whose columns Spark checks before delta-spark does."""
 
 
 @methods_raise_as_spark

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from deltaic.commands import identity
-from deltaic.commands.create import TableOptions, requiring_table
+from deltaic.commands.create import TableOptions, refuse_other_files, requiring_table
 from deltaic.commands.write_job import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.column_mapping import strip, without_keys
@@ -68,9 +68,14 @@ def create(reader: Reader, tables: Tables) -> Rows:
     text = None if reader.done else reader.rest("a query")
     if clauses.partition_columns is not None:
         columns = ", ".join(filter(None, (columns, clauses.partition_columns)))
-    path, is_new_name = tables.place(
-        name, clauses.location, "use" if replace else "ignore" if if_missing else "error"
-    )
+    try:
+        path, is_new_name = tables.place(
+            name, clauses.location, "use" if replace else "ignore" if if_missing else "error"
+        )
+    except TableAlreadyExistsError:  # the name is that of a view, or of a table of another format
+        if if_missing:
+            return nothing()
+        raise
     exists = DeltaTable.exists(path, storage_options=tables.storage_options)
     if must_exist and (not exists or is_new_name):
         raise InvalidArgumentError(
@@ -86,6 +91,8 @@ def create(reader: Reader, tables: Tables) -> Rows:
             return nothing()
         what = "a table already exists here" if source is None else "the table of the clone already exists"
         raise TableAlreadyExistsError(what, where=path, expected="CREATE OR REPLACE TABLE, or IF NOT EXISTS")
+    if not exists and source is None and (text is None or not replace):
+        refuse_other_files(path, tables.storage_options, None if name.path is not None else {})
     if source is not None:
         if text is not None or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:
             raise InvalidArgumentError(
