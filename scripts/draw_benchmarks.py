@@ -218,6 +218,12 @@ CHARTS = (
         },
     ),
     Chart(
+        "merge_batches",
+        "A stream of merges on Spark",
+        "`foreachBatch` merges 20 batches of 1,000 rows, half of them new, into a table of 4,000,000 rows.",
+        {"merge_batches": "20 batches"},
+    ),
+    Chart(
         "spark_features",
         "Change feed and constraints on Spark",
         "The session is warm. The feed has 100 commits and 3,600,000 changes, and the table has three"
@@ -349,7 +355,7 @@ def files() -> dict[str, str]:
         # The tables of these two do not have the record's number of rows.
         rows = (
             f"{record['rows']:,} rows, "
-            if "rows" in record and chart.record not in ("small", "spark_plans")
+            if "rows" in record and chart.record not in ("small", "spark_plans", "merge_batches")
             else ""
         )
         lines += [
