@@ -16,6 +16,7 @@ use bytes::Bytes;
 use sha2::{Digest as _, Sha256};
 
 use super::cache_folder::{Digest, Folder, Piece};
+use super::forwarded::forwarded;
 use super::keys::plain;
 use super::{CopySource, FirstLook, ObjectMeta, ObjectWriter, OpenOptions, PutOutcome, StagedObject, Store};
 use crate::error::Result;
@@ -193,10 +194,6 @@ fn is_versioned(path: &str) -> bool {
 }
 
 impl Store for CachedStore {
-    fn location(&self) -> &str {
-        self.inner.location()
-    }
-
     fn list_from(&self, prefix: &str, start_after: Option<&str>, recursive: bool) -> Result<Vec<ObjectMeta>> {
         let found = self.inner.list_from(prefix, start_after, recursive)?;
         self.remember_log(found.iter().filter(|meta| is_versioned(&meta.path)).cloned().collect());
@@ -208,10 +205,6 @@ impl Store for CachedStore {
         let entries = found.iter().flat_map(|look| look.entries.iter().flatten());
         self.remember_log(entries.filter(|meta| is_versioned(&meta.path)).cloned().collect());
         Ok(found)
-    }
-
-    fn expect_commit(&self) {
-        self.inner.expect_commit();
     }
 
     fn head(&self, path: &str) -> Result<Option<ObjectMeta>> {
@@ -292,76 +285,5 @@ impl Store for CachedStore {
         Ok(found)
     }
 
-    fn put_if_absent(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
-        self.forget(path);
-        self.inner.put_if_absent(path, data)
-    }
-
-    fn put_if_absent_lightly(&self, path: &str, data: Bytes) -> Result<PutOutcome> {
-        self.forget(path);
-        self.inner.put_if_absent_lightly(path, data)
-    }
-
-    fn put_after(&self, path: &str, data: Bytes, after: &[String]) -> Result<PutOutcome> {
-        self.forget(path);
-        self.inner.put_after(path, data, after)
-    }
-
-    fn stage(&self, folder: &str, data: &Bytes, after: &[String]) -> Result<Option<Box<dyn StagedObject>>> {
-        self.inner.stage(folder, data, after)
-    }
-
-    fn put_unsynced(&self, path: &str, data: Bytes) -> Result<()> {
-        self.forget(path);
-        self.inner.put_unsynced(path, data)
-    }
-
-    fn sync(&self, paths: &[String]) -> Result<()> {
-        self.inner.sync(paths)
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn is_brief(&self) -> bool {
-        self.inner.is_brief()
-    }
-
-    fn put(&self, path: &str, data: Bytes) -> Result<()> {
-        self.forget(path);
-        self.inner.put(path, data)
-    }
-
-    fn copy_source(&self, path: &str) -> Result<CopySource> {
-        self.inner.copy_source(path)
-    }
-
-    fn copy(&self, source: &CopySource, to: &str) -> Result<bool> {
-        self.forget(to);
-        self.inner.copy(source, to)
-    }
-
-    fn writer(&self, path: &str) -> Result<Box<dyn ObjectWriter>> {
-        self.forget(path);
-        self.inner.writer(path)
-    }
-
-    fn delete(&self, path: &str) -> Result<bool> {
-        self.forget(path);
-        self.inner.delete(path)
-    }
-
-    fn delete_all(&self, paths: &[&str]) -> Result<u64> {
-        paths.iter().for_each(|path| self.forget(path));
-        self.inner.delete_all(paths)
-    }
-
-    fn remove_empty_directories(&self, prefix: &str) -> Result<u64> {
-        self.inner.remove_empty_directories(prefix)
-    }
-
-    fn outside(&self, location: &str) -> Result<(Arc<dyn Store>, String)> {
-        self.inner.outside(location)
-    }
+    forwarded!();
 }

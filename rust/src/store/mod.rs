@@ -19,6 +19,7 @@ pub mod copy;
 pub mod credentials;
 mod durable;
 mod failure;
+mod forwarded;
 mod http;
 mod keys;
 pub mod local;
