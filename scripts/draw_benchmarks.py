@@ -158,7 +158,7 @@ CHARTS = (
         "tpch",
         "TPC-H on Spark",
         "The 22 queries of TPC-H at scale 1, compared with Spark's own reader on the same files. The table"
-        " lineitem has a\npartition for each month.",
+        " lineitem has\na partition for each month.",
         {f"q{number}": f"query {number}" for number in range(1, 23)},
     ),
     Chart(

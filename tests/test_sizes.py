@@ -147,3 +147,19 @@ def test_lines_are_short() -> None:
         lines = enumerate(file.read_text(encoding="utf-8").splitlines(), start=1)
         long += [f"{file.relative_to(ROOT)}:{number}" for number, line in lines if len(line) > WIDTH]
     assert long == []
+
+
+def test_lines_of_pages_are_short() -> None:
+    """All lines but those that cannot be divided: rows of tables, pictures, links alone, and commands that a
+    script has recorded (blocks of text)."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    assert len(pages) > 30
+    long = []
+    for page in pages:
+        in_text = False
+        for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+            if line.startswith("```"):
+                in_text = line == "```text"
+            elif len(line) > WIDTH and not in_text and not line.startswith(("|", "![", "- [")):
+                long.append(f"{page.relative_to(ROOT)}:{number}")
+    assert long == []

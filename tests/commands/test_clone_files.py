@@ -15,10 +15,6 @@ import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
-)
-
 
 @pytest.fixture(autouse=True)
 def allowed(tmp_path: Path) -> Iterator[None]:
@@ -159,6 +155,7 @@ def test_an_iceberg_table_that_gets_files_without_ids(tmp_path: Path) -> None:
             iceberg.with_foreign_file(table, [{"a": 3, "b": 4}])
 
 
+@pytest.mark.filterwarnings("ignore:Delete operation did not match:UserWarning")  # of pyiceberg
 def test_an_iceberg_table_of_which_all_files_are_partitioned_now(tmp_path: Path) -> None:
     """As long as a file has no partition value, the clone has no partition column."""
     pytest.importorskip("pyiceberg")

@@ -62,10 +62,6 @@ from deltaic.errors import (
 from deltaic.log.store import open_store
 from iceberg_tables import Delete, catalog, edited, folder_of, rows, with_deletes
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
-)
-
 
 def delta_rows(
     table: DeltaTable, where: str | None = None, columns: list[str] | None = None

@@ -27,10 +27,6 @@ from deltaic import DeltaTable
 from deltaic.errors import UnsupportedFeatureError
 from iceberg_tables import catalog, edited, folder_of, rows, with_foreign_file
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
-)
-
 _ITEM = StructType(NestedField(11, "x", LongType()), NestedField(12, "y", StringType()))
 _FIELDS = [
     NestedField(1, "id", LongType()),

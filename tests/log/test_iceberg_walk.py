@@ -224,7 +224,7 @@ def ordered(rows: pa.Table) -> list[str]:
     return sorted(map(repr, rows.to_pylist()))
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore:Delete operation did not match:UserWarning")  # of pyiceberg
 @pytest.mark.parametrize("seed", range(WALKS))
 def test_random_walk(tmp_path: Path, seed: int) -> None:
     walk = Walk(tmp_path, seed)

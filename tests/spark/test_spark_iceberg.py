@@ -20,10 +20,6 @@ from deltaic.spark import sql
 from deltaic.spark.tables import DeltaTable
 from iceberg_tables import Delete, catalog, folder_of, rows, with_deletes, with_foreign_file
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
-)
-
 
 def test_converted_tables(spark: Any, tmp_path: Path) -> None:
     fields = [

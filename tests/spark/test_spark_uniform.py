@@ -14,10 +14,6 @@ from pyiceberg.table import StaticTable
 from deltaic import DeltaTable
 from deltaic.spark import sql
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::DeprecationWarning", "ignore::UserWarning", "ignore::ResourceWarning"
-)
-
 
 def iceberg_rows(path: str) -> list[str]:
     version = (Path(path) / "metadata" / "version-hint.text").read_text()
