@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import inspect
 from collections.abc import Iterator
@@ -19,31 +20,46 @@ from deltaic.several_tables import transaction
 from deltaic.sql.statement import sql
 
 CLASSES = (deltaic.DeltaTable, deltaic.Merge, Alter, Optimize, deltaic.Rows, deltaic.Schema)
-FUNCTIONS = (deltaic.write, sql, deltaic.configure, transaction)
+FUNCTIONS = (deltaic.write, sql, deltaic.configure, transaction, deltaic.col, deltaic.lit)
 # Plain properties, whose first line says all; and what is no method of users.
 WITHOUT = {
-    *("version", "location", "schema", "storage_options", "metadata", "protocol"),
+    *("version", "location", "schema", "storage_options", "metadata", "protocol", "cardinality"),
     *("of", "computed", "of_query", "distinct"),
 }
 # An example that needs an Iceberg table.
 NOT_RUN = {"DeltaTable.convert_iceberg"}
 
 
-def documented() -> Iterator[tuple[str, Any]]:
+def documented() -> Iterator[tuple[str, str]]:
     for owner in CLASSES:
-        yield owner.__name__, owner
+        yield owner.__name__, owner.__doc__ or ""
         for name, member in vars(owner).items():
             if not name.startswith("_") and name not in WITHOUT and member.__doc__ is not None:
-                yield f"{owner.__name__}.{name}", member
+                yield f"{owner.__name__}.{name}", member.__doc__
     for function in FUNCTIONS:
-        yield function.__name__, function
+        yield function.__name__, function.__doc__ or ""
+    yield from in_stub("DeletionVector")
+
+
+def in_stub(owner: str) -> Iterator[tuple[str, str]]:
+    """The docstrings of a compiled class, as `_core.pyi` has them."""
+    stub = Path(deltaic.__file__).with_name("_core.pyi").read_text(encoding="utf-8")
+    (body,) = (node for node in ast.parse(stub).body if isinstance(node, ast.ClassDef) and node.name == owner)
+    yield owner, ast.get_docstring(body) or ""
+    for node in body.body:
+        if (
+            isinstance(node, ast.FunctionDef)
+            and node.name not in WITHOUT
+            and (text := ast.get_docstring(node))
+        ):
+            yield f"{owner}.{node.name}", text
 
 
 NAMES = dict(documented())
 
 
 def examples(name: str) -> list[doctest.Example]:
-    return doctest.DocTestParser().get_examples(inspect.cleandoc(NAMES[name].__doc__))
+    return doctest.DocTestParser().get_examples(inspect.cleandoc(NAMES[name]))
 
 
 def test_every_public_method_has_an_example() -> None:

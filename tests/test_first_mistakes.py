@@ -274,7 +274,7 @@ CASES: dict[str, Case] = {
     "a new column": (
         lambda t: deltaic.write(t, FRAME.assign(x=1), mode="append"),
         SchemaMismatchError,
-        "x: the data has a column that the table has not; expected .*schema_mode='merge'",
+        "x: the data has a column that the table lacks; expected .*schema_mode='merge'",
     ),
     "text for a date": (
         lambda t: deltaic.write(t, FRAME.assign(day="2026-01-01"), mode="append"),

@@ -268,7 +268,7 @@ def test_vectors_that_lie(store: Store) -> None:
         "cardinality": 1,
     }
     with pytest.raises(
-        ProtocolError, match="a row that its data file has not; found row 2000; expected rows below 1000"
+        ProtocolError, match="a row that its data file lacks; found row 2000; expected rows below 1000"
     ):
         mark(store, table(add("a", deletionVector=lie)), {0: [5]})
     with pytest.raises(ProtocolError, match="cardinality"):

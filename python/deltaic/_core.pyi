@@ -617,14 +617,28 @@ class DeletionVector:
     @staticmethod
     def from_rows(rows: Any) -> DeletionVector:
         """Returns the set of these rows: an iterable of int, a NumPy array or an Arrow array, in any order.
-        Raises InvalidArgumentError for a negative or too large index."""
+        Raises InvalidArgumentError for a negative or too large index.
+
+        >>> list(deltaic.DeletionVector.from_rows([3, 1]))
+        [1, 3]
+        """
     @staticmethod
     def from_bytes(data: bytes) -> DeletionVector:
-        """Decodes PROTOCOL.md's portable format. Raises ProtocolError for malformed bytes."""
+        """Decodes PROTOCOL.md's portable format. Raises ProtocolError for malformed bytes.
+
+        >>> vector = deltaic.DeletionVector.from_rows([1, 3])
+        >>> deltaic.DeletionVector.from_bytes(vector.to_bytes()) == vector
+        True
+        """
     @staticmethod
     def from_inline(text: str) -> DeletionVector:
         """Decodes the Z85 text of an inline vector (`pathOrInlineDv`). Raises ProtocolError for malformed
-        text."""
+        text.
+
+        >>> vector = deltaic.DeletionVector.from_rows([1, 3])
+        >>> deltaic.DeletionVector.from_inline(vector.to_inline()) == vector
+        True
+        """
     @property
     def cardinality(self) -> int:
         """The number of rows in the set."""
@@ -637,17 +651,39 @@ class DeletionVector:
     def __eq__(self, other: object) -> bool: ...
     def __hash__(self) -> int: ...
     def rows(self) -> pa.Array:
-        """Returns the row indexes in ascending order, as an Arrow uint64 array."""
+        """Returns the row indexes in ascending order, as an Arrow uint64 array.
+
+        >>> deltaic.DeletionVector.from_rows([3, 1]).rows().to_pylist()
+        [1, 3]
+        """
     def to_bytes(self) -> bytes:
-        """Returns PROTOCOL.md's portable format: magic number and bitmaps, without the frame of a file."""
+        """Returns PROTOCOL.md's portable format: magic number and bitmaps, without the frame of a file.
+
+        >>> len(deltaic.DeletionVector.from_rows([1, 3]).to_bytes())
+        36
+        """
     def to_inline(self) -> str:
-        """Returns the portable format as Z85 text, the `pathOrInlineDv` of an inline vector."""
+        """Returns the portable format as Z85 text, the `pathOrInlineDv` of an inline vector.
+
+        >>> deltaic.DeletionVector.from_rows([1, 3]).to_inline()
+        '^Bg9^0rr910000000000iXQKl0rr91000315c8Xg0rri4'
+        """
     def filter(self, data: Any, first_row: int = 0) -> pa.RecordBatch | pa.Table:
         """Returns the rows of Arrow data of the file, in the order of the file, that are not in the set.
-        `first_row`: the index of the data's first row in the file."""
+        `first_row`: the index of the data's first row in the file.
+
+        >>> vector = deltaic.DeletionVector.from_rows([1, 3])
+        >>> vector.filter(pa.table({"id": [10, 11, 12, 13]})).to_pydict()
+        {'id': [10, 12]}
+        """
     def mask(self, first_row: int, count: int) -> pa.Array:
         """Returns a boolean for each of `count` rows from `first_row` on: True for a row that is not in the
-        set."""
+        set.
+
+        >>> vector = deltaic.DeletionVector.from_rows([1, 3])
+        >>> vector.mask(0, 4).to_pylist()
+        [True, False, True, False]
+        """
 
 def z85_encode(data: bytes) -> str: ...        # padded with zeros to a multiple of 4 bytes
 def z85_decode(text: str) -> bytes: ...

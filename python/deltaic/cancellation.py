@@ -1,4 +1,4 @@
-"""The running work of one `Rows`, which any thread can stop."""
+"""`Cancellation`, by which any thread stops the running work of one `Rows`."""
 
 from __future__ import annotations
 

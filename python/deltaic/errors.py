@@ -211,8 +211,8 @@ class ConcurrentTransactionException(DeltaConcurrentModificationException):
 
 
 class CommitUnknownError(DeltaError):
-    """It is unknown whether the commit happened, because the store gave no answer. This class is no
-    CommitError, so that programs do not retry the command by mistake."""
+    """The outcome of the commit is unknown, because the store gave no answer. This class is no CommitError,
+    so that programs do not retry the command by mistake."""
 
 
 class CancelledError(DeltaError):

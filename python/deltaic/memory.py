@@ -29,8 +29,9 @@ LIBRARIES = 200 * MIB
 MERGE of two rows and a query."""
 _THREAD_OF_READERS = 192 * MIB
 _MOST_READERS = 256 * MIB
-"""Readers have use for at most this, and _THREAD_OF_READERS for each thread."""
+"""Maximum bytes that all readers hold, plus _THREAD_OF_READERS bytes for each thread."""
 _MOST_WRITERS = 1 << 30
+"""Maximum bytes that all writers hold."""
 _ENGINE_THREAD = 192 * MIB
 """DuckDB fails instead of spilling where its threads have much less than this each: with 77 MB each it could
 not sort 3 GB, and one with 300 MB in all could not join 16 million rows with as many."""

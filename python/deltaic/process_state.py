@@ -1,5 +1,6 @@
-"""State that belongs to one process. A forked child must not continue with it: a lock in it may be held by a
-thread that the child does not have.
+"""`ProcessState`, the base class of state that a forked child must not reuse (locks, pools, caches).
+
+For example, a lock in such state may be held by a thread that the child does not have.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ def call_after_fork(function: Callable[[], None]) -> None:
 
 
 class ProcessState:
-    """The base class of such state. Subclasses create all of their attributes in `reset`, which is called for
-    a new object, and again in a forked child."""
+    """The base class of state that belongs to one process. Subclasses create all of their attributes in
+    `reset`, which is called for a new object, and again in a forked child."""
 
     def __init__(self) -> None:
         self.reset()

@@ -33,8 +33,9 @@ _ESCAPED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\
 
 
 class Token(NamedTuple):
-    """One token. `text`: as written. `start`, `end`: its position in the whole text. A token of the kind
-    "quoted" is a name in backticks; one of the kind "open" is a quote that is never closed."""
+    """A token of SQL text. `text`: the token as written. `start`, `end`: its position in the whole text. A
+    token of the kind "quoted" is a name in backticks; a token of the kind "open" is a quote that is never
+    closed."""
 
     kind: Kind
     text: str

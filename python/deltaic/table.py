@@ -145,6 +145,8 @@ class DeltaTable(metaclass=ExplainedNames):
     ) -> DeltaTable:
         """Creates an empty table in one commit, and returns it.
 
+        `path` (str or os.PathLike): a local folder, a `file://` URL or the URL of an object store. A local
+        folder is created if it does not exist.
         `schema`: DDL text (`"id long NOT NULL, day date"`), a `Schema`, or an object with
         `__arrow_c_schema__` (of pyarrow, pandas, Polars).
         `mode`, if there is a table already: "error" (the default) raises TableAlreadyExistsError, "ignore"
@@ -336,6 +338,8 @@ class DeltaTable(metaclass=ExplainedNames):
         """Returns a `Detail` of this version, like DESCRIBE DETAIL: name, location, partition and clustering
         columns, number and bytes of live files, properties, protocol. Reads no data file.
 
+        Raises ProtocolError if the commit of this version cannot be read.
+
         >>> table.detail().num_files > 0
         True
         """
@@ -361,7 +365,7 @@ class DeltaTable(metaclass=ExplainedNames):
     def transaction_version(self, app_id: str) -> int | None:
         """Returns the last version number that an application has written with
         `CommitOptions(transactions={app_id: version})`, or None. A job that writes numbered batches finds
-        out here which batches are in the table.
+        out here which batches are in the table. Raises no error for an unknown application.
 
         >>> table.transaction_version("loader") is None
         True
@@ -907,7 +911,8 @@ class DeltaTable(metaclass=ExplainedNames):
 
     def checkpoint(self) -> None:
         """Writes a checkpoint of this version, so that readers need only the commits after it. Every tenth
-        commit (`delta.checkpointInterval`) writes one by itself.
+        commit (`delta.checkpointInterval`) writes one by itself. Raises UnsupportedFeatureError (a table that
+        this release cannot write) and ProtocolError (the written file is not complete).
 
         >>> table.checkpoint()
         """
@@ -919,7 +924,7 @@ class DeltaTable(metaclass=ExplainedNames):
     def clean_log(self) -> None:
         """Deletes expired commits (older than `delta.logRetentionDuration`, 30 days) that neither this
         version nor an unexpired one needs, and files in the log that a killed writer left incomplete a day
-        ago or earlier.
+        ago or earlier. Raises UnsupportedFeatureError if a catalog manages the table.
 
         >>> table.clean_log()
         """

@@ -26,7 +26,7 @@ pub enum Kind {
     NotFound,
     /// A file of the log that was deleted after the version was opened (`FileNotFoundError`).
     Gone,
-    /// The store failed (`OSError`).
+    /// A request to a store failed (`OSError`).
     Io,
     /// The user asked to stop (`KeyboardInterrupt`).
     Interrupted,
@@ -114,7 +114,7 @@ impl Error {
         self.0.source = Some(source.into());
         self
     }
-    /// Its kind.
+    /// The error's kind.
     pub fn kind(&self) -> Kind {
         self.0.kind
     }

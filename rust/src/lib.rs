@@ -1,5 +1,5 @@
-//! The part of deltaic that reads and writes bytes. Each module names the section of PROTOCOL.md
-//! (delta-io/delta) that it implements.
+//! The Rust crate: it reads and writes the log, data files and deletion vectors. No decision about commands
+//! is here. Each module names the section of PROTOCOL.md (delta-io/delta) that it implements.
 //!
 //! - [`error`]: the error type of all modules
 //! - [`store`]: where a table's files are: local, in the cloud, in memory

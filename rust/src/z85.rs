@@ -1,5 +1,5 @@
-//! Z85 text <-> bytes (ZeroMQ RFC 32): the text form of inline vectors and of the UUIDs that name vector
-//! files. PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields".
+//! Converts between Z85 text and bytes (ZeroMQ RFC 32). Inline vectors, and the UUIDs that name vector files,
+//! are stored as such text. PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields".
 //!
 //! ```text
 //! 4 bytes, one big-endian number n  ->  5 digits of n in base 85, most significant first
@@ -65,7 +65,7 @@ pub fn decode(text: &str) -> Result<Vec<u8>> {
 /// must be zeros.
 ///
 /// # Errors
-/// Those of [`decode`], and a text that is too long or too short for `len`.
+/// The errors of [`decode`], and a text that is too long or too short for `len`.
 pub fn decode_exact(text: &str, len: usize) -> Result<Vec<u8>> {
     check_expected_length(text, len)?;
     let mut data = decode(text)?;
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// One letter after the other, as RFC 32 says it.
+    /// Encodes one letter after the other, as RFC 32 defines it.
     fn naive_encode(data: &[u8]) -> String {
         let mut text = String::new();
         for group in data.chunks(4) {

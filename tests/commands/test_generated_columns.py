@@ -132,7 +132,7 @@ def test_statements(tmp_path: Path) -> None:
         " VALUES (s.a, DEFAULT, DEFAULT)"
     )
     assert rows(DeltaTable(tmp_path / "t")) == [(1, "n1", 5), (5, "n5", 5), (7, "n7", 6), (8, "n8", 5)]
-    with pytest.raises(UnsupportedFeatureError, match="some rows only"):
+    with pytest.raises(UnsupportedFeatureError, match="in all rows or in none"):
         deltaic.sql(f"INSERT INTO {name} VALUES (3, 'n3', 1), (4, DEFAULT, 1)")
 
 

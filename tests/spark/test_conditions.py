@@ -754,6 +754,35 @@ CASES = (
         statement(f"{ANY.format('rand() > 0.5')} DELETE"),
     ),
     Case(
+        "DELTA_NON_DETERMINISTIC_FUNCTION_NOT_SUPPORTED",
+        "0AKDC",
+        A,
+        ARGUMENT,
+        statement(MERGE.replace("MATCHED THEN", "MATCHED AND rand() > 2 THEN") + " DELETE"),
+    ),
+    *(
+        Case(condition, state, A, UNSUPPORTED, statement(CREATE.replace("INT)", f"{kind})")))
+        for condition, state, kind in (
+            ("UNSUPPORTED_TIME_TYPE", "0A000", "TIME"),
+            ("DELTA_UNSUPPORTED_DATA_TYPES", "0AKDC", "INTERVAL DAY TO SECOND"),
+            ("DELTA_UNSUPPORTED_DATA_TYPES", "0AKDC", "STRING COLLATE UTF8_LCASE"),
+        )
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_DATA_TYPES",
+        "0AKDC",
+        A,
+        UNSUPPORTED,
+        statement("CREATE TABLE delta.`{root}/n` USING delta AS SELECT INTERVAL '1' DAY AS id"),
+    ),
+    Case(
+        "IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
+        "428H2",
+        P,
+        ARGUMENT,
+        statement(CREATE.replace("INT)", "STRING GENERATED ALWAYS AS IDENTITY)")),
+    ),
+    Case(
         "DELTA_AGGREGATION_NOT_SUPPORTED",
         "42903",
         A,

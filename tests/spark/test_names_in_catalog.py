@@ -1024,6 +1024,12 @@ def test_a_new_table_does_not_hide_files(session: Any, tmp_path: Path) -> None:
     assert ids(session.read.format("delta").load(str(tmp_path / "more"))) == [0, 1]
 
 
+def test_a_replaced_condition_that_does_not_parse(session: Any) -> None:
+    session.sql("CREATE TABLE parses (id BIGINT) USING delta")
+    writer = session.range(1).write.format("delta").mode("overwrite").option("replaceWhere", "id ==== 1")
+    assert condition_of(lambda: writer.saveAsTable("parses")) == ("DELTA_FAILED_RECOGNIZE_PREDICATE", "42601")
+
+
 def test_columns_that_come_twice_in_a_new_table(session: Any) -> None:
     twice = session.sql("SELECT 1 AS a, 2 AS A")
     for creating in (

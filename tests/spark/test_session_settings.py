@@ -52,7 +52,9 @@ def test_a_transaction_of_the_session_is_committed_once(tmp_path: Path, session:
     table, rows = f"delta.`{path}`", session.range(3)
     writer = rows.write.format("delta").mode("append")
     session.conf.set(TXN_APP_ID, "job")
-    with pytest.raises(InvalidArgumentError, match="half of an application transaction"):
+    with pytest.raises(
+        InvalidArgumentError, match="only one of the two settings of an application transaction"
+    ):
         writer.save(str(path))
     statements = [
         # The mode "error": made by its own transaction the first time.

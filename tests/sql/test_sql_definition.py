@@ -259,7 +259,7 @@ def test_vacuum_using_inventory(table: deltaic.DeltaTable, tmp_path_factory: pyt
             f"RETAIN 200 HOURS DRY RUN USING INVENTORY {source}",
         ):
             assert deltaic.sql(f"VACUUM t {words}", tables=tables).to_arrow()["path"].to_pylist() == [
-                "lost.parquet"
+                f"{table.location}/lost.parquet"
             ]
     nothing = deltaic.sql(
         "VACUUM t USING INVENTORY (SELECT * FROM listed WHERE false) DRY RUN", tables=tables
@@ -397,7 +397,7 @@ def test_the_place_of_columns(tmp_path: Path, action: str, columns: str) -> None
         ("ALTER COLUMN id AFTER id", "no such field to place"),
         ("ALTER COLUMN ar.element FIRST", "cannot be moved"),
         ("CHANGE COLUMN st st STRUCT<a: INT, b: INT, c: INT>", "type of a struct"),
-        ("CHANGE COLUMN id other INT", "another name"),
+        ("CHANGE COLUMN id other INT", "cannot rename a column"),
         ("REPLACE COLUMNS (id INT)", "drops none of the table's columns; found without p, st, ar, m"),
         (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id BIGINT')})", "changes no type"),
         (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id INT NOT NULL')})", "NOT NULL"),
@@ -632,7 +632,7 @@ def test_a_table_without_columns(tmp_path: Path) -> None:
     deltaic.sql(f"CREATE EXTERNAL TABLE {name} USING delta TBLPROPERTIES ('my.own' = '1')")
     with pytest.raises(SchemaMismatchError, match="the table has no columns yet"):
         deltaic.sql(f"SELECT count(*) FROM {name}").to_arrow()
-    with pytest.raises(SchemaMismatchError, match="a column that the table has not"):
+    with pytest.raises(SchemaMismatchError, match="a column that the table lacks"):
         deltaic.write(tmp_path / "t", {"id": [1]}, mode="append")
     deltaic.sql(f"INSERT WITH SCHEMA EVOLUTION INTO {name} SELECT 1 AS id")
     assert deltaic.sql(f"SELECT * FROM {name}").to_arrow().to_pylist() == [{"id": 1}]

@@ -971,14 +971,14 @@ def test_the_same_row_is_a_conflict_for_an_update_only(
                 '{"deltaicIntent": {"transaction": "other", "start": 1, "base": 1, "coordinator": "x",'
                 ' "tables": []}}'
             ),
-            "it is another transaction's",
+            "found the intent of another transaction",
         ),
         (
             (
                 '{"deltaicIntent": {"transaction": "t", "start": 2, "base": 1, "coordinator": "x", "tables":'
                 " []}}"
             ),
-            "goes on top of version 1",
+            "the start version 2 and the base version 1",
         ),
         (
             (

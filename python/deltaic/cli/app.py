@@ -1,4 +1,4 @@
-"""The subcommands. Each opens a table, calls one method of the public API, and prints the result."""
+"""The subcommands of `deltaic`: each opens a table, calls one public method and prints the result."""
 
 from __future__ import annotations
 

@@ -93,6 +93,7 @@ class Alter:
         `schema`: DDL text, or any schema that `DeltaTable.create` takes. `places`: positions of new columns
         or fields (with dots) that do not go to the end: the column after which each is placed, or None for
         the first place.
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.add_columns("carrier string, tail string", places={"carrier": "id"})
         """
@@ -125,6 +126,7 @@ class Alter:
         may be the old one with another name; `rename_column` is for that.
 
         `schema`: DDL text, or any schema that `DeltaTable.create` takes.
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> plain.alter.replace_columns(
         ...     "id bigint COMMENT 'of the airline', origin string, delay bigint, carrier string"
@@ -149,6 +151,8 @@ class Alter:
         """Renames a column, or a struct field (`name` with dots). `new_name` is only the last part of the
         name. No file is written. Column mapping must be on:
         `table.alter.set_properties({"delta.columnMapping.mode": "name"})`.
+
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.rename_column("origin", "airport")
         """
@@ -180,6 +184,8 @@ class Alter:
         `rename_column`. Their values stay in the files until `optimize.purge()`. InvalidArgumentError is
         raised for partition columns, columns that an expression or the clustering uses, and the last column
         of a table or struct.
+
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.drop_columns("delay")
         """
@@ -222,6 +228,7 @@ class Alter:
         `comment`: text. `default`: SQL without columns, for later rows whose writer does not name the column;
         "" removes it.
         `first`: True to make the column the first. `after`: the column after which it is placed.
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.change_column("delay", comment="minutes; null where nobody knows", after="id")
         """
@@ -276,6 +283,8 @@ class Alter:
         negative step, the smallest). The next rows then get unused numbers, even after rows whose writers set
         the numbers themselves.
 
+        `commit`: CommitOptions. Errors: see `Alter`.
+
         >>> numbered.alter.sync_identity("n")
         """
         snapshot = self._pin()
@@ -305,6 +314,8 @@ class Alter:
         """Sets keys of the metadata of the column or struct field `name` (with dots) to JSON values; None
         removes a key. Raises InvalidArgumentError for keys that belong to a feature, such as `delta.…`.
 
+        `commit`: CommitOptions. Errors: see `Alter`.
+
         >>> table.alter.set_column_metadata("delay", {"unit": "minutes"})
         """
         check_instance(metadata, Mapping, "metadata", "a mapping of keys to JSON values")
@@ -329,6 +340,8 @@ class Alter:
         `delta.` is an InvalidArgumentError, which lists similar names. `comment` is not a property but the
         table's description, as in delta-spark. `delta.columnMapping.mode` = none writes all files again, in a
         commit of its own (REMOVE COLUMN MAPPING), if columns are mapped.
+
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.set_properties({"delta.logRetentionDuration": "interval 60 days", "team": "arrivals"})
         """
@@ -355,6 +368,8 @@ class Alter:
         """Removes the properties `names`, so that their defaults apply; `comment` removes the description.
         Without `delta.columnMapping.mode`, all files are written again, as by `set_properties`. Raises
         InvalidArgumentError for a property that is not set, unless `if_exists`.
+
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.unset_properties("team", if_exists=True)
         """
@@ -392,6 +407,8 @@ class Alter:
     def set_name(self, name: str, *, commit: CommitOptions | None = None) -> None:
         """Sets the table's name in its metadata. The table stays at its location.
 
+        `commit`: CommitOptions. Errors: see `Alter`.
+
         >>> table.alter.set_name("flights of 2026")
         """
         _check_text("name", name)
@@ -400,6 +417,9 @@ class Alter:
     @_command
     def set_description(self, text: str, *, commit: CommitOptions | None = None) -> None:
         """Sets the table's description in its metadata.
+
+        `text` (str): the description, which may be empty.
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.set_description("a row for each departure")
         """
@@ -411,6 +431,8 @@ class Alter:
         """Adds features to the protocol, by PROTOCOL.md's names, with those that they require. Versions are
         upgraded as needed. The table does not use the features yet. An unknown name is an
         InvalidArgumentError.
+
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.add_features("vacuumProtocolCheck")
         """
@@ -431,6 +453,9 @@ class Alter:
         checkpointProtection), or with `truncate_history` the log is cleaned of versions older than
         `delta.dropFeatureTruncateHistory.retentionDuration`. While some versions with the feature are
         younger, InvalidArgumentError is raised, and the call must be repeated later.
+
+        `name` (str): the feature's name in PROTOCOL.md, such as "deletionVectors".
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.drop_feature("changeDataFeed")
         """
@@ -454,7 +479,7 @@ class Alter:
         tracking is turned on (version 3). Does nothing if the table has the version already.
 
         Raises InvalidArgumentError (no such version), UnsupportedFeatureError (a type or a default that the
-        version does not allow).
+        version does not allow). `commit` and other errors: see `Alter`.
 
         >>> table.alter.upgrade_uniform(2)
 
@@ -477,6 +502,8 @@ class Alter:
         The existing rows are checked first: if some violate a constraint, ConstraintViolationError has their
         number. A row for which a condition is null violates it, too.
 
+        `commit`: CommitOptions. Other errors: see `Alter`.
+
         >>> table.alter.add_constraints({"positive_id": "id > 0"})
         """
         snapshot = self._pin()
@@ -497,6 +524,8 @@ class Alter:
     ) -> None:
         """Drops a CHECK constraint. If there is none of this name, InvalidArgumentError is raised unless
         `if_exists`.
+
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.drop_constraint("positive_id", if_exists=True)
         """
@@ -520,6 +549,8 @@ class Alter:
         """Sets the columns by which `optimize.cluster()` sorts rows, at most four. Without columns, the table
         is no longer clustered. No file is changed. All files must have statistics of the columns, which
         `optimize.statistics()` adds.
+
+        `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.cluster_by("origin", "delay")
         """

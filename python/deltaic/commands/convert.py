@@ -154,9 +154,9 @@ def _surveyed(
     """The definition of a table of the Parquet files below the store's place, all or those that a catalog
     has, and their add actions."""
     files = _files(store, known)
-    told = partial(log.info, "%s: %d of %d footers read", store.location)
+    report = partial(log.info, "%s: %d of %d footers read", store.location)
     survey = _core.Survey(
-        store, files, hive=partitioning == "hive", progress=lambda done: told(done, files.num_rows)
+        store, files, hive=partitioning == "hive", progress=lambda done: report(done, files.num_rows)
     )
     partitions = _partitions(
         survey, partition_schema if known is None else known.partition_schema, partitioning

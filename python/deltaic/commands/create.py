@@ -1,4 +1,4 @@
-"""CREATE TABLE and CREATE OR REPLACE TABLE."""
+"""Checks and runs CREATE TABLE and CREATE OR REPLACE TABLE."""
 
 from __future__ import annotations
 

@@ -70,7 +70,11 @@ class Merge:
     `set` and `values` map columns of the target (with or without its alias; fields of structs with dots) to
     SQL over both sides (`"s.delay"`), or to a literal that is no text. Clauses by source can use only the
     target's columns.
-    `where`: a further condition; only the last clause of a kind may have none (InvalidArgumentError).
+    `where`: a further condition; only the last clause of a kind may have none.
+
+    A clause raises InvalidTypeError for an argument of another type, and InvalidArgumentError for an empty
+    `set` or `values`, or if an earlier clause of its kind has no `where`. Columns and conditions are checked
+    by `execute()`.
     """
 
     def __init__(self, spec: MergeSpec, execute: Callable[[MergeSpec], dict[str, int]]) -> None:
@@ -78,6 +82,9 @@ class Merge:
 
     def when_matched_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
         """Updates target rows that a source row matches. A column that `set` does not name keeps its value.
+
+        `set`: column of the target -> SQL over both sides, or a literal that is no text.
+        `where` (str): a further condition over both sides; None for all such rows. Errors: see `Merge`.
 
         >>> merge = table.merge(news, "t.id = s.id").when_matched_update(
         ...     {"delay": "t.delay + s.delay"}, where="s.delay > 0"
@@ -93,12 +100,16 @@ class Merge:
         Without schema_mode="merge", a source that lacks a column or a struct field is a SchemaMismatchError
         at `execute()`.
 
+        `where` (str): a further condition over both sides; None for all such rows. Errors: see `Merge`.
+
         >>> merge = table.merge(news, "t.id = s.id").when_matched_update_all(exclude=["origin"])
         """
         return self._with(Clause("matched", "update", where, exclude=_names(exclude)))
 
     def when_matched_delete(self, where: str | None = None) -> Merge:
         """Deletes target rows that a source row matches.
+
+        `where` (str): a further condition over both sides; None for all such rows. Errors: see `Merge`.
 
         >>> merge = table.merge(news, "t.id = s.id").when_matched_delete(where="s.delay IS NULL")
         """
@@ -107,6 +118,9 @@ class Merge:
     def when_not_matched_insert(self, values: Mapping[str, Any], where: str | None = None) -> Merge:
         """Inserts source rows that match no target row. A column that `values` does not name gets its
         default, or null.
+
+        `values`: column of the target -> SQL over the source, or a literal that is no text.
+        `where` (str): a further condition over the source; None for all such rows. Errors: see `Merge`.
 
         >>> merge = table.merge(news, "t.id = s.id").when_not_matched_insert({"id": "s.id", "delay": 0})
         """
@@ -117,6 +131,8 @@ class Merge:
         column in `exclude`, and with schema_mode="merge" one that the source lacks, gets its default, or
         null.
 
+        `where` (str): a further condition over the source; None for all such rows. Errors: see `Merge`.
+
         >>> merge = table.merge(news, "t.id = s.id").when_not_matched_insert_all()
         """
         return self._with(Clause("not_matched", "insert", where, exclude=_names(exclude)))
@@ -124,12 +140,17 @@ class Merge:
     def when_not_matched_by_source_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
         """Updates target rows that no source row matches.
 
+        `set`: column of the target -> SQL over the target, or a literal that is no text.
+        `where` (str): a further condition over the target; None for all such rows. Errors: see `Merge`.
+
         >>> merge = table.merge(news, "t.id = s.id").when_not_matched_by_source_update({"delay": "NULL"})
         """
         return self._with(Clause("not_matched_by_source", "update", where, values=_mapping(set)))
 
     def when_not_matched_by_source_delete(self, where: str | None = None) -> Merge:
         """Deletes target rows that no source row matches.
+
+        `where` (str): a further condition over the target; None for all such rows. Errors: see `Merge`.
 
         >>> merge = table.merge(news, "t.id = s.id").when_not_matched_by_source_delete(
         ...     where="t.origin = 'JFK'"

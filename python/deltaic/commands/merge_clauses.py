@@ -12,7 +12,6 @@ from deltaic.commands.store_assignment import as_cast, retyped, same_type
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.plan.expression import Expression, column, null
 from deltaic.planning.columns import narrowed
-from deltaic.planning.planned import check_deterministic
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.schema import (
     Array,
@@ -293,5 +292,7 @@ def _condition(engine: Engine, text: str, scope: Mapping[str, Schema]) -> Expres
         raise SchemaMismatchError(
             "a condition must be a boolean", where=repr(text), found=type_name(resolved.type)
         )
-    check_deterministic(resolved, "a condition of MERGE")
+    if not resolved.deterministic:
+        message = "a condition of MERGE must be deterministic"
+        raise InvalidArgumentError(message, found=repr(resolved.text[:200]))
     return resolved

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 CLUSTERING_PROVIDER = "liquid"
 MAX_HILBERT_COLUMNS = 9
+"""Maximum number of columns of a Hilbert curve; more are an InvalidArgumentError."""
 
 
 class Optimize:
@@ -85,6 +86,8 @@ class Optimize:
         """Merges small files, and files with many deleted rows, into files of the target size. Rows keep
         their order.
 
+        Arguments, result keys and errors: see `Optimize`.
+
         >>> table.optimize.compact()["num_files_added"]
         1
         """
@@ -111,6 +114,7 @@ class Optimize:
         """Sorts all rows along a curve over the columns, so that a condition on any of them skips files.
 
         `columns`: one name or several. `curve`: "zorder" (the default) or "hilbert" (at most 9 columns).
+        Other arguments, result keys and errors: see `Optimize`.
 
         >>> table.optimize.z_order(["origin", "delay"], curve="hilbert")["num_files_added"]
         1
@@ -138,6 +142,8 @@ class Optimize:
         (bool): True to include files that are already sorted. A table without clustering columns raises
         UnsupportedFeatureError.
 
+        Other arguments, result keys and errors: see `Optimize`.
+
         >>> table.alter.cluster_by("delay")
         >>> table.optimize.cluster()["num_files_added"]
         1
@@ -160,6 +166,8 @@ class Optimize:
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
         """Rewrites every file that has deleted rows, or values of dropped columns, without these.
+
+        Arguments, result keys and errors: see `Optimize`.
 
         >>> table.optimize.purge()["num_deletion_vector_rows_removed"]
         1
@@ -185,6 +193,7 @@ class Optimize:
 
         `columns`: one name or several, the only columns with statistics afterwards; default: those by the
         table's properties. Returns `num_files_updated`.
+        `where`, `commit` and errors: see `Optimize`.
 
         >>> table.optimize.statistics("delay")["num_files_updated"]
         2

@@ -45,6 +45,7 @@ from deltaic.transaction.transaction import Clock, Transaction, now_ms
 log = logging.getLogger("deltaic.commands")
 
 Mode = Literal["full", "lite"]
+# Maximum number of files in one call of `Store.delete`
 _DELETED_AT_ONCE = 10_000
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 # Folders of delta-spark with data, which are not hidden although their names begin with an underscore.

@@ -61,7 +61,7 @@ class Range:
                 )
         if self.starting_version is None and self.starting_timestamp is None:
             raise InvalidArgumentError(
-                "the changes since which version?",
+                "changes() needs a first version or timestamp",
                 found="no start",
                 expected="starting_version or starting_timestamp",
             )

@@ -159,7 +159,7 @@ def after_commit(snapshot: Snapshot, options: CommitOptions, *, clock: Callable[
 def _logged(work: Callable[[], object], snapshot: Snapshot, what: str) -> None:
     try:
         work()
-    except Exception as error:  # as above
+    except Exception as error:  # the commit is in the log, so no error may make it look failed
         log.warning("%s: the %s of version %d failed: %s", snapshot.location, what, snapshot.version, error)
 
 

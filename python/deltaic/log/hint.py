@@ -118,7 +118,7 @@ def checksum(document: str) -> str:
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     document = dict(pairs)
     if len(document) != len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return document
 
 

@@ -1,5 +1,4 @@
-"""Iceberg metadata is written after the commit of a version, so that Iceberg's readers can open the Delta
-table.
+"""Writes Iceberg metadata after each commit, so that Iceberg's readers can open the Delta table.
 
     metadata/v7.metadata.json           the table as of version 7 of the Delta table
     metadata/snap-<id>-<uuid>.avro      the manifests of a snapshot

@@ -48,7 +48,9 @@ ABANDONED = 60_000
 KEPT = 10_000
 # Errors by which this process cannot write a file, while it can read
 _NOT_WRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOSPC, errno.EDQUOT)
+# Maximum bytes of a transaction's record
 _MOST_BYTES = 64 << 10
+# Maximum number of ended transactions in the cache; above it, the oldest entry is dropped
 _MOST_KNOWN = 10_000
 log = logging.getLogger("deltaic.log")
 
@@ -122,10 +124,10 @@ def read(store: Store, transaction: str) -> Intent | None:
     try:
         last = parse_json(lines[2])["deltaicIntent"]
         if last["transaction"] != transaction:
-            raise ValueError("it is another transaction's")
+            raise ValueError("the intent of another transaction")
         start, base, tables = int(last["start"]), int(last["base"]), tuple(map(str, last["tables"]))
         if not 0 < start <= base < 2**63 - 1:
-            raise ValueError(f"it goes on top of version {base}, from version {start} on")
+            raise ValueError(f"the start version {start} and the base version {base}")
         return Intent(transaction, start, base, str(last["coordinator"]), tables, lines[0] + b"\n")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ProtocolError(

@@ -18,6 +18,7 @@ from deltaic.protocol.paths import local_path
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 # Storage options by location, of the last _MOST_OPENED locations that were opened with any.
 _OPENED: OrderedDict[str, dict[str, str]] = OrderedDict()
+# Maximum number of locations in _OPENED; above it, the one opened longest ago is dropped.
 _MOST_OPENED = 1000
 _LOCK = threading.Lock()
 # Names of storage options whose values must not leave the process.

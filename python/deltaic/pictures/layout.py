@@ -183,7 +183,7 @@ class _Scale:
 
 
 def _lanes(x: _Spans, start: float, end: float) -> _Spans:
-    """A lane of its own for each file, ordered by the beginning of its span."""
+    """Gives each file its own lane; lanes are ordered by the beginning of the files' spans."""
     order = np.empty(len(x.low))
     order[np.argsort(np.where(x.known, x.low, np.inf), kind="stable")] = np.arange(len(x.low))
     lane = (end - start) / max(int(x.known.sum()), 1)

@@ -19,7 +19,12 @@ _QUOTED = re.compile(r"`[^`]+`(\.`[^`]+`)+")
 
 def col(name: str) -> str:
     """Returns a column's name as SQL: `col("my col")` -> `` `my col` ``. Dots are part of the name:
-    `col("a.b")` is the column `` `a.b` ``, not field b of column a."""
+    `col("a.b")` is the column `` `a.b` ``, not field b of column a. Anything but a string, and an empty one,
+    is an InvalidTypeError.
+
+    >>> table.scan(where=f"{deltaic.col('origin')} = 'JFK'").count()
+    1
+    """
     if not isinstance(name, str) or not name:
         raise InvalidTypeError("a column name must be a string", found=repr(name))
     return spark_name(name)
@@ -30,6 +35,9 @@ def lit(value: Any) -> str:
 
     `value`: None, bool, int, float, Decimal, str, bytes, date, datetime (with a zone: timestamp, without:
     timestamp_ntz), list or tuple (an array), or dict (a struct). Any other type is an InvalidTypeError.
+
+    >>> deltaic.lit("O'Neil"), deltaic.lit([1, 2])
+    ("'O''Neil'", 'array(1, 2)')
     """
     if value is None:
         return "NULL"

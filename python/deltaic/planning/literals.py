@@ -21,6 +21,7 @@ Json: TypeAlias = dict[str, Any]
 Path: TypeAlias = Sequence[str]
 
 INTEGERS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+# Maximum number of digits of a number; a longer one is NotExpressible
 _MOST_DIGITS = 100
 _EXACT = Context(prec=3 * _MOST_DIGITS)  # Python's default precision is 28 digits
 _FLOAT_MAX = 3.4028234663852886e38

@@ -17,7 +17,9 @@ from deltaic.planning.literals import Json, Literal, NotExpressible, Number, Tex
 from deltaic.protocol.schema import DataType, Schema
 from deltaic.sql_text import Token, tokens
 
+# Maximum length of a condition in characters; longer ones go to the full parser.
 MAX_LENGTH = 100_000
+# Maximum depth of brackets in a condition; deeper ones go to the full parser.
 _MOST_NESTED = 50
 _OPERATORS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 _SYMBOLS = frozenset((*_OPERATORS, *"(),.-"))

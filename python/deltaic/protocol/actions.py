@@ -200,7 +200,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) != len(pairs):
         twice = next(key for key in document if sum(key == other for other, _ in pairs) > 1)
         raise ProtocolError(
-            "a field is there twice", where=twice[:200], found=f"two of {twice[:200]!r}", expected="each once"
+            "a field occurs twice", where=twice[:200], found=f"two of {twice[:200]!r}", expected="each once"
         )
     return document
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 FEATURE = "clustering"
 DOMAIN = "delta.clustering"
+# Maximum number of clustering columns of a table; more are an InvalidArgumentError.
 MAX_COLUMNS = 4
 # Types whose minimum and maximum are in the statistics of a file.
 _ORDERED = frozenset(

@@ -200,7 +200,9 @@ class _Parser:
     def fail_on_constraint(self) -> NoReturn:
         expected = "ALTER TABLE ... ADD CONSTRAINT name CHECK (condition)"
         raise UnsupportedFeatureError(
-            "a table constraint among the columns", where=self.where(self.peek()), expected=expected
+            "a table constraint among the columns is not supported",
+            where=self.where(self.peek()),
+            expected=expected,
         )
 
     def lengths(self, data_type: DataType) -> dict[str, Any]:

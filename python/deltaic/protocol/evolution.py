@@ -93,7 +93,7 @@ def check_fits(table: Schema, data: Schema) -> None:
     merged = merge_schemas(table, data)
     if (extra := _first_new(table, merged, ())) is not None:
         raise SchemaMismatchError(
-            "the data has a column that the table has not",
+            "the data has a column that the table lacks",
             where=path_text(extra),
             expected="the table's columns, or schema_mode='merge' to add it",
         )

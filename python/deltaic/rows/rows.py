@@ -120,6 +120,8 @@ class Rows(Replayable):
         On Spark, rows of more than 64 MB reach the driver partition by partition, each by a Spark job of its
         own; `to_arrow` reads all partitions by one job.
 
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+
         >>> sum(batch.num_rows for batch in table.scan().to_reader())
         4
         """
@@ -128,6 +130,8 @@ class Rows(Replayable):
     def to_arrow(self) -> pa.Table:
         """Returns all rows as one `pyarrow.Table` in memory.
 
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+
         >>> table.scan(["id"]).to_arrow().num_rows
         4
         """
@@ -135,6 +139,8 @@ class Rows(Replayable):
 
     def to_pylist(self) -> list[dict[str, Any]]:
         """Returns a dict of Python values for each row, by column name, like `pyarrow.Table.to_pylist`.
+
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
 
         >>> table.scan(["id"], where="id = 1").to_pylist()
         [{'id': 1}]
@@ -150,6 +156,8 @@ class Rows(Replayable):
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Returns all rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`. ImportError
         without pandas.
+
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
 
         >>> frame = table.scan().to_pandas(types_mapper=None)
         """
@@ -167,6 +175,8 @@ class Rows(Replayable):
     def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
         """Returns a Polars DataFrame; with `lazy` a LazyFrame whose columns and filters are pushed into the
         scan. ImportError without Polars.
+
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
 
         >>> table.scan().to_polars(lazy=True).select("id").collect().height
         4
@@ -193,6 +203,8 @@ class Rows(Replayable):
         """Returns a relation of `connection` (None: DuckDB's default connection) whose columns and filters
         are pushed into the scan.
 
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+
         >>> table.scan().to_duckdb().filter("delay > 60").count("*").fetchall()
         [(1,)]
         """
@@ -205,6 +217,8 @@ class Rows(Replayable):
         """Returns a `pyarrow.dataset.Dataset` whose columns and filters are pushed into the scan. It has no
         file fragments.
 
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+
         >>> table.scan().to_dataset().to_table(columns=["id"]).num_rows
         4
         """
@@ -214,6 +228,8 @@ class Rows(Replayable):
 
     def count(self) -> int:
         """Returns the number of rows, from metadata if that is exact.
+
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
 
         >>> table.scan().count()
         4
@@ -234,6 +250,8 @@ class Rows(Replayable):
         """Runs the scan or query and reports what it read. Returns a `ScanReport` for a scan, and for a query
         a `QueryReport` with the engine's steps and a line for each table. The numbers are 0 if the rows come
         from no table. Both print as a table, in a notebook as HTML.
+
+        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
 
         >>> print(table.scan(where="id > 100").explain().files_skipped_by_statistics)
         2

@@ -135,7 +135,7 @@ CONDITIONS: tuple[Condition, ...] = (
         {"actualCount": "found", "expectedCount": "expected"},
     ),
     Condition(
-        "DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table has not"
+        "DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table lacks"
     ),
     Condition(
         "DELTA_DUPLICATE_COLUMNS_FOUND.DATA",

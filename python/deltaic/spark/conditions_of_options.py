@@ -94,7 +94,9 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^a range of changes begins and ends at",
     ),
-    Condition("DELTA_NO_START_FOR_CDC_READ", "42601", ANALYSIS, _ARGUMENT, "the changes since which version"),
+    Condition(
+        "DELTA_NO_START_FOR_CDC_READ", "42601", ANALYSIS, _ARGUMENT, "needs a first version or timestamp"
+    ),
     Condition(
         "DELTA_CDC_START_VERSION_AFTER_LATEST",
         "22003",

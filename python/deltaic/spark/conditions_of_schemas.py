@@ -113,6 +113,14 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^a new column has no default yet",
     ),
+    Condition("UNSUPPORTED_TIME_TYPE", "0A000", ANALYSIS, _UNSUPPORTED, "^the type 'time' is not supported"),
+    Condition(
+        "DELTA_UNSUPPORTED_DATA_TYPES",
+        "0AKDC",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "^the type '.+' is not supported|^collations are not supported",
+    ),
     Condition(
         "COLUMN_ALREADY_EXISTS",
         "42711",
@@ -338,6 +346,7 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", PARSE, _ARGUMENT, "step is not 0"),
     Condition("DELTA_IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", ANALYSIS, _ARGUMENT, "step to be non-zero"),
+    Condition("IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", PARSE, parameters={"dataType": "found"}),
     Condition(
         "DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
         "428H2",

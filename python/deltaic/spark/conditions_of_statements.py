@@ -33,7 +33,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "0AKDC",
         ANALYSIS,
         _ARGUMENT,
-        "must be a deterministic condition",
+        "must be a deterministic condition|a condition of MERGE must be deterministic",
         {"operation": "=search condition of MERGE operation"},
     ),
     Condition(
@@ -190,7 +190,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "42601",
         ANALYSIS,
         _ARGUMENT,
-        "^a table needs a place",
+        "^the builder has no location and no table name",
     ),
     Condition(
         "PARTITION_BY_NOT_ALLOWED_WITH_INSERT_INTO",

@@ -92,7 +92,9 @@ def write_frame(
                 found="sortBy alone",
                 expected=expected,
             )
-        raise UnsupportedFeatureError("buckets of a Delta table", found=state.refused, expected=expected)
+        raise UnsupportedFeatureError(
+            "buckets of a Delta table are not supported", found=state.refused, expected=expected
+        )
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession

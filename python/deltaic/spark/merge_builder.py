@@ -54,6 +54,9 @@ class DeltaMergeBuilder:
     def whenMatchedUpdate(self, condition: Any = None, set: Any = None) -> DeltaMergeBuilder:
         """Updates a row of the table that a source row matches. Values may use the columns of both rows.
 
+        `condition`: SQL text or a Column; None for all such rows. `set`: a dict from column name to SQL text
+        or a Column. Errors: see `DeltaMergeBuilder`.
+
         >>> metrics = merge.whenMatchedUpdate("s.delay > t.delay", {"delay": "s.delay"}).execute()
         """
         values, where = (
@@ -66,6 +69,8 @@ class DeltaMergeBuilder:
         """Updates a row of the table that a source row matches: each column gets the value of the source's
         column of the same name.
 
+        `condition`: SQL text or a Column; None for all such rows. Errors: see `DeltaMergeBuilder`.
+
         >>> metrics = merge.whenMatchedUpdateAll().execute()
         """
         where = self._condition(condition)
@@ -73,6 +78,8 @@ class DeltaMergeBuilder:
 
     def whenMatchedDelete(self, condition: Any = None) -> DeltaMergeBuilder:
         """Deletes a row of the table that a source row matches.
+
+        `condition`: SQL text or a Column; None for all such rows. Errors: see `DeltaMergeBuilder`.
 
         >>> metrics = merge.whenMatchedDelete("s.delay IS NULL").execute()
         """
@@ -82,6 +89,9 @@ class DeltaMergeBuilder:
     def whenNotMatchedInsert(self, condition: Any = None, values: Any = None) -> DeltaMergeBuilder:
         """Inserts a row for a source row that matches no row of the table. Values may use the source's
         columns. Columns that `values` does not name get their default, or null.
+
+        `condition`: SQL text or a Column; None for all such rows. `values`: a dict from column name to SQL
+        text or a Column. Errors: see `DeltaMergeBuilder`.
 
         >>> metrics = merge.whenNotMatchedInsert(values={"id": "s.id", "origin": "'JFK'"}).execute()
         """
@@ -95,6 +105,8 @@ class DeltaMergeBuilder:
         """Inserts a source row that matches no row of the table: each column gets the value of the source's
         column of the same name.
 
+        `condition`: SQL text or a Column; None for all such rows. Errors: see `DeltaMergeBuilder`.
+
         >>> metrics = merge.whenNotMatchedInsertAll().execute()
         """
         where = self._condition(condition)
@@ -103,6 +115,9 @@ class DeltaMergeBuilder:
     def whenNotMatchedBySourceUpdate(self, condition: Any = None, set: Any = None) -> DeltaMergeBuilder:
         """Updates a row of the table that no source row matches. Condition and values may use the table's
         columns.
+
+        `condition`: SQL text or a Column; None for all such rows. `set`: a dict from column name to SQL text
+        or a Column. Errors: see `DeltaMergeBuilder`.
 
         >>> metrics = merge.whenNotMatchedBySourceUpdate(set={"delay": "0"}).execute()
         """
@@ -114,6 +129,8 @@ class DeltaMergeBuilder:
 
     def whenNotMatchedBySourceDelete(self, condition: Any = None) -> DeltaMergeBuilder:
         """Deletes a row of the table that no source row matches. The condition may use the table's columns.
+
+        `condition`: SQL text or a Column; None for all such rows. Errors: see `DeltaMergeBuilder`.
 
         >>> metrics = merge.whenNotMatchedBySourceDelete("delay IS NULL").execute()
         """

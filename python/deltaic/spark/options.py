@@ -263,7 +263,9 @@ def _start(reader: _OptionReader) -> Literal["latest"] | int | None:
         return "latest"
     if not text.strip().isdecimal():
         raise InvalidArgumentError(
-            "the option startingVersion", found=repr(text), expected="a whole number, at least 0, or latest"
+            "the option startingVersion is invalid",
+            found=repr(text),
+            expected="a whole number, at least 0, or latest",
         )
     return int(text)
 
@@ -312,7 +314,7 @@ class WriteOptions:
             # the new definition has only the partitions that the writer names, as in delta-spark
             partition_by = partition_by or ()
         if reader.flag("dataChange") is False:
-            raise UnsupportedFeatureError("dataChange=false of a write", expected="optimize")
+            raise UnsupportedFeatureError("dataChange=false of a write is not supported", expected="optimize")
         if reader.flag("optimizeWrite"):
             raise UnsupportedFeatureError(
                 "optimizeWrite through the data source, which cannot ask for a shuffle",

@@ -172,16 +172,16 @@ class SparkTables(Tables):
     def checks_where(self) -> bool:
         return settings.checks_replace_where(self._spark)
 
-    def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
-        """Restores a table to the version or timestamp of `moment`. Raises VersionNotFoundError for a time
-        after the last version, like other time travel on Spark."""
-        if moment.timestamp is None:
+    def restore(self, table: DeltaTable, target: Name) -> Mapping[str, int]:
+        """Restores a table to the version or timestamp in `target`. Raises VersionNotFoundError for a
+        timestamp after the last version, like other time travel on Spark."""
+        if target.timestamp is None:
             return raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})(
                 super().restore
-            )(table, moment)
+            )(table, target)
         from deltaic.spark.frames import check_restorable
 
-        time = timestamp_of(self._spark, lit(moment.timestamp))
+        time = timestamp_of(self._spark, lit(target.timestamp))
         check_restorable(self._spark, table.location, time)
         return table.restore(timestamp=time)
 

@@ -143,9 +143,12 @@ def refuse_unsupported(reader: Reader, *, reads_table: bool) -> None:
     of_directory = any(reader.at("INSERT", "OVERWRITE", *words, "DIRECTORY") for words in ((), ("LOCAL",)))
     if of_directory and (provider_of(reader) or "").lower() in FORMATS:
         raise UnsupportedFeatureError(
-            "INSERT OVERWRITE DIRECTORY", found="USING delta", expected="INSERT OVERWRITE delta.`path`"
+            "INSERT OVERWRITE DIRECTORY is not supported",
+            found="USING delta",
+            expected="INSERT OVERWRITE delta.`path`",
         )
     if reads_table and creates_function(reader):
         raise UnsupportedFeatureError(
-            "a persistent SQL function that reads a Delta table", expected="CREATE TEMPORARY FUNCTION"
+            "a persistent SQL function that reads a Delta table is not supported",
+            expected="CREATE TEMPORARY FUNCTION",
         )

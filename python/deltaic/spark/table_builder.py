@@ -207,7 +207,9 @@ class DeltaTableBuilder:
         )
         path = self._path if new is None else new.path
         if path is None:
-            raise InvalidArgumentError("a table needs a place", expected="location(path), or tableName(name)")
+            raise InvalidArgumentError(
+                "the builder has no location and no table name", expected="location(path), or tableName(name)"
+            )
         try:
             with opening(self._spark), entering(self._spark, new):
                 self._make(path, is_new_name=new is not None and new.enters)

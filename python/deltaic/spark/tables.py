@@ -119,7 +119,9 @@ class DeltaTable:
         """
         if hadoopConf and "://" in path:
             raise UnsupportedFeatureError(
-                "hadoopConf of forPath", found=sorted(hadoopConf), expected="settings of the Spark session"
+                "hadoopConf of forPath is not supported",
+                found=sorted(hadoopConf),
+                expected="settings of the Spark session",
             )
         deltaic.DeltaTable(path, spark=sparkSession)
         return cls(sparkSession, path)
@@ -475,8 +477,14 @@ class DeltaTable:
         replace: bool = False,
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
-        """Like `clone`, but with the rows and the definition of an older version. Raises
-        VersionNotFoundError if the version does not exist.
+        """Like `clone`, but with the rows and the definition of an older version.
+
+        `version` (int). `target`: an absolute path or URL, or the name of the new table. `isShallow`: True
+        refers to this table's files instead of copying them. `replace`: True replaces a table at `target`.
+        `properties`: table properties that replace those of this table.
+
+        Raises VersionNotFoundError if the version does not exist, TableAlreadyExistsError if there is a table
+        at `target` and `replace` is False.
 
         >>> table.cloneAtVersion(0, "/data/copy").toDF().count()
         3
@@ -492,8 +500,14 @@ class DeltaTable:
         replace: bool = False,
         properties: dict[str, str] | None = None,
     ) -> DeltaTable:
-        """Like `clone`, but with the version that was the newest at a time. `timestamp`: as for
-        `restoreToTimestamp`.
+        """Like `clone`, but with the version that was the newest at a time.
+
+        `timestamp` (str): as for `restoreToTimestamp`. `target`: an absolute path or URL, or the name of the
+        new table. `isShallow`: True refers to this table's files instead of copying them. `replace`: True
+        replaces a table at `target`. `properties`: table properties that replace those of this table.
+
+        Raises VersionNotFoundError for a time before the first version, TableAlreadyExistsError if there is a
+        table at `target` and `replace` is False.
 
         >>> copy = table.cloneAtTimestamp(str(table.history().first().timestamp), "/data/copy")
         """
@@ -530,8 +544,11 @@ class DeltaTable:
     # --- protocol
 
     def upgradeTableProtocol(self, readerVersion: int, writerVersion: int) -> None:
-        """Raises the reader and writer versions of the table's protocol to at least these (ints). A version
+        """Upgrades the reader and writer versions of the table's protocol to at least these (ints). A version
         is never lowered.
+
+        Raises InvalidTypeError for an argument that is no int, InvalidArgumentError for a version that Delta
+        does not have.
 
         >>> table.upgradeTableProtocol(1, 4)
         """

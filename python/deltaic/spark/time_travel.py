@@ -76,7 +76,7 @@ def _operand(reader: Reader) -> None:
             reader.inside("a value")
     else:
         raise UnsupportedFeatureError(
-            "a version or time of this form",
+            "a version or time of this form is not supported",
             found=token.text,
             expected="a literal, or an expression in brackets",
         )

@@ -18,7 +18,7 @@ from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, BuilderState, merges_schema, write_frame
 from deltaic.spark.named_tables import NewTable, entering, naming, path_in_catalog, place_of
-from deltaic.spark.raising import SPARK_CONDITIONS, methods_raise_as_spark, raises_as_spark
+from deltaic.spark.raising import SPARK_CONDITIONS, UNPARSED, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Existing, Name
 from deltaic.sql.positions import matched
@@ -36,7 +36,7 @@ _defines = raises_as_spark(instead=SPARK_CONDITIONS)
 """Decorator of functions that define a table, whose columns Spark checks before delta-spark does."""
 
 
-@_defines
+@raises_as_spark(instead=SPARK_CONDITIONS, of_predicates=UNPARSED)
 def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
     """Runs `saveAsTable` for a name of the session catalog. A new table is created at the option `path`, or
     in the warehouse. Rows that are appended to an existing table are cast by store assignment, as in
@@ -269,5 +269,7 @@ def _column_name(column: Any) -> str:
     except InvalidArgumentError:
         parts = ()
     if len(parts) != 1:
-        raise UnsupportedFeatureError("a partition by an expression", found=text, expected="a column")
+        raise UnsupportedFeatureError(
+            "a partition by an expression is not supported", found=text, expected="a column"
+        )
     return parts[0]

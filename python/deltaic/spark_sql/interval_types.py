@@ -1,4 +1,5 @@
-"""Types of intervals. A query can return them, and no column of a Delta table can hold them.
+"""Spark's interval types: their names, their DuckDB types, and the type of two intervals in common. A query
+can return intervals, but no column of a Delta table can store them.
 
 An interval of days and times (`interval day to second`, `interval hour`) is kept as BIGINT microseconds, one
 of years and months (`interval year to month`, `interval month`) as INTEGER months. `CALENDAR`, the result of

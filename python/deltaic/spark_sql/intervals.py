@@ -70,9 +70,9 @@ def arithmetic(operator: str, left: Value, right: Value, zone: Zone) -> Value:
 
 
 def _typed(operator: str, left: Value, right: Value, zone: Zone) -> tuple[Value, Value]:
-    """Returns the operands of `+` or `-`. A NULL without a type has the type that Spark gives it: an interval
-    beside an interval or to be added to a moment, and a moment to be subtracted. Text beside a moment is one
-    too."""
+    """Returns the operands of `+` or `-`. A NULL without a type is a day-time interval if it is added to a
+    date or timestamp, and else has the other operand's type. In `-`, text beside a date or timestamp has its
+    type, too: `day - '2026-01-31'`."""
     kinds = {left.type, right.type}
     if "void" in kinds and v.CALENDAR not in kinds:
         (known,) = kinds - {"void"}
@@ -192,8 +192,8 @@ def _add_calendar(operator: str, left: Value, right: Value, zone: Zone) -> Value
 
 
 def _between(left: Value, right: Value, zone: Zone) -> Value:
-    """Returns the number of microseconds between the local times of two moments, as Spark subtracts
-    timestamps."""
+    """Returns the number of microseconds between the local times of two dates or timestamps, as Spark
+    subtracts timestamps."""
     sides = []
     for side in (left, right):
         sql = zone.local(side.sql) if side.type == "timestamp" else f"CAST({side.sql} AS TIMESTAMP)"
@@ -274,7 +274,7 @@ UNIT_FIRST: dict[str, Callable[[Sequence[exp.Expression]], str | None]] = dict.f
 
 
 def with_unit(name: str, unit: str, arguments: Sequence[Value], zone: Zone) -> Value:
-    """Returns timestampadd(unit, amount, moment) or timestampdiff(unit, from, to). `name`: any of their
+    """Returns timestampadd(unit, amount, time) or timestampdiff(unit, from, to). `name`: any of their
     names, such as `dateadd`."""
     if unit == "dayofyear" and name.endswith("diff"):
         raise v.unsupported(f"function {name} of dayofyear")

@@ -176,7 +176,7 @@ def _parse(text: str, into: type[exp.Condition] | None, *, queries: bool = False
     tree = cast(exp.Expression, trees[0])
     if into is not None and not queries and isinstance(tree, exp.Subquery):
         raise UnsupportedFeatureError(
-            "a subquery (SELECT) as the value of an expression", found=_excerpt(text)
+            "a subquery (SELECT) as the value of an expression is not supported", found=_excerpt(text)
         )
     is_value = queries and isinstance(tree, exp.Subquery) and not tree.alias
     if into is not None and isinstance(tree, (exp.Alias, exp.Query, exp.Star)) and not is_value:

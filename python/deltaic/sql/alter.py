@@ -74,7 +74,10 @@ def _add_columns(reader: Reader) -> _Change:
             if len(path) > 1 and CHAR_TYPES in field.metadata:
                 where = path_text(path)
                 raise UnsupportedFeatureError(
-                    "a new field with the type CHAR or VARCHAR", where=where, found=text, expected="STRING"
+                    "a new field with the type CHAR or VARCHAR is not supported",
+                    where=where,
+                    found=text,
+                    expected="STRING",
                 )
             new = add_columns(new, Schema([_within(table.schema, path, field) if len(path) > 1 else field]))
         table.alter.add_columns(new, places=places)
@@ -166,7 +169,9 @@ def _alter_column(reader: Reader) -> _Change:
     if reader.accept("SYNC", "IDENTITY"):
         return lambda table: table.alter.sync_identity(name)
     if reader.at("SYNC") or reader.at("DROP"):
-        raise UnsupportedFeatureError("this change of a column", found=reader.rest("a change"))
+        raise UnsupportedFeatureError(
+            "this change of a column is not supported", found=reader.rest("a change")
+        )
     return _redefined_column(reader, name)
 
 
@@ -185,7 +190,7 @@ def _redefined_column(reader: Reader, name: str) -> _Change:
         path, _ = table.schema.find(name)
         if path[-1].lower() != again.lower():
             raise UnsupportedFeatureError(
-                "CHANGE COLUMN with another name",
+                "CHANGE COLUMN cannot rename a column",
                 where=path_text(path),
                 found=again,
                 expected="RENAME COLUMN",
@@ -217,7 +222,7 @@ def _add_constraint(reader: Reader) -> _Change:
     name = reader.name()
     if not reader.done and reader.tokens[reader.position].keyword in ("PRIMARY", "FOREIGN", "UNIQUE"):
         raise UnsupportedFeatureError(
-            "a table constraint other than CHECK",
+            "a table constraint other than CHECK is not supported",
             found=reader.rest("a constraint"),
             expected="CHECK (condition)",
         )

@@ -49,7 +49,7 @@ def truncate(reader: Reader, tables: Tables) -> Rows:
     name = read_name(reader)
     if reader.at("PARTITION"):
         raise UnsupportedFeatureError(
-            "TRUNCATE TABLE of single partitions",
+            "TRUNCATE TABLE of single partitions is not supported",
             found=reader.rest("partitions"),
             expected="DELETE ... WHERE",
         )

@@ -256,7 +256,9 @@ def _clauses(reader: Reader) -> _Clauses:
         if reader.accept("USING"):
             if (source := reader.name()).lower() not in ("delta", "deltaic"):
                 raise UnsupportedFeatureError(
-                    "tables of another format", found=f"USING {source}", expected="USING delta"
+                    "tables of another format are not supported",
+                    found=f"USING {source}",
+                    expected="USING delta",
                 )
         elif reader.accept("PARTITIONED", "BY"):
             clauses.partition_by, clauses.partition_columns = _partitioning(reader)
@@ -272,7 +274,7 @@ def _clauses(reader: Reader) -> _Clauses:
             clauses.options = read_properties(reader)
         elif reader.at("CLUSTERED"):
             raise UnsupportedFeatureError(
-                "buckets of a Delta table", found="CLUSTERED BY", expected="CLUSTER BY"
+                "buckets of a Delta table are not supported", found="CLUSTERED BY", expected="CLUSTER BY"
             )
         else:
             reader.fail("USING, PARTITIONED BY, CLUSTER BY, COMMENT, LOCATION, OPTIONS, TBLPROPERTIES or AS")
@@ -296,7 +298,9 @@ def _partition_column(reader: Reader) -> str:
     path = reader.dotted()
     if reader.at("("):
         message = (
-            "buckets of a Delta table" if path[-1].lower() == "bucket" else "a partition by an expression"
+            "buckets of a Delta table are not supported"
+            if path[-1].lower() == "bucket"
+            else "a partition by an expression is not supported"
         )
         raise UnsupportedFeatureError(message, found=f"{path_text(path)}(...)", expected="a column")
     if len(path) > 1:
@@ -305,12 +309,12 @@ def _partition_column(reader: Reader) -> str:
 
 
 def read_properties(reader: Reader) -> dict[str, str]:
-    """('key' = 'value', key.of.words = 3, ...)"""
+    """Reads properties in brackets: ('key' = 'value', key.of.words = 3, ...)"""
     return dict(reader.bracketed(lambda: _property(reader)))
 
 
 def read_property_name(reader: Reader) -> str:
-    """'key', or the words key.of.words"""
+    """Reads the name of a property: 'key', or the words key.of.words"""
     if not reader.done and reader.tokens[reader.position].kind == "string":
         return reader.string()
     return ".".join(reader.dotted())

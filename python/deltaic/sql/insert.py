@@ -93,7 +93,9 @@ def insert_clauses(
     if not reader.accept("REPLACE"):
         return partition, listed, by_name, None
     if reader.at("USING") or reader.at("ON"):
-        raise UnsupportedFeatureError("INSERT ... REPLACE USING and REPLACE ON", expected="REPLACE WHERE")
+        raise UnsupportedFeatureError(
+            "INSERT ... REPLACE USING and REPLACE ON are not supported", expected="REPLACE WHERE"
+        )
     reader.expect("WHERE")
     return partition, listed, by_name, _condition(reader)
 
@@ -182,7 +184,7 @@ def _with_defaults(text: str, target: _Target, schema: Schema, tables: Tables) -
     computed += Counter()  # removes columns with the count 0
     if partly := sorted(column for column, count in computed.items() if count < len(rows)):
         raise UnsupportedFeatureError(
-            "DEFAULT in some rows only, of a column that the table computes", where=partly[0]
+            "a column that the table computes must be DEFAULT in all rows or in none", where=partly[0]
         )
     return edited(text, edits), set(computed)
 

@@ -89,7 +89,7 @@ def _alias_follows(reader: Reader) -> bool:
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """What a catalog says of a table. `managed`: the catalog deletes its files with its name."""
+    """A table's entry in a catalog. `managed`: True if dropping the entry also deletes the table's files."""
 
     catalog: str
     schema: str
@@ -318,9 +318,9 @@ class Tables:
         """Creates or replaces a table with a result of `query`."""
         run_write(path, rows, job, self.storage_options)
 
-    def restore(self, table: DeltaTable, moment: Name) -> Mapping[str, int]:
-        """Restores a table to the version or timestamp of `moment`. Returns the metrics."""
-        return table.restore(moment.version, timestamp=moment.timestamp)
+    def restore(self, table: DeltaTable, target: Name) -> Mapping[str, int]:
+        """Restores a table to the version or timestamp in `target`. Returns the metrics."""
+        return table.restore(target.version, timestamp=target.timestamp)
 
     def table_properties(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """Returns the properties of a table that a statement creates. `given`: those in the statement."""

@@ -202,7 +202,7 @@ def explain(reader: Reader, tables: Tables) -> Rows:
     word = reader.tokens[reader.position].keyword
     if word not in ("SELECT", "WITH", "VALUES", "FROM", "TABLE", "("):
         raise UnsupportedFeatureError(
-            "EXPLAIN of anything but a query", found=word, expected="EXPLAIN SELECT ..."
+            "EXPLAIN supports only queries", found=word, expected="EXPLAIN SELECT ..."
         )
     rows = query(reader.rest("a query"), tables)
 

@@ -32,7 +32,9 @@ def show(reader: Reader, tables: Tables) -> Rows:
         name = read_name(reader)
         if reader.accept("AS", "SERDE"):
             raise UnsupportedFeatureError(
-                "AS SERDE of a Delta table", found=str(name), expected="SHOW CREATE TABLE name"
+                "AS SERDE of a Delta table is not supported",
+                found=str(name),
+                expected="SHOW CREATE TABLE name",
             )
         reader.end()
         table = tables.table(name)

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.log import references
 from deltaic.protocol.schema import path_text
 from deltaic.rows.rows import Rows
 from deltaic.sql.names import Name, Tables, read_moment, read_name
@@ -126,15 +127,14 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
         enforce_retention=tables.enforces_retention,
         inventory=inventory,
     )
-    return (
-        rows_of(gone.to_arrow().select(["path"]))
-        if dry_run
-        else rows_of(pa.table({"path": [table.location]}))
-    )
+    if not dry_run:
+        return rows_of(pa.table({"path": [table.location]}))
+    paths = references.addresses(gone.to_arrow()["path"].combine_chunks(), table.location)
+    return rows_of(pa.table({"path": paths}))
 
 
 def restore(reader: Reader, tables: Tables) -> Rows:
-    """RESTORE [TABLE] name [TO] VERSION | TIMESTAMP AS OF moment -> delta-spark's metrics"""
+    """RESTORE [TABLE] name [TO] VERSION AS OF number | TIMESTAMP AS OF time -> delta-spark's metrics"""
     reader.expect("RESTORE")
     reader.accept("TABLE")
     name = read_name(reader)

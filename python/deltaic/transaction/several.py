@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from deltaic.transaction.transaction import Clock
 
 T = TypeVar("T")
+# Maximum number of threads that work on the tables of one transaction
 _MOST_THREADS = 8
 # Seconds after the first intent at which an undecided transaction gives up, long before records are cleaned
 # up
@@ -256,8 +257,8 @@ def _together(calls: Sequence[Callable[[], T]], waits: bool) -> list[T]:
 
 
 class Part(Attempts):
-    """The part of the transaction in one table: its attempts to put the start commit, its intent, and its
-    commit. After `start`, `base` is the version of the start commit, or a later one of other writers."""
+    """Puts the start commit, the intent and the commit of the transaction into the log of one table. After
+    `start`, `base` is the version of the start commit, or a later one of other writers."""
 
     def __init__(
         self,

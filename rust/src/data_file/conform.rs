@@ -16,6 +16,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::cast::micros;
 use crate::error::{Error, Kind, Result};
+use crate::schema::from_arrow::type_from_arrow;
 use crate::schema::{Field, TableSchema, Type};
 
 /// The treatment of a value that does not fit.
@@ -167,8 +168,17 @@ fn step_of(wanted: &Type, found: &DataType, place: &str) -> Result<Step> {
 
 fn wrong_type(target: &DataType, found: &DataType, place: &str) -> Error {
     mismatch("the data has a type that the column cannot take".to_owned(), place)
-        .found(found)
-        .expected(target)
+        .found(type_name(found))
+        .expected(type_name(target))
+}
+
+/// Returns Delta's name of a type, such as `decimal(10,2)`; Arrow's name of a nested type, and of one that
+/// Delta does not have.
+fn type_name(data_type: &DataType) -> String {
+    match type_from_arrow(data_type, "") {
+        Ok(Type::Primitive(primitive)) => primitive.name(),
+        _ => data_type.to_string(),
+    }
 }
 
 fn primitive_step(target: &DataType, found: &DataType) -> Option<Step> {
@@ -237,7 +247,8 @@ impl Context {
     }
 
     fn timestamps(&self, array: &ArrayRef, target: &DataType, place: &str) -> Result<ArrayRef> {
-        micros(array, target).map_err(|error| mismatch(error.message().to_owned(), place).expected(target))
+        micros(array, target)
+            .map_err(|error| mismatch(error.message().to_owned(), place).expected(type_name(target)))
     }
 
     fn only_nulls(&self, array: &ArrayRef, place: &str) -> Result<ArrayRef> {
@@ -247,7 +258,7 @@ impl Context {
                 format!("row {}: a value in a column without a type", self.first + at as u64),
                 place,
             )
-            .found(format!("{} ({})", shown(array, at), array.data_type()))
+            .found(format!("{} ({})", shown(array, at), type_name(array.data_type())))
             .expected("nothing but nulls, as the column has no type (void)")),
             _ => Ok(new_null_array(&DataType::Null, array.len())),
         }
@@ -274,8 +285,8 @@ impl Context {
                     format!("row {}: the value cannot be converted without loss", self.first + at as u64),
                     place,
                 )
-                .found(format!("{shown} ({})", array.data_type()))
-                .expected(target))
+                .found(format!("{shown} ({})", type_name(array.data_type())))
+                .expected(type_name(target)))
             }
         }
     }

@@ -359,7 +359,7 @@ impl Scan<'_> {
     }
 
     fn cut_off(&self) -> Error {
-        Error::protocol("a row group has not the rows that its footer says")
+        Error::protocol("a row group does not have the number of rows in its footer")
             .at(self.path)
             .found(self.decoded)
             .expected(self.rows.read_count())

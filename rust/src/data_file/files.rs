@@ -150,8 +150,8 @@ impl Files {
         let selected = self.selection.as_ref().is_some_and(|selection| selection.is_valid(index));
         selected && self.keep_selected.as_ref().is_some_and(|keep| keep.is_valid(index) && keep.value(index))
     }
-    /// Its first row id (`baseRowId`) or the version that added it (`defaultRowCommitVersion`), as an array
-    /// of one.
+    /// The entry's first row id (`baseRowId`) or the version that added it (`defaultRowCommitVersion`), as an
+    /// array of one.
     pub fn row_tracking(&self, name: &str, index: usize) -> Result<ArrayRef> {
         match typed(&self.batch, name, &DataType::Int64)?.filter(|column| column.is_valid(index)) {
             Some(column) => Ok(column.slice(index, 1)),

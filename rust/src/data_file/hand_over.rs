@@ -186,8 +186,9 @@ enum Form {
 fn form(rows: &DeletionVector, only_bits: bool) -> Result<Form> {
     let last = rows.max().unwrap_or(0);
     if last > i32::MAX as u64 {
-        let error = Error::new(Kind::UnsupportedFeature, "a deleted row lies too far behind for this engine")
-            .found(last);
+        let error =
+            Error::new(Kind::UnsupportedFeature, "the row index of a deleted row is too large for Spark")
+                .found(last);
         return Err(error.expected(format!("at most {}", i32::MAX)));
     }
     let words = last as usize / 64 + 1;

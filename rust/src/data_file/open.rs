@@ -306,7 +306,7 @@ impl Owners {
 /// A row group to read.
 #[derive(Debug)]
 pub struct Group {
-    /// Its number in the file.
+    /// The row group's number in the file.
     pub index: usize,
     /// Absolute index of its first row.
     pub first: u64,
@@ -323,9 +323,9 @@ pub struct OpenFile {
     pub index: usize,
     /// Path, for errors.
     pub path: String,
-    /// Its bytes.
+    /// The file's bytes.
     pub bytes: FileBytes,
-    /// Its footer.
+    /// The file's footer.
     pub metadata: ArrowReaderMetadata,
     /// Finds its columns.
     pub finder: Finder,
@@ -387,7 +387,7 @@ impl OpenFile {
         let rows = metadata.metadata().file_metadata().num_rows() as u64;
         if let Some(counted) = num_records.filter(|counted| *counted != rows && descriptor.is_some()) {
             return Err(Error::protocol(
-                "a file with a deletion vector has not the rows that its statistics say",
+                "a file with a deletion vector does not have the number of rows in its statistics",
             )
             .found(rows)
             .expected(counted));

@@ -87,9 +87,9 @@ pub struct ColumnOptions {
     pub statistics: Option<String>,
     /// Write a bloom filter.
     pub bloom_filter: Option<bool>,
-    /// Its rate of false positives.
+    /// The bloom filter's rate of false positives.
     pub bloom_filter_fpp: Option<f64>,
-    /// Its number of distinct values.
+    /// The number of distinct values for which the bloom filter is sized.
     pub bloom_filter_ndv: Option<u64>,
 }
 

@@ -126,9 +126,9 @@ pub struct Output {
 pub struct FinishedFile {
     /// Path in the store.
     pub path: String,
-    /// Its bytes.
+    /// The file's size in bytes.
     pub size: u64,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
     /// The statistics of each column.
     pub gathered: Vec<GatheredStatistics>,

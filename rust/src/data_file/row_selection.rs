@@ -19,9 +19,9 @@ pub enum FileRows {
     /// All rows.
     #[default]
     All,
-    /// All rows except these.
+    /// All rows except those in this set.
     Except(DeletionVector),
-    /// These rows only.
+    /// Only the rows in this set.
     Only(DeletionVector),
 }
 

@@ -25,7 +25,7 @@ use crate::schema::{Field, Primitive, TableSchema, Type};
 pub enum IndexedColumns {
     /// The first leaves, as many as this number.
     First(usize),
-    /// These columns, by dotted logical name; a struct stands for its leaves.
+    /// The named columns, by dotted logical name; a struct stands for its leaves.
     Named(Vec<String>),
 }
 
@@ -319,9 +319,9 @@ pub struct Form {
 pub struct NamedStatistics<'a> {
     /// Physical name.
     pub name: &'a str,
-    /// Its type.
+    /// The column's type.
     pub data_type: &'a Type,
-    /// Its statistics.
+    /// The column's statistics.
     pub gathered: &'a GatheredStatistics,
 }
 

@@ -1,4 +1,5 @@
-//! Where the bytes of a vector are. PROTOCOL.md, "Deletion Vector Descriptor Schema" and "Derived Fields":
+//! `Descriptor`: where the bytes of a deletion vector are. PROTOCOL.md, "Deletion Vector Descriptor Schema"
+//! and "Derived Fields":
 //!
 //! | storageType | pathOrInlineDv |
 //! |---|---|
@@ -83,7 +84,7 @@ impl StorageType {
         }
     }
 
-    /// Its letter in the log.
+    /// The type's letter in the log.
     pub fn letter(self) -> &'static str {
         match self {
             Self::Uuid => "u",
@@ -109,7 +110,7 @@ impl Descriptor {
     /// A vector in the log itself.
     ///
     /// # Errors
-    /// It has more than 2 GiB.
+    /// The vector has more than 2 GiB.
     pub fn inline(rows: &DeletionVector) -> Result<Self> {
         let data = rows.to_bytes();
         let size_in_bytes = i32::try_from(data.len()).map_err(|_| {
@@ -370,7 +371,7 @@ fn check_cardinality(rows: &DeletionVector, declared: i64) -> Result<()> {
 fn check_rows(rows: &DeletionVector, num_records: Option<u64>) -> Result<()> {
     match (rows.max(), num_records) {
         (Some(row), Some(count)) if row >= count => {
-            let error = Error::protocol("deletion vector has a row that its data file has not");
+            let error = Error::protocol("deletion vector has a row that its data file lacks");
             Err(error.found(format!("row {row}")).expected(format!("rows below {count}")))
         }
         _ => Ok(()),

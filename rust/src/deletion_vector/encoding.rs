@@ -1,5 +1,6 @@
-//! A set of rows <-> bytes. PROTOCOL.md, "Deletion Vector Format"; the bitmaps are those of the
-//! [RoaringFormatSpec](https://github.com/RoaringBitmap/RoaringFormatSpec). Everything is little-endian:
+//! Encodes a deletion vector to bytes and decodes it. PROTOCOL.md, "Deletion Vector Format"; the bitmaps are
+//! those of the [RoaringFormatSpec](https://github.com/RoaringBitmap/RoaringFormatSpec). Everything is
+//! little-endian:
 //!
 //! ```text
 //! magic        4 bytes   1681511377
@@ -79,7 +80,7 @@ pub fn decode(data: &[u8]) -> Result<DeletionVector> {
 /// Decodes a set that may be followed by up to 3 zero bytes, the padding of Z85.
 ///
 /// # Errors
-/// Those of [`decode`].
+/// The errors of [`decode`].
 pub fn decode_padded(data: &[u8]) -> Result<DeletionVector> {
     let mut input = Input { data, at: 0 };
     let rows = decode_bitmaps(&mut input)?;

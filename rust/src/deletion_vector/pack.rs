@@ -46,7 +46,7 @@ impl<'a> Packer<'a> {
     /// Adds a vector; its descriptor is valid after [`Self::finish`].
     ///
     /// # Errors
-    /// It is above the limit for vectors, or the store fails.
+    /// The vector is above the limit for vectors, or the store fails.
     pub fn add(&mut self, rows: &DeletionVector) -> Result<Descriptor> {
         if self.packing.inline {
             return Descriptor::inline(rows);

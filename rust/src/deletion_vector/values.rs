@@ -55,7 +55,7 @@ pub fn rows_deleted(vectors: &ArrayRef, rows: &ArrayRef) -> Result<BooleanArray>
     Ok(BooleanArray::from(answers))
 }
 
-/// The same values as another type of the kind: large, view and dictionary ones too.
+/// Casts values to `wanted` from another type of its kind, such as large, view and dictionary types.
 fn taken_as(values: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     let found = values.data_type();
     let fits = match wanted {

@@ -1,6 +1,6 @@
-//! The statistics of a file that gets a vector. PROTOCOL.md, "Per-file Statistics": numRecords stays the
-//! number of rows in the file, minima and maxima become wide bounds (`tightBounds` false), and a nullCount
-//! then means "all null" only if it equals numRecords.
+//! Changes a file's statistics to wide bounds when it gets a deletion vector. PROTOCOL.md, "Per-file
+//! Statistics": numRecords stays the number of rows in the file, minima and maxima become wide bounds
+//! (`tightBounds` false), and a nullCount then means "all null" only if it equals numRecords.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -19,7 +19,7 @@ impl Statistics {
     /// From the `stats` of an `add`; none of it where there are none.
     ///
     /// # Errors
-    /// It is no JSON object.
+    /// `stats` is no JSON object.
     pub fn parse(stats: Option<&str>) -> Result<Self> {
         let members = match stats {
             None | Some("") => BTreeMap::new(),

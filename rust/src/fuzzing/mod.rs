@@ -69,8 +69,9 @@ pub fn vector(data: &[u8]) {
     assert_eq!(rows.max(), again.max());
 }
 
-/// Text of a deletion vector: as above; and a descriptor of 1 byte of storage type, 4 of size, 4 of
-/// cardinality, then its text, finds its file or its rows.
+/// Text of a deletion vector: a set that is read equals itself after writing and reading again; and a
+/// descriptor of 1 byte of storage type, 4 of size, 4 of cardinality, then its text, finds its file or
+/// its rows.
 pub fn vector_text(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data)
         && let Ok(rows) = DeletionVector::from_inline(text)
@@ -290,8 +291,8 @@ fn written_again(value: &ArrayRef, must: bool) {
     assert_eq!(format_array(&again).expect("it was written before"), texts);
 }
 
-/// Statistics of a file: whatever they are, they are no error; bounds that files are skipped by are not
-/// narrower than those written.
+/// Statistics of a file: no text of statistics is an error; bounds that files are skipped by are not narrower
+/// than those written.
 pub fn file_statistics(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let types = primitive_types();

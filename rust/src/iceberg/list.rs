@@ -39,8 +39,12 @@ fn schema(version: u8) -> String {
 /// Writes a manifest list of manifests (JSON objects with `FIELDS`). `header`: metadata of the file, a JSON
 /// object of texts. `version`: version of the format.
 pub fn write(manifests: &str, header: &str, version: u8) -> Result<Vec<u8>> {
-    let bad =
-        || Error::new(Kind::InvalidArgument, "manifests, or metadata of a manifest list, that are none");
+    let bad = || {
+        Error::new(
+            Kind::InvalidArgument,
+            "the manifests, or the metadata of the manifest list, are not valid",
+        )
+    };
     let manifests: Vec<Map<String, Value>> =
         serde_json::from_str(manifests).map_err(|error| bad().caused_by(error))?;
     let header: BTreeMap<String, String> =

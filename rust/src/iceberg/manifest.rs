@@ -20,7 +20,7 @@ pub struct Options {
     pub deletes: bool,
     /// The snapshot that adds and deletes entries.
     pub snapshot_id: i64,
-    /// Its sequence number.
+    /// The snapshot's sequence number.
     pub sequence_number: i64,
     /// The partition spec: a name for Avro and an id for each partition column.
     pub partition: Vec<(String, i32)>,

@@ -48,11 +48,11 @@ fn is_unfolded_here(codec: Compression) -> bool {
 pub struct PageRequest {
     /// The row group.
     pub group: usize,
-    /// Its leaves.
+    /// The leaf columns to read.
     pub mask: ProjectionMask,
     /// Number of rows of a batch.
     pub batch: usize,
-    /// Its rows; `None`: all.
+    /// The rows of the row group to read; `None`: all.
     pub rows: Option<RowSelection>,
 }
 

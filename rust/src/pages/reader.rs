@@ -123,7 +123,8 @@ impl<R: ChunkReader + 'static> BoundedPages<R> {
 
     fn unfold(&self, plain: &[u8], packed: &[u8], claimed: usize) -> Result<bytes::Bytes> {
         let page = inflate(self.codec, plain, packed, claimed).map_err(|wrong| {
-            let error = Error::protocol("a page of a Parquet file does not unfold to what its header claims");
+            let error =
+                Error::protocol("a page of a Parquet file does not decompress to the size in its header");
             let found = format!("column {}, {} bytes stored: {wrong}", self.name, plain.len() + packed.len());
             ParquetError::External(Box::new(error.found(found).expected(format!("{claimed} bytes"))))
         })?;

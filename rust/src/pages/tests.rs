@@ -173,7 +173,7 @@ fn a_page_whose_header_lies() {
         assert!(lying[at + 3] > 0x7f); // a number of several bytes
         lying[at + 3] ^= 1 << 3;
         let error = read(&lying.into(), PageIndexPolicy::Skip, None).unwrap_err();
-        assert!(error.contains("does not unfold to what its header claims"), "{codec}: {error}");
+        assert!(error.contains("does not decompress to the size in its header"), "{codec}: {error}");
         assert!(error.contains("column n, "), "{error}");
     }
 }

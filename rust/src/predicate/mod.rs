@@ -32,7 +32,7 @@ pub struct Column {
     pub data_type: DataType,
     /// A partition column: its values are in the log, not in data files.
     pub partition: bool,
-    /// Its type was float before it was widened, so statistics as text may be those of a float.
+    /// True if the type was float before it was widened, so statistics as text may be those of a float.
     pub was_float: bool,
 }
 

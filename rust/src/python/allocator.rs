@@ -1,4 +1,4 @@
-//! The allocator's settings.
+//! Sets the memory allocator of the extension: for how long freed memory is kept.
 
 use std::ffi::{c_int, c_long};
 

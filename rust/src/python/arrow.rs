@@ -148,9 +148,9 @@ pub fn any_batch(data: &Bound<'_, PyAny>) -> PyResult<AnyRecordBatch> {
     }
     // arrow-rs 59 panics on slices of structs within structs; no panic crosses into Python.
     guard::caught(|| data.extract()).unwrap_or_else(|_| {
-        let error = Error::new(Kind::InvalidArgument, "the Arrow data cannot be taken in")
+        let error = Error::new(Kind::InvalidArgument, "the Arrow data cannot be imported")
             .found("a slice of structs within structs");
-        Err(error.expected("data of its own, such as take() makes").into())
+        Err(error.expected("a copy of the rows, which take() makes").into())
     })
 }
 

@@ -1,4 +1,5 @@
-//! `deltaic._core`, section data_file.
+//! Binds data files to Python: reading, writing, statistics and footers, as in section `data_file.rs` of
+//! `_core.pyi`.
 
 use std::sync::Arc;
 
@@ -267,13 +268,13 @@ impl PySurvey {
     ) -> PyResult<Self> {
         let (store, files) = (store_of(store)?, batch_of(files)?);
         let how = if hive { Partitioning::Hive } else { Partitioning::Directory };
-        let told = |done: usize| {
+        let report = |done: usize| {
             if let Some(progress) = &progress {
                 // A message that fails is no failure of the work.
                 let _ = Python::attach(|py| progress.call1(py, (done,)).map(drop));
             }
         };
-        interrupt::run(py, |interrupt| Survey::new(store, &files, how, &told, interrupt)).map(Self)
+        interrupt::run(py, |interrupt| Survey::new(store, &files, how, &report, interrupt)).map(Self)
     }
     #[getter]
     fn schemas(&self) -> Vec<(&str, &str)> {

@@ -1,4 +1,5 @@
-//! `deltaic._core`, section expressions.
+//! Binds the kernels of SQL functions to Python: `evaluate_kernel`, as in section `expressions.rs` of
+//! `_core.pyi`.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::concat;

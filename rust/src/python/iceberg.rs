@@ -1,4 +1,4 @@
-//! `deltaic._core`, section iceberg.
+//! Binds Iceberg manifests and manifest lists to Python, as in section `iceberg.rs` of `_core.pyi`.
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -48,8 +48,7 @@ pub fn check(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Runs `work` on a thread of its own while this one, detached from the interpreter, looks for signals.
-/// `work` gets the flag to check in its loops; when it is raised, the signal's own exception is what comes
-/// out.
+/// `work` gets the flag to check in its loops; when the flag is set, the signal's own exception is raised.
 pub fn run<T: Send>(py: Python<'_>, work: impl FnOnce(&Interrupt) -> Result<T> + Send) -> PyResult<T> {
     held::free(py);
     if let Some(interrupt) = WATCHED.with(|watched| watched.borrow().clone()) {

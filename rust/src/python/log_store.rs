@@ -37,7 +37,7 @@ impl PythonStore {
         path: &str,
         work: impl for<'py> FnOnce(&Bound<'py, PyAny>) -> PyResult<T>,
     ) -> Result<T> {
-        let gone = || Error::new(Kind::Io, "the store is gone").at(path);
+        let gone = || Error::new(Kind::Io, "the user's store no longer exists").at(path);
         let object = self.object.get().ok_or_else(gone)?;
         Python::attach(|py| work(object.bind(py)).map_err(|error| foreign(py, path, error)))
     }
@@ -49,7 +49,9 @@ fn foreign(py: Python<'_>, path: &str, error: PyErr) -> Error {
             .at(path)
             .caused_by(PythonException::new(py, error));
     }
-    Error::new(Kind::Foreign, "the store raised").at(path).caused_by(PythonException::new(py, error))
+    Error::new(Kind::Foreign, "the user's store raised an exception")
+        .at(path)
+        .caused_by(PythonException::new(py, error))
 }
 
 impl Store for PythonStore {
@@ -120,7 +122,7 @@ impl Store for PythonStore {
             if data.len() as u64 == range.end.saturating_sub(range.start) {
                 Ok(data)
             } else {
-                Err(Error::protocol("the store gave another number of bytes than asked")
+                Err(Error::protocol("the store returned another number of bytes than requested")
                     .at(path)
                     .found(data.len())
                     .expected(format!("bytes {} to {}", range.start, range.end)))

@@ -1,4 +1,4 @@
-//! `deltaic._core`, section matching.
+//! Binds the join of two tables by equal keys to Python, as in section `matching.rs` of `_core.pyi`.
 
 use pyo3::prelude::*;
 

@@ -1,4 +1,4 @@
-//! `deltaic._core`, section predicate.
+//! Binds the predicate tree to Python: the class `Predicate`, as in section `predicate.rs` of `_core.pyi`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! `deltaic._core`, section schema.
+//! Binds schemas to Python: the class `TableSchema` and the conversion of Arrow types to Delta's, as in
+//! section `schema.rs` of `_core.pyi`.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -315,7 +315,8 @@ impl CredentialFunction {
 
 impl CredentialSource for CredentialFunction {
     fn credentials(&self, location: &str) -> crate::error::Result<Credentials> {
-        let gone = || Error::new(Kind::Io, "the function that gives credentials is gone").at(location);
+        let gone =
+            || Error::new(Kind::Io, "the function that returns credentials no longer exists").at(location);
         let function = self.function.get().ok_or_else(gone)?;
         Python::attach(|py| {
             let given = function
@@ -323,7 +324,7 @@ impl CredentialSource for CredentialFunction {
                 .call1((location,))
                 .and_then(|given| given.extract::<(BTreeMap<String, String>, Option<f64>)>());
             let raised = |error| {
-                Error::new(Kind::Foreign, "the function that gives credentials raised")
+                Error::new(Kind::Foreign, "the function that returns credentials raised an exception")
                     .at(location)
                     .caused_by(PythonException::new(py, error))
             };

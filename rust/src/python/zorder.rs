@@ -1,4 +1,5 @@
-//! `deltaic._core`, section zorder.
+//! Binds clustering to Python: the boundaries of ranges, and the keys of rows on a Z-order or Hilbert curve,
+//! as in section `zorder.rs` of `_core.pyi`.
 
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ impl PyRangeBounds {
     #[staticmethod]
     fn of(columns: Vec<String>, boundaries: Vec<PyArray>) -> PyResult<Self> {
         if columns.len() != boundaries.len() {
-            let error = Error::new(Kind::InvalidArgument, "columns and boundaries are not of one number")
+            let error = Error::new(Kind::InvalidArgument, "the numbers of columns and of boundaries differ")
                 .found(boundaries.len());
             return Err(error.expected(columns.len()).into());
         }

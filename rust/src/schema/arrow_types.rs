@@ -13,7 +13,7 @@ use super::types::{Field, Primitive, Type};
 pub const UTC: &str = "UTC";
 
 impl Primitive {
-    /// Its Arrow type.
+    /// The type's Arrow type.
     pub fn to_arrow(&self) -> DataType {
         match self {
             Self::String => DataType::Utf8,
@@ -35,7 +35,7 @@ impl Primitive {
 }
 
 impl Type {
-    /// Its Arrow type; fields inside carry their Delta metadata when `with_metadata`.
+    /// The type's Arrow type; fields inside carry their Delta metadata when `with_metadata`.
     pub fn to_arrow(&self, with_metadata: bool) -> DataType {
         match self {
             Self::Primitive(primitive) => primitive.to_arrow(),
@@ -69,7 +69,7 @@ pub fn map_of(key: DataType, value: DataType, contains_null: bool) -> DataType {
 }
 
 impl Field {
-    /// Its Arrow field; Delta metadata as text when `with_metadata`.
+    /// The field in Arrow's form; Delta metadata as text when `with_metadata`.
     pub fn to_arrow(&self, with_metadata: bool) -> ArrowField {
         let field = ArrowField::new(&self.name, self.data_type.to_arrow(with_metadata), self.nullable);
         if !with_metadata || self.metadata.is_empty() {

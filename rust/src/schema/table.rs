@@ -28,9 +28,9 @@ pub struct Leaf {
     pub path: Vec<String>,
     /// Physical names from the top level down.
     pub physical: Vec<String>,
-    /// Its Delta type.
+    /// The field's Delta type.
     pub delta_type: Type,
-    /// Its Arrow type.
+    /// The field's Arrow type.
     pub data_type: DataType,
     /// True for a partition column.
     pub partition: bool,

@@ -1,4 +1,4 @@
-//! Delta's types as values.
+//! `Type` and `Field`: Delta's data types in Rust.
 
 use serde_json::{Map, Value};
 

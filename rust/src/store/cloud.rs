@@ -194,8 +194,8 @@ fn cannot_open(place: &str, options: &BTreeMap<String, String>, error: &object_s
     let refused =
         Error::new(Kind::InvalidArgument, "the store cannot be opened with these storage options").at(place);
     let text = error.to_string();
-    let told = options.values().any(|value| value.len() > 5 && text.contains(value.as_str()));
-    if told || text.contains("://") {
+    let has_value = options.values().any(|value| value.len() > 5 && text.contains(value.as_str()));
+    if has_value || text.contains("://") {
         refused.found(format!("options {:?}", options.keys()))
     } else {
         refused.found(text)

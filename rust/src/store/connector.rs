@@ -17,8 +17,8 @@ use reqwest::redirect::Policy;
 /// Settings of a proxy, which may need certificates.
 const PROXIES: [&str; 4] = ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"];
 
-/// One HTTP client for both clients of a location: a commit uses the same connection as its data files, and
-/// the machine's certificates are read only once, which takes 4 ms.
+/// An HTTP client that is shared by both clients of a location: a commit uses the same connection as its
+/// data files, and the machine's certificates are read only once, which takes 4 ms.
 #[derive(Debug, Default)]
 pub struct SharedConnector {
     /// The clients by their options: requests for credentials have other options.

@@ -550,7 +550,7 @@ fn read_range(
 
 /// Returns the error for a range beyond the end of an object.
 pub(super) fn past_end(path: &str, size: u64, range: &Range<u64>) -> Error {
-    Error::protocol("the file is shorter than what the table says of it")
+    Error::protocol("the file is shorter than the log says")
         .at(path)
         .found(format!("{size} bytes"))
         .expected(format!("bytes {} to {}", range.start, range.end))
@@ -626,7 +626,7 @@ fn absent(error: &io::Error) -> bool {
 }
 
 /// The message of an error whose details are the system's message.
-pub const STORE_FAILED: &str = "the store failed";
+pub const STORE_FAILED: &str = "reading or writing the file failed";
 
 /// Returns the error for a file that cannot be read or written. `full`: its full path; `path`: its path below
 /// the root.

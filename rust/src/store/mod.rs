@@ -1,4 +1,4 @@
-//! Access to a table's files. Every read and write goes through [`Store`].
+//! The trait [`Store`], through which every read and write of a table's files goes.
 //!
 //! The trait is blocking. Callers that need several requests at once use their own threads, so that a fork is
 //! safe.
@@ -37,7 +37,7 @@ pub use cache::CacheSettings;
 pub use path::{Place, canonical, resolve};
 pub use read_buffer::BufferedStore;
 
-/// One object of a listing.
+/// An object of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectMeta {
     /// Path below the store's root, decoded, '/'-separated.

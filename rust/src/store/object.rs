@@ -139,8 +139,8 @@ impl ObjectStoreAdapter {
 
     fn meta(&self, meta: object_store::ObjectMeta) -> ObjectMeta {
         let path = self.below(&meta.location);
-        // It must be equal in all processes, as the names of local copies depend on it. A server without tags
-        // may send `""`.
+        // The identity must be equal in all processes, as the names of local copies depend on it. A server
+        // without tags may send `""`.
         let tag = meta.e_tag.filter(|tag| !tag.trim_matches('"').is_empty());
         let identity = tag.map_or(0, |tag| XxHash64::oneshot(0, tag.as_bytes()));
         ObjectMeta {
@@ -306,7 +306,7 @@ impl Store for ObjectStoreAdapter {
                     (Some(range), _) => Err(past_end(path, size, range)),
                     (None, Err(error)) => Err(self.failed(path, error)),
                     (None, Ok(_)) => {
-                        Err(Error::new(Kind::Io, "the store gave less than was asked for").at(path))
+                        Err(Error::new(Kind::Io, "the store returned fewer bytes than requested").at(path))
                     }
                 }
             }
@@ -332,9 +332,7 @@ impl Store for ObjectStoreAdapter {
                 Ok(PutOutcome::Exists)
             }
             Err(error @ BackendError::NotImplemented { .. }) => {
-                Err(Error::new(Kind::UnsafeStore, "the store cannot put only where nothing is")
-                    .at(path)
-                    .caused_by(error))
+                Err(Error::new(Kind::UnsafeStore, "the store has no put-if-absent").at(path).caused_by(error))
             }
             Err(BackendError::Generic { .. }) => Ok(PutOutcome::Unknown),
             Err(error) => Err(self.failed(path, error)),

@@ -68,7 +68,7 @@ impl PutIfAbsentProof {
             return Ok(None);
         };
         let stopped = |error| {
-            Error::new(Kind::Io, "the question whether the store is safe was not answered")
+            Error::new(Kind::Io, "the check of put-if-absent got no answer")
                 .at(path.as_str())
                 .caused_by(error)
         };

@@ -71,7 +71,7 @@ _WIDTHS = {
     "binary": 48,
     "variant": 200,
 }
-"""Bytes of a value, about; 8 where none is given."""
+"""Estimated bytes of one value by type; 8 for types that are not listed."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class LocalRelation:
     schema: Schema
     open: Callable[[Work], Any]
     polls: bool = False
-    """Whoever waits for its batches sees Ctrl-C by itself: the scans of `_core` do."""
+    """True if the stream itself stops at Ctrl-C while it waits for a batch, as scans of `_core` do."""
     held: HeldRows | None = None
     """The rows themselves, where they are few and in memory: then reading them starts no work."""
 
@@ -813,7 +813,7 @@ def _named(error: Exception) -> Exception:
         return raised
     if "Out of Memory Error" in text:
         return MemoryError(
-            f"the engine needs more than configure(memory_limit=, temp_limit=) allows: {text.splitlines()[0]}"
+            "the engine needs more memory or disk space than configure(memory_limit=, temp_limit=) allows"
         )
     if (failed := failure_of(error)) is not None:
         return failed

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from deltaic.spark_sql.query.queries import TableColumn
 
 MOST_READ = 500_000
-"""Rows of a table up to which its keys are read ahead."""
+"""Maximum number of rows of a table whose keys are read before the query; larger ones filter nothing."""
 FEWEST_FILTERED = 50_000
-"""Rows of a table from which on it gets a filter."""
+"""Minimum number of rows of a table that gets a filter."""
 MOST_KEYS = 1000
-"""Different keys up to which they become a filter whatever they are; more must lie near each other
-(`_core.Predicate.among`)."""
+"""Maximum number of distinct keys in a filter; with more, only integers or dates that are close to each other
+become one (`_core.Predicate.among`)."""
 
 
 def push_keys(

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _EPOCH = datetime(1970, 1, 1)
+# Maximum depth of a predicate tree that is pushed into a scan; DuckDB evaluates deeper ones
 _MOST_NESTED = 50
 
 
@@ -129,8 +130,7 @@ class ScanSource(ArrowScanSource):
         return self._schema.__arrow_c_schema__()
 
     def accepts(self, predicate: Node) -> bool:
-        """True if the predicate tree of `_core` says the same of every row: its values are compared as DuckDB
-        compares them."""
+        """True if `_core` evaluates the predicate as DuckDB does, for every row."""
         if self._kept is not None:
             return False
         try:

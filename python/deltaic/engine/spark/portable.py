@@ -69,7 +69,7 @@ def _read_by_ids(spark: Any, scan: Scan) -> Any:
     reader uses ids only if the session's setting BY_ID is on when the query runs, and it is off now."""
     if not travels(scan.store):
         raise UnsupportedFeatureError(
-            "columns by their ids, where only Hadoop reaches the table, by Spark's public interfaces",
+            "reading columns by id on the public path needs a store that deltaic reaches without Hadoop",
             where=scan.store.location,
             expected=f"the setting {BY_ID} on",
         )

@@ -167,7 +167,7 @@ def _transaction(spark: Any) -> dict[str, int]:
     if app_id is None or version is None:
         expected = f"both {TXN_APP_ID} and {TXN_VERSION}, or neither"
         raise InvalidArgumentError(
-            "half of an application transaction in the settings",
+            "only one of the two settings of an application transaction is set",
             found=f"{app_id!r}, {version!r}",
             expected=expected,
         )

@@ -66,7 +66,7 @@ def described(frame: Any) -> Schema:
     text = frame.schema.json()
     if collated := _COLLATION.search(text):
         raise UnsupportedFeatureError(
-            "text with a collation",
+            "text with a collation is not supported",
             where=f"column {collated[1]}",
             found=collated[2],
             expected="STRING COLLATE UTF8_BINARY, by a cast",

@@ -1,5 +1,5 @@
-"""Functions on dates and timestamps. The year, hour and other fields of a timestamp are those of its local
-time in the session time zone."""
+"""SQL functions on dates and timestamps: date_add, date_trunc, unix_timestamp, ... The year, hour and other
+fields of a timestamp are those of its local time in the session time zone."""
 
 from __future__ import annotations
 

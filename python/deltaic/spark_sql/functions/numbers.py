@@ -1,4 +1,4 @@
-"""Functions on numbers."""
+"""SQL functions on numbers: abs, log, width_bucket, try_add, ..."""
 
 from __future__ import annotations
 

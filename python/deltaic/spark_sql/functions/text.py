@@ -1,4 +1,5 @@
-"""Functions on text and bytes. Positions and lengths count code points, as Spark's do."""
+"""SQL functions on text and bytes: upper, substring, concat, sha2, ... Positions and lengths count code
+points, as in Spark."""
 
 from __future__ import annotations
 

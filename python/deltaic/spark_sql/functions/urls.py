@@ -1,4 +1,4 @@
-"""Functions on URLs."""
+"""SQL functions on URLs: parse_url, url_encode, url_decode and their `try_` forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Functions on variants. Kernels parse and write their bytes (`rust/src/expressions/variant.rs`)."""
+"""SQL functions on variants: parse_json, schema_of_variant, ... Kernels read and write the bytes of variants
+(`rust/src/expressions/variant.rs`)."""
 
 from __future__ import annotations
 

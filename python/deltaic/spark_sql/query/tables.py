@@ -67,7 +67,7 @@ def bind(
             )
         name = _name(node) if changes is None else changes
         if node.args.get("joins") and not isinstance(node.parent, (exp.From, exp.Join, exp.Subquery)):
-            raise UnsupportedFeatureError("a join in this place", found=str(name))
+            raise UnsupportedFeatureError("a join in this place is not supported", found=str(name))
         leaf_name = f"{prefix}{len(leaves)}"
         leaves[leaf_name] = leaf_of(name, leaf_name)
         if not node.alias:
@@ -126,7 +126,7 @@ def _literal(node: exp.Expr, form: str) -> int | str:
         node = node.this
     if not isinstance(node, exp.Literal) or not (node.is_string or node.name.isdecimal()):
         raise UnsupportedFeatureError(
-            "an argument of this form",
+            "an argument of this form is not supported",
             found=node.sql(dialect="databricks")[:80],
             expected=f"literals: {form}",
         )
@@ -168,7 +168,7 @@ def _name(node: exp.Table) -> TableName:
     moment = version.expression
     if version.args.get("kind") != "AS OF" or not isinstance(moment, exp.Expr):
         raise UnsupportedFeatureError(
-            "this kind of time travel",
+            "this kind of time travel is not supported",
             found=version.sql(dialect="databricks"),
             expected="VERSION | TIMESTAMP AS OF",
         )
@@ -176,7 +176,7 @@ def _name(node: exp.Table) -> TableName:
         moment = moment.this
     if not isinstance(moment, exp.Literal):
         raise UnsupportedFeatureError(
-            "a version or time that is computed",
+            "a computed version or timestamp is not supported",
             found=version.sql(dialect="databricks"),
             expected="a literal",
         )

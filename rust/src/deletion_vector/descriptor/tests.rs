@@ -137,7 +137,7 @@ fn rejects_inline_vectors_that_lie() {
     refused(read(text, 44, -6, None), "found 6; expected -6");
     refused(
         read(text, 44, 6, Some(29)),
-        "a row that its data file has not; found row 29; expected rows below 29",
+        "a row that its data file lacks; found row 29; expected rows below 29",
     );
 }
 

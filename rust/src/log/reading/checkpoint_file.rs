@@ -56,7 +56,7 @@ impl ChunkReader for StoredFile {
 }
 
 impl StoredFile {
-    /// Its size in bytes.
+    /// The file's size in bytes.
     pub fn size(&self) -> u64 {
         self.found.size
     }
@@ -126,22 +126,22 @@ pub struct CheckpointFile {
 }
 
 impl CheckpointFile {
-    /// Its path below the table's root.
+    /// The file's path below the table's root.
     pub fn path(&self) -> &str {
         &self.bytes.path
     }
 
-    /// Its bytes.
+    /// The file in the store, which has the bytes.
     pub fn stored(&self) -> &StoredFile {
         &self.bytes
     }
 
-    /// Its footer, for readers.
+    /// The file's footer, for readers.
     pub fn footer(&self) -> &ArrowReaderMetadata {
         &self.metadata
     }
 
-    /// Its footer.
+    /// The file's footer.
     pub fn parquet(&self) -> &ParquetMetaData {
         self.metadata.metadata()
     }

@@ -51,7 +51,7 @@ impl Places {
 /// A parsed commit, or the lines of a JSON checkpoint.
 #[derive(Debug, Default)]
 pub struct Commit {
-    /// Its version.
+    /// The commit's version.
     pub version: u64,
     /// JSON of `commitInfo`.
     pub commit_info: Option<String>,
@@ -314,7 +314,7 @@ fn once(slot: &mut Option<String>, text: String, name: &str) -> Result<()> {
 
 /// Returns the error for an action that may occur only once in a commit or checkpoint.
 pub fn twice(found: String) -> Error {
-    Error::protocol("an action that may come once is there twice").found(found).expected("at most one")
+    Error::protocol("an action that may occur only once occurs twice").found(found).expected("at most one")
 }
 
 fn malformed(error: serde_json::Error) -> Error {

@@ -1,5 +1,5 @@
-//! Writes a JSON document in its canonical form. `_last_checkpoint` holds the MD5 of this form (PROTOCOL.md:
-//! JSON checksum).
+//! The checksum of `_last_checkpoint`: writes its JSON in the canonical form. The file holds the MD5 of this
+//! form (PROTOCOL.md: JSON checksum).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;

@@ -43,7 +43,7 @@ pub struct Lines {
 impl StoredLines {
     fn range(&self, range: Range<u64>) -> Result<Bytes> {
         let mut read = self.store.get_ranges(&self.path, &[range])?;
-        read.pop().ok_or_else(|| Error::protocol("the store gave nothing").at(self.path.as_str()))
+        read.pop().ok_or_else(|| Error::protocol("the store returned no bytes").at(self.path.as_str()))
     }
 
     /// Returns the lines that begin in a block, and the position of the first.

@@ -37,7 +37,7 @@ impl Columns {
         }
     }
 
-    /// Their schema.
+    /// The schema of these columns.
     pub fn schema(self, kind: FileKind) -> Result<SchemaRef> {
         let all: &SchemaRef = match kind {
             FileKind::Add => &ADD,
@@ -238,7 +238,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Its rows, if they are in memory.
+    /// The segment's rows, if they are in memory.
     pub fn rows(&self) -> Option<&RecordBatch> {
         match &*self.rows {
             Rows::InMemory(rows) => Some(rows),

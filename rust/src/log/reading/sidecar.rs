@@ -31,7 +31,7 @@ const FORMAT: &str = "deltaic.format";
 pub struct Sidecar {
     /// The path as written in the log.
     pub path: String,
-    /// Its name in [`FOLDER`].
+    /// The file's name in [`FOLDER`].
     pub name: String,
     /// Bytes.
     pub size_in_bytes: i64,

@@ -126,10 +126,12 @@ impl Slice {
             Ok(())
         })?;
         if keys.len() != count {
-            return Err(Error::protocol("actions of the checkpoint cannot be told apart")
-                .at(self.file.path())
-                .found(keys.len())
-                .expected(count));
+            return Err(Error::protocol(format!(
+                "the columns of `{name}` in the checkpoint have different numbers of actions"
+            ))
+            .at(self.file.path())
+            .found(format!("{} in `path`", keys.len()))
+            .expected(count));
         }
         Ok(keys)
     }

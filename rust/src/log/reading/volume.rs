@@ -32,7 +32,7 @@ fn limit((always, times): (u64, u64), size: u64) -> u64 {
 }
 
 fn too_much(found: String, most: u64, size: u64) -> Error {
-    Error::protocol("the checkpoint claims more than its bytes can be for")
+    Error::protocol("the checkpoint decodes to more than the limit for its size")
         .found(found)
         .expected(format!("at most {most} for {size} bytes"))
 }

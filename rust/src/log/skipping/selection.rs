@@ -32,7 +32,7 @@ pub struct Selection {
     pub live_twice: Option<String>,
     /// Number of files before selection.
     pub total_files: usize,
-    /// Their bytes.
+    /// Size in bytes of the files before selection.
     pub total_bytes: i64,
     /// Number of files ruled out by partition values.
     pub skipped_by_partition: usize,

@@ -55,10 +55,10 @@ pub struct Statistics {
 pub struct StatisticsColumn<'a> {
     /// Physical names from the top level down.
     pub path: &'a [String],
-    /// Its type.
+    /// The column's type.
     pub data_type: &'a DataType,
-    /// Its type was float before it was widened: bounds are widened so that they hold for files written
-    /// before.
+    /// True if the type was float before it was widened: bounds are widened so that they hold for files
+    /// written before.
     pub was_float: bool,
 }
 

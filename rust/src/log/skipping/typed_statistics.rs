@@ -1,8 +1,9 @@
 //! Reads `stats_parsed` and `partitionValues_parsed` of a checkpoint ("Checkpoint Schema"). The other columns
 //! of files that they rule out are not decoded.
 //!
-//! They are used only to rule out files, and only where they decide. A value that is missing, or has another
-//! type than the column, is unknown here; the JSON text of statistics and partition values decides then.
+//! Typed values are used only to rule out files, and only where they decide. A value that is missing, or has
+//! another type than the column, is unknown here; the JSON text of statistics and partition values decides
+//! then.
 
 use std::sync::Arc;
 

@@ -36,11 +36,11 @@ pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 /// A commit of the requested range.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// Its version.
+    /// The commit's version.
     pub version: u64,
-    /// Its path.
+    /// The path of the commit's file.
     pub path: String,
-    /// Its time in ms since 1970. `None`: take it from `inCommitTimestamp` in the commit.
+    /// The commit's time in ms since 1970. `None`: take it from `inCommitTimestamp` in the commit.
     pub time: Option<i64>,
 }
 

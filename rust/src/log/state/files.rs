@@ -135,7 +135,7 @@ impl LiveSegments {
         self.count
     }
 
-    /// Their size in bytes.
+    /// Total size of the live files in bytes.
     pub fn bytes(&self) -> i64 {
         self.bytes
     }

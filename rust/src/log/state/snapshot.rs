@@ -163,7 +163,7 @@ impl Snapshot {
         commits.into_iter().map(take).collect()
     }
 
-    /// Its version.
+    /// The snapshot's version.
     pub fn version(&self) -> u64 {
         self.version
     }
@@ -188,7 +188,7 @@ impl Snapshot {
         &self.domains
     }
 
-    /// Its files. May read files of the log, and returns their errors.
+    /// The snapshot's files. May read files of the log, and returns their errors.
     pub fn live(&self, interrupt: &Interrupt) -> Result<&LiveSegments> {
         self.files.now(interrupt)
     }

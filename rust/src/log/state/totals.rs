@@ -1,7 +1,7 @@
 //! Distributions over the live files for version checksums ("File Size Histogram Schema", "Deleted Record
 //! Counts Histogram Schema").
 //!
-//! They are counted once, when they are first needed, and then updated by each commit.
+//! The distributions are counted once, when they are first needed, and then updated by each commit.
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::Int64Type;

@@ -58,7 +58,7 @@ pub struct WrittenCheckpoint {
     pub sidecars: Vec<Arc<Sidecar>>,
     /// The number of sidecars that existed before.
     pub kept: usize,
-    /// Its columns.
+    /// The columns of the checkpoint.
     pub schema: SchemaRef,
 }
 

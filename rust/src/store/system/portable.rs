@@ -43,8 +43,8 @@ impl System for Portable {
         is_known || error.raw_os_error().is_some_and(|code| CODES.contains(&code))
     }
 
-    /// Renames by `MoveFileEx`, which replaces nothing unless it is told to. The standard library's
-    /// `fs::rename` always replaces, so other systems than Windows have no such call here.
+    /// Renames by `MoveFileEx`, which replaces a file only with the flag `MOVEFILE_REPLACE_EXISTING`. The
+    /// standard library's `fs::rename` always replaces, so other systems than Windows have no such call here.
     #[cfg(windows)]
     fn rename_new(&self, from: &Path, to: &Path) -> io::Result<Option<bool>> {
         // Paths that begin with `\\?\` may have more than 260 characters.

@@ -1,4 +1,4 @@
-//! The calls of Linux and macOS.
+//! System calls of the local store on Linux and macOS.
 
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io;
