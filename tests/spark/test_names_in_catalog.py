@@ -1024,6 +1024,21 @@ def test_a_new_table_does_not_hide_files(session: Any, tmp_path: Path) -> None:
     assert ids(session.read.format("delta").load(str(tmp_path / "more"))) == [0, 1]
 
 
+def test_persistent_views_are_not_changed(session: Any) -> None:
+    session.sql("CREATE TABLE under_view USING delta AS SELECT 1L AS id")
+    session.sql("CREATE VIEW over_table AS SELECT * FROM under_view")
+    for change in (
+        "DELETE FROM over_table WHERE id = 1",
+        "UPDATE default.over_table SET id = 2",
+        "MERGE INTO over_table t USING under_view s ON t.id = s.id WHEN MATCHED THEN DELETE",
+    ):
+        assert condition_of(lambda change=change: session.sql(change)) == (
+            "DELTA_UNSUPPORTED_SOURCE",
+            "0AKDD",
+        )
+    assert ids(session.table("under_view")) == [1]
+
+
 def test_a_replaced_condition_that_does_not_parse(session: Any) -> None:
     session.sql("CREATE TABLE parses (id BIGINT) USING delta")
     writer = session.range(1).write.format("delta").mode("overwrite").option("replaceWhere", "id ==== 1")
