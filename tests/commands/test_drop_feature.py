@@ -187,6 +187,26 @@ def test_mode_none_removes_column_mapping(
     assert rows(table) == [2, 3]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"delta.nonsense": 1},
+        {"delta.appendOnly": "maybe"},
+        {"delta.enableIcebergCompatV2": True},
+        {"delta.columnMapping.maxColumnId": 3},
+    ],
+)
+def test_mode_none_beside_a_wrong_property_changes_nothing(tmp_path: Path, wrong: dict[str, Any]) -> None:
+    table = deltaic.write(
+        tmp_path / "t",
+        numbers(1, 2),
+        properties={"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": False},
+    )
+    with pytest.raises(DeltaError):
+        table.alter.set_properties({"delta.columnMapping.mode": "none", **wrong})
+    assert DeltaTable(table.location).version == 0
+
+
 def test_mode_none_of_a_table_that_needs_mapping(tmp_path: Path) -> None:
     table = deltaic.write(
         tmp_path / "t", pa.table({"a b": [1]}), properties={"delta.columnMapping.mode": "name"}

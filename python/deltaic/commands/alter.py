@@ -350,7 +350,9 @@ class Alter:
             raise InvalidArgumentError("no properties to set")
         shown = {canonical_name(name): text_of(name, value) for name, value in properties.items()}
         stored = {name: value for name, value in properties.items() if name != "comment"}
-        if (shown.get(MODE) or "").lower() == "none" and self._removes_mapping(commit, len(shown) == 1):
+        if (shown.get(MODE) or "").lower() == "none" and self._removes_mapping(
+            commit, stored, len(shown) == 1
+        ):
             return
         self._commit(
             self._pin(),
@@ -392,7 +394,7 @@ class Alter:
         if not names:
             raise InvalidArgumentError("no properties to unset")
         shown = {"properties": [*gone, "comment"] if has_comment else gone, "ifExists": if_exists}
-        if MODE in gone and self._removes_mapping(commit, gone == [MODE] and not has_comment):
+        if MODE in gone and self._removes_mapping(commit, {}, gone == [MODE] and not has_comment):
             return
         self._commit(
             self._pin(),
@@ -590,16 +592,20 @@ class Alter:
                 clustering=clustering.clustering_columns(domain) if domain else (),
             )
 
-    def _removes_mapping(self, commit: CommitOptions | None, is_whole: bool) -> bool:
-        """Removes column mapping, if columns are mapped. `is_whole`: True if the caller has nothing else to
-        change. Returns True if the caller's change is complete."""
-        from deltaic.commands.drop_feature import remove_mapping
+    def _removes_mapping(
+        self, commit: CommitOptions | None, properties: Mapping[str, object], is_whole: bool
+    ) -> bool:
+        """Removes column mapping, if columns are mapped. `properties`: those that the caller sets afterwards;
+        an error of them is raised before a file is written. `is_whole`: True if the caller has nothing else
+        to change. Returns True if the caller's change is complete."""
+        from deltaic.commands.drop_feature import remove_mapping, unmapped
 
         snapshot, options = self._pin(), self._options(commit)
         if column_mapping_mode(snapshot.protocol, snapshot.metadata) == "none":
             return False
         if already_committed(snapshot, commit):
             return True
+        evolve(snapshot.protocol, unmapped(snapshot), properties=properties)
         if not is_whole and options is not None:
             options = replace(options, transactions={})  # the last commit has them
         self._move(remove_mapping(snapshot, self._engine(), options))

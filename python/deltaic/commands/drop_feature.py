@@ -246,12 +246,9 @@ def _has_vectors(commit: _core.Commit) -> bool:
 # --- columns
 
 
-def remove_mapping(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
-    """Writes all files again with the names of the schema, and turns column mapping off. The protocol stays
-    as it is. Raises InvalidArgumentError for a column whose name needs column mapping."""
-    definition = Definition(snapshot.metadata, schema=snapshot.schema)
-    if definition.properties.column_mapping_mode == "none" and column_mapping.ID not in definition.field_keys:
-        return snapshot
+def unmapped(snapshot: Snapshot) -> Metadata:
+    """Returns the table's metadata without column mapping. Raises InvalidArgumentError for a column whose
+    name needs column mapping."""
     column_mapping.check_unmapped_names(snapshot.schema)
     kept = {
         key: text
@@ -259,7 +256,16 @@ def remove_mapping(snapshot: Snapshot, engine: Engine, commit: CommitOptions | N
         if key not in (column_mapping.MODE, column_mapping.MAX_ID)
     }
     schema = column_mapping.unmapped(snapshot.schema)
-    metadata = replace(snapshot.metadata, schema_string=schema.to_json(), configuration=kept)
+    return replace(snapshot.metadata, schema_string=schema.to_json(), configuration=kept)
+
+
+def remove_mapping(snapshot: Snapshot, engine: Engine, commit: CommitOptions | None) -> Snapshot:
+    """Writes all files again with the names of the schema, and turns column mapping off. The protocol stays
+    as it is. Raises InvalidArgumentError for a column whose name needs column mapping."""
+    definition = Definition(snapshot.metadata, schema=snapshot.schema)
+    if definition.properties.column_mapping_mode == "none" and column_mapping.ID not in definition.field_keys:
+        return snapshot
+    metadata = unmapped(snapshot)
     names = [
         ".".join(path)
         for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))

@@ -80,9 +80,9 @@ def matching_files(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    listing = snapshot.core.listing(snapshot.table_schema, among, statistics_columns=[]).to_table()
     if not files.num_rows:
         return files
+    listing = snapshot.core.listing(snapshot.table_schema, among, statistics_columns=[]).to_table()
     values = listing["partition_values"].combine_chunks()
     columns = {
         name: pc.struct_field(values, [index])
