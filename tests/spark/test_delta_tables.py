@@ -403,7 +403,7 @@ def test_what_a_builder_refuses(spark: Any, tmp_path: Path) -> None:
         builder.addColumn("a", "int", generatedAlwaysAs="1", generatedByDefaultAs=IdentityGenerator())
     with pytest.raises(ValueError, match="step"):
         builder.addColumn("a", "bigint", generatedAlwaysAs=IdentityGenerator(step=0))
-    with pytest.raises(InvalidArgumentError, match="place"):
+    with pytest.raises(InvalidArgumentError, match="no location and no table name"):
         DeltaTable.create(spark).addColumn("a", "int").execute()
 
 
