@@ -1,5 +1,5 @@
 """`kill -9` of a process that commits over three tables, again and again: all of a transaction is there
-afterwards, or nothing. `DELTAIC_KILLED_TRANSACTIONS=250` does it more often."""
+afterwards, or nothing. `DELTAIC_KILLED_TRANSACTIONS=500` does it more often."""
 
 from __future__ import annotations
 

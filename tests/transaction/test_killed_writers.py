@@ -1,5 +1,5 @@
 """`kill -9` of a process that changes one table, again and again: each commit that it said is there once, and
-the rows are what the commits of the history make one after the other. `DELTAIC_KILLED_WRITERS=250` does it
+the rows are what the commits of the history make one after the other. `DELTAIC_KILLED_WRITERS=500` does it
 more often."""
 
 from __future__ import annotations

@@ -19,6 +19,7 @@ from deltaic.commands.data_files import snapshot_target
 from deltaic.commands.marking import staging, total_size
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.options import CommitOptions, ParquetOptions
+from deltaic.plan.expression import Expression
 from deltaic.plan.nodes import Scan
 from deltaic.planning.partition_functions import matching_files
 from deltaic.planning.planned import ScanPlan, column_names, plan, resolve_condition
@@ -125,7 +126,9 @@ class Rewrite:
         """Returns the files whose partition values match the condition of the rewrite. Raises
         InvalidArgumentError for a condition that reads other columns or other tables, or that is not
         deterministic."""
-        where = resolve_condition(self.engine, self.job.where or "", self.snapshot.schema)
+        where = planned.condition
+        if not isinstance(where, Expression):
+            where = resolve_condition(self.engine, self.job.where or "", self.snapshot.schema)
         known = tuple(self.snapshot.metadata.partition_columns)
         read = column_names([where], self.snapshot.schema)
         if where.sources or not where.deterministic or not read or not set(read) <= set(known):

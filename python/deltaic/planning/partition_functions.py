@@ -83,11 +83,7 @@ def matching_files(
     if not files.num_rows:
         return files
     listing = snapshot.core.listing(snapshot.table_schema, among, statistics_columns=[]).to_table()
-    values = listing["partition_values"].combine_chunks()
-    columns = {
-        name: pc.struct_field(values, [index])
-        for index, name in enumerate(snapshot.metadata.partition_columns)
-    }
+    columns = _columns(snapshot, listing, snapshot.metadata.partition_columns)
     rows: Plan = engine.source(pa.table({**columns, _FILE: listing["location"]}), alias)
     for condition in conditions:
         rows = Filter(rows, condition)
@@ -96,17 +92,23 @@ def matching_files(
     return files.filter(pc.is_in(addresses(data_files(files, location), location), value_set=matching))
 
 
+def _columns(snapshot: Snapshot, listing: pa.Table, names: Sequence[str]) -> dict[str, pa.Array]:
+    """Returns the partition columns `names`, with a row for each file of the listing."""
+    import pyarrow.compute as pc
+
+    values = listing["partition_values"].combine_chunks()
+    place = {name: index for index, name in enumerate(snapshot.metadata.partition_columns)}
+    return {name: pc.struct_field(values, [place[name]]) for name in names}
+
+
 def _values(snapshot: Snapshot, names: list[str], among: _core.Predicate | None) -> pa.Table:
     """Returns the distinct values of these partition columns."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     listing = snapshot.core.listing(snapshot.table_schema, among, statistics_columns=[]).to_table()
-    place = {name: index for index, name in enumerate(snapshot.metadata.partition_columns)}
-    values = listing["partition_values"].combine_chunks() if listing.num_rows else None
-    if values is None:
+    if not listing.num_rows:
         return snapshot.table_schema.to_arrow(names).empty_table()
-    columns = pa.table({name: pc.struct_field(values, [place[name]]) for name in names})
+    columns = pa.table(_columns(snapshot, listing, names))
     return columns.group_by(names, use_threads=False).aggregate([])
 
 

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pyarrow as pa
+
+from deltaic.rows.rows import Rows
 from deltaic.spark.heads import passes_head, target_of
 from deltaic.sql.insert import insert_clauses
 from deltaic.sql.names import Name, read_name
+from deltaic.sql.results import rows_of
 from deltaic.sql.subqueries import read_definitions
 from deltaic.sql.tokens import Reader
 
@@ -22,7 +26,7 @@ _MODES = ("EXTENDED", "CODEGEN", "COST", "FORMATTED")
 
 def explained(
     reader: Reader, is_of_delta: Callable[[Reader, Name], bool], explain: Callable[[str], str]
-) -> str | None:
+) -> Rows | None:
     """Returns the result of EXPLAIN [EXTENDED | CODEGEN | COST | FORMATTED] of a statement that changes rows
     of a Delta table, None for any other statement. The result is the name of the command, and Spark's plan of
     the query for the rows that the command reads. Example: EXPLAIN DELETE FROM t WHERE id = 1 has the plan of
@@ -30,7 +34,7 @@ def explained(
 
     `is_of_delta`: a function that returns True if the name is that of a Delta table; the cursor is at the
     first word of the statement.
-    `explain`: a function that returns the result of EXPLAIN of a query.
+    `explain`: a function that returns the text of EXPLAIN of a query.
     """
     start = reader.position
     try:
@@ -44,7 +48,8 @@ def explained(
             return None
         before = "" if definitions is None else f"{definitions[0]} "
         plan = explain(f"EXPLAIN {mode}{before}{_query(reader, word)}")
-        return f"== Physical Plan ==\nExecute {_COMMANDS[word]} {target}\n\nRows that it reads:\n{plan}"
+        text = f"== Physical Plan ==\nExecute {_COMMANDS[word]} {target}\n\nRows that it reads:\n{plan}"
+        return rows_of(pa.table({"plan": [text]}))
     finally:
         reader.position = start
 

@@ -25,7 +25,6 @@ _DELTA_ONLY = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
 """First words of statements that Spark does not have."""
 _OF_TABLES_ALONE = {"DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE"}
 """First words of statements for which Spark looks the table up, and refuses a view."""
-_CHANGES_ROWS = {"DELETE", "UPDATE", "MERGE"}
 _NO_TABLE = re.compile(
     r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+:"
     r" delta(ic)?\b"
@@ -92,7 +91,11 @@ def delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[No
             and type(error).__name__ in ("ParseException", "AnalysisException")
         ):
             raise _no_delta_table(spark, reader, target) from error
-        if first in _CHANGES_ROWS and target is not None and query_of_view(spark, target.parts) is not None:
+        if (
+            first in CHANGES_ROWS - {"INSERT"}
+            and target is not None
+            and query_of_view(spark, target.parts) is not None
+        ):
             raise UnsupportedFeatureError(
                 f"[DELTA_UNSUPPORTED_SOURCE] {first} of a persistent view is not supported",
                 found=str(target),

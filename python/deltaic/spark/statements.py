@@ -237,7 +237,7 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         lambda query: str(_dispatched(spark, query, args, frames).collect()[0][0]),
     )
     if plan is not None:
-        return spark.createDataFrame([(plan,)], "plan STRING")
+        return frame_of(spark, plan)
     if reader.at("CONVERT", "TO", "DELTA"):
         return _convert(spark, with_arguments(reader.text, args))
     if target is not None and (reader.at("DESCRIBE", "DETAIL") or reader.at("DESC", "DETAIL")):
