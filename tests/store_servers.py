@@ -17,7 +17,7 @@ import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from pathlib import Path
@@ -74,6 +74,9 @@ class Server:
     faults: list[Fault] = field(default_factory=list)
     delay: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _turn: threading.Lock = field(default_factory=threading.Lock)
+    """One request that changes something is done after the other: moto looks at a condition and then puts,
+    and a second request between these two would succeed as well, which S3 and DynamoDB exclude."""
 
     def __enter__(self) -> Server:
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True, request_handler=_Quiet)
@@ -141,12 +144,16 @@ class Server:
         if kind == "slow":
             time.sleep(0.5)
         if kind in ("lost", "error after"):
-            list(self.application(environ, lambda *_: None))
+            list(self._done(environ, lambda *_: None))
             if kind == "lost":
                 return _hang_up(environ)
             start_response("500 Internal Server Error", [("Content-Type", "application/xml")])
             return [b"<Error><Code>InternalError</Code></Error>"]
-        return self.application(environ, start_response)
+        return self._done(environ, start_response)
+
+    def _done(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        with self._turn if environ["REQUEST_METHOD"] not in ("GET", "HEAD") else nullcontext():
+            return self.application(environ, start_response)
 
 
 _REFUSALS = {
