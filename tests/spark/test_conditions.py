@@ -292,6 +292,16 @@ def generated_as(column: str) -> str:
     return CREATE.replace("INT)", f"INT, {column})")
 
 
+def built_as(expression: str) -> Callable[[Place], Any]:
+    """The builder of a table whose column b is generated."""
+
+    def build(at: Place) -> None:
+        builder = DeltaTable.create(at.spark).location(f"{at.root}/built").addColumn("a", "INT")
+        builder.addColumn("b", "INT", generatedAlwaysAs=expression).execute()
+
+    return build
+
+
 def replaced(at: Place) -> None:
     at.spark.range(1).writeTo(f"delta.`{at.root}/none`").replace()
 
@@ -473,6 +483,13 @@ CASES = (
         I,
         ARGUMENT,
         lambda at: at.read(versionAsOf=0, timestampAsOf="2020-01-01"),
+    ),
+    Case(
+        "INVALID_TIME_TRAVEL_SPEC",
+        "42K0E",
+        A,
+        ARGUMENT,
+        lambda at: at.spark.read.options(versionAsOf=0, timestampAsOf="2020-01-01").table(at.table),
     ),
     Case(
         "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS",
@@ -667,8 +684,8 @@ CASES = (
         statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 2 AS other"),
     ),
     Case(
-        "DELTA_METADATA_MISMATCH",
-        "42KDG",
+        "INSERT_COLUMN_ARITY_MISMATCH.TOO_MANY_DATA_COLUMNS",
+        "21S01",
         A,
         SCHEMA,
         statement("INSERT INTO {t} BY NAME SELECT 1 AS id, 'a' part, 'x' text, 2 x"),
@@ -679,6 +696,13 @@ CASES = (
         A,
         SCHEMA,
         lambda at: at.write("SELECT array(1) AS id", mode="overwrite"),
+    ),
+    Case(
+        "DELTA_FAILED_TO_MERGE_FIELDS",
+        "22005",
+        A,
+        SCHEMA,
+        lambda at: at.write("SELECT 1L AS id, 'a' AS part, 1 AS text"),
     ),
     Case("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", A, SCHEMA, lambda at: at.write("SELECT 1L AS id")),
     Case(
@@ -717,6 +741,25 @@ CASES = (
         UNSUPPORTED,
         statement(generated_as("g DOUBLE GENERATED ALWAYS AS (rand())")),
     ),
+    Case(
+        "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
+        "42621",
+        A,
+        UNSUPPORTED,
+        statement(generated_as("g STRING GENERATED ALWAYS AS (raise_error('x'))")),
+    ),
+    Case(
+        "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN",
+        "42621",
+        A,
+        UNSUPPORTED,
+        built_as("rand()"),
+    ),
+    Case("DELTA_AGGREGATE_IN_GENERATED_COLUMN", "42621", A, UNSUPPORTED, built_as("max(a)")),
+    Case(
+        "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", A, UNSUPPORTED, built_as("current_date()")
+    ),
+    Case("DELTA_INVALID_GENERATED_COLUMN_REFERENCES", "42621", A, ARGUMENT, built_as("a + b")),
     Case(
         "DELTA_CONFLICT_SET_COLUMN", "42701", A, ARGUMENT, statement("UPDATE {t} SET text = 'a', text = 'b'")
     ),
@@ -789,6 +832,13 @@ CASES = (
         ARGUMENT,
         statement(f"{ANY.format('sum(t.id) = 1')} DELETE"),
         jvm=True,
+    ),
+    Case(
+        "DELTA_AGGREGATION_NOT_SUPPORTED",
+        "42903",
+        A,
+        ARGUMENT,
+        statement("MERGE INTO {t} t USING (SELECT 1 AS k) s ON t.id = max(s.k) WHEN MATCHED THEN DELETE"),
     ),
     Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
     Case(
@@ -1157,6 +1207,36 @@ CASES = (
         ARGUMENT,
         statement("DELETE FROM {t} WHERE sum(id) = 1"),
         jvm=True,
+    ),
+    Case(
+        "UNSUPPORTED_EXPR_FOR_OPERATOR",
+        "42K0E",
+        A,
+        ARGUMENT,
+        statement("DELETE FROM {t} WHERE id = max(id)"),
+    ),
+    Case(
+        "INVALID_WHERE_CONDITION",
+        "42903",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ADD CONSTRAINT c CHECK (id > max(id))"),
+    ),
+    Case(
+        "UNRESOLVED_COLUMN.WITH_SUGGESTION",
+        "42703",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ALTER COLUMN id AFTER nothing"),
+    ),
+    *(
+        Case("DELTA_TABLE_ONLY_OPERATION", "0AKDD", A, errors.TableNotFoundError, statement(text))
+        for text in (
+            "VACUUM '{root}/none'",
+            "OPTIMIZE '{root}/none'",
+            "DESCRIBE HISTORY '{root}/none'",
+            "DESCRIBE HISTORY delta.`{root}/none`",
+        )
     ),
     Case(
         "DELTA_INVALID_INTERVAL",

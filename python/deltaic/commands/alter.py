@@ -273,6 +273,8 @@ class Alter:
             defaults.check(self._engine(), [table.field(path[0])])
         parameters: dict[str, Any] = {"column": _field_json(table.find(path)[1], path)}
         if first or after is not None:
+            if after is not None:
+                table.find((*path[:-1], after))  # raises the error of an unknown column
             table = edits.move_field(table, path, after)
             parameters |= _position(after)
         self._commit(snapshot, "CHANGE COLUMN", parameters, commit, schema=table)

@@ -10,6 +10,7 @@ from typing import Any
 from deltaic import errors as e
 from deltaic.protocol.ddl import format_type
 from deltaic.spark import (
+    conditions_of_computed_columns,
     conditions_of_data,
     conditions_of_features,
     conditions_of_options,
@@ -40,6 +41,7 @@ CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_features.CONDITIONS,
     *conditions_of_data.CONDITIONS,
     *conditions_of_schemas.CONDITIONS,
+    *conditions_of_computed_columns.CONDITIONS,
     *conditions_of_options.CONDITIONS,
     *conditions_of_statements.CONDITIONS,
 )

@@ -53,6 +53,15 @@ CONDITIONS: tuple[Condition, ...] = (
         {"currentField": "where", "updateField": "where"},
     ),
     Condition(
+        "DELTA_FAILED_TO_MERGE_FIELDS",
+        "22005",
+        ANALYSIS,
+        _SCHEMA,
+        "^the data has a type that the column cannot take",
+        {"currentField": "column", "updateField": "column"},
+        details=r"^column (?P<column>[^.;:]+)",
+    ),
+    Condition(
         "DELTA_UPDATE_SCHEMA_MISMATCH_EXPRESSION",
         "42846",
         ANALYSIS,
@@ -101,7 +110,10 @@ CONDITIONS: tuple[Condition, ...] = (
         )
         for kind, pattern in (
             ("NOT_ENOUGH_DATA_COLUMNS", "^INSERT needs one value for each column of its list"),
-            ("TOO_MANY_DATA_COLUMNS", "^INSERT has more values than columns of its list"),
+            (
+                "TOO_MANY_DATA_COLUMNS",
+                "^INSERT has more values than columns of its list|^INSERT BY NAME has more",
+            ),
         )
     ),
     Condition(

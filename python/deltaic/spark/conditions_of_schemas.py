@@ -4,7 +4,7 @@ one that fits."""
 from __future__ import annotations
 
 from deltaic import errors as e
-from deltaic.spark.condition import ANALYSIS, OPERATION, PARSE, Condition
+from deltaic.spark.condition import ANALYSIS, Condition
 
 _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
@@ -327,88 +327,5 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "an expression of the table uses",
-    ),
-    Condition(
-        "DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED",
-        "42808",
-        ANALYSIS,
-        _ARGUMENT,
-        "identity column cannot be updated",
-        {"colName": "where"},
-    ),
-    Condition(
-        "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED",
-        "42808",
-        ANALYSIS,
-        _ARGUMENT,
-        "GENERATED ALWAYS AS IDENTITY cannot be given",
-        {"colName": "where"},
-    ),
-    Condition("IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", PARSE, _ARGUMENT, "step is not 0"),
-    Condition("DELTA_IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", ANALYSIS, _ARGUMENT, "step to be non-zero"),
-    Condition("IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", PARSE, parameters={"dataType": "found"}),
-    Condition(
-        "DELTA_IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE",
-        "428H2",
-        OPERATION,
-        _ARGUMENT,
-        "of type bigint is an identity",
-        {"dataType": "found"},
-    ),
-    Condition(
-        "DELTA_IDENTITY_COLUMNS_PARTITION_NOT_SUPPORTED",
-        "42601",
-        ANALYSIS,
-        _ARGUMENT,
-        "not partitioned by an identity",
-        {"colName": "column"},
-        details=r"^identity column (?P<column>[^:]+):",
-    ),
-    Condition(
-        "IDENTITY_COLUMN_WITH_DEFAULT_VALUE",
-        "42623",
-        ANALYSIS,
-        _ARGUMENT,
-        "^an identity column cannot have a default",
-        {"colName": "column"},
-        details=r"^identity column (?P<column>[^:]+):.*found CURRENT_DEFAULT",
-    ),
-    Condition(
-        "DELTA_IDENTITY_COLUMNS_ALTER_NON_IDENTITY_COLUMN",
-        "429BQ",
-        ANALYSIS,
-        _ARGUMENT,
-        "^not an identity column",
-    ),
-    Condition(
-        "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
-        "42K09",
-        ANALYSIS,
-        _SCHEMA,
-        "than the generated column",
-        {"columnName": "column", "expressionType": "<found>", "columnType": "<expected>"},
-    ),
-    Condition(
-        "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
-        "42621",
-        ANALYSIS,
-        _UNSUPPORTED,
-        "cannot be computed by",
-        {"fieldName": "column", "expressionStr": "found", "reason": "message"},
-    ),
-    Condition(
-        "UNSUPPORTED_EXPRESSION_GENERATED_COLUMN",
-        "42621",
-        ANALYSIS,
-        _ARGUMENT,
-        "^a generated column cannot be computed from",
-        {"fieldName": "column", "expressionStr": "text", "reason": "reason"},
-    ),
-    Condition(
-        "GENERATED_COLUMN_WITH_DEFAULT_VALUE",
-        "42623",
-        ANALYSIS,
-        _ARGUMENT,
-        "^a generated column has no default",
     ),
 )

@@ -343,6 +343,7 @@ CONDITIONS: tuple[Condition, ...] = (
         r"^no such column|^\[UNRESOLVED_COLUMN\] ",
         {"objectName": ".path|found", "proposal": "`columns`"},
     ),
+    Condition("INVALID_WHERE_CONDITION", "42903", ANALYSIS, parameters={"expressionList": "found"}),
     Condition("INVALID_NON_DETERMINISTIC_EXPRESSIONS", "42K0E", ANALYSIS, parameters={"sqlExprs": "(found)"}),
     Condition(
         "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",

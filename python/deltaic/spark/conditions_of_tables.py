@@ -40,6 +40,12 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_TABLE_NOT_FOUND", "42P01", ANALYSIS, e.TableNotFoundError, "", {"tableName": "`where`"}),
     Condition("DELTA_SCHEMA_NOT_SET", "KD008", ANALYSIS),
     Condition(
+        "DELTA_TABLE_ONLY_OPERATION",
+        "0AKDD",
+        ANALYSIS,
+        parameters={"tableName": "`where`", "operation": "operation"},
+    ),
+    Condition(
         "DELTA_MISSING_DELTA_TABLE",
         "42P01",
         ANALYSIS,
@@ -166,6 +172,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "^not a timestamp|^The provided timestamp",
         {"expr": "'found'"},
     ),
+    Condition("INVALID_TIME_TRAVEL_SPEC", "42K0E", ANALYSIS),
     Condition("DELTA_ONEOF_IN_TIMETRAVEL", "42601", ARGUMENT, _ARGUMENT, "^versionAsOf and timestampAsOf"),
     Condition(
         "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS",

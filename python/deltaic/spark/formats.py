@@ -108,30 +108,37 @@ def _wrap_reader(readers: Any) -> None:
             return load(self, path, format, schema, **options)
         state = _state_of(self)
         state.put({**options, **({} if path is None else {"path": _path(path)})})
-        if schema is not None or state.schema is not None:
-            raise InvalidArgumentError(
-                "a Delta table has its own schema",
-                found="schema()",
-                expected="select() or the option columns",
-            )
-        with opening(session_of(self)):
-            read_options = ReadOptions.of(state.options)
-        return _read(session_of(self), read_options)
+        if schema is not None:
+            state.schema = schema
+        return _loaded(session_of(self), state)
 
     loaded.__dict__[_STATE] = True
     patches.replace(readers, "load", loaded)
     table = readers.table
 
-    @raises_as_spark()
+    @raises_as_spark(instead={"DELTA_ONEOF_IN_TIMETRAVEL": "INVALID_TIME_TRAVEL_SPEC"})
     @functools.wraps(table)
     def tabled(self: Any, tableName: str) -> Any:
         spark = session_of(self)
         path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
         if path is None:
             return table(self, tableName)
-        return named_frame(spark, loaded(self, path, "delta"), tableName, path)
+        state = _state_of(self)
+        state.put({"path": path})
+        return named_frame(spark, _loaded(spark, state), tableName, path)
 
     patches.replace(readers, "table", tabled)
+
+
+def _loaded(spark: Any, state: BuilderState) -> Any:
+    """Returns the rows of the table that a reader's options name."""
+    if state.schema is not None:
+        raise InvalidArgumentError(
+            "a Delta table has its own schema", found="schema()", expected="select() or the option columns"
+        )
+    with opening(spark):
+        read_options = ReadOptions.of(state.options)
+    return _read(spark, read_options)
 
 
 def _read(spark: Any, read_options: ReadOptions) -> Any:

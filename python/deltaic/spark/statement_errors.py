@@ -37,8 +37,11 @@ def _run(text: str, tables: SparkTables) -> Rows:
     try:
         return run(text, tables)
     except DeltaError as error:
-        error.with_values(**{**tables.naming(), **error.values})
-        if (first := Reader(text).tokens[0].keyword) in _DELTA_ONLY:
+        reader = Reader(text)
+        first = reader.tokens[0].keyword
+        operation = "DESCRIBE HISTORY" if _shows_history(reader) else first
+        error.with_values(**{**tables.naming(), "operation": operation, **error.values})
+        if first in _DELTA_ONLY:
             # Spark's parser, to which delta-spark leaves such a text, does not know the word
             error.with_values(unknown=first)
         raise
@@ -65,10 +68,27 @@ _optimizes = raises_as_spark(_MISSING, of_predicates=OF_PARTITIONS)(_run)
 """Like `_runs`, for OPTIMIZE, whose WHERE is a condition on partition columns."""
 
 
+_looks_up = raises_as_spark({TableNotFoundError: "DELTA_TABLE_ONLY_OPERATION"}, of_predicates=OF_PARTITIONS)(
+    _run
+)
+"""Like `_runs`, for statements whose table Spark looks up before delta-spark does: those that name a path as
+text, as in VACUUM '/data/t', and DESCRIBE HISTORY."""
+
+
+def _shows_history(reader: Reader) -> bool:
+    return reader.at("DESCRIBE", "HISTORY") or reader.at("DESC", "HISTORY")
+
+
 def runner(reader: Reader) -> Callable[[str, SparkTables], Rows]:
     """Returns the function that runs the statement at the cursor, by its first words."""
     if reader.tokens[reader.position].keyword in CHANGES_ROWS:
         return _run
+    names_text = any(
+        reader.at(word) and reader.tokens[reader.position + 1].kind == "string"
+        for word in ("OPTIMIZE", "VACUUM")
+    )
+    if names_text or _shows_history(reader):
+        return _looks_up
     if reader.at("OPTIMIZE"):
         return _optimizes
     return _creates if reader.at("CREATE") or reader.at("REPLACE") else _runs

@@ -279,8 +279,14 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
     rows = tables.query(text)
     if target.by_name:
         given = tables.column_names(rows)
-        # more columns are a mistake that `insert` of the table finds
-        if not evolves and len(given) <= len(table.schema):
+        if not evolves and len(given) > len(table.schema):
+            raise SchemaMismatchError(
+                "INSERT BY NAME has more columns than the table",
+                where=where,
+                found=f"{len(given)} ({', '.join(given)})",
+                expected=f"{len(table.schema)} ({', '.join(table.schema.names)})",
+            )
+        if not evolves:
             _check_known(table.schema, given)
         _check_given(table.schema, given)
         return rows

@@ -64,14 +64,20 @@ class Analyser:
         window function or generator; UnsupportedFeatureError for a subquery, unless `queries` is True."""
         if not isinstance(text, str):
             raise InvalidTypeError("an expression is text in Spark's SQL dialect", found=repr(text)[:80])
-        with named_errors():
-            ansi, zone = (
-                self._spark.conf.get(name)
-                for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
-            )
-            # a subquery may read other tables next time
-            analyse = self._analyse if queries else self._cached_analysis
-            return analyse(text, tuple(schemas.items()), ansi, zone, queries)
+        try:
+            with named_errors():
+                ansi, zone = (
+                    self._spark.conf.get(name)
+                    for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+                )
+                # a subquery may read other tables next time
+                analyse = self._analyse if queries else self._cached_analysis
+                return analyse(text, tuple(schemas.items()), ansi, zone, queries)
+        except InvalidArgumentError as error:
+            # Spark takes an aggregate beside a column, as in `id = max(id)`, for a query without GROUP BY
+            if getattr(error.__cause__, "getCondition", lambda: None)() == "MISSING_GROUP_BY":
+                raise _not_on_rows("an aggregate", text) from error.__cause__
+            raise
 
     def _analyse(
         self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str, queries: bool
