@@ -152,6 +152,19 @@ def test_it_needs_a_checkpoint_and_a_path(session: Any, tmp_path: Path) -> None:
         run(frame.writeStream.format("delta"), tmp_path)
 
 
+def test_a_wrong_option_is_refused_before_the_query_starts(session: Any, tmp_path: Path) -> None:
+    files(tmp_path / "in", 1)
+    frame = source(session, tmp_path / "in")
+    for writer, message in (
+        (frame.writeStream.format("delta").option("mergeSchema", "maybe"), "mergeSchema"),
+        (frame.writeStream.format("delta").partitionBy("nothing"), "no such partition column; found nothing"),
+    ):
+        with pytest.raises(InvalidArgumentError, match=message):
+            run(writer, tmp_path, str(tmp_path / "t"))
+    assert not (tmp_path / "t").exists()
+    assert not (tmp_path / "checkpoint").exists()
+
+
 def test_from_table_to_table_by_path(session: Any, tmp_path: Path) -> None:
     table = deltaic.write(
         tmp_path / "from", pa.table({"id": [1, 2]}), properties={"delta.enableDeletionVectors": True}

@@ -98,15 +98,7 @@ def write_frame(
     if not df.columns:
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession
-    complete_state = _with_settings(spark, state, save_mode)
-    for name, columns in (
-        ("partitionBy", map(col, state.partition_by)),
-        ("clusterBy", map(_cluster_column, state.cluster_by)),
-    ):
-        if text := ",".join(columns):
-            complete_state.put({name: text})
-    optimize = _taken_flag(complete_state.options, "optimizeWrite")
-    write_options = WriteOptions.of(complete_state.options, save_mode)
+    write_options, optimize = options_of(spark, state, save_mode)
     if write_options.by_partition:
         write_options = write_options.into(_metadata(spark, write_options))
     job = replace(
@@ -131,6 +123,21 @@ def write_frame(
     except DeltaError as error:
         error.with_values(predicate=job.where)
         raise
+
+
+def options_of(spark: Any, state: BuilderState, mode: Mode) -> tuple[WriteOptions, bool | None]:
+    """Parses a writer's options, with the session's settings in place of options that are not set. Returns
+    also the value of the option optimizeWrite, or None if it is not set. Raises InvalidArgumentError for a
+    wrong value, UnsupportedFeatureError for an option that is not supported."""
+    complete_state = _with_settings(spark, state, mode)
+    for name, columns in (
+        ("partitionBy", map(col, state.partition_by)),
+        ("clusterBy", map(_cluster_column, state.cluster_by)),
+    ):
+        if text := ",".join(columns):
+            complete_state.put({name: text})
+    optimize = _taken_flag(complete_state.options, "optimizeWrite")
+    return WriteOptions.of(complete_state.options, mode), optimize
 
 
 def _cluster_column(name: str) -> str:

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from deltaic.commands.write_job import Mode
 from deltaic.engine.spark.native.session import has_jvm
 from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.log.store import open_store
-from deltaic.spark.frame_writes import BuilderState, write_frame
+from deltaic.spark.frame_writes import BuilderState, options_of, write_frame
 from deltaic.spark.named_tables import entering, place_of
 from deltaic.spark.portable.arrow_values import written_schema
 from deltaic.spark.raising import raises_as_spark
@@ -28,18 +29,19 @@ _METADATA_BYTES = 1 << 16
 """Maximum bytes of a checkpoint's file `metadata`, which has only the query's id; a larger file is an
 error."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
-_MODES = {"append": "append", "complete": "overwrite"}
+_MODES: dict[str, Mode] = {"append": "append", "complete": "overwrite"}
 """Output mode of a query -> save mode of the writes of its batches."""
 
 
 def batch_writer(
-    spark: Any, state: BuilderState, name: str | None
+    frame: Any, state: BuilderState, name: str | None
 ) -> tuple[Callable[[Any, int], None], dict[str, str]]:
-    """Returns the function that writes a batch, and the option of the query's checkpoint. `name`: the query's
-    name, or None.
+    """Returns the function that writes a batch of `frame`, a streaming DataFrame, and the option of the
+    query's checkpoint. `name`: the query's name, or None.
 
-    Raises InvalidArgumentError for an output mode other than append and complete, and for a query without a
-    checkpoint or a path."""
+    Raises InvalidArgumentError for an output mode other than append and complete, for a query without a
+    checkpoint or a path, and for a wrong option or an unknown partition column."""
+    spark = frame.sparkSession
     output = (state.mode or "append").lower()
     if output not in _MODES:
         raise InvalidArgumentError(
@@ -57,9 +59,16 @@ def batch_writer(
         )
     batch_state = BuilderState()
     batch_state.put({name: value for name, value in state.options.items() if name not in checkpoint})
+    batch_state.put({"dataChange": None})  # delta-spark's sink does not read it
     batch_state.partition_by, batch_state.cluster_by = state.partition_by, state.cluster_by
     if not batch_state.has("path"):
         raise InvalidArgumentError("a Delta table is one path", found="none", expected="start(path)")
+    options_of(spark, batch_state, _MODES[output])
+    columns = {column.lower() for column in frame.columns}
+    if unknown := [column for column in state.partition_by if column.lower() not in columns]:
+        raise InvalidArgumentError(
+            "no such partition column", found=unknown[0], expected=", ".join(frame.columns)
+        )
     if has_jvm(spark):
         return BatchWriter(batch_state, output), checkpoint
     place = next(iter(checkpoint.values()), None) or f"{folder}/{name or uuid.uuid4()}"
@@ -81,8 +90,7 @@ class BatchWriter:
         query = self._query(batch)
         _check_types(batch.schema)
         job = BuilderState()
-        # delta-spark's sink does not read dataChange.
-        job.put({**self.state.options, "txnAppId": query, "txnVersion": number, "dataChange": None})
+        job.put({**self.state.options, "txnAppId": query, "txnVersion": number})
         if self.output == "complete":
             job.put({"partitionOverwriteMode": "static", "replaceWhere": None})
         job.partition_by, job.cluster_by = self.state.partition_by, self.state.cluster_by

@@ -285,8 +285,9 @@ def _write(start: Any, writer: Any, state: BuilderState) -> Any:
         (args[0] if args else named.get("queryName") for call, args, named in calls if call == "queryName"),
         None,
     )
-    write_batch, checkpoint = batch_writer(session_of(writer), state, name)
-    new_writer = writer.__dict__[_FRAME].writeStream.options(**checkpoint)
+    frame = writer.__dict__[_FRAME]
+    write_batch, checkpoint = batch_writer(frame, state, name)
+    new_writer = frame.writeStream.options(**checkpoint)
     for call, args, named in calls:
         new_writer = getattr(new_writer, call)(*args, **named)
     return start(new_writer.foreachBatch(write_batch))
