@@ -132,3 +132,19 @@ def test_class(node: ast.ClassDef) -> None:
             assert _real_parameters(getattr(real_class, name)) == _stub_parameters(member), (
                 f"{node.name}.{name}"
             )
+
+
+def test_a_public_class_has_the_docstrings_of_the_stub() -> None:
+    """`help(deltaic.DeletionVector)` shows what an editor shows. Rust's comments hold examples in fences."""
+    (stub,) = (node for node in CLASSES if node.name == "DeletionVector")
+    real_class = _core.DeletionVector
+    members = [
+        (real_class, stub),
+        *((getattr(real_class, name), node) for name, node in _stub_names(stub.body).items()),
+    ]
+    for real, node in members:
+        assert isinstance(node, (ast.ClassDef, ast.FunctionDef))
+        if expected := ast.get_docstring(node):
+            lines = (real.__doc__ or "").splitlines()
+            shown = [line for line in lines if not line.startswith("```")]
+            assert " ".join(shown).split() == expected.split(), node.name

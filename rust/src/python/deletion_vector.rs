@@ -120,6 +120,11 @@ impl PyDeletionVector {
 impl PyDeletionVector {
     /// Returns the set of these rows: an iterable of int, a NumPy array or an Arrow array, in any order.
     /// Raises InvalidArgumentError for a negative or too large index.
+    ///
+    /// ```python
+    /// >>> list(deltaic.DeletionVector.from_rows([3, 1]))
+    /// [1, 3]
+    /// ```
     #[staticmethod]
     fn from_rows(rows: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = rows.py();
@@ -132,6 +137,12 @@ impl PyDeletionVector {
     }
 
     /// Decodes PROTOCOL.md's portable format. Raises ProtocolError for malformed bytes.
+    ///
+    /// ```python
+    /// >>> vector = deltaic.DeletionVector.from_rows([1, 3])
+    /// >>> deltaic.DeletionVector.from_bytes(vector.to_bytes()) == vector
+    /// True
+    /// ```
     #[staticmethod]
     fn from_bytes(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let data: PyBackedBytes = data
@@ -141,6 +152,12 @@ impl PyDeletionVector {
     }
 
     /// Decodes the Z85 text of an inline vector (`pathOrInlineDv`). Raises ProtocolError for malformed text.
+    ///
+    /// ```python
+    /// >>> vector = deltaic.DeletionVector.from_rows([1, 3])
+    /// >>> deltaic.DeletionVector.from_inline(vector.to_inline()) == vector
+    /// True
+    /// ```
     #[staticmethod]
     fn from_inline(py: Python<'_>, text: &Bound<'_, PyAny>) -> PyResult<Self> {
         let text: PyBackedStr =
@@ -199,23 +216,44 @@ impl PyDeletionVector {
     }
 
     /// Returns the row indexes in ascending order, as an Arrow uint64 array.
+    ///
+    /// ```python
+    /// >>> deltaic.DeletionVector.from_rows([3, 1]).rows().to_pylist()
+    /// [1, 3]
+    /// ```
     fn rows<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let rows = interrupt::brief(py, || self.0.to_rows())?;
         to_pyarrow(py, Arc::new(UInt64Array::from(rows)))
     }
 
     /// Returns PROTOCOL.md's portable format: magic number and bitmaps, without the frame of a file.
+    ///
+    /// ```python
+    /// >>> len(deltaic.DeletionVector.from_rows([1, 3]).to_bytes())
+    /// 36
+    /// ```
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         PyBytes::new(py, &py.detach(|| self.0.to_bytes()))
     }
 
     /// Returns the portable format as Z85 text, the `pathOrInlineDv` of an inline vector.
+    ///
+    /// ```python
+    /// >>> deltaic.DeletionVector.from_rows([1, 3]).to_inline()
+    /// '^Bg9^0rr910000000000iXQKl0rr91000315c8Xg0rri4'
+    /// ```
     fn to_inline(&self, py: Python<'_>) -> String {
         py.detach(|| z85::encode(&self.0.to_bytes()))
     }
 
     /// Returns the rows of Arrow data of the file, in the order of the file, that are not in the set.
     /// `first_row`: the index of the data's first row in the file.
+    ///
+    /// ```python
+    /// >>> vector = deltaic.DeletionVector.from_rows([1, 3])
+    /// >>> vector.filter(pa.table({"id": [10, 11, 12, 13]})).to_pydict()
+    /// {'id': [10, 12]}
+    /// ```
     #[pyo3(signature = (data, first_row = None), text_signature = "($self, data, first_row=0)")]
     fn filter<'py>(
         &self,
@@ -241,6 +279,12 @@ impl PyDeletionVector {
     }
 
     /// Returns a boolean for each of `count` rows from `first_row` on: True for a row that is not in the set.
+    ///
+    /// ```python
+    /// >>> vector = deltaic.DeletionVector.from_rows([1, 3])
+    /// >>> vector.mask(0, 4).to_pylist()
+    /// [True, False, True, False]
+    /// ```
     fn mask<'py>(
         &self,
         py: Python<'py>,
