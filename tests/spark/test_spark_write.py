@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from deltaic.errors import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from deltaic.spark.frames import newest
 
 INNER = pa.struct([("x", pa.int64()), ("y", pa.string())])
 EVERYTHING = pa.table(
@@ -377,3 +379,26 @@ def test_a_new_column_of_nulls_gets_its_type_later(session: Any, tmp_path: Path)
     assert session.read.format("delta").load(place).dtypes == [("id", "bigint"), ("n", "string")]
     rows = session.read.format("delta").load(place).collect()
     assert {(row.id, row.n) for row in rows} == {(0, None), (10, None), (2, "x")}
+
+
+def test_a_frame_that_was_written_reads_the_newest_version_afterwards(spark: Any, tmp_path: Path) -> None:
+    """Spark keeps the first plan of a DataFrame, and a write must not be what makes it."""
+    table = deltaic.write(tmp_path / "t", pa.table({"id": pa.array(range(10), pa.int64())}))
+    deltaic.write(tmp_path / "copy", pa.table({"id": pa.array([0], pa.int64())}))
+    opened = DeltaTable(tmp_path / "t", spark=spark)
+    writes: list[Callable[[Any], object]] = [
+        lambda frame: deltaic.write(DeltaTable(tmp_path / "copy", spark=spark), frame, mode="append"),
+        lambda frame: (
+            DeltaTable(tmp_path / "copy", spark=spark)
+            .merge(frame, "t.id = s.id")
+            .when_matched_delete()
+            .execute()
+        ),
+    ]
+    for number, write in enumerate(writes, start=1):
+        frame = newest(spark, str(tmp_path / "t"))
+        write(frame)
+        opened.delete(f"id < {number}")
+        assert (len(frame.collect()), frame.count()) == (10 - number, 10 - number)
+    table.refresh()
+    assert table.scan().count() == 10 - len(writes)

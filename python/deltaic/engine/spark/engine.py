@@ -174,9 +174,11 @@ class SparkEngine:
     def source(self, data: Any, alias: str, *, rounding: bool = False) -> Data:
         with named_errors():
             frame, schema, size = frame_of(self.spark, data, rounding)
+            is_given = frame is data
+            frame = self.session.same_frame(frame) if is_given else frame
             local, plain = self.session.is_local(frame), Schema(map(bare, schema))
             relation = SparkRelation(
-                frame, plain, bytes=size, on_driver=local, partitioned=frame is data and not local
+                frame, plain, bytes=size, on_driver=local, partitioned=is_given and not local
             )
         return Data(handle=relation, schema=schema, alias=alias)
 

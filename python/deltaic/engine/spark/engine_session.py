@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from deltaic.engine.spark.native.jvm import Jvm
-from deltaic.engine.spark.native.session import analyzed_plan, is_local, optimized_plan
+from deltaic.engine.spark.native.session import analyzed_plan, is_local, optimized_plan, same_frame
 from deltaic.engine.spark.read_path import ReadPath
 
 ROWS_SETTING = "spark.deltaic.driverRows"
@@ -45,6 +45,11 @@ class EngineSession:
     def max_driver_rows(self) -> int:
         """Maximum number of rows that a command may collect to the driver; 0 on the public path."""
         return int(self.spark.conf.get(ROWS_SETTING, str(MOST_ROWS))) if self.is_native else 0
+
+    def same_frame(self, frame: Any) -> Any:
+        """Returns another DataFrame of the same plan, or on the public path, which keeps no plan, the
+        frame."""
+        return self.read_path.planned("another frame of a plan", lambda: same_frame(frame), lambda: frame)
 
     def size_of(self, frame: Any) -> int | None:
         """Returns Spark's estimate of a frame's bytes; None on the public path."""

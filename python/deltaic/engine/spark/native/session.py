@@ -68,6 +68,17 @@ def qualified(spark: Any, frame: Any, parts: Sequence[str]) -> Any:
     return DataFrame(datasets.ofRows(spark._jsparkSession, plan), spark)
 
 
+def same_frame(frame: Any) -> Any:
+    """Returns another DataFrame of the same plan. A DataFrame keeps the first optimized plan that is made for
+    it, and with it the versions of the tables that it reads. On a copy of the user's DataFrame a command can
+    optimize without fixing what the user's own later `collect` reads."""
+    from pyspark.sql import DataFrame
+
+    spark = frame.sparkSession
+    datasets = java_class(spark, "org.apache.spark.sql.classic.Dataset")
+    return DataFrame(datasets.ofRows(spark._jsparkSession, analyzed_plan(frame)), spark)
+
+
 def optimized_plan(frame: Any) -> Any:
     """Returns the plan of a DataFrame after Spark's optimizer (a Catalyst LogicalPlan)."""
     return frame._jdf.queryExecution().optimizedPlan()
