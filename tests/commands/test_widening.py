@@ -215,6 +215,25 @@ def test_merge_widens_columns_of_star_clauses(make: Make) -> None:
     assert values(table) == [10, 2**40, 2**41]
 
 
+def test_merge_widens_columns_that_a_clause_names(make: Make) -> None:
+    struct = pa.struct([("x", pa.int32())])
+    rows = {"k": [1, 2], "a": pa.array([10, 20], pa.int16()), "s": pa.array([{"x": 1}, None], struct)}
+    table = make(pa.table({**rows, "b": pa.array([1, 2], pa.int16())}), properties=ON)
+    wide = pa.array([{"x": 2**40, "new": 7}], pa.struct([("x", pa.int64()), ("new", pa.int64())]))
+    source = pa.table({"k": [2], "a": pa.array([100_000], pa.int32()), "s": wide, "b": ["word"]})
+    merge = table.merge(source, "t.k = s.k", schema_mode="merge")
+    merge.when_matched_update({"a": "s.a + 1", "s.x": "s.s.x", "b": "3"}).execute()
+    assert table.schema.to_ddl() == "k bigint, a int, s struct<x: bigint>, b smallint"
+    row = table.scan(where="k = 2").to_arrow().to_pylist()
+    assert row == [{"k": 2, "a": 100_001, "s": {"x": 2**40}, "b": 3}]
+    insert = table.merge(pa.table({"k": [3], "a": [2**40]}), "t.k = s.k", schema_mode="merge")
+    insert.when_not_matched_insert({"k": "s.k", "a": "s.a"}).execute()
+    assert table.schema.field("a").type == "long"
+    plain = table.merge(pa.table({"k": [3], "b": [5]}), "t.k = s.k")
+    plain.when_matched_update({"b": "s.b"}).execute()
+    assert (table.schema.field("b").type, table.scan(where="b = 5").count()) == ("short", 1)
+
+
 def test_rewritten_definitions_forget_the_changes(make: Make) -> None:
     table = make(pa.table({"a": pa.array([1], pa.int32())}), properties=ON)
     table.alter.change_column("a", type="bigint")

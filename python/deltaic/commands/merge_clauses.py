@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -86,7 +87,9 @@ def evolved_schema(
     """Returns the target's schema after schema evolution by the clauses, if schema_mode="merge". A clause
     with all columns adds every column of the source (with `widen` also its wider types). Any other clause
     adds the columns and fields that it assigns and that only the source has; where it assigns a column of the
-    source to the column of the same name, it also adds the fields inside."""
+    source to the column of the same name, it also adds the fields inside. With `widen`, a column that it
+    assigns gets the wider type of the source's column of the same name, whatever the value is, as in
+    delta-spark."""
     if schema_mode != "merge":
         return target
     added: dict[str, Any] = {}
@@ -102,7 +105,40 @@ def evolved_schema(
         for key, value in (clause.values or {}).items():
             if (field := _assigned_field(key, value, schema, source, target_alias, qualifiers)) is not None:
                 schema = merge_schemas(schema, Schema([field]))
+            if widen and (wider := _wider_field(key, schema, source, target_alias)) is not None:
+                schema = merge_schemas(schema, wider, widen=True)
     return schema
+
+
+def _wider_field(key: Any, schema: Schema, source: Schema, target_alias: str) -> Schema | None:
+    """Returns a schema of the source's column with the name of an assigned column, without the fields that
+    the table lacks. None if one of the two has no such column, or if no cast converts its type."""
+    for path in _paths_of(key, target_alias):
+        if _has(schema, path) and _has(source, path):
+            field = narrowed(source, path_text(path))
+            known = schema.field(field.name)
+            with suppress(SchemaMismatchError):
+                return as_cast(Schema([field.with_(type=_common_fields(field.type, known.type))]), schema)
+    return None
+
+
+def _common_fields(source: DataType, target: DataType) -> DataType:
+    """Returns the type `source` without fields that the structs of `target` lack."""
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        known = {item.name.lower(): item.type for item in target.fields}
+        return Struct(
+            [
+                item.with_(type=_common_fields(item.type, known[item.name.lower()]))
+                for item in source.fields
+                if item.name.lower() in known
+            ]
+        )
+    if isinstance(source, Array) and isinstance(target, Array):
+        return Array(_common_fields(source.element, target.element), source.contains_null)
+    if isinstance(source, Map) and isinstance(target, Map):
+        key, value = _common_fields(source.key, target.key), _common_fields(source.value, target.value)
+        return Map(key, value, source.value_contains_null)
+    return source
 
 
 def _assigned_field(
@@ -118,11 +154,9 @@ def _assigned_field(
 
     A column or field that the table lacks is added for any value. The fields inside one that the table has
     are added if the value is the source's column of the same name: `info = s.info` adds `info.level`."""
-    if not isinstance(key, str):
+    paths = _paths_of(key, target_alias)
+    if not paths:
         return None
-    paths = [split_path(key)]
-    if paths[0][0].lower() == target_alias.lower() and len(paths[0]) > 1:
-        paths.append(paths[0][1:])
     has_key = schema.get(key) is not None or any(_has(schema, path) for path in paths)
     path = next((path for path in paths if _has(source, path)), None)
     if path is None or (has_key and not any(_is_column(value, (*before, *path)) for before in qualifiers)):
@@ -130,6 +164,17 @@ def _assigned_field(
     field = narrowed(source, path_text(path))
     known = schema.get(field.name)
     return field if known is None else field.with_(type=retyped(field.type, known.type, _keeps_type))
+
+
+def _paths_of(key: Any, target_alias: str) -> list[Sequence[str]]:
+    """Returns the columns that the key of an assignment may mean: `t.a` is field `a` of column `t`, or column
+    `a` of the table with the alias `t`. Empty for a key that is no text."""
+    if not isinstance(key, str):
+        return []
+    paths: list[Sequence[str]] = [split_path(key)]
+    if paths[0][0].lower() == target_alias.lower() and len(paths[0]) > 1:
+        paths.append(paths[0][1:])
+    return paths
 
 
 def _is_column(value: Any, path: tuple[str, ...]) -> bool:
