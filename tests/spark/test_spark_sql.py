@@ -92,6 +92,24 @@ def test_subqueries_in_conditions_and_values(
     assert sql("SHOW VIEWS LIKE '__deltaic*'").count() == 0
 
 
+def test_subqueries_as_values_of_merge(sql: Any, path: str, tmp_path: Path) -> None:
+    other = str(tmp_path / "other")
+    deltaic.write(other, pa.table({"id": [1, 2, 7]}))
+    merge = f"MERGE INTO delta.`{path}` t USING delta.`{other}` o ON t.id = o.id"
+    most = f"(SELECT max(id) FROM delta.`{other}`)"
+    sql(
+        f"{merge} WHEN MATCHED THEN UPDATE SET id = t.id + 10 * {most}"
+        f" WHEN NOT MATCHED THEN INSERT (id) VALUES ((SELECT min(id) FROM delta.`{other}`) - o.id)"
+    )
+    assert ids(sql(f"SELECT id FROM delta.`{path}`")) == [-6, 3, 4, 5, 71, 72]
+    for condition in (f"t.id = {most}", f"t.id IN (SELECT id FROM delta.`{other}`)"):
+        with pytest.raises(UnsupportedFeatureError, match="subquery"):
+            sql(f"{merge} WHEN MATCHED AND {condition} THEN DELETE")
+        with pytest.raises(UnsupportedFeatureError, match="subquery"):
+            sql(f"{merge} AND {condition} WHEN MATCHED THEN DELETE")
+    assert ids(sql(f"SELECT id FROM delta.`{path}`")) == [-6, 3, 4, 5, 71, 72]
+
+
 def test_subqueries_of_delta_table(spark: Any, path: str) -> None:
     from deltaic.spark.tables import DeltaTable
 

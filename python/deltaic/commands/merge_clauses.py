@@ -331,8 +331,9 @@ def resolve_in_merge(
 
 
 def _condition(engine: Engine, text: str, scope: Mapping[str, Schema]) -> Expression:
-    """Resolves the condition of a clause, and checks that it is a deterministic boolean."""
-    resolved = resolve_in_merge(engine, text, scope, queries=True)
+    """Resolves the condition of a clause, and checks that it is a deterministic boolean. On Spark it holds no
+    subquery: Spark does not find the columns of a correlated one between the steps of a merge."""
+    resolved = resolve_in_merge(engine, text, scope, queries=engine.is_embedded)
     if resolved.type not in ("boolean", "void"):
         raise SchemaMismatchError(
             "a condition must be a boolean", where=repr(text), found=type_name(resolved.type)

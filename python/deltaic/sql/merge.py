@@ -45,9 +45,7 @@ def merge(reader: Reader, tables: Tables) -> Rows:
         target_alias=alias,
         schema_mode="merge" if evolution or tables.evolves else None,
     )
-    # As in delta-spark, subqueries in MERGE are refused on Spark.
-    engine = engine_with(tables, table) if table._engine.is_embedded else table._engine
-    building: Any = table._merging(spec, engine)
+    building: Any = table._merging(spec, engine_with(tables, table))
     if reader.done:
         raise InvalidArgumentError(
             "[MERGE_WITHOUT_WHEN] MERGE needs a clause", expected="WHEN MATCHED or WHEN NOT MATCHED"
