@@ -302,6 +302,11 @@ def built_as(expression: str) -> Callable[[Place], Any]:
     return build
 
 
+def by_sql_function(at: Place) -> None:
+    at.spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION one_more(x BIGINT) RETURNS BIGINT RETURN x + 1")
+    at.sql("UPDATE {t} SET id = one_more(id)")
+
+
 def replaced(at: Place) -> None:
     at.spark.range(1).writeTo(f"delta.`{at.root}/none`").replace()
 
@@ -1215,6 +1220,21 @@ CASES = (
         ARGUMENT,
         statement("DELETE FROM {t} WHERE id = max(id)"),
     ),
+    Case(
+        "DEFAULT_PLACEMENT_INVALID",
+        "42608",
+        A,
+        ARGUMENT,
+        statement("UPDATE {t} SET id = DEFAULT + 1"),
+    ),
+    Case(
+        "UNSUPPORTED_FEATURE.TABLE_OPERATION",
+        "0A000",
+        A,
+        UNSUPPORTED,
+        statement("INSERT INTO {t} REPLACE USING (id) VALUES (1, 'a', 'x')"),
+    ),
+    Case("UNSUPPORTED_SQL_UDF_USAGE", "0A000", A, ARGUMENT, by_sql_function, jvm=True),
     Case(
         "INVALID_WHERE_CONDITION",
         "42903",

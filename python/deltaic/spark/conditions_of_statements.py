@@ -52,6 +52,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "^(an aggregate|a window function) cannot stand in an expression on rows",
         {"invalidExprSqls": "(found)"},
     ),
+    Condition("UNSUPPORTED_SQL_UDF_USAGE", "0A000", ANALYSIS, _ARGUMENT, "^a SQL function cannot stand"),
     Condition(
         "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT",
         "42K0E",
@@ -316,7 +317,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "0A000",
         ANALYSIS,
         _UNSUPPORTED,
-        "^a table constraint",
+        "^a table constraint|REPLACE USING and REPLACE ON",
         {"operation": "message"},
     ),
     # Spark's own conditions, for statements that deltaic parses

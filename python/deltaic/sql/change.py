@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import pairwise
 
 from deltaic.commands.invariants import is_computed
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -78,6 +79,14 @@ def update(reader: Reader, tables: Tables) -> Rows:
         if not is_left_to_table(each[1], schema, _column(qualifiers, each[0]), of_new_row=False)
     ] or listed
     named = [(_column(qualifiers, column), value) for column, value in assignments]
+    for key, value in named:
+        if holds_default(value) and schema.get("default") is None:
+            raise InvalidArgumentError(
+                "DEFAULT is part of an expression",
+                where=f"UPDATE SET {key}",
+                found=value,
+                expected="DEFAULT alone",
+            )
     changes = {key: defaulted(value, table.schema, key) for key, value in named}
     if len({column.lower() for column in changes}) < len(assignments):
         error = InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
@@ -124,6 +133,16 @@ def defaulted(value: str, schema: Schema, column: str) -> str:
     if value.upper() != "DEFAULT":
         return value
     return str(schema.find(column)[1].metadata.get("CURRENT_DEFAULT", "NULL"))
+
+
+def holds_default(value: str) -> bool:
+    """True if DEFAULT is a part of a value: `DEFAULT + 1`. In a subquery it may be a column."""
+    if value.upper() == "DEFAULT" or "DEFAULT" not in value.upper():
+        return False
+    words = [token.keyword for token in Reader(value).tokens]
+    return "SELECT" not in words and any(
+        word == "DEFAULT" and before != "." for before, word in pairwise(["", *words])
+    )
 
 
 def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: bool = True) -> bool:

@@ -14,7 +14,7 @@ from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.evolution import left_out
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
-from deltaic.sql.change import defaulted, is_left_to_table
+from deltaic.sql.change import defaulted, holds_default, is_left_to_table
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import matched
 from deltaic.sql.results import nothing
@@ -209,22 +209,12 @@ def _rows_of_values(reader: Reader) -> list[list[_Item]]:
         if not reader.accept(","):
             break
     for _, value in itertools.chain(*rows):
-        if _holds_default(value):
+        if holds_default(value):
             raise InvalidArgumentError(
                 "DEFAULT is part of an expression", where="VALUES", found=value, expected="DEFAULT alone"
             )
     reader.position = start
     return rows
-
-
-def _holds_default(value: str) -> bool:
-    """True if DEFAULT is a part of the value: `DEFAULT + 1`. In a subquery it may be a column."""
-    if value.upper() == "DEFAULT" or "DEFAULT" not in value.upper():
-        return False
-    words = [token.keyword for token in Reader(value).tokens]
-    return "SELECT" not in words and any(
-        word == "DEFAULT" and before != "." for before, word in itertools.pairwise(["", *words])
-    )
 
 
 def _list_of_select(reader: Reader) -> list[list[_Item]]:

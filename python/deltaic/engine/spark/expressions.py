@@ -140,7 +140,7 @@ class Analyser:
         def resolved(
             text: str, data_type: DataType, nullable: bool, tree: exp.Expr | None, nodes: list[dict[str, Any]]
         ) -> Expression:
-            paths = _paths(nodes, scope.columns, text)
+            paths = _paths(nodes, scope.columns, plan, text)
             read = frozenset((alias, by_alias[alias].find(path)[0]) for alias, path in paths)
             sources = (
                 {"queries": UNKNOWN}
@@ -304,11 +304,11 @@ def _id(node: Mapping[str, Any]) -> int:
 
 
 def _paths(
-    nodes: list[dict[str, Any]], columns: Mapping[int, tuple[str, str]], text: str
+    nodes: list[dict[str, Any]], columns: Mapping[int, tuple[str, str]], plan: Any, text: str
 ) -> list[tuple[str, tuple[str, ...]]]:
     """Returns (alias, path) of each column that is read. A path includes the struct fields that are taken of
     the column: `s.a` is ("s", "a"). Raises InvalidArgumentError for a column without a known id: Spark
-    computes it in another step, as for window functions."""
+    computes it in another step of `plan`, as for window functions and SQL functions."""
     paths, parts = [], []
     for node in nodes:  # parents stand before their children, and directly before an only child
         kind = node["class"].rsplit(".", 1)[-1]
@@ -317,7 +317,8 @@ def _paths(
             continue
         if kind == "AttributeReference":
             if _id(node) not in columns:
-                raise _not_on_rows("a window function", text)
+                is_window = "Window" in plan.toString()
+                raise _not_on_rows("a window function" if is_window else "a SQL function", text)
             alias, name = columns[_id(node)]
             paths.append((alias, (name, *reversed(parts))))
         parts = []
