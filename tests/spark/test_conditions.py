@@ -304,7 +304,10 @@ def built_as(expression: str) -> Callable[[Place], Any]:
 
 def by_sql_function(at: Place) -> None:
     at.spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION one_more(x BIGINT) RETURNS BIGINT RETURN x + 1")
-    at.sql("UPDATE {t} SET id = one_more(id)")
+    try:
+        at.sql("UPDATE {t} SET id = one_more(id)")
+    finally:
+        at.spark.sql("DROP TEMPORARY FUNCTION one_more")
 
 
 def replaced(at: Place) -> None:

@@ -157,7 +157,10 @@ def test_a_wrong_option_is_refused_before_the_query_starts(session: Any, tmp_pat
     frame = source(session, tmp_path / "in")
     for writer, message in (
         (frame.writeStream.format("delta").option("mergeSchema", "maybe"), "mergeSchema"),
-        (frame.writeStream.format("delta").partitionBy("nothing"), "no such partition column; found nothing"),
+        (
+            frame.writeStream.format("delta").partitionBy("nothing"),
+            "no such partition column.*nothing",
+        ),
     ):
         with pytest.raises(InvalidArgumentError, match=message):
             run(writer, tmp_path, str(tmp_path / "t"))

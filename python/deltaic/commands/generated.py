@@ -21,7 +21,7 @@ from deltaic.plan import expression as expressions
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import col, enclosed
 from deltaic.plan.nodes import STORED_ALIAS, Plan, Project
-from deltaic.planning.planned import check_deterministic
+from deltaic.planning.planned import NON_DETERMINISTIC, check_deterministic
 from deltaic.protocol.features import supported
 from deltaic.protocol.schema import Field, Schema, type_name, walk
 from deltaic.sql_text import tokens
@@ -59,21 +59,6 @@ _FUNCTIONS = """
 """
 ALLOWED = frozenset(_FUNCTIONS.split())
 """Functions that the expression of a generated column may call."""
-
-_NON_DETERMINISTIC = """
-    monotonically_increasing_id rand randn random randstr shuffle spark_partition_id uniform uuid
-"""
-_AGGREGATES = """
-    any any_value approx_count_distinct array_agg avg bit_and bit_or bit_xor bool_and bool_or collect_list
-    collect_set corr count count_if covar_pop covar_samp every first first_value kurtosis last last_value
-    listagg max max_by mean median min min_by mode percentile percentile_approx skewness some std stddev
-    stddev_pop stddev_samp string_agg sum try_avg try_sum var_pop var_samp variance
-"""
-_KINDS = {
-    "non-deterministic ": frozenset(_NON_DETERMINISTIC.split()),
-    "aggregate ": frozenset(_AGGREGATES.split()),
-}
-"""Kind of a function, for the text of errors -> names of functions that a generated column cannot call."""
 
 _WITHOUT_BRACKETS = frozenset(
     (
@@ -191,13 +176,21 @@ def _check_functions(text: str, columns: Iterable[str], where: str) -> None:
         if (word in _WITHOUT_BRACKETS and word not in known) or (
             called and word not in ALLOWED and word not in _BEFORE_BRACKETS
         ):
-            kind = next((kind for kind, words in _KINDS.items() if word in words), "")
             raise UnsupportedFeatureError(
-                f"a generated column cannot be computed by the {kind}function {word}",
+                f"a generated column cannot be computed by the {_kind(word)} {word}",
                 where=where,
                 found=text,
                 expected="a function of its row alone",
             )
+
+
+def _kind(function: str) -> str:
+    """Returns what a function is, for the text of errors."""
+    from deltaic.spark_sql.translation import AGGREGATES  # the parser of SQL, which takes time to import
+
+    if function in NON_DETERMINISTIC:
+        return "non-deterministic function"
+    return "aggregate function" if function in AGGREGATES else "function"
 
 
 def reads(engine: Engine, schema: Schema, text: str) -> frozenset[str]:

@@ -111,34 +111,19 @@ def evolved_schema(
 
 
 def _wider_field(key: Any, schema: Schema, source: Schema, target_alias: str) -> Schema | None:
-    """Returns a schema of the source's column with the name of an assigned column, without the fields that
-    the table lacks. None if one of the two has no such column, or if no cast converts its type."""
+    """Returns a schema of an assigned column with the types that the source's column of the same name has.
+    None if one of the two has no such column, or if no cast converts its type."""
     for path in _paths_of(key, target_alias):
         if _has(schema, path) and _has(source, path):
-            field = narrowed(source, path_text(path))
-            known = schema.field(field.name)
+            data = narrowed(source, path_text(path))
+            known = schema.field(data.name)
             with suppress(SchemaMismatchError):
-                return as_cast(Schema([field.with_(type=_common_fields(field.type, known.type))]), schema)
+                return as_cast(Schema([known.with_(type=retyped(known.type, data.type, _are_plain))]), schema)
     return None
 
 
-def _common_fields(source: DataType, target: DataType) -> DataType:
-    """Returns the type `source` without fields that the structs of `target` lack."""
-    if isinstance(source, Struct) and isinstance(target, Struct):
-        known = {item.name.lower(): item.type for item in target.fields}
-        return Struct(
-            [
-                item.with_(type=_common_fields(item.type, known[item.name.lower()]))
-                for item in source.fields
-                if item.name.lower() in known
-            ]
-        )
-    if isinstance(source, Array) and isinstance(target, Array):
-        return Array(_common_fields(source.element, target.element), source.contains_null)
-    if isinstance(source, Map) and isinstance(target, Map):
-        key, value = _common_fields(source.key, target.key), _common_fields(source.value, target.value)
-        return Map(key, value, source.value_contains_null)
-    return source
+def _are_plain(*types: DataType) -> bool:
+    return not any(isinstance(each, Struct | Array | Map) for each in types)
 
 
 def _assigned_field(

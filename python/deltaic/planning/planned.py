@@ -31,6 +31,12 @@ if TYPE_CHECKING:
     from deltaic.log.snapshot import Snapshot
     from deltaic.plan.expression import Expression
 
+NON_DETERMINISTIC = (
+    *("monotonically_increasing_id", "rand", "randn", "random", "randstr"),
+    *("shuffle", "spark_partition_id", "uniform", "uuid"),
+)
+"""Functions with another value at each call."""
+
 READ_BUFFER_BYTES = 16 << 20
 """Maximum bytes of pieces of files that a command keeps in memory, so that it does not request them again."""
 

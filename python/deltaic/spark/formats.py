@@ -110,7 +110,7 @@ def _wrap_reader(readers: Any) -> None:
         state.put({**options, **({} if path is None else {"path": _path(path)})})
         if schema is not None:
             state.schema = schema
-        return _loaded(session_of(self), state)
+        return _rows_of(session_of(self), state)
 
     loaded.__dict__[_STATE] = True
     patches.replace(readers, "load", loaded)
@@ -125,12 +125,12 @@ def _wrap_reader(readers: Any) -> None:
             return table(self, tableName)
         state = _state_of(self)
         state.put({"path": path})
-        return named_frame(spark, _loaded(spark, state), tableName, path)
+        return named_frame(spark, _rows_of(spark, state), tableName, path)
 
     patches.replace(readers, "table", tabled)
 
 
-def _loaded(spark: Any, state: BuilderState) -> Any:
+def _rows_of(spark: Any, state: BuilderState) -> Any:
     """Returns the rows of the table that a reader's options name."""
     if state.schema is not None:
         raise InvalidArgumentError(

@@ -16,6 +16,7 @@ from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.log.store import open_store
+from deltaic.protocol.partitioning import partition_columns
 from deltaic.spark.frame_writes import BuilderState, options_of, write_frame
 from deltaic.spark.named_tables import entering, place_of
 from deltaic.spark.portable.arrow_values import written_schema
@@ -64,11 +65,8 @@ def batch_writer(
     if not batch_state.has("path"):
         raise InvalidArgumentError("a Delta table is one path", found="none", expected="start(path)")
     options_of(spark, batch_state, _MODES[output])
-    columns = {column.lower() for column in frame.columns}
-    if unknown := [column for column in state.partition_by if column.lower() not in columns]:
-        raise InvalidArgumentError(
-            "no such partition column", found=unknown[0], expected=", ".join(frame.columns)
-        )
+    if state.partition_by:
+        partition_columns(written_schema(frame.schema), state.partition_by)  # raises its errors
     if has_jvm(spark):
         return BatchWriter(batch_state, output), checkpoint
     place = next(iter(checkpoint.values()), None) or f"{folder}/{name or uuid.uuid4()}"

@@ -80,13 +80,8 @@ def update(reader: Reader, tables: Tables) -> Rows:
     ] or listed
     named = [(_column(qualifiers, column), value) for column, value in assignments]
     for key, value in named:
-        if holds_default(value) and schema.get("default") is None:
-            raise InvalidArgumentError(
-                "DEFAULT is part of an expression",
-                where=f"UPDATE SET {key}",
-                found=value,
-                expected="DEFAULT alone",
-            )
+        if schema.get("default") is None:
+            refuse_default_inside(value, f"UPDATE SET {key}")
     changes = {key: defaulted(value, table.schema, key) for key, value in named}
     if len({column.lower() for column in changes}) < len(assignments):
         error = InvalidArgumentError("a column is set twice", where="UPDATE", found=list(changes))
@@ -135,14 +130,18 @@ def defaulted(value: str, schema: Schema, column: str) -> str:
     return str(schema.find(column)[1].metadata.get("CURRENT_DEFAULT", "NULL"))
 
 
-def holds_default(value: str) -> bool:
-    """True if DEFAULT is a part of a value: `DEFAULT + 1`. In a subquery it may be a column."""
+def refuse_default_inside(value: str, where: str) -> None:
+    """Raises InvalidArgumentError if DEFAULT is a part of a value: `DEFAULT + 1`. In a subquery it may be a
+    column. `where`: for the text of the error."""
     if value.upper() == "DEFAULT" or "DEFAULT" not in value.upper():
-        return False
+        return
     words = [token.keyword for token in Reader(value).tokens]
-    return "SELECT" not in words and any(
+    if "SELECT" not in words and any(
         word == "DEFAULT" and before != "." for before, word in pairwise(["", *words])
-    )
+    ):
+        raise InvalidArgumentError(
+            "DEFAULT is part of an expression", where=where, found=value, expected="DEFAULT alone"
+        )
 
 
 def is_left_to_table(value: str, schema: Schema, column: str, *, of_new_row: bool = True) -> bool:

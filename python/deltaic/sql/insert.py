@@ -14,7 +14,7 @@ from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.evolution import left_out
 from deltaic.protocol.schema import Schema
 from deltaic.rows.rows import Rows
-from deltaic.sql.change import defaulted, holds_default, is_left_to_table
+from deltaic.sql.change import defaulted, is_left_to_table, refuse_default_inside
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import matched
 from deltaic.sql.results import nothing
@@ -209,10 +209,7 @@ def _rows_of_values(reader: Reader) -> list[list[_Item]]:
         if not reader.accept(","):
             break
     for _, value in itertools.chain(*rows):
-        if holds_default(value):
-            raise InvalidArgumentError(
-                "DEFAULT is part of an expression", where="VALUES", found=value, expected="DEFAULT alone"
-            )
+        refuse_default_inside(value, "VALUES")
     reader.position = start
     return rows
 

@@ -20,6 +20,7 @@ from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, U
 from deltaic.plan.expression import Expression
 from deltaic.plan.literal import enclosed
 from deltaic.plan.nodes import UNKNOWN
+from deltaic.planning.planned import NON_DETERMINISTIC
 from deltaic.protocol.schema import DataType, Field, Schema
 from deltaic.spark_sql.expression import conjuncts_of, resolve
 
@@ -189,10 +190,7 @@ def _ids_of(frame: Any, schemas: tuple[tuple[str, Schema], ...]) -> dict[int, tu
     return {_id(tree[0]): name for tree, name in zip(columns, names, strict=True)}
 
 
-_NONDETERMINISTIC = re.compile(
-    r"\b(rand|randn|random|randstr|uniform|uuid|shuffle|monotonically_increasing_id|spark_partition_id)\s*\(",
-    re.IGNORECASE,
-)
+_NONDETERMINISTIC = re.compile(rf"\b({'|'.join(NON_DETERMINISTIC)})\s*\(", re.IGNORECASE)
 
 
 def _without_tree(
