@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
 
 from deltaic.commands.invariants import is_computed
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -131,14 +130,17 @@ def defaulted(value: str, schema: Schema, column: str) -> str:
 
 
 def refuse_default_inside(value: str, where: str) -> None:
-    """Raises InvalidArgumentError if DEFAULT is a part of a value: `DEFAULT + 1`. In a subquery it may be a
-    column. `where`: for the text of the error."""
+    """Raises InvalidArgumentError if DEFAULT is a part of a value: `DEFAULT + 1`. `default.t.c` names a
+    column of the schema `default`, and in a subquery DEFAULT may be a column. `where`: for the text of
+    the error."""
     if value.upper() == "DEFAULT" or "DEFAULT" not in value.upper():
         return
-    words = [token.keyword for token in Reader(value).tokens]
-    if "SELECT" not in words and any(
-        word == "DEFAULT" and before != "." for before, word in pairwise(["", *words])
-    ):
+    words = ["", *(token.keyword for token in Reader(value).tokens), ""]
+    alone = any(
+        word == "DEFAULT" and "." not in (before, after)
+        for before, word, after in zip(words, words[1:], words[2:], strict=False)
+    )
+    if alone and "SELECT" not in words:
         raise InvalidArgumentError(
             "DEFAULT is part of an expression", where=where, found=value, expected="DEFAULT alone"
         )
