@@ -214,21 +214,7 @@ impl<'a> Job<'a> {
             return Ok(scan);
         }
         let bytes = scan.bytes.clone();
-        let ranges = self.file.ranges(self.group, rows, &leaves);
-        if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > self.allowance.fetched {
-            let group = self.file.metadata.metadata().row_group(self.group.index);
-            let chunks = leaves
-                .iter()
-                .map(|leaf| group.column(*leaf).byte_range())
-                .map(|(start, length)| start..start + length);
-            let window =
-                (self.allowance.fetched / leaves.len() as u64).clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
-            bytes.fetch_by_windows(chunks.collect(), ranges, window);
-        } else if now {
-            bytes.fetch(ranges)?
-        } else {
-            bytes.fetch_when_touched(ranges)
-        }
+        self.fetch(&bytes, rows, &leaves, now)?;
         let wanted = PageRequest { group: self.group.index, mask, batch: scan.batch, rows: rows.selection() };
         let wished =
             fields.iter().filter_map(|field| Some((field, *self.plan.request.encoded.get(&field.name)?)));
@@ -258,6 +244,27 @@ impl<'a> Job<'a> {
         }
         scan.reader = Some(reader);
         Ok(scan)
+    }
+
+    /// Reads the bytes of the pages that have `rows`: at once if `now`, else at the first touch. Pages that are
+    /// larger together than the allowance are read window by window.
+    fn fetch(&self, bytes: &FileBytes, rows: &Rows, leaves: &[usize], now: bool) -> Result<()> {
+        let ranges = self.file.ranges(self.group, rows, leaves);
+        if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > self.allowance.fetched {
+            let group = self.file.metadata.metadata().row_group(self.group.index);
+            let chunks = leaves
+                .iter()
+                .map(|leaf| group.column(*leaf).byte_range())
+                .map(|(start, length)| start..start + length);
+            let window =
+                (self.allowance.fetched / leaves.len() as u64).clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
+            bytes.fetch_by_windows(chunks.collect(), ranges, window);
+        } else if now {
+            bytes.fetch(ranges)?
+        } else {
+            bytes.fetch_when_touched(ranges)
+        }
+        Ok(())
     }
 
     /// Returns the number of rows of a batch: as requested, or fewer if rows are wide.

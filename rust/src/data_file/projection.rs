@@ -116,6 +116,9 @@ impl Finder {
         found: &DataType,
         place: &str,
     ) -> Result<Adaptation> {
+        let within = |data_type: &Type, target: &ArrowField, child: &ArrowField, name: &str| {
+            self.adapt(data_type, target.data_type(), child.data_type(), &format!("{place}.{name}"))
+        };
         match (data_type, target, found) {
             (Type::Primitive(_) | Type::Shape(_), _, _) if target == found => Ok(Adaptation::Same),
             (Type::Primitive(_) | Type::Shape(_), _, _) => match cast_for(found, target) {
@@ -126,14 +129,7 @@ impl Finder {
                 let child = |(field, target): (&Field, &Arc<ArrowField>)| match self.find(field, children) {
                     None => Ok(None),
                     Some(index) => {
-                        let place = format!("{place}.{}", field.name);
-                        let adapt = self.adapt(
-                            &field.data_type,
-                            target.data_type(),
-                            children[index].data_type(),
-                            &place,
-                        )?;
-                        Ok(Some((index, adapt)))
+                        Ok(Some((index, within(&field.data_type, target, &children[index], &field.name)?)))
                     }
                 };
                 let parts = fields.iter().zip(targets).map(child).collect::<Result<Vec<_>>>()?;
@@ -150,25 +146,14 @@ impl Finder {
                 self.adapt(&Type::Struct(parts), target, found, place)
             }
             (Type::Array(element, _), DataType::List(target), DataType::List(child)) => {
-                let inner =
-                    self.adapt(element, target.data_type(), child.data_type(), &format!("{place}.element"))?;
+                let inner = within(element, target, child, "element")?;
                 Ok(Adaptation::List(Arc::clone(target), Box::new(inner)))
             }
             (Type::Map(key, value, _), DataType::Map(target, _), DataType::Map(entries, _)) => {
                 match (target.data_type(), entries.data_type()) {
                     (DataType::Struct(targets), DataType::Struct(parts)) if parts.len() == 2 => {
-                        let keys = self.adapt(
-                            key,
-                            targets[0].data_type(),
-                            parts[0].data_type(),
-                            &format!("{place}.key"),
-                        )?;
-                        let values = self.adapt(
-                            value,
-                            targets[1].data_type(),
-                            parts[1].data_type(),
-                            &format!("{place}.value"),
-                        )?;
+                        let keys = within(key, &targets[0], &parts[0], "key")?;
+                        let values = within(value, &targets[1], &parts[1], "value")?;
                         Ok(Adaptation::Map(Arc::clone(target), Box::new(keys), Box::new(values)))
                     }
                     _ => Err(mismatch(place, target.data_type(), entries.data_type())),

@@ -95,56 +95,67 @@ pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String
         }
         DataType::Utf8 => push_quoted(array.as_string::<i32>().value(row), out),
         DataType::Boolean => out.push_str(if array.as_boolean().value(row) { "true" } else { "false" }),
-        DataType::Float32 | DataType::Float64 => {
-            let mut shown = String::new();
-            push_key(array, row, &mut shown)?;
-            if shown.ends_with(|last: char| last.is_ascii_digit()) {
-                out.push_str(&shown)
-            } else {
-                push_quoted(&shown, out)
-            }
-        }
-        DataType::Date32 => {
-            let day = DateTime::from_timestamp(
-                i64::from(array.as_primitive::<Date32Type>().value(row)) * 86_400,
-                0,
-            );
-            let day = day.ok_or_else(|| failure("UNSUPPORTED_DATE", "a date as far away as this one"))?;
-            out.push('"');
-            push_date(&day.naive_utc(), out);
-            out.push('"');
-        }
-        DataType::Timestamp(_, shown_zone) => {
-            let instant =
-                DateTime::from_timestamp_micros(array.as_primitive::<TimestampMicrosecondType>().value(row));
-            let instant = instant
-                .ok_or_else(|| failure("UNSUPPORTED_TIMESTAMP", "a timestamp as far away as this one"))?
-                .naive_utc();
-            let offset = shown_zone.is_some().then(|| zones::offset(&how.zone, &instant));
-            let local = instant + chrono::Duration::seconds(i64::from(offset.unwrap_or(0)));
-            out.push('"');
-            push_date(&local, out);
-            for (before, number) in [('T', local.hour()), (':', local.minute()), (':', local.second())] {
-                out.push(before);
-                push_digits(number, 2, out);
-            }
-            out.push('.');
-            push_digits(local.nanosecond() / 1_000_000, 3, out);
-            match offset {
-                None => {}
-                Some(0) => out.push('Z'),
-                Some(seconds) => {
-                    let (sign, size) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
-                    out.push_str(&format!("{sign}{:02}:{:02}", size / 3600, size / 60 % 60));
-                    if size % 60 != 0 {
-                        out.push_str(&format!(":{:02}", size % 60));
-                    }
-                }
-            }
-            out.push('"');
+        DataType::Float32 | DataType::Float64 => push_float(array, row, out)?,
+        DataType::Date32 => push_day(array.as_primitive::<Date32Type>().value(row), out)?,
+        DataType::Timestamp(_, zone) => {
+            let zone = zone.is_some().then_some(&how.zone);
+            push_instant(array.as_primitive::<TimestampMicrosecondType>().value(row), zone, out)?;
         }
         _ => push_key(array, row, out)?,
     }
+    Ok(())
+}
+
+/// Appends a float: NaN and the infinities, which JSON does not have as numbers, in quotes.
+fn push_float(array: &ArrayRef, row: usize, out: &mut String) -> Result<()> {
+    let mut shown = String::new();
+    push_key(array, row, &mut shown)?;
+    if shown.ends_with(|last: char| last.is_ascii_digit()) {
+        out.push_str(&shown)
+    } else {
+        push_quoted(&shown, out)
+    }
+    Ok(())
+}
+
+/// Appends a date, which is given in days since 1970, with its quotes: "2024-02-29".
+fn push_day(days: i32, out: &mut String) -> Result<()> {
+    let day = DateTime::from_timestamp(i64::from(days) * 86_400, 0)
+        .ok_or_else(|| failure("UNSUPPORTED_DATE", "a date as far away as this one"))?;
+    out.push('"');
+    push_date(&day.naive_utc(), out);
+    out.push('"');
+    Ok(())
+}
+
+/// Appends a timestamp, which is given in microseconds since 1970, with its quotes:
+/// "2024-02-29T12:00:00.000+01:00". `zone`: the one in which it is shown; None: a timestamp without zone.
+fn push_instant(micros: i64, zone: Option<&Tz>, out: &mut String) -> Result<()> {
+    let instant = DateTime::from_timestamp_micros(micros)
+        .ok_or_else(|| failure("UNSUPPORTED_TIMESTAMP", "a timestamp as far away as this one"))?
+        .naive_utc();
+    let offset = zone.map(|zone| zones::offset(zone, &instant));
+    let local = instant + chrono::Duration::seconds(i64::from(offset.unwrap_or(0)));
+    out.push('"');
+    push_date(&local, out);
+    for (before, number) in [('T', local.hour()), (':', local.minute()), (':', local.second())] {
+        out.push(before);
+        push_digits(number, 2, out);
+    }
+    out.push('.');
+    push_digits(local.nanosecond() / 1_000_000, 3, out);
+    match offset {
+        None => {}
+        Some(0) => out.push('Z'),
+        Some(seconds) => {
+            let (sign, size) = (if seconds < 0 { '-' } else { '+' }, seconds.abs());
+            out.push_str(&format!("{sign}{:02}:{:02}", size / 3600, size / 60 % 60));
+            if size % 60 != 0 {
+                out.push_str(&format!(":{:02}", size % 60));
+            }
+        }
+    }
+    out.push('"');
     Ok(())
 }
 

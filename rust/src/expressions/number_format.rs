@@ -114,30 +114,7 @@ fn parse(text: &str, tokens: &[Token]) -> Option<i128> {
         match token {
             Token::Digits(runs) => {
                 let out = if point { &mut behind } else { &mut before };
-                let mut groups = vec![0_usize];
-                while let Some(one) = text.get(at) {
-                    match one {
-                        '0'..='9' => {
-                            out.push(*one);
-                            *groups.last_mut()? += 1;
-                        }
-                        ',' if !point => groups.push(0),
-                        one if one.is_whitespace() => {}
-                        _ => break,
-                    }
-                    at += 1;
-                }
-                if groups.len() > runs.len() {
-                    return None;
-                }
-                let missing = runs.len() - groups.len();
-                let fits = |(place, (length, exactly)): (usize, &(usize, bool))| {
-                    let found = if place < missing { 0 } else { groups[place - missing] };
-                    if *exactly { found == *length } else { found <= *length }
-                };
-                if !runs.iter().enumerate().all(fits) {
-                    return None;
-                }
+                at = take_digits(&text, at, runs, !point, out)?;
             }
             Token::Point => {
                 if next == Some('.') {
@@ -178,6 +155,37 @@ fn parse(text: &str, tokens: &[Token]) -> Option<i128> {
     let zeros = digits(tokens, true).checked_sub(behind.len())?;
     let number: i128 = format!("{before}{behind}{}", "0".repeat(zeros)).parse().ok()?;
     Some(if negative { -number } else { number })
+}
+
+/// Appends the digits of `text` from position `at` on and returns the position after them. `groups`: whether a
+/// comma ends a group of digits. None if the groups do not fit `runs`, the groups of the format: each with its
+/// length, and whether it must be full.
+fn take_digits(
+    text: &[char],
+    mut at: usize,
+    runs: &[(usize, bool)],
+    groups: bool,
+    out: &mut String,
+) -> Option<usize> {
+    let mut found = vec![0_usize];
+    while let Some(one) = text.get(at) {
+        match one {
+            '0'..='9' => {
+                out.push(*one);
+                *found.last_mut()? += 1;
+            }
+            ',' if groups => found.push(0),
+            one if one.is_whitespace() => {}
+            _ => break,
+        }
+        at += 1;
+    }
+    let missing = runs.len().checked_sub(found.len())?;
+    let fits = |(place, (length, exactly)): (usize, &(usize, bool))| {
+        let digits = if place < missing { 0 } else { found[place - missing] };
+        if *exactly { digits == *length } else { digits <= *length }
+    };
+    runs.iter().enumerate().all(fits).then_some(at)
 }
 
 /// `number_to_char(number as plain text, format)`: the formatted number, with `#` in place of all digits if

@@ -14,4 +14,6 @@ pub mod reading;
 pub mod schema;
 pub mod skipping;
 pub mod state;
+#[cfg(test)]
+mod tests;
 pub mod writing;
