@@ -81,8 +81,8 @@ types, unusual text, early dates and clock changes. A test compares every answer
   `max_by` and `min_by` between equal rows, the sign of a zero of `min` and `max`, and the last digits of
   `corr`, `covar_pop`, `covar_samp`, `skewness`, `kurtosis` and `regr_*` depend on the order of rows.
 - **Approximations**: `approx_count_distinct` and `percentile_approx` are exact.
-- **Groups of maps**: a null value of a map by which rows are grouped stays null. Spark 4.3 shows another
-  value in its place, which is its error.
+- **Groups of maps**: a null value of a map by which rows are grouped stays null. Spark 4.3 has a bug here and
+  shows another value.
 - **Year-month intervals** come to Arrow as `month_day_nano_interval`. PySpark does not convert them.
 - **`IN (SELECT ...)` as a column**: as in Spark, it is false where it would be null. Over a query with such a
   column `x`, `NOT x` is its opposite; Spark may put the condition itself in its place, and then finds no row
@@ -211,8 +211,8 @@ def _functions() -> str:
         "",
         "`T`: any type, the same for each `T`. `any`: any type, also a different one for each argument.",
         "`...`: more arguments of the same kind. An argument of another type is cast as Spark casts it. A",
-        "type after `=` must be given exactly. A NULL without a type becomes what Spark makes of it.",
-        "`collection`: an array or map.",
+        "type after `=` must be given exactly. A NULL without a type gets the type that Spark gives it.",
+        "`collection`: an array or map. Example: `date_add` (date, int) returns a date.",
         "",
     ]
     lines += ["| function | arguments | result |", "|---|---|---|"]
@@ -264,12 +264,12 @@ literal. It has no field `_corrupt_record`, which Spark fills with the text of a
 
 Functions whose first argument is a unit, such as `timestampdiff(DAY, x, y)`: {units}.
 
-A pattern for dates and times is a literal. Writing knows the fields
+A pattern for dates and times is a literal. Functions that write text, such as `date_format`, take the fields
 `G GG GGG GGGG yyyy yy y` and `Q` to `QQQQ`, `M` to `MMMM`, `L` to `LLLL`,
 `d dd D DD DDD E EE EEE EEEE F a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, `X` to `XXXXX`, `x` to
-`xxxxx`, `Z ZZ ZZZ ZZZZ O OOOO VV z zz zzz zzzz`. Reading knows `yyyy yy y`, `M` to `MMMM`, `L` to `LLLL`,
-`d dd D DDD a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`, `X XX XXX Z`, and optional parts in
-brackets.
+`xxxxx`, `Z ZZ ZZZ ZZZZ O OOOO VV z zz zzz zzzz`. Functions that read text, such as `to_date`, take
+`yyyy yy y`, `M` to `MMMM`, `L` to `LLLL`, `d dd D DDD a h hh H HH k kk K KK m mm s ss`, `S` to `SSSSSSSSS`,
+`X XX XXX Z`, and optional parts in brackets.
 A name of a zone (`z`) is refused in the years in which the offsets of January and July do not show its
 daylight saving time, and in the few zones that have no such years.
 """

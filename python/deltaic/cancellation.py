@@ -1,4 +1,4 @@
-"""`Cancellation`, by which any thread stops the running work of one `Rows`."""
+"""`Cancellation`, which stops the running work of one `Rows` from any thread (`Rows.cancel`)."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def configure(
     commit_coordinator: Callable[[str], Any] | None = None,
 ) -> Setting:
     """Changes settings for the process; in `with deltaic.configure(...):` for the code of the block alone.
-    None leaves a setting.
+    None (the default of every argument) leaves a setting as it is.
 
     Other threads and asyncio tasks do not see the settings of a block, unless they run in a copy of its
     context (`asyncio.to_thread`, tasks made in the block, `contextvars.copy_context().run`). Rows and queries
@@ -184,40 +184,48 @@ def configure(
         the system's temporary folder. `temp_limit`: maximum size of the engine's files in it; by default
         90 % of the free space of its disk.
     `threads`: number of threads of a scan, of a write and of the engine; by default one per processor.
-    `default_properties`: properties of new tables. The default is
+    `default_properties`: properties of new tables, in place of the default
         `{"delta.enableDeletionVectors": "true"}`.
-    `time_zone`: an IANA name, in which queries read and show timestamps.
-    `durable`: True (the default) to write new files to the disk before their commit is visible.
-    `allowed_roots`: places outside a table from which its files may be read, for example the source of a
-        shallow clone. It holds for tables that are opened from then on.
-    `log_stores`: by URL scheme, a function that opens a `LogStore` for a location and its storage options.
+    `time_zone`: an IANA name such as "Europe/Berlin", in which queries read and show timestamps; by default
+        "UTC".
+    `durable`: True (the default) to sync new files to the local disk before their commit is visible, so that
+        a version survives a loss of power.
+    `allowed_roots`: list of paths or URLs outside a table from which its files may be read, for example the
+        source of a shallow clone; by default none. It holds for tables that are opened from then on.
+    `log_stores`: by URL scheme, a function that opens a `deltaic.log.store.LogStore` for a location and its
+        storage options; by default none. Example: `{"s3": deltaic.DynamoDBLogStores()}`.
     `credentials`: a function that gives the credentials of object stores. It is called with the URL of the
         bucket ("s3://bucket") and returns storage options, such as aws_access_key_id,
         aws_secret_access_key and aws_session_token, azure_storage_token or google_token; with `expires` (a
         datetime with a zone, or seconds since 1970) it is called again five minutes before that time. These
         go before credentials in `storage_options` and in the environment.
-    `pickle_credentials`: True to keep the credentials of `storage_options` in pickled objects (False).
-    `background_checkpoints`: True to answer a commit before the checkpoint that is due is written (False).
-        The process does not end before it is. Checksums of tables in object stores are always written after
-        the answer.
-    `background_optimize`: True to answer a write to a table with `delta.autoOptimize.autoCompact` before
-        small files are compacted (False), on the embedded engine. The compaction gives way: it commits
-        nothing if a command other than an append began on the table in this process meanwhile, or if it
-        conflicts with a commit of another. A later command on an older snapshot starts from the version
-        that the compaction made. The process does not end before it is done; errors are logged
+    `pickle_credentials`: True to keep the credentials of `storage_options` in pickled objects; by default
+        False.
+    `background_checkpoints`: True to return from a commit before the checkpoint that is due is written; by
+        default False. The process does not end before the checkpoint is written. Checksums of tables in
+        object stores are always written after the commit has returned.
+    `background_optimize`: True to return from a write to a table with `delta.autoOptimize.autoCompact` before
+        small files are compacted, on the embedded engine; by default False. The compaction gives way: it
+        commits nothing if a command other than an append began on the table in this process meanwhile, or if
+        it conflicts with a commit of another process. A later command on an older snapshot starts from the
+        version that the compaction made. The process does not end before the compaction; errors are logged
         (`deltaic.commands`).
-    `log_compaction_interval`: number of commits that get a compacted file beside them, which readers may
-        read instead (0: none).
+    `log_compaction_interval`: number of commits, at least 2, whose actions are also written to one compacted
+        file, which readers may read instead; by default 0, for none.
     `commit_coordinator`: a function that gives the `deltaic.CommitCoordinator` of a table that a catalog
         manages. It is called often with the table's location and returns None for other tables; a table of
         a catalog is refused without it.
     `cache_directory`: a folder for local copies of what is immutable in object stores: commits,
-        checkpoints, footers, ranges of data files and vectors. Tables opened from then on read through it
-        (not those in stores of `log_stores`). It is created if it is missing, must be for this user alone
-        (mode 700), may be shared by processes and deleted at any time.
-    `cache_limit`: maximum size of that folder (10 GB); what was used least recently is deleted first.
+        checkpoints, footers, ranges of data files and vectors; by default none. Tables opened from then on
+        read through the cache (not those in stores of `log_stores`). The folder is created if it is missing,
+        must be for this user alone (mode 700), may be shared by processes and deleted at any time.
+    `cache_limit`: maximum size of that folder, by default 10 GB; the copies that were used least recently are
+        deleted first.
+    `limits`: not supported by this release; only None is accepted.
 
-    Raises InvalidArgumentError, and UnsupportedFeatureError for `limits`, which this release lacks.
+    Returns an object for the `with` statement, which a call without `with` can ignore. Raises
+    InvalidArgumentError (an invalid value), InvalidTypeError (a value of another type), and
+    UnsupportedFeatureError for `limits`.
 
     >>> with deltaic.configure(memory_limit="2GB", time_zone="Europe/Berlin"):
     ...     berlin = deltaic.sql("SELECT hour(TIMESTAMP '2026-01-31T12:00:00Z') AS h").to_pylist()

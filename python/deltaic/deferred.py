@@ -1,5 +1,5 @@
-"""Imports modules that take long, where Ctrl-C cannot be lost (`load`), and only when they are first used, so
-that opening and planning need none of them.
+"""Imports slow modules such as pyarrow when they are first used, so that opening and planning need none of
+them. The import runs on a thread of its own (`load`), because Ctrl-C in the middle of an import can be lost.
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -162,7 +162,7 @@ class ConstraintViolationError(DeltaError, ValueError):
 
 
 class MergeCardinalityError(DeltaError):
-    """Several source rows of a MERGE match one target row."""
+    """Several source rows of a MERGE would change one target row."""
 
 
 class CommitError(DeltaError):
@@ -183,7 +183,8 @@ class DeltaConcurrentModificationException(CommitError):
 
 
 class ConcurrentWriteException(DeltaConcurrentModificationException):
-    """Another commit came first, and it is not known what it changed."""
+    """Another commit came first, and it is not known what it changed, or the command has no attempt left
+    (`CommitOptions(max_retries=)`), or another writer has aborted the transaction over several tables."""
 
 
 class MetadataChangedException(DeltaConcurrentModificationException):

@@ -42,13 +42,24 @@ _ENCODINGS = (
 
 @dataclass(frozen=True, kw_only=True)
 class CommitOptions:
-    """Contents of a commit besides its actions, and its number of attempts.
+    """Options of a commit: notes in the history, application transactions, isolation and retries.
 
-    `user_metadata`: commitInfo.userMetadata. `info`: more keys of commitInfo, JSON values. `transactions`:
-    application id -> version, written as `txn` actions; a command whose snapshot has them all is skipped.
-    `isolation`: None is the table's. `max_retries`: None tries until it is committed or really conflicts.
-    `checkpoint`: write one when `delta.checkpointInterval` is due. `clean_log`: None is
-    `delta.enableExpiredLogCleanup`.
+    `user_metadata`: text that the history shows as `userMetadata`; None (the default) for none.
+    `info`: further keys of the history entry, with JSON values.
+    `transactions`: a dict from application id to version number (int), which the commit records. A command is
+        skipped if the table already has these versions or later ones.
+    `isolation`: "serializable", "write_serializable" or "snapshot"; None (the default) for the table's
+        `delta.isolationLevel`.
+    `max_retries`: number of attempts after the first one; above it, ConcurrentWriteException is raised. None
+        (the default) tries until the command is committed or conflicts.
+    `checkpoint`: True (the default) writes a checkpoint if one is due (`delta.checkpointInterval`).
+    `clean_log`: True deletes expired commits after a checkpoint, False does not; None (the default) for the
+        table's `delta.enableExpiredLogCleanup`.
+
+    Raises InvalidArgumentError (a key of `info` that deltaic writes, an unknown isolation) and
+    InvalidTypeError.
+
+    >>> nightly = deltaic.CommitOptions(user_metadata="nightly load", transactions={"nightly": 7})
     """
 
     user_metadata: str | None = None
@@ -98,7 +109,19 @@ class CommitOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnOptions:
-    """Form of one column in Parquet; None leaves it to deltaic. `dictionary=True` excludes `encoding`."""
+    """How one column is written to Parquet files; None (the default of every argument) leaves it to deltaic.
+
+    `dictionary`: True for a dictionary, which excludes `encoding`.
+    `encoding`: "plain", "rle", "delta_binary_packed", "delta_length_byte_array", "delta_byte_array" or
+        "byte_stream_split".
+    `statistics`: where the file has minima and maxima: "none", "chunk" (each row group) or "page".
+    `bloom_filter`: True writes a bloom filter. `bloom_filter_fpp`: its rate of false positives, between 0 and
+        1. `bloom_filter_ndv`: the number of distinct values for which it is sized.
+
+    Raises InvalidArgumentError (a value that is not listed) and InvalidTypeError.
+
+    >>> by_id = deltaic.ColumnOptions(bloom_filter=True, bloom_filter_ndv=100_000)
+    """
 
     dictionary: bool | None = None
     encoding: str | None = None
@@ -144,10 +167,21 @@ class ColumnOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ParquetOptions:
-    """Form of data files; sizes in bytes, counts in rows, None leaves it to deltaic.
+    """How data files are written; None (the default) leaves a choice to deltaic.
 
-    `compression`: "zstd(3)", "snappy", "gzip(6)", "brotli(1)", "lz4_raw", "uncompressed". `default` holds for
-        columns not in `columns`.
+    `compression`: "zstd(3)", "snappy", "gzip(6)", "brotli(1)", "lz4_raw" or "uncompressed"; the number is the
+        level. By default the table's `delta.parquet.compression.codec`, which is zstd unless it is set.
+    `max_row_group_size`: maximum rows of a row group; by default 1,048,576.
+    `data_page_size_limit`, `dictionary_page_size_limit`: maximum bytes of a page.
+    `data_page_row_count_limit`: maximum rows of a page.
+    `write_batch_size`: number of values that are encoded at a time.
+    `statistics_truncate_length`: maximum bytes of a text in the minima and maxima of the file.
+    `default`: ColumnOptions of the columns that are not in `columns`.
+    `columns`: a dict from column name (fields of structs with dots) to ColumnOptions.
+
+    Raises InvalidArgumentError (an unknown compression, a number below 1) and InvalidTypeError.
+
+    >>> small = deltaic.ParquetOptions(compression="zstd(9)", max_row_group_size=100_000)
     """
 
     compression: str | None = None

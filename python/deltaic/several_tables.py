@@ -89,8 +89,9 @@ class TableTransaction:
         target_file_size: int | None = None,
         parquet: ParquetOptions | None = None,
     ) -> None:
-        """Stages the changes that `deltaic.write(table, data, mode=...)` would commit. `mode`: "append",
-        "overwrite" (with `where` only the matching rows) or "overwrite_partitions".
+        """Stages the changes that `deltaic.write(table, data, mode=...)` would commit. `mode`: "append" (the
+        default), "overwrite" (with `where` only the matching rows) or "overwrite_partitions". Other arguments
+        and errors: see `deltaic.write`.
 
         >>> t.write(orders, [{"id": 7, "item": "cup"}])
         """
@@ -118,7 +119,7 @@ class TableTransaction:
         self, table: DeltaTable, where: str | None = None, *, parquet: ParquetOptions | None = None
     ) -> dict[str, int]:
         """Stages the changes that `table.delete(where)` would commit. Returns its metrics, as far as they are
-        known before the commit.
+        known before the commit. Errors: see `DeltaTable.delete`.
 
         >>> t.delete(stock, "count = 0")
         """
@@ -135,7 +136,7 @@ class TableTransaction:
         parquet: ParquetOptions | None = None,
     ) -> dict[str, int]:
         """Stages the changes that `table.update(set, where)` would commit. Returns its metrics, as far as
-        they are known before the commit.
+        they are known before the commit. Arguments and errors: see `DeltaTable.update`.
 
         >>> t.update(stock, {"count": "count - 1"}, "item = 'cup'")
         """

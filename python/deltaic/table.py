@@ -64,10 +64,11 @@ class DeltaTable(metaclass=ExplainedNames):
     `version` (int) or `timestamp` (datetime, or text in ISO 8601; UTC without a zone): an older version.
     Default: the newest.
     `storage_options`: options of the store, see docs/stores.md.
-    `spark`: a SparkSession, which then does the work instead of the embedded engine.
+    `spark`: a SparkSession, which then does the work instead of the embedded engine (DuckDB in this process).
 
     Raises TableNotFoundError (the message says what is there instead), VersionNotFoundError, ProtocolError
-    (the log cannot be read), UnsupportedFeatureError (it names the table feature) and InvalidArgumentError.
+    (the log cannot be read), UnsupportedFeatureError (it names the table feature), InvalidArgumentError (text
+    that is no timestamp, or both a version and a timestamp) and InvalidTypeError.
 
     >>> table = deltaic.DeltaTable("flights")
     >>> older = deltaic.DeltaTable("flights", version=0)
@@ -156,8 +157,9 @@ class DeltaTable(metaclass=ExplainedNames):
         `properties`: table properties by name; values are str, bool, int or timedelta.
         `commit`: CommitOptions. `storage_options`: options of the store.
 
-        Raises InvalidArgumentError (an unknown column or property, DDL that does not parse) and
-        UnsupportedFeatureError.
+        Raises TableAlreadyExistsError (mode "error"), InvalidArgumentError (an unknown column or property,
+        DDL that does not parse), UnsupportedFeatureError (a property or type that this release does not
+        support), the exceptions of conflicts and CommitUnknownError.
 
         >>> made = deltaic.DeltaTable.create(
         ...     "trips", "id long NOT NULL, day date, km double", partition_by="day"
@@ -204,8 +206,8 @@ class DeltaTable(metaclass=ExplainedNames):
         "ignore" returns it.
         `name`, `description`, `properties`, `commit`, `storage_options`: as for `create`.
 
-        Raises InvalidArgumentError (no file, or folders that do not fit), SchemaMismatchError (a column of
-        two types), ProtocolError (a file that is not Parquet).
+        Raises TableAlreadyExistsError (mode "error"), InvalidArgumentError (no file, or folders that do not
+        fit), SchemaMismatchError (a column of two types), ProtocolError (a file that is not Parquet).
 
         >>> table = deltaic.DeltaTable.convert("events", partition_schema="day date")
         """
@@ -323,10 +325,11 @@ class DeltaTable(metaclass=ExplainedNames):
 
     def at(self, version: int | None = None, *, timestamp: datetime | str | None = None) -> DeltaTable:
         """Returns another object of this table at a version or time; without an argument, at the newest
-        version.
+        version. This object does not change.
 
-        `version`: int. `timestamp` (datetime, or text in ISO 8601): the version that was the newest at that
-        time. Raises VersionNotFoundError; the message has the versions of the log.
+        `version`: int. `timestamp` (datetime, or text in ISO 8601; UTC without a zone): the version that was
+        the newest at that time. Raises VersionNotFoundError (the message has the versions of the log), and
+        InvalidArgumentError (text that is no timestamp, or both a version and a timestamp).
 
         >>> table.at(0).scan().count()
         3
@@ -399,9 +402,9 @@ class DeltaTable(metaclass=ExplainedNames):
 
         `columns` (list of str): all by default. Fields of structs are dotted and stay in their struct:
         `["st.a", "st.b"]` gives a column `st`.
-        `where` (str): a condition in Spark's SQL dialect. Files, row groups and pages that cannot match are
-        not read.
-        `limit` (int): maximum number of rows; any rows.
+        `where` (str): a condition in Spark's SQL dialect; all rows by default. Files, row groups and pages
+        that cannot match are not read.
+        `limit` (int): maximum number of rows, which are any of the matching rows; no limit by default.
 
         Raises InvalidArgumentError (an unknown column, text that does not parse), InvalidTypeError,
         SchemaMismatchError (`where` is no boolean) and UnsupportedFeatureError (SQL that deltaic cannot
@@ -420,8 +423,9 @@ class DeltaTable(metaclass=ExplainedNames):
 
         `where` (str): a condition in Spark's SQL dialect; all files by default. `deleted_rows=True` adds the
         column `deleted_rows` with the row indexes in the file's deletion vector. Columns: `path`, `location`
-        (absolute), `size` (bytes), `modification_time`, `partition_values`, `num_records`, `null_count`,
-        `min_values`, `max_values`, `deletion_vector`, `tags`. Raises InvalidArgumentError.
+        (absolute), `size` (bytes), `modification_time`, `partition_values`, `num_records` (number of rows,
+        deleted ones included), `null_count`, `min_values`, `max_values`, `deletion_vector`, `tags`. Raises
+        InvalidArgumentError (an unknown column, text that does not parse).
 
         >>> table.files(where="id > 100").count()
         0
@@ -434,7 +438,9 @@ class DeltaTable(metaclass=ExplainedNames):
         """Returns the partitions of this version as rows: the partition columns, `num_files` and `size`
         (bytes).
 
-        `where` (str): a condition on partition columns. Raises InvalidArgumentError.
+        `where` (str): a condition in Spark's SQL dialect; only files that may have a matching row count, by
+        default all. A table without partition columns has one row. Raises InvalidArgumentError (an unknown
+        column, text that does not parse).
 
         >>> table.partitions().to_pylist()[0]["num_files"]
         2
@@ -515,16 +521,19 @@ class DeltaTable(metaclass=ExplainedNames):
         `changes`: True gives the change data feed, with its columns, instead of rows.
         `max_files`, `max_bytes`: maximum of one batch, which always has at least one file. Default: 1,000
         files if neither is given.
-        `poll`: seconds between two looks at the log; None ends the iterator when there is nothing new.
-        `ignore_deletes`: skips commits that only remove files. `skip_change_commits`: skips all commits that
-        remove files.
-        `ignore_changes`: gives all rows of the files that such commits add, changed or not. Without one of
-        these, a commit that removes rows raises InvalidArgumentError.
-        `exclude_regex`: skips files whose path matches. `fail_on_data_loss=False`: goes on if commits are
+        `poll`: seconds between two looks at the log (default: 1); None ends the iterator when there is
+        nothing new.
+        `ignore_deletes`: True skips commits that only remove files. `skip_change_commits`: True skips all
+        commits that remove files.
+        `ignore_changes`: True skips commits that only remove files, and gives all rows of the files that
+        other commits add, changed or not. Without one of these three, a commit that removes rows raises
+        InvalidArgumentError.
+        `exclude_regex`: skips files whose path matches. `fail_on_data_loss`: False goes on if commits are
         missing.
 
-        Raises VersionNotFoundError if commits are missing, and SchemaMismatchError if rows no longer fit
-        this snapshot's schema: a new iterator of a refreshed table then goes on from the same offset.
+        Raises InvalidArgumentError (an invalid argument), VersionNotFoundError if commits are missing, and
+        SchemaMismatchError if rows no longer fit this snapshot's schema: a new iterator of a refreshed table
+        then goes on from the same offset.
 
         >>> for batch in table.tail(start="earliest", poll=None):
         ...     done = batch.rows.to_arrow(), batch.offset
@@ -721,16 +730,17 @@ class DeltaTable(metaclass=ExplainedNames):
         no file.
 
         `files`: paths relative to the table, or `AddFile`.
-        `mode`: "append" (the default) or "overwrite", which removes the present files; with `where`, only
-        those of matching partitions.
+        `mode`: "append" (the default) or "overwrite", which removes all rows, or with `where` (a condition in
+        Spark's SQL dialect) the matching rows.
         `remove`: paths of files to remove from the table.
         `check_rows`: True (the default) reads and checks the rows if the table has constraints, NOT NULL
         columns or other rules.
         `commit`: CommitOptions.
 
-        Returns a dict: `num_files` and `num_output_bytes`. Raises InvalidArgumentError (a file that comes
-        twice, or does not exist), SchemaMismatchError, ConstraintViolationError, conflicts with concurrent
-        commits and CommitUnknownError.
+        Returns a dict: `num_files` (added files), `num_output_bytes` (their bytes), and with "overwrite" or
+        `remove` also numbers of removed files and rows. Raises InvalidArgumentError (a file that comes twice,
+        does not exist or lies outside the table), SchemaMismatchError, ConstraintViolationError, conflicts
+        with concurrent commits and CommitUnknownError.
 
         >>> rows = pa.table({"id": [7], "origin": ["LGA"], "delay": [3]})
         >>> pq.write_table(rows, f"{plain.location}/new.parquet")
@@ -808,11 +818,13 @@ class DeltaTable(metaclass=ExplainedNames):
         """Deletes files below the table's folder that no version within the retention needs. Older versions
         cannot be read afterwards.
 
-        On a full disk it deletes without its two commits, and logs a warning. Files in the log that a killed
+        A vacuum makes two commits, VACUUM START and VACUUM END; if there is nothing to delete, none. On a
+        full disk it deletes files without these commits, and logs a warning. Files in the log that a killed
         writer left incomplete are deleted after a day.
 
-        `retention` (timedelta): by default the table's `delta.deletedFileRetentionDuration`, a week. A
-        shorter one needs `enforce_retention=False`.
+        `retention` (timedelta): by default the table's `delta.deletedFileRetentionDuration`, a week.
+        `enforce_retention`: True (the default) refuses a retention shorter than that, unless `dry_run` is
+        True.
         `mode`: "full" (the default) lists the folder; "lite" takes removed files from the log alone.
         `dry_run`: True deletes nothing.
         `keep_versions`: versions whose files are kept at any age. `commit`: CommitOptions.
@@ -891,12 +903,12 @@ class DeltaTable(metaclass=ExplainedNames):
         )
 
     def repair(self, *, dry_run: bool = False, commit: CommitOptions | None = None) -> Rows:
-        """Removes files from the log that no longer exist in the store, in one commit. Their rows are lost;
-        the rest can be read.
+        """Removes data files from the log if they or their deletion vectors no longer exist in the store, in
+        one commit. Their rows are lost; the rest can be read.
 
         `dry_run`: True commits nothing. `commit`: CommitOptions. Returns a row for each such file: `path`,
-        `data_file_missing`, `deletion_vector`, `deletion_vector_missing`. Raises conflicts with concurrent
-        commits and CommitUnknownError.
+        `data_file_missing` (bool), `deletion_vector` (path of its file, or null), `deletion_vector_missing`
+        (bool). Raises conflicts with concurrent commits and CommitUnknownError.
 
         >>> table.repair(dry_run=True).count()
         0
@@ -1007,11 +1019,12 @@ class DeltaTable(metaclass=ExplainedNames):
         manifests.generate(self._snapshot.refresh())
 
     def compact_log(self, starting_version: int, ending_version: int) -> None:
-        """Writes the combined actions of a range of commits to one file, which readers may read instead of
-        the commits.
+        """Writes the actions of a range of commits to one file, which readers may read instead of the
+        commits. Nothing is committed.
 
-        `starting_version`, `ending_version` (int): the range, both included. Raises VersionNotFoundError (a
-        commit is missing).
+        `starting_version`, `ending_version` (int): the range of at least two commits, both included. Raises
+        InvalidArgumentError (an invalid range), InvalidTypeError, and VersionNotFoundError (a commit is
+        missing).
 
         >>> table.compact_log(0, 1)
         """
@@ -1092,17 +1105,18 @@ def write(
     error), or a Spark DataFrame (its session writes it). A column that the data lacks becomes null, or its
     default; a partition column without a default is required.
 
-    `mode`, if the table exists: "error" (the default), "ignore", "append", "overwrite" (with `where` only
-    the matching rows, and every new row must match), "overwrite_partitions" (the partitions of the new
-    rows).
+    `mode`, if the table exists: "error" (the default) raises TableAlreadyExistsError, "ignore" writes
+    nothing, "append" adds the rows, "overwrite" replaces all rows (with `where` only the matching rows, and
+    every new row must match), "overwrite_partitions" replaces the partitions of the new rows.
     `where` (str): a condition in Spark's SQL dialect, with "overwrite".
-    `schema_mode`: "merge" adds columns, "overwrite" replaces the definition. Without it, arguments about the
-    definition must agree with the existing table.
+    `schema_mode`: "merge" adds columns, "overwrite" (with the mode "overwrite" and no `where`) replaces the
+    definition. Without it, arguments about the definition must agree with the existing table.
     `casting`: conversion of values of another type than their column's. None (the default) accepts only
     values that stay the same (a double 1.5 fits a float column, 0.1 does not). "strict" casts as UPDATE and
     MERGE do: it may round, and fails if a value is out of range. "try" makes such a value null.
-    `target_file_size`: bytes of a data file. `partition_by`, `cluster_by` (names of columns), `name`,
-    `description`, `properties`: of a new table, as for `DeltaTable.create`.
+    `target_file_size`: target bytes of a data file; by default `delta.targetFileSize`, 256 MiB.
+    `partition_by`, `cluster_by` (names of columns), `name`, `description`, `properties`: of a new table, as
+    for `DeltaTable.create`.
     `parquet`: ParquetOptions of the files. `commit`: CommitOptions. `storage_options`: options of the store,
     if `table` is a path.
 

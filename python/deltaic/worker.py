@@ -1,5 +1,5 @@
-"""Work on a thread of its own, where no signal handler raises and no exception arrives that another thread
-has set.
+"""Runs work, such as a commit, on a thread of its own, where no exception of a signal handler (Ctrl-C) or of
+another thread can interrupt it.
 
 Python raises such an exception in the middle of whatever the interrupted thread does: between the write of a
 commit and the arrival of its answer, or inside an `except` that takes every error for the work's own. A

@@ -1,5 +1,5 @@
-"""The format "deltaic": PySpark finds this package by the beginning of its name, and `DefaultSource` in
-it."""
+"""Registers the format "deltaic" with PySpark, which imports each package whose name begins with `pyspark_`
+and takes the class `DefaultSource`. Do not rename either."""
 
 from deltaic.spark.portable.data_source import DeltaicSource as DefaultSource
 

@@ -1,4 +1,4 @@
-//! Stops long loops when the user asks for it, as by Ctrl-C.
+//! `Interrupt`, which long loops ask whether the user wants them to stop, as by Ctrl-C.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Threads that share the pieces of a large batch, or a list of files.
+//! Runs a function on several threads, over the pieces of a large batch or over a list of files.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock};

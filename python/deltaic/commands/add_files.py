@@ -37,7 +37,8 @@ Mode = Literal["append", "overwrite"]
 class AddFile:
     """A Parquet file in the table's folder.
 
-    `path`: relative to the table, decoded. `size`: bytes. `partition_values`: by column name.
+    `path`: relative to the table, decoded (`a b.parquet`, not `a%20b.parquet`). `size`: bytes.
+    `partition_values`: a dict from the name of a partition column to its value.
     `modification_time`: ms since 1970; None to ask the store.
     `stats`: statistics as in PROTOCOL.md, a dict or JSON text; None to read them from the footer."""
 

@@ -58,8 +58,13 @@ class Alter:
     changes.
 
     Each method takes `commit=CommitOptions(...)` and returns None. All methods can raise InvalidArgumentError
-    (unknown or conflicting columns or properties), UnsupportedFeatureError (something that this release
-    cannot do), the exceptions of conflicts, and CommitUnknownError.
+    (unknown or conflicting columns or properties), InvalidTypeError (an argument of another type),
+    UnsupportedFeatureError (something that this release cannot do), the exceptions of conflicts, and
+    CommitUnknownError.
+
+    >>> table.alter.add_columns("carrier string")
+    >>> table.schema.names[-1]
+    'carrier'
     """
 
     def __init__(
@@ -222,11 +227,12 @@ class Alter:
     ) -> None:
         """Changes one column. Arguments that are None change nothing.
 
-        `name`: a column; or with dots a field, an array's `element`, a map's `key` or `value`. `type`:
-        Delta's name or DDL; a wider type requires the property `delta.enableTypeWidening`, a longer
-        VARCHAR(n) does not. `nullable`: True to drop NOT NULL.
+        `name`: a column; or with dots a field, an array's `element`, a map's `key` or `value`.
+        `type`: the new type, by Delta's name (`"long"`) or as DDL (`"bigint"`). A wider type requires the
+        property `delta.enableTypeWidening`, a longer VARCHAR(n) does not.
+        `nullable`: True to drop NOT NULL; False is refused for a column without NOT NULL.
         `comment`: text. `default`: SQL without columns, for later rows whose writer does not name the column;
-        "" removes it.
+        "" removes the default.
         `first`: True to make the column the first. `after`: the column after which it is placed.
         `commit`: CommitOptions. Errors: see `Alter`.
 
@@ -336,7 +342,9 @@ class Alter:
     def set_properties(
         self, properties: Mapping[str, object], *, commit: CommitOptions | None = None
     ) -> None:
-        """Sets table properties (str, bool, int, timedelta). `delta.minReaderVersion`,
+        """Sets table properties.
+
+        `properties`: a dict from name to value (str, bool, int or timedelta). `delta.minReaderVersion`,
         `delta.minWriterVersion` and `delta.feature.<name>` upgrade the protocol and are not stored. If a
         property requires a feature, the protocol is upgraded for it. An unknown name that begins with
         `delta.` is an InvalidArgumentError, which lists similar names. `comment` is not a property but the
@@ -459,6 +467,7 @@ class Alter:
         younger, InvalidArgumentError is raised, and the call must be repeated later.
 
         `name` (str): the feature's name in PROTOCOL.md, such as "deletionVectors".
+        `truncate_history`: False (the default) protects old versions, True deletes them from the log.
         `commit`: CommitOptions. Errors: see `Alter`.
 
         >>> table.alter.drop_feature("changeDataFeed")
@@ -478,9 +487,9 @@ class Alter:
 
     @_command
     def upgrade_uniform(self, version: int = 2, *, commit: CommitOptions | None = None) -> None:
-        """Turns on Iceberg compatibility `version` (1, 2 or 3) and Iceberg metadata, and writes all files
-        again. First, column mapping is turned on, deletion vectors are turned off (below version 3), and row
-        tracking is turned on (version 3). Does nothing if the table has the version already.
+        """Turns on Iceberg compatibility `version` (1, 2 or 3; default 2) and Iceberg metadata, and writes
+        all files again. First, column mapping is turned on, deletion vectors are turned off (below version
+        3), and row tracking is turned on (version 3). Does nothing if the table has the version already.
 
         Raises InvalidArgumentError (no such version), UnsupportedFeatureError (a type or a default that the
         version does not allow). `commit` and other errors: see `Alter`.
@@ -501,7 +510,10 @@ class Alter:
 
     @_command
     def add_constraints(self, constraints: Mapping[str, str], *, commit: CommitOptions | None = None) -> None:
-        """Adds CHECK constraints: a condition in Spark's SQL by name. Names are compared without case.
+        """Adds CHECK constraints.
+
+        `constraints`: a dict from the name of a constraint to its condition in Spark's SQL dialect. Names are
+        compared without case.
 
         The existing rows are checked first: if some violate a constraint, ConstraintViolationError has their
         number. A row for which a condition is null violates it, too.

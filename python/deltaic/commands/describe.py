@@ -19,11 +19,16 @@ from deltaic.protocol.schema import path_text
 
 @dataclass(frozen=True, kw_only=True)
 class Detail:
-    """The result of DESCRIBE DETAIL.
+    """The result of `DeltaTable.detail`: facts of one version of a table.
 
-    `size_in_bytes`: of the live data files. `created_at`, `last_modified`: in UTC; None if the log does not
-    have them.
-    `table_features`: those that the protocol lists or that its versions imply."""
+    `format`: always "delta". `id`: the table's id. `name`, `description`: text, or None.
+    `location`: absolute path or URL.
+    `created_at`, `last_modified`: in UTC; None if the log does not have them.
+    `partition_columns`, `clustering_columns`: names.
+    `num_files`, `size_in_bytes`: number and bytes of the live data files.
+    `properties`: the properties that are set, by name.
+    `min_reader_version`, `min_writer_version`: of the protocol.
+    `table_features`: the features that the protocol lists or that its versions imply."""
 
     format: str
     id: str

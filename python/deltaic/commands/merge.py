@@ -68,8 +68,9 @@ class Merge:
     immutable: each method returns a new one. If several clauses apply to a row, the first one is used.
 
     `set` and `values` map columns of the target (with or without its alias; fields of structs with dots) to
-    SQL over both sides (`"s.delay"`), or to a literal that is no text. Clauses by source can use only the
-    target's columns.
+    SQL over both sides (`"s.delay"`), or to a literal that is no string. A literal string is quoted as in SQL
+    (`"'Oslo'"`), or is `deltaic.lit("Oslo")`. Clauses for rows that the source does not match can use only
+    the target's columns.
     `where`: a further condition; only the last clause of a kind may have none.
 
     A clause raises InvalidTypeError for an argument of another type, and InvalidArgumentError for an empty
@@ -83,7 +84,7 @@ class Merge:
     def when_matched_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
         """Updates target rows that a source row matches. A column that `set` does not name keeps its value.
 
-        `set`: column of the target -> SQL over both sides, or a literal that is no text.
+        `set`: column of the target -> SQL over both sides, or a literal that is no string.
         `where` (str): a further condition over both sides; None for all such rows. Errors: see `Merge`.
 
         >>> merge = table.merge(news, "t.id = s.id").when_matched_update(
@@ -119,7 +120,7 @@ class Merge:
         """Inserts source rows that match no target row. A column that `values` does not name gets its
         default, or null.
 
-        `values`: column of the target -> SQL over the source, or a literal that is no text.
+        `values`: column of the target -> SQL over the source, or a literal that is no string.
         `where` (str): a further condition over the source; None for all such rows. Errors: see `Merge`.
 
         >>> merge = table.merge(news, "t.id = s.id").when_not_matched_insert({"id": "s.id", "delay": 0})
@@ -140,7 +141,7 @@ class Merge:
     def when_not_matched_by_source_update(self, set: Mapping[str, Any], where: str | None = None) -> Merge:
         """Updates target rows that no source row matches.
 
-        `set`: column of the target -> SQL over the target, or a literal that is no text.
+        `set`: column of the target -> SQL over the target, or a literal that is no string.
         `where` (str): a further condition over the target; None for all such rows. Errors: see `Merge`.
 
         >>> merge = table.merge(news, "t.id = s.id").when_not_matched_by_source_update({"delay": "NULL"})
@@ -161,15 +162,18 @@ class Merge:
     def execute(self) -> dict[str, int]:
         """Runs the merge as one commit. If no row changes, nothing is committed.
 
-        Returns delta-spark's metrics: `num_source_rows`, `num_target_rows_inserted`,
-        `num_target_rows_updated`, `num_target_rows_deleted`, `num_target_rows_copied`, `num_output_rows`;
-        `num_target_rows_matched_updated`, `..._matched_deleted`, `..._not_matched_by_source_updated`,
-        `..._not_matched_by_source_deleted`; `num_target_files_added`, `..._removed`, `..._scanned`,
-        `..._skipped`; `num_target_bytes_added`, `..._removed`; `num_target_deletion_vectors_added`,
-        `..._updated`, `..._removed`; `num_target_change_files_added`, files of the change data feed.
+        Returns a dict from name to number, with delta-spark's metrics: `num_source_rows`,
+        `num_target_rows_inserted`, `num_target_rows_updated`, `num_target_rows_deleted`,
+        `num_target_rows_copied`, `num_output_rows`; of the updated and deleted rows
+        `num_target_rows_matched_updated`, `num_target_rows_matched_deleted`,
+        `num_target_rows_not_matched_by_source_updated`, `num_target_rows_not_matched_by_source_deleted`;
+        `num_target_files_added`, `num_target_files_removed`, `num_target_files_scanned`,
+        `num_target_files_skipped`; `num_target_bytes_added`, `num_target_bytes_removed`;
+        `num_target_deletion_vectors_added`, `num_target_deletion_vectors_updated`,
+        `num_target_deletion_vectors_removed`; `num_target_change_files_added`, files of the change data feed.
 
-        Raises MergeCardinalityError (several source rows match one target row; the message shows them),
-        InvalidArgumentError (no clause, an unknown column, a condition that does not parse),
+        Raises MergeCardinalityError (several source rows would change one target row; the message shows
+        them), InvalidArgumentError (no clause, an unknown column, a condition that does not parse),
         SchemaMismatchError, ConstraintViolationError, AppendOnlyError, the exceptions of conflicts,
         CommitUnknownError. After a conflict, `execute()` can be called again.
 

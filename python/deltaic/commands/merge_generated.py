@@ -1,4 +1,4 @@
-"""Generated columns in a MERGE: some clauses set a value, for others it is computed."""
+"""Computes generated columns in a MERGE, for the rows whose clause does not set their value."""
 
 from __future__ import annotations
 

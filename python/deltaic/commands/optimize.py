@@ -48,19 +48,25 @@ class Optimize:
     """Changes of the layout of a table's files: `table.optimize`. The rows do not change (`dataChange` is
     false).
 
-    Arguments of all methods: `where` (str): a condition on partition columns. `target_size` (int): target
-    size of new files in bytes; default: the table's `delta.targetFileSize`. `commit_interval` (timedelta):
-    None for one commit at the end; else finished bins are committed at this interval (0: after each
-    partition). `parquet`: ParquetOptions of the new files.
-    `commit`: CommitOptions.
+    Arguments that several methods have:
+    `where` (str): a condition on partition columns; all partitions by default.
+    `target_size` (int): target size of new files in bytes; default: the table's `delta.targetFileSize`, which
+    is 256 MiB unless it is set.
+    `commit_interval` (timedelta): None (the default) for one commit at the end; else finished bins (groups of
+    files that are rewritten together) are committed at this interval (0: after each partition).
+    `parquet`: ParquetOptions of the new files. `commit`: CommitOptions.
 
-    Result of `compact`, `z_order`, `cluster`, `purge`: `num_files_added`, `num_files_removed`, `bytes_added`,
-    `bytes_removed`, `partitions_optimized`, `num_bins`, `num_batches`, `total_considered_files`,
-    `total_files_skipped`, `num_deletion_vectors_removed`, `num_deletion_vector_rows_removed`; if files were
-    written also `min_bytes_added`, `max_bytes_added`, `min_bytes_removed`, `max_bytes_removed`.
+    Result of `compact`, `z_order`, `cluster`, `purge`: a dict with `num_files_added`, `num_files_removed`,
+    `bytes_added`, `bytes_removed`, `partitions_optimized`, `num_bins`, `num_batches` (commits),
+    `total_considered_files`, `total_files_skipped`, `num_deletion_vectors_removed`,
+    `num_deletion_vector_rows_removed`; if files were written also `min_bytes_added`, `max_bytes_added`,
+    `min_bytes_removed`, `max_bytes_removed`. If no file needs to be rewritten, nothing is committed.
 
     Raises InvalidArgumentError (an unknown column, a `where` on other columns), the exceptions of conflicts,
     CommitUnknownError.
+
+    >>> table.optimize.compact()["num_files_removed"]
+    2
     """
 
     def __init__(
@@ -83,8 +89,8 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Merges small files, and files with many deleted rows, into files of the target size. Rows keep
-        their order.
+        """Merges small files (below half of the target size), and files with more than 5 % deleted rows, into
+        files of the target size. Rows keep their order.
 
         Arguments, result keys and errors: see `Optimize`.
 
@@ -113,7 +119,8 @@ class Optimize:
     ) -> dict[str, int]:
         """Sorts all rows along a curve over the columns, so that a condition on any of them skips files.
 
-        `columns`: one name or several. `curve`: "zorder" (the default) or "hilbert" (at most 9 columns).
+        `columns`: one name or several, not of partition columns. `curve`: "zorder" (the default) or "hilbert"
+        (at most 9 columns).
         Other arguments, result keys and errors: see `Optimize`.
 
         >>> table.optimize.z_order(["origin", "delay"], curve="hilbert")["num_files_added"]

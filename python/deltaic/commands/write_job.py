@@ -1,4 +1,5 @@
-"""The arguments of a write, checked, and what its commit says about them in the history."""
+"""`Write`, the checked arguments of a write, and the operation and parameters that its commit has in the
+history."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Data of other libraries as Arrow streams: which kinds are taken, what their columns are called, and which
-can be read only once."""
+"""Converts data of other libraries (pandas, Polars, DuckDB, dicts, iterators) to Arrow streams. A new kind of
+data is added here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of pyarrow over floats, in the predicate tree's order.
+"""Translates pyarrow's filters over float columns to the predicate tree, which orders NaN as Spark does.
 
 For the tree, as for Spark, NaN equals itself and is greater than every number; for pyarrow it is different
 from every value and neither less nor greater. `x > 1` of pyarrow becomes `x > 1 and x <= Infinity`, so that a

@@ -1,7 +1,7 @@
-"""Values of a user's Arrow data that no type of Delta has: they are refused by their column's name, as a cast
-would make others of them.
+"""Refuses values and extension types of the user's Arrow data that no Delta type can store, with an error
+that names the column. Without these checks a cast would change the values.
 
-`9223372036854775807` microseconds is how DuckDB and PostgreSQL export the timestamp `infinity`; a reader
+Example: DuckDB and PostgreSQL export the timestamp `infinity` as `9223372036854775807` microseconds; a reader
 would see the year 294247.
 """
 

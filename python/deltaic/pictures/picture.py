@@ -22,7 +22,7 @@ Kind = Literal["layout", "sizes", "history"]
 
 
 class Picture:
-    """A drawing as SVG; a notebook shows it."""
+    """A drawing as SVG, which `table.optimize.picture` returns; a notebook shows it."""
 
     def __init__(self, svg: str, notes: Sequence[str] = ()) -> None:
         self._svg, self._notes = svg, tuple(notes)

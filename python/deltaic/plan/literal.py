@@ -18,9 +18,10 @@ _QUOTED = re.compile(r"`[^`]+`(\.`[^`]+`)+")
 
 
 def col(name: str) -> str:
-    """Returns a column's name as SQL: `col("my col")` -> `` `my col` ``. Dots are part of the name:
-    `col("a.b")` is the column `` `a.b` ``, not field b of column a. Anything but a string, and an empty one,
-    is an InvalidTypeError.
+    """Returns a column's name as SQL: `col("my col")` is `` `my col` ``. Dots are part of the name:
+    `col("a.b")` is the column `` `a.b` ``, not field b of column a.
+
+    `name` (str). Raises InvalidTypeError for anything but a string, and for an empty one.
 
     >>> table.scan(where=f"{deltaic.col('origin')} = 'JFK'").count()
     1
@@ -31,10 +32,11 @@ def col(name: str) -> str:
 
 
 def lit(value: Any) -> str:
-    """Returns a Python value as SQL: `lit("O'Neil")` -> `'O''Neil'`.
+    """Returns a Python value as SQL: `lit("O'Neil")` is `'O''Neil'`.
 
     `value`: None, bool, int, float, Decimal, str, bytes, date, datetime (with a zone: timestamp, without:
-    timestamp_ntz), list or tuple (an array), or dict (a struct). Any other type is an InvalidTypeError.
+    timestamp_ntz), list or tuple (an array), or dict (a struct). Raises InvalidTypeError for any other type,
+    and InvalidArgumentError for a Decimal that is not finite or has more than 38 digits.
 
     >>> deltaic.lit("O'Neil"), deltaic.lit([1, 2])
     ("'O''Neil'", 'array(1, 2)')

@@ -1,4 +1,5 @@
-"""Conditions on partition columns that the predicate tree cannot express, such as `year(day) = 2024`.
+"""Selects files by conditions on partition columns that the predicate tree cannot express, such as
+`year(day) = 2024`.
 
 The engine evaluates the condition once for each partition. The matching partitions become the predicate:
 `day = '2024-03-05' OR day = '2024-03-06'`."""

@@ -1,7 +1,8 @@
-"""A parser of simple conditions: comparisons of a column with a literal, BETWEEN, IN and IS NULL, with AND
-and OR.
+"""Parses simple conditions: comparisons of a column with a literal, BETWEEN, IN and IS NULL, with AND and OR,
+such as `id > 5 AND city IN ('Oslo', 'Rome')`.
 
-It exists because the parser of Spark's whole grammar takes longer to import than a small table takes to plan.
+This parser exists because the parser of Spark's whole grammar takes longer to import than a small table takes
+to plan.
 A text with anything else is left to `planning.pushdown`. Both use the functions of `planning.literals` for
 columns and literals, so a condition has the same meaning in both.
 """

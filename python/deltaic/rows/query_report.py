@@ -33,11 +33,11 @@ _SUMMED = tuple(
 
 @dataclass(frozen=True, kw_only=True)
 class QueryReport(ScanReport):
-    """Report on a query. The fields of `ScanReport` are totals over all tables.
+    """Report on a query. Its numbers, such as `files_read`, are totals of the `ScanReport`s of all tables.
 
     `scans`: a ScanReport for each mention of a Delta table, by its alias in the query.
-    `plan`: the steps of the engine, one in each line; the last step is the first line.
-    `columns`: of the result. `rows`: number of rows from the files."""
+    `plan`: the steps of the engine as text, one in each line; the last step is the first line.
+    `columns`: names of the columns of the result. `rows`: number of rows from the files."""
 
     plan: str = ""
     scans: Mapping[str, ScanReport]

@@ -1,4 +1,5 @@
-"""The lazy result of a scan, of SQL and of some commands."""
+"""`Rows`, the lazy result of a scan, of SQL and of some commands, and `ScanReport`, the result of its
+`explain`."""
 
 from __future__ import annotations
 
@@ -29,12 +30,17 @@ SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class ScanReport:
-    """Report on a scan: files, row groups and rows that were read and skipped.
+    """Report on a scan: numbers of files, row groups and rows that were read and skipped.
 
-    `pushed`: the pushed predicate as JSON. `evaluated`: the residual conjuncts, which the engine evaluates.
-    `row_groups`: number of row groups in the files that were read.
+    `columns`: names of the columns that were read.
+    `pushed`: the part of the condition that was evaluated on files and while decoding, as JSON; None without
+        one. `evaluated`: the other conjuncts (conditions joined by AND), which the engine evaluated on rows.
+    `files`: files of the table, of which `files_skipped_by_partition` and `files_skipped_by_statistics` were
+        skipped and `files_read` were read.
+    `row_groups`, `row_groups_read`: row groups in the files that were read, and those that were read.
     `bytes`, `bytes_of_files`, `bytes_read`: sizes in bytes of all files of the table, of the files that were
-        read, and of the parts of them that were read."""
+        read, and of the parts of them that were read.
+    `rows`: rows that came from the files, before the engine evaluated its part."""
 
     columns: tuple[str, ...] = ()
     pushed: str | None = None
@@ -78,7 +84,8 @@ class Rows(Replayable):
 
     Any Arrow library accepts a `Rows` (`__arrow_c_stream__`): `polars.DataFrame(rows)`,
     `pyarrow.table(rows)`. Conversions raise ProtocolError (a damaged file), FileNotFoundError (a deleted
-    file), ExpressionError (SQL that fails on a row, with Spark's condition) and CancelledError.
+    file), InvalidArgumentError (SQL that fails on a row; its `condition` is Spark's, such as DIVIDE_BY_ZERO)
+    and CancelledError.
 
     >>> rows = table.scan(["id"])
     >>> sorted(row["id"] for row in rows)
@@ -120,7 +127,7 @@ class Rows(Replayable):
         On Spark, rows of more than 64 MB reach the driver partition by partition, each by a Spark job of its
         own; `to_arrow` reads all partitions by one job.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> sum(batch.num_rows for batch in table.scan().to_reader())
         4
@@ -130,7 +137,7 @@ class Rows(Replayable):
     def to_arrow(self) -> pa.Table:
         """Returns all rows as one `pyarrow.Table` in memory.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan(["id"]).to_arrow().num_rows
         4
@@ -140,7 +147,7 @@ class Rows(Replayable):
     def to_pylist(self) -> list[dict[str, Any]]:
         """Returns a dict of Python values for each row, by column name, like `pyarrow.Table.to_pylist`.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan(["id"], where="id = 1").to_pylist()
         [{'id': 1}]
@@ -154,10 +161,10 @@ class Rows(Replayable):
             yield from batch.to_pylist()
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
-        """Returns all rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`. ImportError
-        without pandas.
+        """Returns all rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`. Raises
+        ImportError if pandas is not installed.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> frame = table.scan().to_pandas(types_mapper=None)
         """
@@ -173,10 +180,10 @@ class Rows(Replayable):
     def to_polars(self, lazy: bool) -> polars.DataFrame | polars.LazyFrame: ...
 
     def to_polars(self, lazy: bool = False) -> polars.DataFrame | polars.LazyFrame:
-        """Returns a Polars DataFrame; with `lazy` a LazyFrame whose columns and filters are pushed into the
-        scan. ImportError without Polars.
+        """Returns a Polars DataFrame; with `lazy=True` a LazyFrame whose columns and filters are pushed into
+        the scan. Raises ImportError if Polars is not installed.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan().to_polars(lazy=True).select("id").collect().height
         4
@@ -203,7 +210,7 @@ class Rows(Replayable):
         """Returns a relation of `connection` (None: DuckDB's default connection) whose columns and filters
         are pushed into the scan.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan().to_duckdb().filter("delay > 60").count("*").fetchall()
         [(1,)]
@@ -217,7 +224,7 @@ class Rows(Replayable):
         """Returns a `pyarrow.dataset.Dataset` whose columns and filters are pushed into the scan. It has no
         file fragments.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan().to_dataset().to_table(columns=["id"]).num_rows
         4
@@ -227,9 +234,9 @@ class Rows(Replayable):
         return pyarrow.dataset.dataset(self.to_arrow())
 
     def count(self) -> int:
-        """Returns the number of rows, from metadata if that is exact.
+        """Returns the number of rows (int), from the log without reading a file if the log has it exactly.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> table.scan().count()
         4
@@ -251,7 +258,7 @@ class Rows(Replayable):
         a `QueryReport` with the engine's steps and a line for each table. The numbers are 0 if the rows come
         from no table. Both print as a table, in a notebook as HTML.
 
-        Raises ProtocolError, FileNotFoundError, ExpressionError or CancelledError: see `Rows`.
+        Raises ProtocolError, FileNotFoundError, InvalidArgumentError or CancelledError: see `Rows`.
 
         >>> print(table.scan(where="id > 100").explain().files_skipped_by_statistics)
         2

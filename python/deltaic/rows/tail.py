@@ -1,4 +1,5 @@
-"""Follows a table without Spark (`DeltaTable.tail`)."""
+"""`Tail` and `TailBatch`, which `DeltaTable.tail` returns: batches of the rows that commits add to a table.
+`log/stream.py` selects the files of a batch."""
 
 from __future__ import annotations
 
@@ -29,16 +30,17 @@ else:
 
 @dataclass(frozen=True)
 class TailBatch:
-    """A batch of rows of a table that is followed. `offset`: the start of the next batch, as JSON. A program
-    that stores the offset atomically with its result of the rows, and passes it to `tail(offset=)`, processes
-    each row exactly once."""
+    """A batch of rows of a table that is followed. `rows`: lazy `Rows`, like the result of `scan`. `offset`:
+    the start of the next batch, as JSON. A program that stores the offset atomically with its result of the
+    rows, and passes it to `tail(offset=)`, processes each row exactly once."""
 
     rows: Rows
     offset: str
 
 
 class Tail(Iterator[TailBatch]):
-    """The batches of `DeltaTable.tail`. `offset`: the start of the next batch."""
+    """The iterator that `DeltaTable.tail` returns: each step gives a `TailBatch`. `offset`: the start of the
+    next batch, as JSON."""
 
     def __init__(
         self,

@@ -587,8 +587,11 @@ class DeltaTable:
 
 @methods_raise_as_spark
 class DeltaOptimizeBuilder:
-    """An OPTIMIZE of a table. `where` limits it to partitions; `executeCompaction` or `executeZOrderBy` runs
-    it."""
+    """An OPTIMIZE of a table, which `DeltaTable.optimize` returns. `where` limits it to partitions;
+    `executeCompaction` or `executeZOrderBy` runs it.
+
+    >>> metrics = by_day.optimize().where("day = DATE'2026-01-01'").executeZOrderBy("id")
+    """
 
     def __init__(self, spark: SparkSession, table: deltaic.DeltaTable) -> None:
         self._spark, self._table = spark, table
@@ -607,9 +610,10 @@ class DeltaOptimizeBuilder:
     def executeCompaction(self) -> DataFrame:
         """Rewrites small files, and files with many deleted rows, into files of `delta.targetFileSize`.
 
-        Returns one row: path, and the struct metrics (numFilesAdded, numFilesRemoved, filesAdded,
-        filesRemoved, ...). Raises InvalidArgumentError for a condition of `where` that uses other columns
-        than partition columns.
+        Returns one row: path, and the struct metrics: numFilesAdded, numFilesRemoved, filesAdded and
+        filesRemoved (structs of min, max, avg, totalFiles, totalSize, in bytes), partitionsOptimized,
+        numBatches, totalConsideredFiles, totalFilesSkipped and others. Raises InvalidArgumentError for a
+        condition of `where` that uses other columns than partition columns.
 
         >>> table.optimize().executeCompaction().first().metrics.numFilesRemoved
         2

@@ -100,11 +100,12 @@ def sql(
 ) -> Rows:
     """Runs one statement of Spark SQL on Delta tables.
 
-    A table is written delta.`path`, or is a name in `tables`: names (compared without case) of `DeltaTable`s,
-    or, for tables that are only read, of Arrow data, pandas, Polars or DuckDB objects. `parameters`: a
-    mapping with the values of `:name`, or a sequence with those of `?`, of the types of `lit`: `sql("SELECT *
-    FROM t WHERE id = :id", tables={"t": table}, parameters={"id": 7})`.
-    `storage_options`: for the paths in the statement.
+    `statement` (str): the text. A table in it is written delta.`path`, or is a name in `tables`.
+    `tables`: a dict from name (compared without case) to `DeltaTable`, or, for tables that are only read, to
+    Arrow data, pandas, Polars or DuckDB objects.
+    `parameters`: a dict with the values of `:name`, or a list with those of `?`, of the types of `lit`:
+    `sql("SELECT * FROM t WHERE id = :id", tables={"t": table}, parameters={"id": 7})`.
+    `storage_options`: options of the store, for the paths in the statement.
 
     A query (SELECT, WITH, VALUES) is lazy: each conversion of its `Rows` runs it, on the versions that the
     tables had at the call. Any other statement runs at the call and returns the columns that delta-spark
@@ -122,14 +123,20 @@ def sql(
     | | num_copied_files, sizes of these |
     | FSCK REPAIR TABLE [DRY RUN] | dataFilePath, dataFileMissing, deletionVectorPath, |
     | | deletionVectorFileMissing |
-    | DESCRIBE HISTORY, DETAIL, TABLE [EXTENDED] | as delta-spark |
-    | SHOW COLUMNS, PARTITIONS, TBLPROPERTIES | as delta-spark |
+    | DESCRIBE HISTORY | version, timestamp, operation, operationParameters, operationMetrics, |
+    | | userMetadata, readVersion, isolationLevel, isBlindAppend, engineInfo, ... |
+    | DESCRIBE DETAIL | those of `Detail`, in camel case: numFiles, sizeInBytes, ... |
+    | DESCRIBE TABLE [EXTENDED] | col_name, data_type, comment; for one column info_name, info_value |
+    | SHOW COLUMNS | col_name |
+    | SHOW PARTITIONS | the partition columns |
+    | SHOW TBLPROPERTIES | key, value |
     | SHOW CREATE TABLE | createtab_stmt |
     | EXPLAIN query: runs it | plan: as text, with the files, bytes and rows that it read of each table |
     | INSERT, CREATE, ALTER, TRUNCATE, COMMENT ON TABLE, CONVERT TO DELTA, GENERATE | none |
 
-    Raises InvalidArgumentError with line and column if the text does not parse, UnsupportedFeatureError for a
-    statement or an expression that this release does not support, and the errors of the command.
+    Raises InvalidArgumentError with line and column if the text does not parse, InvalidTypeError if
+    `statement` is no str, UnsupportedFeatureError for a statement or an expression that this release does not
+    support, and the errors of the command.
 
     >>> query = "SELECT count(*) AS n FROM delta.`flights` WHERE id > :id"
     >>> deltaic.sql(query, parameters={"id": 2}).to_pylist()

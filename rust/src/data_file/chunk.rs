@@ -1,4 +1,5 @@
-//! Decoded columns of some rows of a row group, and a queue of them: how they are filtered, joined and taken.
+//! `Chunk`, the decoded columns of some rows of a row group, and a queue of chunks, from which batches are
+//! taken.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,5 +1,6 @@
-//! Moves the numbers that a mask keeps together, eight at a time: by a processor instruction (AVX-512) if
-//! there is one, else without a branch for each number.
+//! Copies the numbers that a mask selects to the front of an array, eight at a time: by a processor
+//! instruction (AVX-512) if there is one, else without a branch for each number. Example: the mask 0110 of
+//! the numbers 5 6 7 8 gives 6 7.
 
 use arrow::datatypes::ArrowNativeType;
 

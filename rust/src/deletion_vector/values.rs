@@ -1,4 +1,5 @@
-//! Z85 and vectors as values of columns, one per row, for functions over tables.
+//! Functions over columns of Z85 text or of deletion vectors, one value for each row, such as
+//! `row_is_deleted` on Spark.
 
 use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, BinaryBuilder, BooleanArray, StringArray};
 use arrow::compute::{CastOptions, cast_with_options};

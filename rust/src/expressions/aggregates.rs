@@ -1,4 +1,5 @@
-//! The last step of aggregate functions, computed on the list of a group's values.
+//! Computes the last step of aggregate functions that DuckDB does not have, such as a weighted percentile,
+//! from the list of a group's values.
 
 use std::sync::Arc;
 

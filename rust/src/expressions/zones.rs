@@ -1,4 +1,4 @@
-//! Offsets of time zones, in every year.
+//! Computes the offset of a time zone at any time, also after the year 2099.
 //!
 //! The time zone tables end with the year 2099, and give the winter's offset from then on. Java and DuckDB go
 //! on with the last rule, so that summers after 2099 have daylight saving time. A rule such as "from the last

@@ -1,4 +1,4 @@
-//! The batches of a row group, joined from two readers: Parquet's own and that of `numbers`.
+//! Joins the columns of two readers of a row group, Parquet's own and that of `numbers`, to batches.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

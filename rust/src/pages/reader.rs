@@ -1,4 +1,5 @@
-//! Pages of a column that are decompressed here instead of by Parquet's own decoder.
+//! Reads and decompresses the pages of a column, in place of Parquet's own decoder, so that no page takes
+//! more memory than its header says.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Python objects within values that any thread may drop, with or without the interpreter's lock.
+//! `PythonOwned`, which holds Python objects in a value that any thread may drop, with or without the
+//! interpreter's lock.
 //!
 //! pyarrow releases the lock before it calls the release callback of an Arrow stream. If that happens within
 //! a call of this module (the cyclic collector runs during the call and frees a reader), PyO3 takes the

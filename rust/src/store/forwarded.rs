@@ -1,4 +1,5 @@
-//! Methods of stores that keep what they read of another store.
+//! A macro with the methods that stores with a cache ([`super::cache`], [`super::read_buffer`]) pass on to
+//! the store behind them.
 
 /// Writes the methods of a [`Store`](super::Store) that are the same in each store of this kind. Those that
 /// change an object call `self.forget` with its path, and then `self.inner`. All others ask

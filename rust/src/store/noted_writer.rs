@@ -1,4 +1,4 @@
-//! A writer that keeps its first error for its caller.
+//! Wraps a writer and keeps its first error, which the Parquet writer would turn into text.
 
 use std::io::{Error as IoError, ErrorKind, Write};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,4 +1,5 @@
-"""DuckDB connections: one for each process and configuration, a cursor for each result, interruptible work.
+"""Opens DuckDB connections, one for each process and configuration, and runs queries on them so that Ctrl-C
+and `Rows.cancel` stop them.
 
 DuckDB's settings hold for a whole database, so a configuration that differs gets a database of its own. After
 a fork the child never touches what its parent made: threads do not survive a fork, and closing such a

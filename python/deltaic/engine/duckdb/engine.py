@@ -1,4 +1,4 @@
-"""The embedded engine: DuckDB for relational work, `_core` for bytes.
+"""`LocalEngine`, the embedded engine: DuckDB joins, groups and sorts, and `_core` reads and writes files.
 
 A plan that is a plain scan goes to `_core` alone. Anything else becomes one DuckDB query over our own dataset
 class, so that columns and filters still reach the files. Results come back in Delta's exact Arrow types.

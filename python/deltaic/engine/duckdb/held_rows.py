@@ -1,5 +1,5 @@
-"""Held rows that are few stay in memory as Arrow, so that `few_rows` can compute the next steps of a command
-from them."""
+"""Keeps the rows that a command reads several times (held rows) in memory as Arrow, if they have at most
+HELD_BYTES, so that `few_rows` can compute the next steps of the command from them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters that few rows of one table put on a large table joined with it.
+"""Derives filters on a large table from the rows of a small table that is joined with it.
 
 `FROM sales, days WHERE sold = day AND year = 2001` needs only the sales of 365 days. DuckDB makes such a
 filter while it runs and gives it to its own Parquet scan, not to other sources. Here the days are read ahead,

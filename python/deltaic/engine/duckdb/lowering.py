@@ -1,7 +1,7 @@
-"""From a plan to one DuckDB query: SQL text, and the Arrow sources that it names.
+"""Converts a plan to one DuckDB query: its SQL text, and the Arrow sources that the text names.
 
-Expressions come translated (`spark_sql.expression`); everything else here is structure. Names are always
-quoted.
+The expressions of a plan are SQL of DuckDB already (`spark_sql.expression`). This module adds SELECT, FROM,
+WHERE, joins and groups around them, and quotes every name.
 """
 
 from __future__ import annotations

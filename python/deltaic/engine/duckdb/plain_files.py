@@ -1,4 +1,4 @@
-"""Tables that DuckDB reads by its own Parquet reader.
+"""Selects the tables whose Parquet files DuckDB's own reader may read, in place of `_core`.
 
 DuckDB learns the bounds of columns from Parquet files, and nothing from Arrow sources. With bounds it finds
 better orders of joins and uses arrays in place of hash tables: TPC-DS takes 1.34 times DuckDB's time through

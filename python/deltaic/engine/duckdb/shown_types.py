@@ -1,5 +1,5 @@
-"""Types that a query can return and no table can hold: nulls without a type, and intervals. The engine holds
-them as other types."""
+"""Converts types that a query can return and no table can store (nulls without a type, and intervals) from
+and to the DuckDB types that stand for them."""
 
 from __future__ import annotations
 

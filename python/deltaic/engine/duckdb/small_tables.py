@@ -1,4 +1,4 @@
-"""Small tables as tables of DuckDB.
+"""Copies small Delta tables into tables of DuckDB, and drops copies that were not used for long.
 
 A query over ten rows takes DuckDB less time than registering an Arrow source for it, so a small table is
 copied into DuckDB, and each later query of the same snapshot and columns reads the copy. The first query is

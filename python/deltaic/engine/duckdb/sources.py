@@ -1,4 +1,4 @@
-"""A table's rows as DuckDB's planner and scan see them: its columns and filters are pushed into the scan.
+"""Registers scans of a table with DuckDB, which pushes the columns and filters of a query into the scan.
 
 `duckdb._sources` is not public. Without it a scan is registered as a `pyarrow.dataset.Dataset`
 (`registering.register`).

@@ -1,4 +1,5 @@
-"""`SparkRelation`, the engine's result of a plan: a DataFrame with facts about its rows."""
+"""`SparkRelation`, which the engine on Spark returns for a plan: a DataFrame, and what is known about its
+rows."""
 
 from __future__ import annotations
 

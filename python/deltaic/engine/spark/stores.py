@@ -70,8 +70,8 @@ def opening(spark: Any) -> AbstractContextManager[None]:
 
 class RecentSnapshots:
     """The snapshots that a session opened last, of at most MOST_SNAPSHOTS tables. If the next query reads one
-    of these tables, only commits that are newer than its snapshot are read. A snapshot of more than
-    MOST_FILES files is dropped when another table is opened."""
+    of these tables and the log has the same files as before, the log is not read again. A snapshot of more
+    than MOST_FILES files is dropped when another table is opened."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,5 +1,5 @@
-//! Makes tables of actions from others: removes of files, adds of files that are added again, and the actions
-//! that two tables share.
+//! Makes tables of actions from other tables of actions: the removes of added files, adds that are written
+//! again, and the actions that two tables have in common.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Calls of the operating system that [`super::local`] needs beyond the standard library: those of Linux and
-//! macOS, and a form that has little more than the standard library, which Windows uses.
+//! Calls of the operating system that [`super::local`] needs. `posix` has those of Linux and macOS, and
+//! `portable` uses little more than the standard library, for Windows.
 
 use std::fmt::Debug;
 use std::fs::{File, Metadata, OpenOptions};

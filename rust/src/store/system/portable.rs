@@ -1,5 +1,5 @@
-//! The calls of the standard library, on any system; Windows uses them, and one call of its own: a rename
-//! that replaces no file.
+//! Operations of the local store by calls of the standard library alone. Windows uses them, with one call of
+//! its own: a rename that replaces no file.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind};
