@@ -20,6 +20,7 @@ from deltaic.spark.named_tables import (
     is_temporary_view,
     named_table,
     naming,
+    other_table,
     path_at,
     path_in_catalog,
     query_of_view,
@@ -173,9 +174,14 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
     text = reader.rest("a query")
     if not references(Reader(text), spark):
         return False
-    if spark.catalog.tableExists(str(name)):
+    existing = other_table(spark, schema_and_name(spark, name.parts))
+    if existing is not None:
         if if_missing:
             return True
+        if replaces and existing.kind != "VIEW":
+            raise InvalidArgumentError(
+                "[EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE] the name is that of a table", found=str(name)
+            ).with_values(**naming(spark, name.parts))
         if not replaces:
             raise TableAlreadyExistsError(
                 "the name is that of another table or view",

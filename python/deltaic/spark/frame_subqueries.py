@@ -45,6 +45,6 @@ def _with_views(method: Any, frame: Any, texts: tuple[Any, ...], named: dict[str
     with SparkTables(frame.sparkSession) as tables:
 
         def found(value: Any) -> Any:
-            return tables.with_views(value) if isinstance(value, str) else value
+            return tables.with_views(value, pins=False) if isinstance(value, str) else value
 
         return method(frame, *map(found, texts), **{name: found(value) for name, value in named.items()})

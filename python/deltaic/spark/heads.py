@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from deltaic.errors import InvalidArgumentError
 from deltaic.sql.names import Name, read_name
 from deltaic.sql.tokens import Reader
@@ -91,8 +93,14 @@ def target_of(reader: Reader) -> Name | None:
 def provider_of(reader: Reader) -> str | None:
     """Returns the provider after USING in a CREATE TABLE, "delta" for a clone, "hive" if a clause of _OF_HIVE
     describes the files, else None."""
-    depth = 0
-    for token, after in zip(reader.tokens, reader.tokens[1:], strict=False):
+    depth, cursor = 0, Reader(reader.text)
+    try:
+        if passes_head(cursor):
+            read_name(cursor)  # it may be `clone`
+    except InvalidArgumentError:
+        cursor.position = 0
+    tokens = cursor.tokens[cursor.position :]
+    for token, after in pairwise(tokens):
         depth += {"(": 1, ")": -1}.get(token.text, 0)
         if depth == 0 and token.keyword == "AS":
             return None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deltaic.errors import UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark.named_tables import parsed
 from deltaic.spark.parameters import with_arguments
 from deltaic.spark.patches import spark_sql
@@ -17,17 +17,25 @@ from deltaic.sql.tokens import Reader
 from deltaic.sql_text import edited
 
 IDENTIFIER = re.compile(r"\bIDENTIFIER\s*\(", re.IGNORECASE)
-_SCRIPT = re.compile(r"\s*BEGIN\b(?!\s+(TRANSACTION|WORK)\b)", re.IGNORECASE)
-_BETWEEN_STATEMENTS = re.compile(r";|\b(?:BEGIN|THEN|ELSE|DO|LOOP|REPEAT)\b", re.IGNORECASE)
+_BETWEEN_STATEMENTS = frozenset({";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT"})
 _BY_PATH = re.compile(r"\bdelta(ic)?\s*\.\s*`", re.IGNORECASE)
 
 
 def is_script(text: str, names_table: Callable[[str], bool]) -> bool:
     """True for a script (BEGIN … END) over Delta tables; Spark itself runs any other script. `names_table`: a
     function that returns True for a statement about a Delta table."""
-    if _SCRIPT.match(text) is None:
+    if "begin" not in text.lower():
         return False
-    statements = (piece for piece in _BETWEEN_STATEMENTS.split(text) if piece.strip())
+    try:
+        reader = Reader(text, several=True)
+    except InvalidArgumentError:
+        return False
+    if not reader.at("BEGIN") or reader.at("BEGIN", "TRANSACTION") or reader.at("BEGIN", "WORK"):
+        return False
+    ends = [each for each in reader.tokens if each.keyword in _BETWEEN_STATEMENTS]
+    starts, stops = [each.end for each in ends], [*(each.start for each in ends[1:]), len(text)]
+    pieces = [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
+    statements = (piece for piece in pieces if piece.strip())
     return _BY_PATH.search(text) is not None or any(map(names_table, statements))
 
 

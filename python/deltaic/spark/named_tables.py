@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -30,9 +29,6 @@ from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable
 
 SESSION_CATALOG = "spark_catalog"
-
-_VIEW_SCHEMA: ContextVar[str | None] = ContextVar("_VIEW_SCHEMA", default=None)
-"""The schema of the persistent view whose query is read (`schema_of_view`)."""
 
 
 @dataclass(frozen=True)
@@ -162,27 +158,11 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
     )
 
 
-@contextmanager
-def schema_of_view(spark: Any, view: ViewQuery) -> Iterator[None]:
-    """In the body, a name without a schema is that of a table or persistent view in the schema of the view's
-    query, also if a temporary view has the name."""
-    before = spark.catalog.currentDatabase()
-    token = _VIEW_SCHEMA.set(view.schema)
-    try:
-        if before != view.schema:
-            spark.catalog.setCurrentDatabase(view.schema)
-        yield
-    finally:
-        _VIEW_SCHEMA.reset(token)
-        if before != view.schema:
-            spark.catalog.setCurrentDatabase(before)
-
-
 def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | None:
     """Finds a table or persistent view of the session catalog. Returns the pair (schema, name) and the entry
     (a CatalogTable of the JVM; on Connect, a `names.Entry`). Returns None for a temporary view, which hides
     tables of its name, for a name of another catalog, and for an unknown name."""
-    local_parts = _in_session_catalog(parts)
+    local_parts = _in_session_catalog(spark, parts)
     if local_parts is None:
         return None
     if not has_jvm(spark):
@@ -193,6 +173,11 @@ def _located(spark: Any, parts: Sequence[str]) -> tuple[tuple[str, str], Any] | 
     place = _qualified(spark, local_parts)
     entry = catalog.entry_of(spark, place)
     return None if entry is None else (place, entry)
+
+
+def is_in_catalog(spark: Any, parts: Sequence[str]) -> bool:
+    """True if a name is that of a table or persistent view of the session catalog."""
+    return _located(spark, parts) is not None
 
 
 @dataclass(frozen=True)
@@ -213,7 +198,7 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
 
     Raises TableAlreadyExistsError if a view or a table of another format has the name, or if `existing` is
     "error" and the table is not at `location`; InvalidArgumentError for another location with "use"."""
-    local_parts = _in_session_catalog(name.parts)
+    local_parts = _in_session_catalog(spark, name.parts)
     if local_parts is None:
         raise UnsupportedFeatureError(
             "tables by name outside of the session catalog", found=str(name), expected="delta.`path`"
@@ -271,7 +256,7 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
       may be the name of a temporary view
     """
     is_path = len(parts) == 2 and parts[0].lower() in FORMATS
-    local_parts = tuple(parts) if is_path else _in_session_catalog(parts)
+    local_parts = tuple(parts) if is_path else _in_session_catalog(spark, parts)
     place = tuple(parts[-2:]) if local_parts is None else _qualified(spark, local_parts)
     catalog_name = SESSION_CATALOG if local_parts is not None else parts[0]
     relation, schema = (
@@ -331,7 +316,7 @@ def enter_view(
     """Adds a persistent view to the catalog. `text`: the view's query. `query_columns`: names of the query's
     columns. `schema`: the view's columns, a pyspark StructType. `tables`: name and path of each table that
     the query reads."""
-    local_parts = _in_session_catalog(name.parts)
+    local_parts = _in_session_catalog(spark, name.parts)
     if local_parts is None:
         raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
     if not has_jvm(spark):
@@ -378,7 +363,7 @@ def drop(spark: Any, name: Name, *, purges: bool) -> None:
 def rename(spark: Any, name: Name, new: Name) -> None:
     """Renames a table or a persistent view. The files of a managed table move to the folder of the new name.
     Raises TableAlreadyExistsError if a table or view has the new name."""
-    old, local_parts = _qualified(spark, name.parts[-2:]), _in_session_catalog(new.parts)
+    old, local_parts = _qualified(spark, name.parts[-2:]), _in_session_catalog(spark, new.parts)
     if local_parts is None:
         raise UnsupportedFeatureError("names outside of the session catalog", found=str(new))
     parts = local_parts if len(local_parts) == 2 else (old[0], local_parts[0])
@@ -426,19 +411,17 @@ def _default_path(spark: Any, place: tuple[str, str]) -> str:
     return catalog.default_location(spark, place) if has_jvm(spark) else names.default_path(spark, place)
 
 
-def _in_session_catalog(parts: Sequence[str]) -> tuple[str, ...] | None:
+def _in_session_catalog(spark: Any, parts: Sequence[str]) -> tuple[str, ...] | None:
     """Returns the parts of a name without the part of the session catalog; None for a name of another
     catalog."""
-    if len(parts) == 1 and (schema := _VIEW_SCHEMA.get()) is not None:
-        return schema, parts[0]
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return tuple(parts[1:])
-    return tuple(parts) if len(parts) in (1, 2) else None
+    return tuple(parts) if len(parts) in (1, 2) and catalog.is_current(spark) else None
 
 
 def schema_and_name(spark: Any, parts: Sequence[str]) -> tuple[str, ...]:
     """Returns schema and name of a table of the session catalog; no parts for a name of another catalog."""
-    local_parts = _in_session_catalog(parts)
+    local_parts = _in_session_catalog(spark, parts)
     return () if local_parts is None else _qualified(spark, local_parts)
 
 

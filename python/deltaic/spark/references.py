@@ -3,7 +3,7 @@ a version or time, persistent views over Delta tables, and table_changes."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
@@ -13,12 +13,12 @@ from deltaic.plan.literal import col
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
     ViewQuery,
+    is_in_catalog,
     naming,
     parsed,
     path_in_catalog,
     query_of_view,
     schema_and_name,
-    schema_of_view,
 )
 from deltaic.spark.time_travel import time_travel
 from deltaic.spark.views import path_of
@@ -26,7 +26,7 @@ from deltaic.sql.create import read_properties
 from deltaic.sql.names import Name
 from deltaic.sql.subqueries import definition_names
 from deltaic.sql.tokens import Reader
-from deltaic.sql_text import Token, edited
+from deltaic.sql_text import edited
 
 _CHANGES = ("table_changes", "table_changes_by_path")
 """Table functions whose first argument names a Delta table: by name, and by path."""
@@ -132,11 +132,12 @@ class Reference:
 def references(reader: Reader, spark: Any) -> list[Reference]:
     """Returns the references of a whole text, in their order. The cursor does not move."""
     whole = Reader(reader.text)
+    if whole.at("SHOW"):  # has no query; its FROM names a schema
+        return []
     clauses, definitions = _Clauses(), _definitions(whole)
     result: list[Reference] = []
     while not whole.done:
-        before = whole.tokens[whole.position - 1] if whole.position else None
-        may_be_table = clauses.may_name_table(before)
+        may_be_table = clauses.may_name_table(whole)
         clauses.update(whole)
         if may_be_table and (reference := _reference(whole, spark, definitions)) is not None:
             result.append(replace(reference, is_sampled=whole.at("TABLESAMPLE")))
@@ -147,8 +148,48 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
 
 def references_of_view(view: ViewQuery, spark: Any) -> list[Reference]:
     """Returns the references of a view's query."""
-    with schema_of_view(spark, view):
-        return references(Reader(view.text), spark)
+    return references(Reader(text_of_view(view, spark)), spark)
+
+
+def text_of_view(view: ViewQuery, spark: Any) -> str:
+    """Returns a view's query, in which each table and persistent view has its catalog and schema: a temporary
+    view of its name, the session's current schema and its current catalog do not matter then."""
+    whole = Reader(view.text)
+    clauses, definitions = _Clauses(), _definitions(whole)
+    edits: list[tuple[int, int, str]] = []
+    while not whole.done:
+        token = whole.tokens[whole.position]
+        may_be_table = clauses.may_name_table(whole) and token.kind in ("word", "quoted")
+        clauses.update(whole)
+        if not may_be_table:
+            whole.position += 1
+            continue
+        parts = whole.dotted()
+        if whole.at("("):
+            if len(parts) == 1 and parts[0].lower() == _CHANGES[0]:
+                edits += _qualified_argument(whole, view, spark)
+            continue
+        is_defined = len(parts) == 1 and any(each.hides(parts[0], token.start) for each in definitions)
+        if not is_defined and (missing := _missing_parts(parts, view, spark)):
+            edits.append((token.start, token.start, missing))
+    return edited(view.text, edits)
+
+
+def _missing_parts(parts: Sequence[str], view: ViewQuery, spark: Any) -> str:
+    """Returns the catalog and schema that a name in a view's query does not have, each with a dot; "" for a
+    name that is not that of a table or persistent view."""
+    missing = (SESSION_CATALOG, view.schema)[: max(0, 3 - len(parts))]
+    is_known = bool(missing) and is_in_catalog(spark, (*missing, *parts))
+    return "".join(f"{col(each)}." for each in missing) if is_known else ""
+
+
+def _qualified_argument(reader: Reader, view: ViewQuery, spark: Any) -> list[tuple[int, int, str]]:
+    """Returns the edit that gives the table of table_changes('table', …) its catalog and schema."""
+    token = reader.tokens[reader.position + 1]
+    name = parsed(Reader(token.text).string()) if token.kind == "string" else None
+    missing = "" if name is None else _missing_parts(name.parts, view, spark)
+    start = token.start + len(token.text) - len(token.text.lstrip("rR")) + 1  # behind the quote
+    return [(start, start, missing)] if missing else []
 
 
 def spliced(text: str, names: Mapping[Reference, str], functions: Container[str] = ()) -> str:
@@ -255,6 +296,12 @@ def _long_qualifiers(
                 break
 
 
+def _is_distinct_from(reader: Reader, position: int) -> bool:
+    """True if the token is the FROM of IS [NOT] DISTINCT FROM."""
+    words = [token.keyword for token in reader.tokens[max(position - 2, 0) : position + 1]]
+    return words in (["IS", "DISTINCT", "FROM"], ["NOT", "DISTINCT", "FROM"])
+
+
 class _Clauses:
     """Tracks the clause of each token, for every level of brackets: `, x` is a table in FROM and a column in
     SELECT."""
@@ -263,12 +310,12 @@ class _Clauses:
         self._in_from = [False]
         self._is_query = [True]
 
-    def may_name_table(self, before: Token | None) -> bool:
-        """True if a table's name may follow the token `before`."""
-        if before is None:
+    def may_name_table(self, reader: Reader) -> bool:
+        """True if the token at the cursor may be a table's name."""
+        before = reader.tokens[reader.position - 1].keyword if reader.position else ""
+        if before == "FROM" and _is_distinct_from(reader, reader.position - 1):
             return False
-        word = before.keyword
-        return word == "TABLE" or (self._in_from[-1] and word in _BEFORE_A_TABLE)
+        return before == "TABLE" or (self._in_from[-1] and before in _BEFORE_A_TABLE)
 
     def update(self, reader: Reader) -> None:
         """Updates the clause and the level with the token at the cursor."""
@@ -277,12 +324,15 @@ class _Clauses:
         after = reader.tokens[reader.position + 1].keyword if reader.position + 1 < len(reader.tokens) else ""
         word = token.keyword if before != "." else ""
         if word == "(":
-            inherits = self._in_from[-1] and before in _BEFORE_A_TABLE
+            # behind USING are the columns of a join
+            inherits = self._in_from[-1] and before in _BEFORE_A_TABLE - {"USING"}
             self._is_query.append(inherits or after in _QUERY or after == "(")
             self._in_from.append(inherits and after not in _QUERY)
         elif word == ")" and len(self._in_from) > 1:
             self._is_query.pop()
             self._in_from.pop()
+        elif word == "FROM" and _is_distinct_from(reader, reader.position):
+            pass
         elif (word == "FROM" and self._is_query[-1]) or word in ("JOIN", "USING"):
             self._in_from[-1] = True
         elif word in _ENDS_FROM:

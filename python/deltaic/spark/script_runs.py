@@ -187,11 +187,12 @@ class _ScriptRun:
         condition, state = (_result_of(error, method) for method in ("getCondition", "getSqlState"))
         for depth in range(len(self._blocks) - 1, -1, -1):
             block = self._blocks[depth][0]
-            for handler in block.handlers:
-                names = {block.states.get(name, name) for name in handler.conditions}
-                broad = "SQLEXCEPTION" if state[:2] not in ("02", "01") else "NOT FOUND"
-                if {condition, condition.partition(".")[0], state, broad} - {""} & names:
-                    return depth, handler
+            broad = "SQLEXCEPTION" if state[:2] not in ("02", "01") else "NOT FOUND"
+            # the most specific handler comes first, whatever their order
+            for wanted in filter(None, (condition, condition.partition(".")[0], state, broad)):
+                for handler in block.handlers:
+                    if wanted in {block.states.get(name, name) for name in handler.conditions}:
+                        return depth, handler
         return 0, None
 
 

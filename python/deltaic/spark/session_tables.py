@@ -11,6 +11,7 @@ from typing import Any
 
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.errors import named_errors
+from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.types import described, of_frame
 from deltaic.errors import InvalidArgumentError, VersionNotFoundError
 from deltaic.options import CommitOptions
@@ -132,9 +133,10 @@ class SparkTables(Tables):
     def engine_with_queries(self, engine: Any) -> Any:
         return engine.with_queries(self.with_views)
 
-    def with_views(self, text: str) -> str:
+    def with_views(self, text: str, *, pins: bool = True) -> str:
         """Replaces the Delta tables in the subqueries of a condition or value by temporary views, which are
-        dropped when the statement ends."""
+        dropped when the statement ends. `pins`: True for the versions that the tables have now; False for
+        those that they have when the rows are read."""
         from deltaic.spark.frames import read
         from deltaic.spark.statements import referred
 
@@ -145,7 +147,9 @@ class SparkTables(Tables):
         views = {}
         for reference in references(Reader(whole), self._spark):
             views[reference] = self._viewed(
-                read(self._spark, reference.path) if reference.is_newest else referred(self._spark, reference)
+                read(self._spark, reference.path)
+                if pins and reference.is_newest
+                else referred(self._spark, reference)
             )
         whole = spliced(whole, views)
         for name, frame in self._frames.items():
@@ -157,7 +161,9 @@ class SparkTables(Tables):
         """Creates a temporary view of a DataFrame, and returns the view's name."""
         name = f"__deltaic_rows_{next(_numbers)}"
         frame.createOrReplaceTempView(name)
-        self._entering.callback(self._spark.catalog.dropTempView, name)
+        # `spark.catalog.dropTempView` would also drop rows that the user has cached of the same table
+        catalog = session_catalog(self._spark) if has_jvm(self._spark) else self._spark.catalog
+        self._entering.callback(catalog.dropTempView, name)
         return name
 
     @property

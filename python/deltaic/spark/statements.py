@@ -38,13 +38,12 @@ from deltaic.spark.named_tables import (
     parsed,
     path_in_catalog,
     query_of_view,
-    schema_of_view,
 )
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
 from deltaic.spark.raising import raises_as_spark
-from deltaic.spark.references import Reference, references, spliced
+from deltaic.spark.references import Reference, references, spliced, text_of_view
 from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
@@ -512,8 +511,7 @@ def _change_rows(spark: Any, reference: Reference) -> DataFrame:
 
 def _view_rows(spark: Any, view: ViewQuery) -> DataFrame:
     """Returns the rows of a persistent view."""
-    with schema_of_view(spark, view):
-        return _columns_of(view, _dispatched(spark, view.text, None, {}))
+    return _columns_of(view, _dispatched(spark, text_of_view(view, spark), None, {}))
 
 
 def _columns_of(view: ViewQuery, rows: DataFrame) -> DataFrame:

@@ -98,7 +98,12 @@ class BatchWriter:
     def _query(self, batch: Any) -> str:
         """Returns the query's id."""
         if self.checkpoint is None:
-            return str(batch.sparkSession.sparkContext.getLocalProperty(_QUERY_ID))
+            query = batch.sparkSession.sparkContext.getLocalProperty(_QUERY_ID)
+            if query is None:
+                raise InvalidArgumentError(
+                    "the batch's thread does not know its query", expected="PYSPARK_PIN_THREAD=true"
+                )
+            return str(query)
         with opening(batch.sparkSession):
             data = open_store(self.checkpoint).get("metadata", most=_METADATA_BYTES)
         return str(json.loads(data)["id"])

@@ -70,7 +70,7 @@ def _source(reader: Reader, tables: Tables) -> tuple[Any, str, Name | None]:
     if reader.at("("):
         text = reader.inside("a query")
         reader.accept("AS")
-        alias, rows = (reader.name() if not reader.at("ON") else "s"), tables.query(text)
+        alias, rows = (reader.name() if not reader.at("ON") else "__deltaic_s"), tables.query(text)
         return (tables.renamed(rows, reader.bracketed(reader.name)) if reader.at("(") else rows), alias, None
     name: Name = read_name(reader, alias=True, travel=True)
     return tables.rows(name), name.alias or name.parts[-1], name

@@ -158,7 +158,11 @@ class Reader:
         type_depth = 0  # of `<`
         while not self.done:
             word = self.tokens[self.position].keyword
-            if depth == 0 and cases == 0 and (word in stops or word in (")", "]")):
+            if (
+                depth == 0
+                and cases == 0
+                and ((word in stops and not self._is_inner(start)) or word in (")", "]"))
+            ):
                 break
             depth += (word in ("(", "[")) - (word in (")", "]"))
             if set(word) <= {"<", ">"} and (of_type or type_depth or self._opens_type(start)):
@@ -172,6 +176,13 @@ class Reader:
         if start == self.position:
             self.fail(expected)
         return self.text[self.tokens[start].start : self.tokens[self.position - 1].end]
+
+    def _is_inner(self, start: int) -> bool:
+        """True if the next token is no keyword of a clause: a name after a dot, as in `s.when`, or the FROM
+        of IS [NOT] DISTINCT FROM."""
+        before = [token.keyword for token in self.tokens[max(self.position - 2, start) : self.position]]
+        is_from = self.tokens[self.position].keyword == "FROM"
+        return before[-1:] == ["."] or (is_from and before in (["IS", "DISTINCT"], ["NOT", "DISTINCT"]))
 
     def _opens_type(self, start: int) -> bool:
         """True if the next token, a `<`, follows `::MAP`, `::ARRAY` or `::STRUCT`."""
@@ -230,14 +241,36 @@ def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
     }
     edits: list[tuple[int, int, str]] = []
     index = 0
+    variables = _uses_of_variables(found)
     while index < len(found):
-        length = _qualifier_at(found, index, replacements)
+        length = 0 if index in variables else _qualifier_at(found, index, replacements)
         if length:
             qualifier = tuple(_plain(token) for token in found[index : index + length : 2])
             edits.append((found[index].start, found[index + length].start, replacements[qualifier]))
             index += length
         index += 1
     return edited(text, edits)
+
+
+def _uses_of_variables(tokens: Sequence[Token]) -> set[int]:
+    """Returns the indexes of the names within a lambda that are its variables. A variable hides a table: with
+    the alias x, `exists(items, x -> x.price > 5)` names no column."""
+    found: set[int] = set()
+    for arrow, token in enumerate(tokens):
+        if token.text != "->" or arrow == 0:
+            continue
+        first = arrow - 1
+        if tokens[first].text == ")":
+            while first > 0 and tokens[first].text != "(":
+                first -= 1
+        variables = {each.name.lower() for each in tokens[first:arrow] if each.kind in ("word", "quoted")}
+        depth, index = 0, arrow + 1
+        while index < len(tokens) and (depth or tokens[index].text not in (",", ")", "]")):
+            depth += (tokens[index].text in ("(", "[")) - (tokens[index].text in (")", "]"))
+            if tokens[index].kind in ("word", "quoted") and tokens[index].name.lower() in variables:
+                found.add(index)
+            index += 1
+    return found
 
 
 def _qualifier_at(tokens: Sequence[Token], index: int, qualifiers: Iterable[tuple[str, ...]]) -> int:

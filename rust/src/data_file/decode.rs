@@ -246,8 +246,8 @@ impl<'a> Job<'a> {
         Ok(scan)
     }
 
-    /// Reads the bytes of the pages that have `rows`: at once if `now`, else at the first touch. Pages that are
-    /// larger together than the allowance are read window by window.
+    /// Reads the bytes of the pages that have `rows`: at once if `now`, else at the first touch. If the pages
+    /// are larger than the allowance, they are read window by window.
     fn fetch(&self, bytes: &FileBytes, rows: &Rows, leaves: &[usize], now: bool) -> Result<()> {
         let ranges = self.file.ranges(self.group, rows, leaves);
         if ranges.iter().map(|range| range.end - range.start).sum::<u64>() > self.allowance.fetched {

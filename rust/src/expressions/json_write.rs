@@ -95,7 +95,7 @@ pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String
         }
         DataType::Utf8 => push_quoted(array.as_string::<i32>().value(row), out),
         DataType::Boolean => out.push_str(if array.as_boolean().value(row) { "true" } else { "false" }),
-        DataType::Float32 | DataType::Float64 => push_float(array, row, out)?,
+        DataType::Float32 | DataType::Float64 => push_finite_or_quoted(array, row, out)?,
         DataType::Date32 => push_day(array.as_primitive::<Date32Type>().value(row), out)?,
         DataType::Timestamp(_, zone) => {
             let zone = zone.is_some().then_some(&how.zone);
@@ -107,7 +107,7 @@ pub(super) fn push(array: &ArrayRef, row: usize, how: &Writing, out: &mut String
 }
 
 /// Appends a float: NaN and the infinities, which JSON does not have as numbers, in quotes.
-fn push_float(array: &ArrayRef, row: usize, out: &mut String) -> Result<()> {
+fn push_finite_or_quoted(array: &ArrayRef, row: usize, out: &mut String) -> Result<()> {
     let mut shown = String::new();
     push_key(array, row, &mut shown)?;
     if shown.ends_with(|last: char| last.is_ascii_digit()) {

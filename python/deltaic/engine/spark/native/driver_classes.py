@@ -123,7 +123,8 @@ public class Calls {
       return answer.get();
     } catch (InterruptedException error) {
       Thread.currentThread().interrupt();
-      throw new RuntimeException(error);
+      Platform.throwException(error);
+      return null;
     } catch (ExecutionException error) {
       if (error.getCause() instanceof RuntimeException) throw (RuntimeException) error.getCause();
       if (error.getCause() instanceof Error) throw (Error) error.getCause();

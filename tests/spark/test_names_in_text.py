@@ -1,0 +1,222 @@
+"""Words of a statement that have several meanings: a lambda's variable and a table's alias, a column and a
+clause, a schema and a table. Spark decides by grammar, and does so here as for tables of Parquet."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deltaic
+from deltaic.errors import InvalidArgumentError
+from deltaic.spark.stream_write import BatchWriter
+from deltaic.spark.tables import DeltaTable
+
+pytestmark = pytest.mark.usefixtures("catalog_of_the_test_alone")
+
+
+def rows(frame: Any) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in frame.collect())
+
+
+def made(session: Any, name: str, *numbers: int) -> None:
+    session.sql(f"CREATE TABLE {name} (id INT, word STRING) USING delta")
+    if numbers:
+        session.sql(f"INSERT INTO {name} VALUES " + ", ".join(f"({each}, '{name}')" for each in numbers))
+
+
+ITEMS = "SELECT 1 AS id, 100 AS price, array(named_struct('price', 1)) AS items"
+MORE = "SELECT 2, 1, array(named_struct('price', 100))"
+
+
+def test_a_variable_of_a_lambda_hides_the_alias_of_the_table(session: Any) -> None:
+    for change, left in {
+        "DELETE FROM hidden t WHERE exists(items, t -> t.price > 50)": [(1, 100)],
+        "DELETE FROM hidden t WHERE exists(items, t -> t.price > 50 AND t.price < 1000)": [(1, 100)],
+        "DELETE FROM hidden t WHERE exists(items, i -> i.price > 50) AND t.price = 1": [(1, 100)],
+        "UPDATE hidden x SET price = aggregate(items, 0, (a, x) -> a + x.price)": [(1, 1), (2, 100)],
+        "UPDATE hidden x SET price = aggregate(items, x.id, (a, b) -> a + b.price)": [(1, 2), (2, 102)],
+    }.items():
+        session.sql(f"CREATE OR REPLACE TABLE hidden USING delta AS {ITEMS} UNION ALL {MORE}")
+        session.sql(change)
+        assert rows(session.sql("SELECT id, price FROM hidden")) == left, change
+    session.sql(f"CREATE OR REPLACE TABLE hidden USING delta AS {ITEMS} UNION ALL {MORE}")
+    DeltaTable.forName(session, "hidden").alias("t").delete("exists(items, t -> t.price > 50)")
+    assert rows(session.sql("SELECT id FROM hidden")) == [(1,)]
+
+
+def test_a_variable_of_a_lambda_in_the_process(tmp_path: Path) -> None:
+    place = f"delta.`{tmp_path / 't'}`"
+    deltaic.sql(f"CREATE TABLE {place} (id INT, price INT, items ARRAY<STRUCT<price INT>>)")
+    deltaic.sql(f"INSERT INTO {place} {ITEMS} UNION ALL {MORE}")
+    deltaic.sql(f"DELETE FROM {place} t WHERE exists(items, t -> t.price > 50)")
+    assert deltaic.DeltaTable(tmp_path / "t").scan(columns=["id"]).to_pylist() == [{"id": 1}]
+
+
+def test_names_of_another_current_catalog_are_not_those_of_the_session_catalog(
+    session: Any, tmp_path: Path
+) -> None:
+    made(session, "both", 1)
+    session._jvm.java.lang.System.setProperty("derby.stream.error.file", str(tmp_path / "derby.log"))
+    for key, value in {
+        "": "org.apache.spark.sql.execution.datasources.v2.jdbc.JDBCTableCatalog",
+        ".url": f"jdbc:derby:{tmp_path / 'derby'};create=true",
+        ".driver": "org.apache.derby.jdbc.EmbeddedDriver",
+    }.items():
+        session.conf.set(f"spark.sql.catalog.derby{key}", value)
+    try:
+        session.sql("CREATE NAMESPACE derby.APP2")
+        session.sql("USE derby.APP2")
+        session.sql("CREATE TABLE both (n INT)")
+        session.sql("INSERT INTO both VALUES (5)")
+        assert rows(session.sql("SELECT * FROM both")) == [(5,)]
+        assert rows(session.sql("SELECT id FROM spark_catalog.default.both")) == [(1,)]
+        session.sql("DROP TABLE both")
+    finally:
+        session.sql("USE spark_catalog.default")
+    assert rows(session.sql("SELECT id FROM both")) == [(1,)]
+
+
+def test_a_view_does_not_replace_a_table(session: Any) -> None:
+    made(session, "kept", 1)
+    made(session, "source_of_view", 2)
+    with pytest.raises(InvalidArgumentError, match="EXPECT_VIEW_NOT_TABLE") as caught:
+        session.sql("CREATE OR REPLACE VIEW kept AS SELECT * FROM source_of_view")
+    assert caught.value.getCondition() == "EXPECT_VIEW_NOT_TABLE.NO_ALTERNATIVE"  # type: ignore[attr-defined]
+    assert rows(session.sql("SELECT id FROM kept")) == [(1,)]
+    session.createDataFrame([(9,)], ["id"]).createOrReplaceTempView("beside")
+    session.sql("CREATE VIEW beside AS SELECT * FROM source_of_view")
+    assert rows(session.sql("SELECT id FROM default.beside")) == [(2,)]
+    session.catalog.dropTempView("beside")
+
+
+def test_a_view_reads_the_tables_of_its_schema(session: Any) -> None:
+    session.sql("CREATE SCHEMA IF NOT EXISTS viewed")
+    made(session, "here", 1)
+    made(session, "viewed.here", 2)
+    session.sql("CREATE TABLE viewed.plain (id INT) USING parquet")
+    session.sql("INSERT INTO viewed.plain VALUES (2)")
+    session.sql("ALTER TABLE viewed.here SET TBLPROPERTIES (delta.enableChangeDataFeed = true)")
+    session.sql("INSERT INTO viewed.here VALUES (3, 'c')")
+    session.sql("USE viewed")
+    try:
+        session.sql("CREATE VIEW v AS SELECT here.id FROM here, plain WHERE plain.id = here.id")
+        session.sql("CREATE VIEW w AS WITH here AS (SELECT 7 AS id) SELECT * FROM here")
+        session.sql("CREATE VIEW c AS SELECT id FROM table_changes('here', 3)")
+    finally:
+        session.sql("USE default")
+    session.createDataFrame([(1,)], ["id"]).createOrReplaceTempView("plain")
+    assert rows(session.sql("SELECT * FROM viewed.v")) == rows(session.table("viewed.v")) == [(2,)]
+    assert rows(session.sql("SELECT * FROM viewed.w")) == [(7,)]
+    assert rows(session.sql("SELECT * FROM viewed.c")) == [(3,)]
+    session.catalog.dropTempView("plain")
+    stop, wrong = threading.Event(), []
+
+    def read_view() -> None:
+        while not stop.is_set():
+            session.sql("SELECT * FROM viewed.v").collect()
+
+    reader = threading.Thread(target=read_view)
+    reader.start()
+    for _ in range(5):
+        wrong += [each for each in rows(session.sql("SELECT id FROM here")) if each != (1,)]
+    stop.set()
+    reader.join()
+    assert (wrong, session.catalog.currentDatabase()) == ([], "default")
+    session.sql("DROP SCHEMA viewed CASCADE")
+
+
+def test_a_batch_without_the_id_of_its_query_is_refused(session: Any, tmp_path: Path) -> None:
+    """With PYSPARK_PIN_THREAD=false the id is unknown: two queries would count as one, and rows be lost."""
+    writer = BatchWriter.__new__(BatchWriter)
+    object.__setattr__(writer, "checkpoint", None)
+    with pytest.raises(InvalidArgumentError, match="PYSPARK_PIN_THREAD"):
+        writer._query(session.range(1))
+
+
+def test_a_subquery_of_a_dataframe_follows_its_table(session: Any) -> None:
+    made(session, "outer_rows", 1, 2)
+    made(session, "inner_rows", 1)
+    frame = session.table("outer_rows").where("id IN (SELECT id FROM inner_rows)")
+    session.sql("INSERT INTO inner_rows VALUES (2, 'b')")
+    assert rows(frame.select("id")) == [(1,), (2,)]
+
+
+def test_a_subquery_of_a_statement_leaves_cached_rows(session: Any) -> None:
+    made(session, "cached_rows", 1, 2)
+    made(session, "changed_rows", 1, 2)
+    cached = session.read.format("delta").option("versionAsOf", 1).table("cached_rows").cache()
+    assert cached.count() == 2
+    session.sql("DELETE FROM changed_rows WHERE id IN (SELECT id FROM cached_rows VERSION AS OF 1)")
+    assert cached.storageLevel.useMemory
+    cached.unpersist()
+
+
+def test_the_most_specific_handler_of_a_script_runs(session: Any) -> None:
+    made(session, "handled", 1)
+    script = """-- two handlers
+    BEGIN
+      DECLARE EXIT HANDLER FOR SQLEXCEPTION SELECT 'any' AS handler;
+      DECLARE EXIT HANDLER FOR DIVIDE_BY_ZERO SELECT 'zero' AS handler;
+      SELECT 1 / 0 FROM handled;
+    END"""
+    assert rows(session.sql(script)) == [("zero",)]
+
+
+def test_scripts_with_a_semicolon_in_a_text(session: Any) -> None:
+    made(session, "scripted")
+    session.sql(
+        "BEGIN INSERT INTO scripted VALUES (3, 'a;b'); INSERT INTO scripted VALUES (4, 'END; x'); END"
+    )
+    assert rows(session.table("scripted")) == [(3, "a;b"), (4, "END; x")]
+
+
+def test_words_of_a_query_that_name_no_table(session: Any) -> None:
+    session.sql("CREATE TABLE day (id INT, day STRING) USING delta")
+    session.sql("INSERT INTO day VALUES (1, 'm'), (2, 't')")
+    session.sql("CREATE TABLE a USING delta AS SELECT * FROM day")
+    for query, expected in {
+        "SELECT a.id FROM a JOIN day b USING (id, day)": [(1,), (2,)],
+        "SELECT id FROM a WHERE 'm' IS DISTINCT FROM day": [(2,)],
+        "SELECT id IS NOT DISTINCT FROM 1, day FROM a": [(False, "t"), (True, "m")],
+    }.items():
+        assert rows(session.sql(query)) == expected, query
+    session.sql("CREATE SCHEMA IF NOT EXISTS sales")
+    made(session, "sales", 1)
+    made(session, "sales.orders_of_day", 1)
+    assert [row.tableName for row in session.sql("SHOW TABLES FROM sales").collect()] == ["orders_of_day"]
+    assert session.sql("SHOW VIEWS FROM sales").collect() == []
+    session.sql("DROP SCHEMA sales CASCADE")
+
+
+def test_words_of_a_change_that_end_no_clause(session: Any) -> None:
+    session.sql("CREATE TABLE st (id INT, then INT) USING delta")
+    session.sql("INSERT INTO st VALUES (1, 10), (2, 20)")
+    session.sql(
+        "MERGE INTO st USING (SELECT 1 AS id, 7 AS when) k ON st.id = k.id WHEN MATCHED THEN"
+        " UPDATE SET then = k.when + 5"
+    )
+    assert rows(session.table("st")) == [(1, 12), (2, 20)]
+    session.sql("INSERT INTO st REPLACE WHERE id IS DISTINCT FROM 2 SELECT 3, 30")
+    assert rows(session.table("st")) == [(2, 20), (3, 30)]
+    made(session, "s", 1)
+    session.sql("MERGE INTO s USING (SELECT 1 AS k) ON s.id = k WHEN MATCHED THEN UPDATE SET word = 'x'")
+    assert rows(session.table("s")) == [(1, "x")]
+
+
+def test_a_table_may_be_called_clone(session: Any) -> None:
+    session.sql("CREATE TABLE clone (id INT) USING parquet")
+    session.sql("INSERT INTO clone VALUES (1)")
+    assert rows(session.table("clone")) == [(1,)]
+
+
+def test_the_colon_of_a_type_is_no_parameter(session: Any) -> None:
+    made(session, "typed")
+    session.sql(
+        "INSERT INTO typed SELECT CAST(named_struct('a', :v, 'b', array(1))"
+        " AS STRUCT<a:INT, b:ARRAY<INT>>).a, :w",
+        {"v": 9, "w": "x"},
+    )
+    assert rows(session.table("typed")) == [(9, "x")]
