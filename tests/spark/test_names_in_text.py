@@ -201,6 +201,13 @@ def test_words_of_a_change_that_end_no_clause(session: Any) -> None:
     assert rows(session.table("st")) == [(1, 12), (2, 20)]
     session.sql("INSERT INTO st REPLACE WHERE id IS DISTINCT FROM 2 SELECT 3, 30")
     assert rows(session.table("st")) == [(2, 20), (3, 30)]
+    session.sql("CREATE TABLE listed (values INT, id INT) USING delta")
+    session.sql("INSERT INTO listed (values, id) VALUES (1, 2)")
+    session.sql("INSERT INTO listed (VALUES (3, 4))")
+    session.sql(
+        "WITH c AS (SELECT 9 AS id) DELETE FROM listed WHERE abs(values) > 2 OR id IN (SELECT id FROM c)"
+    )
+    assert rows(session.table("listed")) == [(1, 2)]
     made(session, "s", 1)
     session.sql("MERGE INTO s USING (SELECT 1 AS k) ON s.id = k WHEN MATCHED THEN UPDATE SET word = 'x'")
     assert rows(session.table("s")) == [(1, "x")]

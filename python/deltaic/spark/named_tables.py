@@ -416,7 +416,11 @@ def _in_session_catalog(spark: Any, parts: Sequence[str]) -> tuple[str, ...] | N
     catalog."""
     if len(parts) == 3 and parts[0].lower() == SESSION_CATALOG:
         return tuple(parts[1:])
-    return tuple(parts) if len(parts) in (1, 2) and catalog.is_current(spark) else None
+    if len(parts) > 2:
+        return None
+    # On Spark Connect, each name would cost one more request.
+    is_current = not has_jvm(spark) or spark.catalog.currentCatalog() == SESSION_CATALOG
+    return tuple(parts) if is_current else None
 
 
 def schema_and_name(spark: Any, parts: Sequence[str]) -> tuple[str, ...]:

@@ -18,12 +18,11 @@ from deltaic.sql.change import defaulted, is_left_to_table, refuse_default_insid
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.positions import matched
 from deltaic.sql.results import nothing
-from deltaic.sql.subqueries import read_definitions
+from deltaic.sql.subqueries import QUERY_STARTS, opens_query, read_definitions
 from deltaic.sql.tokens import Reader, without_qualifiers
 from deltaic.sql_text import Token, edited, quote_name
 from deltaic.table import DeltaTable
 
-_QUERY_STARTS = ("SELECT", "VALUES", "WITH", "TABLE", "FROM")
 _BEFORE_SUBQUERIES = {"IN", "EXISTS", "AND", "OR", "NOT", "=", "<", ">", "<=", ">=", "<>", "!=", "<=>"}
 """Words and operators behind which a query in brackets is a part of the condition."""
 _CLAUSES = ("WHERE", "GROUP", "HAVING", "WINDOW", "ORDER", "SORT", "CLUSTER", "DISTRIBUTE", "LIMIT", "OFFSET")
@@ -104,14 +103,14 @@ def _condition(reader: Reader) -> str:
     """Returns the condition of REPLACE WHERE, and moves the cursor to the query behind it. The query may be
     in brackets, as in `id = 1 (SELECT 1, 2)`. In `id IN (SELECT 1)` the brackets belong to the condition."""
     start = reader.position
-    condition = reader.slice(*_QUERY_STARTS, expected="a condition")
+    condition = reader.slice(*QUERY_STARTS, expected="a condition")
     if not reader.done or reader.tokens[-1].text != ")":
         return condition
     first, depth = len(reader.tokens) - 1, 1
     while depth and first > start:
         first -= 1
         depth += {")": 1, "(": -1}.get(reader.tokens[first].text, 0)
-    is_query = reader.tokens[first + 1].keyword in _QUERY_STARTS
+    is_query = opens_query(reader.tokens, first)
     if first == start or not is_query or reader.tokens[first - 1].keyword in _BEFORE_SUBQUERIES:
         return condition
     reader.position = first
@@ -152,7 +151,8 @@ def _lists_columns(reader: Reader) -> bool:
     """True if the next bracket contains a list of columns and no query."""
     if not reader.at("(") or reader.position + 1 == len(reader.tokens):
         return False
-    return reader.tokens[reader.position + 1].keyword not in (*_QUERY_STARTS, "(")
+    is_query = opens_query(reader.tokens, reader.position)
+    return not is_query and reader.tokens[reader.position + 1].text != "("
 
 
 def _filled(schema: Schema, listed: tuple[str, ...] | None) -> tuple[str, ...]:

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from deltaic.errors import InvalidArgumentError
 from deltaic.sql.names import Tables
 from deltaic.sql.tokens import Reader
-from deltaic.sql_text import edited
+from deltaic.sql_text import Token, edited
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -42,7 +41,18 @@ def hold_queries(texts: Sequence[str]) -> bool:
 
 def _holds_query(text: str) -> bool:
     tokens = Reader(text).tokens
-    return any(token.text == "(" and after.keyword in QUERY_STARTS for token, after in pairwise(tokens))
+    return any(opens_query(tokens, index) for index in range(len(tokens)))
+
+
+def opens_query(tokens: Sequence[Token], index: int) -> bool:
+    """True if the token at the index is a bracket that holds a query. In `(values, id)` and `(from > 2)` the
+    first word is a column."""
+    start = [token.keyword for token in tokens[index : index + 2]]
+    if start[:1] != ["("] or start[-1] not in QUERY_STARTS:
+        return False
+    after = tokens[index + 2] if index + 2 < len(tokens) else None
+    is_operand = after is not None and (after.kind != "symbol" or after.text in "(+-?:")
+    return start[-1] in ("SELECT", "WITH") or is_operand
 
 
 def read_definitions(reader: Reader, statements: Collection[str]) -> tuple[str, list[str]] | None:
@@ -90,8 +100,7 @@ def defined(text: str, definitions: str, names: Collection[str]) -> str:
     reader = Reader(text)
     while not reader.done:
         start = reader.tokens[reader.position]
-        after = reader.tokens[reader.position + 1].keyword if reader.position + 1 < len(reader.tokens) else ""
-        if start.text != "(" or after not in QUERY_STARTS:
+        if not opens_query(reader.tokens, reader.position):
             reader.position += 1
             continue
         query = reader.inside("a query")

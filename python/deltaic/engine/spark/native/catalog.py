@@ -18,14 +18,6 @@ def identifier(spark: Any, name: tuple[str, str]) -> Any:
     return java_class(spark, "org.apache.spark.sql.catalyst.TableIdentifier")(name[1], schema)
 
 
-def is_current(spark: Any) -> bool:
-    """True if names without a catalog are those of the session catalog (on Connect: not checked)."""
-    if not hasattr(spark, "_jsparkSession"):
-        return True
-    manager = spark._jsparkSession.sessionState().catalogManager()
-    return str(manager.currentCatalog().name()) == "spark_catalog"
-
-
 def current_schema(spark: Any) -> str:
     """Returns the schema (database) in which names without a schema are looked up."""
     return str(session_catalog(spark).getCurrentDatabase())
