@@ -128,6 +128,7 @@ def test_a_table_of_hive_is_none_of_the_default_format(session: Any) -> None:
         with pytest.raises(AnalysisException) as raised:  # of Spark, as the session has no Hive
             session.sql(f"CREATE TABLE of_hive (id BIGINT) {clause}")
         assert raised.value.getCondition() == "NOT_SUPPORTED_COMMAND_WITHOUT_HIVE_SUPPORT"
+    session.conf.unset("spark.sql.sources.default")
 
 
 def test_write_to_takes_the_place_of_a_new_table(session: Any, tmp_path: Path) -> None:

@@ -32,12 +32,12 @@ from deltaic.spark.frames import newest, read, version_at
 from deltaic.spark.heads import CHANGES, by_name, passes_head, provider_of, target_of
 from deltaic.spark.identifiers import identified, immediate, is_script
 from deltaic.spark.named_tables import (
-    SESSION_CATALOG,
     ViewQuery,
     other_table,
     parsed,
     path_in_catalog,
     query_of_view,
+    schema_and_name,
 )
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
@@ -316,13 +316,9 @@ def _makes_table_by_name(spark: Any, reader: Reader, target: Name | None) -> boo
         default = str(spark.conf.get("spark.sql.sources.default", "parquet"))
         replaces = reader.at("REPLACE") or reader.at("CREATE", "OR", "REPLACE")
         provider = "delta" if replaces and path_in_catalog(spark, target.parts) is not None else default
-    is_delta = provider.lower() in FORMATS
-    in_session_catalog = len(target.parts) < 3 or (
-        len(target.parts) == 3 and target.parts[0].lower() == SESSION_CATALOG
-    )
     return (
-        is_delta
-        and in_session_catalog
+        provider.lower() in FORMATS
+        and bool(schema_and_name(spark, target.parts))
         and spark.conf.get("spark.sql.catalog.spark_catalog", "builtin") == "builtin"
     )
 
