@@ -25,7 +25,7 @@ from deltaic.spark.views import path_of
 from deltaic.sql.create import read_properties
 from deltaic.sql.names import Name
 from deltaic.sql.subqueries import definition_names
-from deltaic.sql.tokens import Reader
+from deltaic.sql.tokens import Reader, is_distinct_from
 from deltaic.sql_text import edited
 
 _CHANGES = ("table_changes", "table_changes_by_path")
@@ -296,12 +296,6 @@ def _long_qualifiers(
                 break
 
 
-def _is_distinct_from(reader: Reader, position: int) -> bool:
-    """True if the token is the FROM of IS [NOT] DISTINCT FROM."""
-    words = [token.keyword for token in reader.tokens[max(position - 2, 0) : position + 1]]
-    return words in (["IS", "DISTINCT", "FROM"], ["NOT", "DISTINCT", "FROM"])
-
-
 class _Clauses:
     """Tracks the clause of each token, for every level of brackets: `, x` is a table in FROM and a column in
     SELECT."""
@@ -313,7 +307,7 @@ class _Clauses:
     def may_name_table(self, reader: Reader) -> bool:
         """True if the token at the cursor may be a table's name."""
         before = reader.tokens[reader.position - 1].keyword if reader.position else ""
-        if before == "FROM" and _is_distinct_from(reader, reader.position - 1):
+        if is_distinct_from(reader.tokens, reader.position - 1):
             return False
         return before == "TABLE" or (self._in_from[-1] and before in _BEFORE_A_TABLE)
 
@@ -331,7 +325,7 @@ class _Clauses:
         elif word == ")" and len(self._in_from) > 1:
             self._is_query.pop()
             self._in_from.pop()
-        elif word == "FROM" and _is_distinct_from(reader, reader.position):
+        elif is_distinct_from(reader.tokens, reader.position):
             pass
         elif (word == "FROM" and self._is_query[-1]) or word in ("JOIN", "USING"):
             self._in_from[-1] = True

@@ -158,11 +158,8 @@ class Reader:
         type_depth = 0  # of `<`
         while not self.done:
             word = self.tokens[self.position].keyword
-            if (
-                depth == 0
-                and cases == 0
-                and ((word in stops and not self._is_inner(start)) or word in (")", "]"))
-            ):
+            is_end = word in (")", "]") or (word in stops and not self._is_inner(start))
+            if depth == 0 and cases == 0 and is_end:
                 break
             depth += (word in ("(", "[")) - (word in (")", "]"))
             if set(word) <= {"<", ">"} and (of_type or type_depth or self._opens_type(start)):
@@ -180,9 +177,8 @@ class Reader:
     def _is_inner(self, start: int) -> bool:
         """True if the next token is no keyword of a clause: a name after a dot, as in `s.when`, or the FROM
         of IS [NOT] DISTINCT FROM."""
-        before = [token.keyword for token in self.tokens[max(self.position - 2, start) : self.position]]
-        is_from = self.tokens[self.position].keyword == "FROM"
-        return before[-1:] == ["."] or (is_from and before in (["IS", "DISTINCT"], ["NOT", "DISTINCT"]))
+        follows_dot = self.position > start and self.tokens[self.position - 1].text == "."
+        return follows_dot or is_distinct_from(self.tokens, self.position)
 
     def _opens_type(self, start: int) -> bool:
         """True if the next token, a `<`, follows `::MAP`, `::ARRAY` or `::STRUCT`."""
@@ -250,6 +246,12 @@ def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
             index += length
         index += 1
     return edited(text, edits)
+
+
+def is_distinct_from(tokens: Sequence[Token], index: int) -> bool:
+    """True if the token at the index is the FROM of IS [NOT] DISTINCT FROM, which begins no clause."""
+    words = [token.keyword for token in tokens[max(index - 2, 0) : index + 1]]
+    return words in (["IS", "DISTINCT", "FROM"], ["NOT", "DISTINCT", "FROM"])
 
 
 def _uses_of_variables(tokens: Sequence[Token]) -> set[int]:
