@@ -79,3 +79,8 @@ def test_in_other_clauses_and_statements(table: deltaic.DeltaTable) -> None:
 def test_refusals(statement: str, parameters: Any, error: Any, message: str) -> None:
     with pytest.raises(error, match=message):
         deltaic.sql(statement, parameters=parameters).to_arrow()
+
+
+def test_the_colon_of_a_type_is_no_parameter() -> None:
+    query = "SELECT CAST(named_struct('a', :v, 'b', array(1)) AS STRUCT<a:INT, b:ARRAY<INT>>).a AS a"
+    assert deltaic.sql(query, parameters={"v": 9}).to_pylist() == [{"a": 9}]

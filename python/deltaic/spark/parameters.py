@@ -14,7 +14,7 @@ from deltaic.plan.literal import lit
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.portable.connect_columns import is_of_connect
-from deltaic.sql.parameters import literal
+from deltaic.sql.parameters import colons_of_types, literal
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import edited
 
@@ -110,7 +110,7 @@ def _next(values: Any) -> Any:
 def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[[], Any] | None) -> str:
     reader = Reader(text, several=True)
     edits: list[tuple[int, int, str]] = []
-    of_types = _colons_of_types(reader)
+    of_types = colons_of_types(reader.tokens)
     for index, token in enumerate(reader.tokens):
         behind = reader.tokens[index + 1] if index + 1 < len(reader.tokens) else None
         if (
@@ -128,21 +128,6 @@ def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[
             continue
         edits.append((token.start, end, _literal(value)))
     return edited(text, edits)
-
-
-def _colons_of_types(reader: Reader) -> set[int]:
-    """Returns the indexes of the colons between name and type, as in STRUCT<a:INT>."""
-    found: set[int] = set()
-    opened: list[str] = []  # the word before each `<` that is open
-    words = [token.keyword for token in reader.tokens]
-    for index, word in enumerate(words):
-        if word == "<" and index and words[index - 1] in ("STRUCT", "ARRAY", "MAP"):
-            opened.append(words[index - 1])
-        elif opened and word and set(word) == {">"}:
-            del opened[-len(word) :]
-        elif word == ":" and opened[-1:] == ["STRUCT"] and reader.tokens[index - 2].text in ("<", ","):
-            found.add(index)
-    return found
 
 
 def _literal(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.plan.literal import lit
 from deltaic.sql.tokens import Reader
+from deltaic.sql_text import Token
 
 
 def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> str:
@@ -25,12 +26,19 @@ def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) 
         )
     parts, position, count = [], 0, 0
     tokens = Reader(statement).tokens
+    of_types = colons_of_types(tokens)
     for index, token in enumerate(tokens):
         name = tokens[index + 1] if index + 1 < len(tokens) else None
         if token.text == "?" and token.kind == "symbol":
             value, end = _positional(parameters, count), token.end
             count += 1
-        elif token.text == ":" and name is not None and name.kind == "word" and name.start == token.end:
+        elif (
+            token.text == ":"
+            and name is not None
+            and name.kind == "word"
+            and name.start == token.end
+            and index not in of_types
+        ):
             value, end = _named(parameters, name.text), name.end
         else:
             continue
@@ -43,6 +51,21 @@ def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) 
             expected=len(parameters),
         )
     return "".join([*parts, statement[position:]])
+
+
+def colons_of_types(tokens: Sequence[Token]) -> set[int]:
+    """Returns the indexes of the colons between name and type, as in STRUCT<a:INT>."""
+    found: set[int] = set()
+    opened: list[str] = []  # the word before each `<` that is open
+    words = [token.keyword for token in tokens]
+    for index, word in enumerate(words):
+        if word == "<" and index and words[index - 1] in ("STRUCT", "ARRAY", "MAP"):
+            opened.append(words[index - 1])
+        elif opened and word and set(word) == {">"}:
+            del opened[-len(word) :]
+        elif word == ":" and opened[-1:] == ["STRUCT"] and tokens[index - 2].text in ("<", ","):
+            found.add(index)
+    return found
 
 
 def literal(value: Any) -> str:
