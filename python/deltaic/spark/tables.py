@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
 from deltaic.engine.spark.native.column_text import Origins
-from deltaic.engine.spark.native.session import has_jvm, is_classic_frame, logical_plan, qualifier_of
+from deltaic.engine.spark.native.session import has_jvm, is_classic_frame, logical_plan, qualified_columns
 from deltaic.engine.spark.settings import (
     MERGE_SCHEMA,
     RETENTION_CHECK,
@@ -335,13 +335,15 @@ class DeltaTable:
             raise InvalidTypeError(
                 "Type of 'source' in merge must be DataFrame.", found=type(source).__name__
             )
-        source_alias = alias_of(source) or "__deltaic_s"
+        own_alias = alias_of(source)
+        source_alias = own_alias or "__deltaic_s"
         names = self._qualifiers()
         short = names[-1][-1] if names else None
         if self._alias is None and short is not None and short.lower() == source_alias.lower():
             names, short = names[:-1], None  # the qualifier is that of the source
         target_alias = short or "__deltaic_t"
-        replaced = {name: f"{quote_name(target_alias)}." for name in names if len(name) > 1}
+        replaced = {} if own_alias else _columns_by_alias(source, source_alias)
+        replaced |= {name: f"{quote_name(target_alias)}." for name in names if len(name) > 1}
         origins = self._origins(target_alias, (source, source_alias), names=replaced)
         on = sql_text(condition, "condition", origins)
 
@@ -649,7 +651,7 @@ class DeltaOptimizeBuilder:
 
 
 def alias_of(frame: Any) -> str | None:
-    """Returns the alias of a DataFrame, or None if its plan has none."""
+    """Returns the alias of a DataFrame, or None if its plan has none or several."""
     if not is_classic_frame(frame):
         plan = getattr(frame, "_plan", None)
         while type(plan).__name__ in _SAME_COLUMNS:
@@ -658,7 +660,18 @@ def alias_of(frame: Any) -> str | None:
     plan = logical_plan(frame)
     while plan.nodeName() in _SAME_COLUMNS:
         plan = plan.children().head()
-    return str(plan.alias()) if plan.nodeName() == "SubqueryAlias" else qualifier_of(frame)
+    if plan.nodeName() == "SubqueryAlias":
+        return str(plan.alias())
+    aliases = {alias for alias, _ in qualified_columns(frame)}
+    return aliases.pop() if len(aliases) == 1 else None
+
+
+def _columns_by_alias(frame: Any, alias: str) -> dict[tuple[str, ...], str]:
+    """Returns what replaces the columns of a source whose plan has several aliases, as that of a join: `r.w`
+    is the column `w` under the alias that the command gives to the source. A MERGE refuses a source with two
+    columns of one name."""
+    columns = qualified_columns(frame) if is_classic_frame(frame) else ()
+    return {(its_alias, name): f"{quote_name(alias)}.{quote_name(name)}" for its_alias, name in columns}
 
 
 _SAME_COLUMNS = frozenset(

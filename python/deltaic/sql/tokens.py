@@ -7,7 +7,7 @@ expressions and queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from typing import Any, NoReturn, TypeVar
 
@@ -227,8 +227,9 @@ def without_qualifiers(text: str, qualifiers: tuple[tuple[str, ...], ...]) -> st
 
 
 def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
-    """Replaces qualifiers of columns. `names`: replacement by qualifier, which includes the dot: {("delta",
-    "x"): "x."} makes `x.id` of delta.`x`.id. The rest of the text does not change."""
+    """Replaces qualifiers of columns. `names`: replacement by qualifier. It includes the dot, or is empty:
+    {("delta", "x"): "x."} makes `x.id` of delta.`x`.id. Any other replacement is that of a whole column:
+    {("r", "w"): "s.w"}. The rest of the text does not change."""
     if not names:
         return text
     found = _tokens(text)
@@ -242,7 +243,7 @@ def requalified(text: str, names: Mapping[tuple[str, ...], str]) -> str:
         length = 0 if index in variables else _qualifier_at(found, index, replacements)
         if length:
             qualifier = tuple(_plain(token) for token in found[index : index + length : 2])
-            edits.append((found[index].start, found[index + length].start, replacements[qualifier]))
+            edits.append((found[index].start, found[index + length - 1].end, replacements[qualifier]))
             index += length
         index += 1
     return edited(text, edits)
@@ -275,18 +276,18 @@ def _uses_of_variables(tokens: Sequence[Token]) -> set[int]:
     return found
 
 
-def _qualifier_at(tokens: Sequence[Token], index: int, qualifiers: Iterable[tuple[str, ...]]) -> int:
-    """Returns the number of tokens from `index` on that are one of the qualifiers and the dot after it; 0 if
-    there is none."""
+def _qualifier_at(tokens: Sequence[Token], index: int, replacements: Mapping[tuple[str, ...], str]) -> int:
+    """Returns the number of tokens from `index` on that are one of the qualifiers and the dot after it, or
+    one of the columns; 0 if there is none."""
     if index and tokens[index - 1].text == ".":
         return 0
-    for qualifier in sorted(qualifiers, key=len, reverse=True):
-        length = 2 * len(qualifier)
+    for qualifier in sorted(replacements, key=len, reverse=True):
+        replacement = replacements[qualifier]
+        is_column = replacement != "" and not replacement.endswith(".")
+        length = 2 * len(qualifier) - is_column
         part = tokens[index : index + length]
-        if (
-            len(part) == length
-            and index + length < len(tokens)
-            and tokens[index + length].kind in ("word", "quoted")
+        if len(part) == length and (
+            is_column or (index + length < len(tokens) and tokens[index + length].kind in ("word", "quoted"))
         ):
             names = tuple(_plain(token) for token in part[::2])
             if names == qualifier and all(token.text == "." for token in part[1::2]):

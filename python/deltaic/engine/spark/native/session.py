@@ -43,16 +43,19 @@ def analyzed_plan(frame: Any) -> Any:
     return frame._jdf.queryExecution().analyzed()
 
 
-def qualifier_of(frame: Any) -> str | None:
-    """Returns the alias that the columns of a DataFrame kept from an alias below other operations, such as
-    `s` for `df.alias("s").withColumn(...)`. None if no column has one, or if they have several."""
+def qualified_columns(frame: Any) -> list[tuple[str, str]]:
+    """Returns alias and name of each column that kept an alias from below other operations: (`s`, `id`) for
+    `df.alias("s").withColumn(...)`. The columns of a join may have several aliases."""
     plan = analyzed_plan(frame)
     if "SubqueryAlias" not in plan.toString():  # then the columns, which may be many, need not be asked
-        return None
+        return []
     output = plan.output()
-    qualifiers = [output.apply(at).qualifier() for at in range(output.size())]
-    names = {str(qualifier.last()) for qualifier in qualifiers if qualifier.nonEmpty()}
-    return names.pop() if len(names) == 1 else None
+    columns = [output.apply(at) for at in range(output.size())]
+    return [
+        (str(column.qualifier().last()), str(column.name()))
+        for column in columns
+        if column.qualifier().nonEmpty()
+    ]
 
 
 def qualified(spark: Any, frame: Any, parts: Sequence[str]) -> Any:
