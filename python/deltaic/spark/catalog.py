@@ -15,8 +15,9 @@ from deltaic.plan.literal import col, lit
 from deltaic.spark import patches
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest
-from deltaic.spark.named_tables import SESSION_CATALOG, NamedTable, named_table, parsed
+from deltaic.spark.named_tables import SESSION_CATALOG, NamedTable, ViewQuery, named_table, parsed
 from deltaic.spark.raising import raises_as_spark
+from deltaic.spark.references import references_of_view, view_over_delta
 from deltaic.spark.views import path_named
 from deltaic.spark_sql.values import type_text
 from deltaic.sql.create import of_options
@@ -31,21 +32,24 @@ def _exists(spark: Any, path: str) -> bool:
         return DeltaTable.exists(path)
 
 
-def _cache(spark: Any, path: str, storageLevel: Any = None) -> None:
-    frame = newest(spark, path)
+def _cache(frame: Any, storageLevel: Any = None) -> None:
     if storageLevel is None:
         frame.cache()
     else:
         frame.persist(storageLevel)
 
 
-def _is_cached(spark: Any, path: str) -> bool:
-    level = newest(spark, path).storageLevel
+def _is_cached(frame: Any) -> bool:
+    level = frame.storageLevel
     return bool(level.useMemory or level.useDisk or level.useOffHeap)
 
 
-def _uncache(spark: Any, path: str) -> None:
-    newest(spark, path).unpersist()
+def _uncache(frame: Any) -> None:
+    frame.unpersist()
+
+
+def _rows(call: Callable[..., Any], spark: Any, path: str, *args: Any, **named: Any) -> Any:
+    return call(newest(spark, path), *args, **named)
 
 
 def _columns(spark: Any, path: str) -> list[Any]:
@@ -81,11 +85,23 @@ def _refresh(spark: Any, path: str) -> None:
     spark.catalog.refreshByPath(path)
 
 
-_CALLS: dict[str, Callable[..., Any]] = {
-    "tableExists": _exists,
+def _refresh_view(spark: Any, view: ViewQuery) -> None:
+    for each in references_of_view(view, spark):
+        if each.view is None:
+            _refresh(spark, each.path)
+        else:
+            _refresh_view(spark, each.view)
+
+
+_ON_ROWS: dict[str, Callable[..., Any]] = {
     "cacheTable": _cache,
     "isCached": _is_cached,
     "uncacheTable": _uncache,
+}
+"""Methods that need the rows of a table, or of a persistent view over Delta tables, as a DataFrame."""
+_CALLS: dict[str, Callable[..., Any]] = {
+    **{name: functools.partial(_rows, call) for name, call in _ON_ROWS.items()},
+    "tableExists": _exists,
     "listColumns": _columns,
     "refreshTable": _refresh,
 }
@@ -192,6 +208,12 @@ def _wrap(catalogs: Any, name: str, call: Callable[..., Any]) -> None:
             if entry is not None and name in _BY_NAME:
                 return _BY_NAME[name](self._sparkSession, entry)
             path = None if entry is None else entry.path
+            if entry is None and table_name is not None and name in (*_ON_ROWS, "refreshTable"):
+                view = view_over_delta(self._sparkSession, table_name.parts)
+                if view is not None and name == "refreshTable":
+                    return _refresh_view(self._sparkSession, view)
+                if view is not None:
+                    return _ON_ROWS[name](self._sparkSession.table(tableName), *args, **named)
             args, named = (
                 (args[1:] if args and isinstance(args[0], str) else args),
                 {k: v for k, v in named.items() if k != "dbName"},

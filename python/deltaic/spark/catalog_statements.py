@@ -10,7 +10,12 @@ import pyarrow as pa
 
 from deltaic.engine.spark import settings
 from deltaic.engine.spark.native.session import has_jvm
-from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
+from deltaic.errors import (
+    InvalidArgumentError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    UnsupportedFeatureError,
+)
 from deltaic.protocol.schema import CHAR_TYPES, Field, Schema
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.named_tables import (
@@ -29,7 +34,7 @@ from deltaic.spark.named_tables import (
     schema_and_name,
 )
 from deltaic.spark.patches import spark_sql
-from deltaic.spark.references import Reference, references, references_of_view
+from deltaic.spark.references import Reference, references, references_of_view, view_over_delta
 from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.view_statements import storage_level
 from deltaic.spark.views import path_of
@@ -49,9 +54,9 @@ def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
     returns False. `query`: a function that returns the DataFrame of a query.
 
     DROP TABLE [IF EXISTS] name [PURGE] · ALTER TABLE name RENAME TO name | SET LOCATION 'path' · REFRESH
-    TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE name · CREATE [OR REPLACE] VIEW [IF NOT EXISTS] name
-    [clauses] AS query · ALTER VIEW name AS query | RENAME TO name · CREATE TABLE name LIKE name USING another
-    format
+    TABLE name · CACHE [LAZY] TABLE name · UNCACHE TABLE name · ANALYZE TABLE view · CREATE [OR REPLACE] VIEW
+    [IF NOT EXISTS] name [clauses] AS query · ALTER VIEW name AS query | RENAME TO name · CREATE TABLE name
+    LIKE name USING another format
     """
     reader = Reader(text)
     if reader.at("CREATE", "TABLE"):
@@ -67,10 +72,16 @@ def run_in_catalog(spark: Any, text: str, query: Callable[[str], Any]) -> bool:
                 name = read_name(reader)
             except InvalidArgumentError:
                 return False
-            return (
-                name.path is None and named_table(spark, name.parts) is not None and call(spark, name, reader)
-            )
+            return name.path is None and _is_known(spark, name, words) and call(spark, name, reader)
     return False
+
+
+def _is_known(spark: Any, name: Name, words: tuple[str, ...]) -> bool:
+    """True if a statement with these first words, about a table or view of this name, is one of
+    `run_in_catalog`."""
+    if named_table(spark, name.parts) is not None:
+        return words not in _OF_VIEWS_ALONE
+    return words in _OF_VIEWS and view_over_delta(spark, name.parts) is not None
 
 
 def _drop(spark: Any, name: Name, reader: Reader) -> bool:
@@ -151,6 +162,15 @@ def _uncache(spark: Any, name: Name, reader: Reader) -> bool:
     return True
 
 
+def _analyze_view(spark: Any, name: Name, reader: Reader) -> bool:
+    """Raises UnsupportedFeatureError, unless the view's rows are cached: Spark has their statistics."""
+    if not spark.catalog.isCached(str(name)):
+        raise UnsupportedFeatureError(
+            "[UNSUPPORTED_FEATURE.ANALYZE_VIEW] ANALYZE TABLE of a view", found=str(name), expected="a table"
+        )
+    return True
+
+
 _STATEMENTS: dict[tuple[str, ...], Callable[[Any, Name, Reader], bool]] = {
     ("DROP", "TABLE"): _drop,
     ("ALTER", "TABLE"): _alter,
@@ -158,7 +178,10 @@ _STATEMENTS: dict[tuple[str, ...], Callable[[Any, Name, Reader], bool]] = {
     ("CACHE", "TABLE"): _cache,
     ("CACHE", "LAZY", "TABLE"): _cache_later,
     ("UNCACHE", "TABLE"): _uncache,
+    ("ANALYZE", "TABLE"): _analyze_view,
 }
+_OF_VIEWS_ALONE = {("ANALYZE", "TABLE")}
+_OF_VIEWS = _OF_VIEWS_ALONE | {words for words in _STATEMENTS if words[0] in ("REFRESH", "CACHE", "UNCACHE")}
 
 
 def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool:
@@ -174,6 +197,7 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
     text = reader.rest("a query")
     if not references(Reader(text), spark):
         return False
+    clauses.refuse_collation()
     existing = other_table(spark, schema_and_name(spark, name.parts))
     if existing is not None:
         if if_missing:
@@ -193,8 +217,15 @@ def _makes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bool
 
 
 def _enter(
-    spark: Any, name: Name, text: str, clauses: ViewClauses, query: Callable[[str], Any], *, replaces: bool
+    spark: Any,
+    name: Name,
+    text: str,
+    clauses: ViewClauses | None,
+    query: Callable[[str], Any],
+    *,
+    replaces: bool,
 ) -> None:
+    """Creates a view. `clauses`: None for ALTER VIEW, by which a view keeps its clauses."""
     occurrences = references(Reader(text), spark)
     for each in occurrences if not has_jvm(spark) else ():
         if each.by_path or each.changes:
@@ -203,10 +234,36 @@ def _enter(
                 f"a persistent view of {what}, on Spark Connect",
                 expected="a table by name, or CREATE TEMPORARY VIEW",
             )
+    if clauses is not None and clauses.schema_mode in ("BINDING", "EVOLUTION") and not has_jvm(spark):
+        raise UnsupportedFeatureError(
+            "the schema mode of a view, on Spark Connect",
+            found=clauses.schema_mode,
+            expected="TYPE EVOLUTION",
+        )
     _refuse_cycle(spark, name, occurrences)
     frame = query(text)
+    given = ViewClauses() if clauses is None else clauses
+    _check_columns(spark, name, given.columns, frame.columns)
+    schema = given.of(frame).schema
     tables = [(each.parts, each.path) for each in occurrences if each.view is None and each.parts]
-    enter_view(spark, name, text, frame.columns, clauses.of(frame).schema, clauses, tables, replaces=replaces)
+    enter_view(spark, name, text, frame.columns, schema, clauses, tables, replaces=replaces)
+
+
+def _check_columns(spark: Any, name: Name, given: Sequence[str], columns: Sequence[str]) -> None:
+    """Raises an error if a view would have two columns of one name, or if there are more or fewer names than
+    columns of its query."""
+    if given and len(given) != len(columns):
+        kind = "TOO_MANY" if len(columns) > len(given) else "NOT_ENOUGH"
+        raise InvalidArgumentError(
+            f"[CREATE_VIEW_COLUMN_ARITY_MISMATCH.{kind}_DATA_COLUMNS] a name for each column of the query",
+            where=naming(spark, name.parts)["quoted_table"],
+            found=tuple(columns),
+            expected=tuple(given),
+        )
+    is_sensitive = str(spark.conf.get("spark.sql.caseSensitive", "false")).lower() == "true"
+    folded = [each if is_sensitive else each.lower() for each in given or columns]
+    if twice := next((each for each in folded if folded.count(each) > 1), None):
+        raise SchemaMismatchError("a column comes twice", where=str(name), found=twice)
 
 
 def _refuse_cycle(spark: Any, name: Name, occurrences: Sequence[Reference]) -> None:
@@ -238,8 +295,7 @@ def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bo
     if reader.accept("RENAME", "TO"):
         new = read_name(reader)
         reader.end()
-        view = query_of_view(spark, name.parts) if has_jvm(spark) else None
-        if view is None or not references_of_view(view, spark):
+        if not has_jvm(spark) or view_over_delta(spark, name.parts) is None:
             return False
         rename(spark, name, new)
         return True
@@ -249,7 +305,7 @@ def _changes_view(spark: Any, reader: Reader, query: Callable[[str], Any]) -> bo
     if not references(Reader(text), spark):
         return False
     if query_of_view(spark, name.parts) is not None:
-        _enter(spark, name, text, ViewClauses(), query, replaces=True)
+        _enter(spark, name, text, None, query, replaces=True)
         return True
     if not is_temporary_view(spark, name.parts):
         raise InvalidArgumentError(

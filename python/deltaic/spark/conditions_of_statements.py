@@ -334,6 +334,18 @@ CONDITIONS: tuple[Condition, ...] = (
         )
         for error, details in (("'unknown|=end of input", "^end of the statement"), ("'unknown|found'", ""))
     ),
+    *(
+        Condition(
+            f"CREATE_VIEW_COLUMN_ARITY_MISMATCH.{kind}_DATA_COLUMNS",
+            "21S01",
+            ANALYSIS,
+            parameters={"viewName": "where", "viewColumns": "`expected", "dataColumns": "`found"},
+        )
+        for kind in ("TOO_MANY", "NOT_ENOUGH")
+    ),
+    Condition("DUPLICATE_CLAUSES", "42614", PARSE, parameters={"clauseName": "found"}),
+    Condition("UNSUPPORTED_FEATURE.ANALYZE_VIEW", "0A000", ANALYSIS),
+    Condition("UNSUPPORTED_FEATURE.TIME_TRAVEL", "0A000", ANALYSIS, parameters={"relationId": "where"}),
     Condition("RECURSIVE_VIEW", "42K0H", ANALYSIS, parameters={"viewIdent": "where", "newPath": "found"}),
     Condition("SCHEMA_NOT_FOUND", "42704", ANALYSIS, parameters={"schemaName": "schema|found"}),
     Condition(

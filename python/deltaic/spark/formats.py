@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_enabled, session_of
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError
+from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.plan.literal import lit
 from deltaic.spark import catalog, merge_into, patches, streams
 from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
@@ -23,6 +23,7 @@ from deltaic.spark.named_tables import naming, parsed, path_in_catalog
 from deltaic.spark.options import ChangeOptions, ReadOptions
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.raising import UNPARSED, raises_as_spark
+from deltaic.spark.references import view_over_delta
 from deltaic.spark.session_tables import timestamp_of
 from deltaic.spark.views import named_frame, path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
@@ -121,13 +122,33 @@ def _wrap_reader(readers: Any) -> None:
     def tabled(self: Any, tableName: str) -> Any:
         spark = session_of(self)
         path = path_or_named(spark, tableName) if enabled_as(spark) is not None else None
-        if path is None:
-            return table(self, tableName)
         state = _state_of(self)
+        if path is None:
+            rows = _rows_of_view(spark, tableName, state) if enabled_as(spark) is not None else None
+            return table(self, tableName) if rows is None else named_frame(spark, rows, tableName)
         state.put({"path": path})
         return named_frame(spark, _rows_of(spark, state), tableName, path)
 
     patches.replace(readers, "table", tabled)
+
+
+def _rows_of_view(spark: Any, identifier: str, state: BuilderState) -> Any:
+    """Returns the rows of a persistent view over Delta tables; None for another name, and for a reader with a
+    schema, which Spark refuses."""
+    from deltaic.spark.statements import rows_of_view
+
+    name = parsed(identifier)
+    view = None if name is None or state.schema is not None else view_over_delta(spark, name.parts)
+    if view is None:
+        return None
+    if times := {key.lower() for key in state.options} & {"versionasof", "timestampasof"}:
+        raise UnsupportedFeatureError(
+            "[UNSUPPORTED_FEATURE.TIME_TRAVEL] a view has no versions",
+            where=naming(spark, view.parts)["quoted_table"],
+            found=next(iter(times)),
+            expected="a table",
+        )
+    return rows_of_view(spark, view)
 
 
 def _rows_of(spark: Any, state: BuilderState) -> Any:

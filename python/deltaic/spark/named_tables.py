@@ -8,7 +8,6 @@ deltaic.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -117,15 +116,14 @@ def _text(option: Any) -> str | None:
 
 @dataclass(frozen=True)
 class ViewQuery:
-    """A persistent view: the text of its query, the schema (database) in which the query's names are
-    resolved, the names of the view's columns, their names in the query, and pairs of a column's name and its
-    comment (not on Spark Connect)."""
+    """A persistent view: its schema and name, the text of its query, the schema (database) in which the
+    query's names are resolved, the names of the view's columns, and their names in the query."""
 
+    parts: tuple[str, str]
     text: str
     schema: str
     columns: tuple[str, ...]
     query_columns: tuple[str, ...]
-    comments: tuple[tuple[str, str], ...] = ()
 
 
 def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
@@ -138,23 +136,22 @@ def query_of_view(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
         if entry.view is None:
             return None
         view = entry.view
-        return ViewQuery(view.text, view.schema or place[0], view.columns, view.query_columns or view.columns)
+        return ViewQuery(
+            place, view.text, view.schema or place[0], view.columns, view.query_columns or view.columns
+        )
     text = entry.viewText()
     if str(entry.tableType().name()) != "VIEW" or not text.isDefined():
         return None
     within = list(entry.viewCatalogAndNamespace().mkString("\n").split("\n"))
     schema = within[-1] if len(within) > 1 else place[0]
-    fields = json.loads(str(entry.schema().json()))["fields"]
-    columns = tuple(each["name"] for each in fields)
+    columns = tuple(entry.schema().fieldNames())
     count = entry.viewQueryColumnNames().length()
     return ViewQuery(
+        place,
         str(text.get()),
         schema,
         columns,
         tuple(str(entry.viewQueryColumnNames().apply(at)) for at in range(count)) or columns,
-        tuple(
-            (each["name"], each["metadata"]["comment"]) for each in fields if "comment" in each["metadata"]
-        ),
     )
 
 
@@ -308,42 +305,39 @@ def enter_view(
     text: str,
     query_columns: Sequence[str],
     schema: Any,
-    clauses: ViewClauses,
+    clauses: ViewClauses | None,
     tables: Sequence[tuple[Sequence[str], str]],
     *,
     replaces: bool,
 ) -> None:
     """Adds a persistent view to the catalog. `text`: the view's query. `query_columns`: names of the query's
-    columns. `schema`: the view's columns, a pyspark StructType. `tables`: name and path of each table that
-    the query reads."""
+    columns. `schema`: the view's columns, a pyspark StructType. `clauses`: None to change the query of an
+    existing view, which keeps its clauses. `tables`: name and path of each table that the query reads."""
     local_parts = _in_session_catalog(spark, name.parts)
     if local_parts is None:
         raise UnsupportedFeatureError("views outside of the session catalog", found=str(name))
     if not has_jvm(spark):
         for table in tables:
             names.set_columns(spark, *table)
-        names.enter_view(
-            spark, local_parts, text, schema, clauses.comment, clauses.properties, replaces=replaces
-        )
+        if clauses is None:
+            names.change_view(spark, local_parts, text)
+        else:
+            names.enter_view(spark, local_parts, text, schema, clauses, replaces=replaces)
         return
-    properties = {
-        **clauses.properties,
-        "view.schemaMode": "COMPENSATION",  # Spark's default
-        "view.catalogAndNamespace.numParts": "2",
-        "view.catalogAndNamespace.part.0": SESSION_CATALOG,
-        "view.catalogAndNamespace.part.1": catalog.current_schema(spark),
-        "view.query.out.numCols": str(len(query_columns)),
-        **{f"view.query.out.col.{at}": column for at, column in enumerate(query_columns)},
-    }
-    catalog.enter_view(
-        spark,
+    place, properties = (
         _qualified(spark, local_parts),
-        text,
-        schema.json(),
-        clauses.comment,
-        properties,
-        replaces=replaces,
+        {
+            "view.catalogAndNamespace.numParts": "2",
+            "view.catalogAndNamespace.part.0": SESSION_CATALOG,
+            "view.catalogAndNamespace.part.1": catalog.current_schema(spark),
+            **catalog.query_columns(query_columns),
+        },
     )
+    if clauses is None:
+        catalog.change_view(spark, place, text, schema.json(), properties)
+        return
+    properties |= {**clauses.properties, catalog.SCHEMA_MODE: clauses.schema_mode or "COMPENSATION"}
+    catalog.enter_view(spark, place, text, schema.json(), clauses.comment, properties, replaces=replaces)
 
 
 def drop(spark: Any, name: Name, *, purges: bool) -> None:

@@ -134,6 +134,10 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
     whole = Reader(reader.text)
     if whole.at("SHOW"):  # has no query; its FROM names a schema
         return []
+    if whole.accept("DESCRIBE") or whole.accept("DESC"):
+        if (column_of_view := _described(whole, spark)) is not None:
+            return [column_of_view]
+        whole.position = 0
     clauses, definitions = _Clauses(), _definitions(whole)
     result: list[Reference] = []
     while not whole.done:
@@ -144,6 +148,28 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
         else:
             whole.position += 1
     return result
+
+
+def view_over_delta(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
+    """Returns the persistent view with this name, if it reads Delta tables, itself or through other views."""
+    view = query_of_view(spark, parts)
+    return view if view is not None and references_of_view(view, spark) else None
+
+
+def _described(reader: Reader, spark: Any) -> Reference | None:
+    """Returns the reference of DESCRIBE [TABLE] [EXTENDED | FORMATTED] view column; None for other
+    statements. The cursor is behind DESCRIBE."""
+    reader.accept("TABLE")
+    if not reader.accept("EXTENDED"):
+        reader.accept("FORMATTED")
+    if reader.done or (token := reader.tokens[reader.position]).kind not in ("word", "quoted"):
+        return None
+    parts = reader.dotted()
+    end = reader.tokens[reader.position - 1].end
+    if reader.done or reader.at("AS") or reader.at("PARTITION"):
+        return None
+    view = view_over_delta(spark, parts)
+    return None if view is None else Reference(token.start, end, "", by_path=False, view=view)
 
 
 def references_of_view(view: ViewQuery, spark: Any) -> list[Reference]:
@@ -387,8 +413,8 @@ def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Re
         path = path_in_catalog(spark, parts) if by_name and not reader.at("(") else None
     alias = None if by_path or not qualifies or _alias_follows(reader) else parts[-1]
     if path is None:
-        view = query_of_view(spark, parts) if by_name and travel is None and not reader.at("(") else None
-        if view is not None and references_of_view(view, spark):
+        view = view_over_delta(spark, parts) if by_name and travel is None and not reader.at("(") else None
+        if view is not None:
             whole_name = schema_and_name(spark, parts)
             return Reference(token.start, end, "", by_path=False, view=view, alias=alias, parts=whole_name)
         reader.position = first

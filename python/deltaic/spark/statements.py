@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from deltaic.engine.spark.engine import application_of, enabled_as
+from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.settings import timestamps_of
 from deltaic.engine.spark.stores import opening
@@ -34,9 +35,7 @@ from deltaic.spark.identifiers import identified, immediate, is_script
 from deltaic.spark.named_tables import (
     ViewQuery,
     other_table,
-    parsed,
     path_in_catalog,
-    query_of_view,
     schema_and_name,
 )
 from deltaic.spark.parameters import over_frames, with_arguments, with_values
@@ -48,14 +47,11 @@ from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.statement_errors import creates_function, delta_errors, refuse_unsupported, runner
-from deltaic.spark.view_clauses import ViewClauses
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
-    named_frame,
     path_of,
     path_of_projection,
     path_of_view,
-    path_or_named,
     projected,
 )
 from deltaic.sql.names import Name, read_name
@@ -189,11 +185,8 @@ def _wrap(sessions: Any) -> None:
 
 @raises_as_spark()
 def _table(spark: Any, name: str) -> DataFrame:
-    if path_or_named(spark, name) is not None:
-        return spark.read.format("delta").table(name)
-    view = parsed(name)
-    if view is not None and (query := query_of_view(spark, view.parts)) is not None:
-        return named_frame(spark, _view_rows(spark, query), name)
+    if isinstance(name, str):
+        return spark.read.table(name)
     return original(type(spark).table)(spark, name)
 
 
@@ -393,7 +386,7 @@ def _queried(spark: Any, reader: Reader, args: Any, frames: Mapping[str, Any]) -
     is_function = creates_function(reader, "TEMPORARY")
     if has_jvm(spark):
         return _with_views(
-            spark, reader.text, occurrences, lambda text: spark_sql(spark, text, args), keeps=is_function
+            spark, reader.text, occurrences, lambda text, *_: spark_sql(spark, text, args), keeps=is_function
         )
     if is_function:
         raise UnsupportedFeatureError(
@@ -431,14 +424,14 @@ def _with_views(
     spark: Any,
     text: str,
     occurrences: list[Reference],
-    function: Callable[[str], DataFrame],
+    function: Callable[[str, Collection[str], Collection[str]], DataFrame],
     *,
     keeps: bool = False,
 ) -> DataFrame:
     """Runs `function` on the text with a temporary view in place of each reference, or a table function if
-    the text may read `_metadata`. Views and functions are dropped afterwards: the plan of the result is
-    analysed and does not need them any more. `keeps`: True to keep them, for CREATE TEMPORARY FUNCTION, whose
-    text Spark analyses at each call."""
+    the text may read `_metadata`. `function` also gets the names of both. They are dropped afterwards: the
+    plan of the result is analysed and does not need them any more. `keeps`: True to keep them, for CREATE
+    TEMPORARY FUNCTION, whose text Spark analyses at each call."""
     names: dict[Reference, str] = {}
     functions: set[str] = set()
     shows_metadata = plan_functions.mentions_metadata(text)
@@ -451,15 +444,15 @@ def _with_views(
             else:
                 frame.createOrReplaceTempView(name)
             names[reference] = name
-        return function(spliced(text, names, functions))
+        return function(spliced(text, names, functions), set(names.values()) - functions, functions)
     finally:
-        catalog = session_catalog(spark)
+        temporary = session_catalog(spark)
         for name in () if keeps else names.values():
             # `spark.catalog.dropTempView` would also drop rows that the user has cached of the same table.
             if name in functions:
                 plan_functions.drop(spark, name)
             else:
-                catalog.dropTempView(name)
+                temporary.dropTempView(name)
 
 
 def referred(spark: Any, reference: Reference) -> DataFrame:
@@ -471,7 +464,7 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
         options = dict(reference.stream)
         return spark.readStream.format("delta").options(**options).load(reference.path)
     if reference.view is not None:
-        return _view_rows(spark, reference.view)
+        return rows_of_view(spark, reference.view)
     path, partition = partition_of(spark, reference.path)
     if reference.timestamp is not None:
         version = version_at(spark, path, _time_of(spark, reference.timestamp))
@@ -505,17 +498,13 @@ def _change_rows(spark: Any, reference: Reference) -> DataFrame:
     return reader.load(reference.path)
 
 
-def _view_rows(spark: Any, view: ViewQuery) -> DataFrame:
-    """Returns the rows of a persistent view."""
-    return _columns_of(view, _dispatched(spark, text_of_view(view, spark), None, {}))
-
-
-def _columns_of(view: ViewQuery, rows: DataFrame) -> DataFrame:
-    """Selects the columns that the view's query had when the view was created, with the view's comments:
-    `SELECT *` may return more columns now."""
-    columns = (
-        rows
-        if list(view.query_columns) == rows.columns
-        else rows.select(*map(quote_name, view.query_columns))
-    )
-    return ViewClauses(view.columns, dict(view.comments)).of(columns)
+def rows_of_view(spark: Any, view: ViewQuery) -> DataFrame:
+    """Returns the rows of a persistent view over Delta tables."""
+    text = text_of_view(view, spark)
+    if not has_jvm(spark):
+        rows = _dispatched(spark, text, None, {})
+        if list(view.query_columns) != rows.columns:  # `SELECT *` may return more columns now
+            rows = rows.select(*map(quote_name, view.query_columns))
+        return rows.toDF(*view.columns)
+    occurrences = references(Reader(text), spark)
+    return _with_views(spark, text, occurrences, functools.partial(catalog.rows_of_view, spark, view.parts))

@@ -57,9 +57,10 @@ def view_statement(text: str) -> ViewStatement | None:
         return None
     name = reader.name()
     clauses = ViewClauses.read(reader)
+    clauses.refuse_collation()
     return (
         ViewStatement(name, reader.rest("a query"), replaces, is_global, clauses)
-        if reader.accept("AS")
+        if clauses.schema_mode is None and reader.accept("AS")
         else None
     )
 

@@ -9,7 +9,7 @@ columns.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from deltaic.engine.spark.stores import opening
 from deltaic.plan.literal import col
 from deltaic.protocol.ddl import format_type
 from deltaic.spark.patches import spark_sql
+from deltaic.spark.view_clauses import ViewClauses
 from deltaic.sql_text import spark_text, tokens
 from deltaic.table import DeltaTable
 
@@ -149,8 +150,7 @@ def enter_view(
     parts: Sequence[str],
     text: str,
     schema: Any,
-    comment: str | None,
-    properties: Mapping[str, str],
+    clauses: ViewClauses,
     *,
     replaces: bool,
 ) -> None:
@@ -158,9 +158,15 @@ def enter_view(
     StructType."""
     statement = "CREATE OR REPLACE VIEW" if replaces else "CREATE VIEW"
     columns = ", ".join(f"{col(column.name)}{_comment(column.metadata.get('comment'))}" for column in schema)
-    pairs = ", ".join(f"{spark_text(key)} = {spark_text(value)}" for key, value in properties.items())
-    clauses = _comment(comment) + (f" TBLPROPERTIES ({pairs})" if pairs else "")
-    spark_sql(spark, f"{statement} {_quoted(parts)} ({columns}){clauses} AS {text}")
+    pairs = ", ".join(f"{spark_text(key)} = {spark_text(value)}" for key, value in clauses.properties.items())
+    rest = _comment(clauses.comment) + (f" TBLPROPERTIES ({pairs})" if pairs else "")
+    mode = "" if clauses.schema_mode is None else f" WITH SCHEMA {clauses.schema_mode}"
+    spark_sql(spark, f"{statement} {_quoted(parts)} ({columns}){mode}{rest} AS {text}")
+
+
+def change_view(spark: Any, parts: Sequence[str], text: str) -> None:
+    """Gives a persistent view another query."""
+    spark_sql(spark, f"ALTER VIEW {_quoted(parts)} AS {text}")
 
 
 def _comment(text: str | None) -> str:

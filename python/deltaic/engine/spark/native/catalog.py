@@ -4,12 +4,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from deltaic.engine.spark.native.session import java_class, session_catalog
+from deltaic.engine.spark.native.session import analyzed_plan, java_class, same_frame, session_catalog
 
 _CATALOG = "org.apache.spark.sql.catalyst.catalog."
+_numbers = itertools.count()
+SCHEMA_MODE, _QUERY_COLUMNS = "view.schemaMode", "view.query.out."
+"""Properties of a persistent view."""
 
 
 def identifier(spark: Any, name: tuple[str, str]) -> Any:
@@ -60,13 +65,14 @@ def enter_view(
     replaces: bool,
 ) -> None:
     """Creates the entry of a persistent view, or replaces it. `text`: the view's query. `schema_json`: its
-    columns. `properties`: Spark's properties of views (`view.query.out.…`)."""
+    columns. `properties`: Spark's properties of views (`view.query.out.…`); the session's SQL settings, under
+    which Spark reads the view, are added to them."""
     jvm = spark._jvm
     option = jvm.scala.Option.apply
     schema = jvm.org.apache.spark.sql.types.DataType.fromJson(schema_json)
     whole = _copied(
         _new_entry(spark, name, "VIEW", schema, jvm.scala.Option.empty()),
-        properties=jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(dict(properties)),
+        properties=_scala_map(spark, {**properties, **_settings(spark)}),
         viewText=option(text),
         viewOriginalText=option(text),
         comment=option(comment),
@@ -75,6 +81,101 @@ def enter_view(
         session_catalog(spark).alterTable(whole)
     else:
         session_catalog(spark).createTable(whole, False, False)
+
+
+def change_view(
+    spark: Any, name: tuple[str, str], text: str, schema_json: str, properties: Mapping[str, str]
+) -> None:
+    """Gives a persistent view another query, as `enter_view` does. The view keeps its comment, its schema
+    mode and the properties that its user gave it."""
+    entry = entry_of(spark, name)
+    assert entry is not None
+    kept = {
+        key: value
+        for key, value in _properties(spark, entry).items()
+        if not key.startswith("view.") or key == SCHEMA_MODE
+    }
+    option = spark._jvm.scala.Option.apply
+    changed = _copied(
+        entry,
+        schema=spark._jvm.org.apache.spark.sql.types.DataType.fromJson(schema_json),
+        properties=_scala_map(spark, {**properties, **_settings(spark), **kept}),
+        viewText=option(text),
+        viewOriginalText=option(text),
+    )
+    session_catalog(spark).alterTable(changed)
+
+
+def query_columns(columns: Sequence[str]) -> dict[str, str]:
+    """Returns the properties that hold the names of the columns of a view's query."""
+    names = {f"{_QUERY_COLUMNS}col.{at}": column for at, column in enumerate(columns)}
+    return {f"{_QUERY_COLUMNS}numCols": str(len(columns)), **names}
+
+
+def rows_of_view(
+    spark: Any, name: tuple[str, str], text: str, views: Iterable[str], functions: Iterable[str]
+) -> Any:
+    """Returns the rows of a persistent view as a DataFrame. Spark resolves `text` in place of the view's
+    query, as it resolves any view: with the SQL settings under which the view was created, and with the
+    columns that the view's schema mode asks for. `views`, `functions`: the temporary views and table
+    functions that `text` reads."""
+    from pyspark.sql import DataFrame
+
+    entry = entry_of(spark, name)
+    assert entry is not None
+    properties = _properties(spark, entry)
+    read = {
+        "view.referredTempViewNames": json.dumps([[view] for view in views]),
+        "view.referredTempFunctionsNames": json.dumps(list(functions)),
+    }
+    changed = _copied(
+        entry,
+        viewText=spark._jvm.scala.Option.apply(text),
+        properties=_scala_map(spark, {**properties, **read}),
+    )
+    # Spark resolves a view apart from the rest of a plan only if it finds the view by a name.
+    relation = java_class(spark, _CATALOG + "TemporaryViewRelation")(changed, spark._jvm.scala.Option.empty())
+    alias = f"__deltaic_persistent_view_{next(_numbers)}"
+    session_catalog(spark).createTempView(alias, relation, True)
+    try:
+        # The plan of `same_frame` has no names any more.
+        frame = same_frame(DataFrame(spark._jsparkSession.table(alias), spark))
+    finally:
+        session_catalog(spark).dropTempView(alias)
+    if properties.get(SCHEMA_MODE) in ("EVOLUTION", "TYPE EVOLUTION"):
+        _store_columns(spark, entry, properties, analyzed_plan(frame).schema())
+    return frame
+
+
+def _store_columns(spark: Any, entry: Any, properties: Mapping[str, str], schema: Any) -> None:
+    """Stores the columns with which a view was read, if they differ from those of its entry."""
+    if schema.equals(entry.schema()):
+        return
+    stored = dict(properties)
+    if properties[SCHEMA_MODE] == "EVOLUTION":
+        stored = {key: value for key, value in stored.items() if not key.startswith(_QUERY_COLUMNS)}
+        stored |= query_columns(list(schema.fieldNames()))
+    session_catalog(spark).alterTable(_copied(entry, schema=schema, properties=_scala_map(spark, stored)))
+
+
+def _settings(spark: Any) -> dict[str, str]:
+    """Returns the properties of a view that hold the session's SQL settings."""
+    views = java_class(spark, "org.apache.spark.sql.execution.command.ViewHelper")
+    return _dictionary(
+        spark, views.sqlConfigsToProps(spark._jsparkSession.sessionState().conf(), "view.sqlConfig.")
+    )
+
+
+def _properties(spark: Any, entry: Any) -> dict[str, str]:
+    return _dictionary(spark, entry.properties())
+
+
+def _dictionary(spark: Any, scala_map: Any) -> dict[str, str]:
+    return dict(java_class(spark, "scala.jdk.javaapi.CollectionConverters").asJava(scala_map))
+
+
+def _scala_map(spark: Any, pairs: Mapping[str, str]) -> Any:
+    return java_class(spark, "org.apache.spark.api.python.PythonUtils").toScalaMap(dict(pairs))
 
 
 def remove(spark: Any, name: tuple[str, str], *, purges: bool) -> None:
