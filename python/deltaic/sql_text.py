@@ -19,7 +19,7 @@ _TOKEN = re.compile(
     r"""\s*(?:
     (?P<word>(?!\d+(?:[eE][+-]?\d+)?(?:[LSYFDlsyfd]|[bB][dD])?\b|[rR]['"])\w+)
   | (?P<number>\d+(?:\.\d*)?(?:[eE][+-]?\d+)?\w*|\.\d+(?:[eE][+-]?\d+)?\w*)
-  | (?P<comment>--[^\n]*|/\*.*?\*/)
+  | (?P<comment>--(?:\\\n|[^\n])*|/\*.*?\*/)
   | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*"|[rR]'[^']*'|[rR]"[^"]*")
   | (?P<symbol><=>|->|=>|<=|>=|<>|!=|==|\|\||::|[^\s'"`])
   | (?P<quoted>`(?:[^`]|``)*`)
@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_COMMENT_MARK = re.compile(r"/\*(?!\+)|\*/")  # `/*+` opens a hint, in which no comment stands
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _ESCAPED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\0": "\\u0000"})
@@ -35,7 +36,7 @@ _ESCAPED = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r": "\\r", "\
 class Token(NamedTuple):
     """A token of SQL text. `text`: the token as written. `start`, `end`: its position in the whole text. A
     token of the kind "quoted" is a name in backticks; a token of the kind "open" is a quote that is never
-    closed."""
+    closed, or a comment with comments in it."""
 
     kind: Kind
     text: str
@@ -56,10 +57,35 @@ class Token(NamedTuple):
 def tokens(text: str) -> list[Token]:
     """Returns the tokens of a text, with comments and without white space."""
     new = tuple.__new__  # in half the time of `Token(...)`
-    return [
+    text = text.rstrip()
+    found = [
         new(Token, (kind := match.lastgroup, match[kind], *match.span(kind)))  # type: ignore
-        for match in _TOKEN.finditer(text.rstrip())
+        for match in _TOKEN.finditer(text)
     ]
+    for index, token in enumerate(found) if text.count("/*") > 1 else ():
+        if token.kind == "comment" and _COMMENT_MARK.match(token.text) and "/*" in token.text[2:]:
+            end = _end_of_comment(text, token.start)
+            whole = Token(
+                "comment" if end else "open",
+                text[token.start : end or len(text)],
+                token.start,
+                end or len(text),
+            )
+            # what stands behind the first `*/` was read as code
+            rest = tokens(" " * whole.end + text[whole.end :])
+            return [*found[:index], whole, *rest]
+    return found
+
+
+def _end_of_comment(text: str, start: int) -> int | None:
+    """Returns the end of the comment that begins at `start` and may hold comments: `/* a /* b */ c */`. None
+    if it is never closed."""
+    depth = 0
+    for mark in _COMMENT_MARK.finditer(text, start):
+        depth += 1 if mark[0] == "/*" else -1
+        if depth == 0:
+            return mark.end()
+    return None
 
 
 def edited(text: str, edits: Iterable[tuple[int, int, str]]) -> str:

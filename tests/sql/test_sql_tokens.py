@@ -24,6 +24,28 @@ def test_slice_stops_at_a_word_outside_brackets_case_and_quotes() -> None:
 
 def test_slice_knows_columns_called_case_and_end() -> None:
     assert Reader("t.case = t.end THEN DELETE").slice("THEN") == "t.case = t.end"
+    assert Reader("(id INT, case INT)").inside("columns") == "id INT, case INT"
+    assert Reader("case WHERE case = 1").slice("WHERE") == "case"
+    for value in (
+        "CASE WHEN end > 2 THEN end ELSE when END",
+        "CASE WHEN end = 9 THEN 1 WHEN id = 3 THEN then ELSE else END",
+        "CASE s.end WHEN 1 THEN CASE WHEN a THEN INTERVAL 1 DAY END END",
+        "CASE end WHEN end THEN case ELSE end END",
+        "1 + when",
+        "'a'::ARRAY<INT>",
+    ):
+        for stop in ("WHERE", "WHEN", ","):
+            assert Reader(f"{value} {stop} a").slice("WHERE", "WHEN", ",") == value
+
+
+def test_comments_stand_in_comments() -> None:
+    for text in (
+        "a /* b /* c */ d */ e /* x */ f",
+        "a /* b /* c /* d */ */ ' */ e -- x \\\n y \n f /*+ hint */",
+        "a /*/ b /* ' */ */ e /**/ f",
+        "a /* b /*+ no comment in a hint */ e f",
+    ):
+        assert [token.text for token in Reader(text).tokens] == ["a", "e", "f"], text
 
 
 @pytest.mark.parametrize(
@@ -83,6 +105,7 @@ def test_string_literals_are_sparks(literal: str, value: str) -> None:
     [
         ("SELECT 'a", "never closed"),
         ("SELECT `a", "never closed"),
+        ("DELETE FROM t /* a /* b */ WHERE id = 1", "never closed"),
         ("", "empty"),
         (" ; ", "empty"),
         ("a; b", "one statement"),

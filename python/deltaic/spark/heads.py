@@ -38,14 +38,6 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("RESTORE", "TABLE"),
     ("RESTORE",),
     ("FSCK", "REPAIR", "TABLE"),
-    *((word, "TABLE", what) for word in ("DESCRIBE", "DESC") for what in ("EXTENDED", "FORMATTED")),
-    *(
-        (word, what)
-        for word in ("DESCRIBE", "DESC")
-        for what in ("HISTORY", "DETAIL", "TABLE", "EXTENDED", "FORMATTED")
-    ),
-    ("DESCRIBE",),
-    ("DESC",),
     ("SHOW", "COLUMNS", "IN"),
     ("SHOW", "COLUMNS", "FROM"),
     ("SHOW", "PARTITIONS"),
@@ -54,6 +46,8 @@ _HEADS: tuple[tuple[str, ...], ...] = (
     ("ANALYZE", "TABLE"),
     ("COMMENT", "ON", "TABLE"),
 )
+_DESCRIBED = ("QUERY", "FUNCTION", "SCHEMA", "DATABASE", "NAMESPACE", "CATALOG", "PROCEDURE")
+"""Words between DESCRIBE and something that is no table."""
 _OF_HIVE = {("STORED", "AS"), ("STORED", "BY"), ("ROW", "FORMAT")}
 BY_PATH = {"OPTIMIZE", "VACUUM", "DESCRIBE", "DESC", "REORG", "RESTORE"}
 """First words of statements that also take a path in quotes: VACUUM '/path'."""
@@ -65,7 +59,26 @@ def passes_head(reader: Reader) -> bool:
     if reader.accept("GENERATE"):
         reader.name()
         return reader.accept("FOR", "TABLE")
+    if reader.accept("DESCRIBE") or reader.accept("DESC"):
+        if any(reader.accept_option(word) for word in _DESCRIBED):
+            return False
+        if not (reader.accept_option("HISTORY") or reader.accept_option("DETAIL")):
+            reader.accept_option("TABLE")
+            reader.accept_option("EXTENDED") or reader.accept_option("FORMATTED")
+        return True
     return any(reader.accept(*words) for words in _HEADS)
+
+
+def needs_delta(reader: Reader) -> bool:
+    """True for DESCRIBE HISTORY and DESCRIBE DETAIL at the start, which only Delta tables have. `DESCRIBE
+    history` shows the columns of a table."""
+    return shows(reader, "HISTORY") or shows(reader, "DETAIL")
+
+
+def shows(reader: Reader, what: str) -> bool:
+    """True for DESCRIBE HISTORY name (`what` is HISTORY) or DESCRIBE DETAIL name at the start."""
+    start = Reader(reader.text)
+    return (start.accept("DESCRIBE") or start.accept("DESC")) and start.accept_option(what)
 
 
 def target_of(reader: Reader) -> Name | None:

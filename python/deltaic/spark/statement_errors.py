@@ -12,7 +12,7 @@ from deltaic.engine.spark.native.session import has_temporary_view
 from deltaic.errors import DeltaError, InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.rows.rows import Rows
 from deltaic.spark.frame_writes import FORMATS
-from deltaic.spark.heads import BY_PATH, CHANGES, provider_of
+from deltaic.spark.heads import CHANGES, needs_delta, provider_of, shows
 from deltaic.spark.named_tables import naming, query_of_view
 from deltaic.spark.raising import OF_PARTITIONS, SPARK_CONDITIONS, make_of_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
@@ -39,7 +39,7 @@ def _run(text: str, tables: SparkTables) -> Rows:
     except DeltaError as error:
         reader = Reader(text)
         first = reader.tokens[0].keyword
-        operation = "DESCRIBE HISTORY" if _shows_history(reader) else first
+        operation = "DESCRIBE HISTORY" if shows(reader, "HISTORY") else first
         error.with_values(**{**tables.naming(), "operation": operation, **error.values})
         if first in _DELTA_ONLY:
             # Spark's parser, to which delta-spark leaves such a text, does not know the word
@@ -75,10 +75,6 @@ _looks_up = raises_as_spark({TableNotFoundError: "DELTA_TABLE_ONLY_OPERATION"}, 
 text, as in VACUUM '/data/t', and DESCRIBE HISTORY."""
 
 
-def _shows_history(reader: Reader) -> bool:
-    return reader.at("DESCRIBE", "HISTORY") or reader.at("DESC", "HISTORY")
-
-
 def runner(reader: Reader) -> Callable[[str, SparkTables], Rows]:
     """Returns the function that runs the statement at the cursor, by its first words."""
     if reader.tokens[reader.position].keyword in CHANGES_ROWS:
@@ -87,7 +83,7 @@ def runner(reader: Reader) -> Callable[[str, SparkTables], Rows]:
         reader.at(word) and reader.tokens[reader.position + 1].kind == "string"
         for word in ("OPTIMIZE", "VACUUM")
     )
-    if names_text or _shows_history(reader):
+    if names_text or shows(reader, "HISTORY"):
         return _looks_up
     if reader.at("OPTIMIZE"):
         return _optimizes
@@ -102,9 +98,7 @@ def delta_errors(spark: Any, reader: Reader, target: Name | None) -> Iterator[No
         yield
     except Exception as error:
         first = reader.tokens[0].keyword
-        is_delta_only = first in _DELTA_ONLY or (
-            len(reader.tokens) > 1 and reader.tokens[1].keyword in ("HISTORY", "DETAIL") and first in BY_PATH
-        )
+        is_delta_only = first in _DELTA_ONLY or needs_delta(reader)
         if (
             target is not None
             and is_delta_only

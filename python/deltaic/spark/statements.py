@@ -30,7 +30,7 @@ from deltaic.spark.conversions import convert_named
 from deltaic.spark.explain import explained
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.frames import newest, read, version_at
-from deltaic.spark.heads import CHANGES, by_name, passes_head, provider_of, target_of
+from deltaic.spark.heads import CHANGES, by_name, needs_delta, passes_head, provider_of, shows, target_of
 from deltaic.spark.identifiers import identified, immediate, is_script
 from deltaic.spark.named_tables import (
     ViewQuery,
@@ -232,7 +232,7 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
         return frame_of(spark, plan)
     if reader.at("CONVERT", "TO", "DELTA"):
         return _convert(spark, with_arguments(reader.text, args))
-    if target is not None and (reader.at("DESCRIBE", "DETAIL") or reader.at("DESC", "DETAIL")):
+    if target is not None and shows(reader, "DETAIL"):
         other = other_table(spark, target.parts)
         if other is not None and other.kind != "VIEW":
             return frame_of(spark, detail_of(spark, other))
@@ -361,7 +361,7 @@ def _is_of_delta(spark: Any, reader: Reader, target: Name) -> bool:
         return False
     as_spark = word in ("SHOW", "COMMENT", "ANALYZE")
     if word in ("DESCRIBE", "DESC"):
-        as_spark = len(reader.tokens) < 2 or reader.tokens[1].keyword not in ("HISTORY", "DETAIL")
+        as_spark = not needs_delta(reader)
     return (path_in_catalog(spark, target.parts) if as_spark else path_of(spark, target)) is not None
 
 

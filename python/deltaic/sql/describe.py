@@ -79,17 +79,17 @@ def describe(reader: Reader, tables: Tables) -> Rows:
     """DESCRIBE | DESC HISTORY name [LIMIT n] · DETAIL name · [TABLE] [EXTENDED | FORMATTED] name [column]"""
     if not reader.accept("DESC"):
         reader.expect("DESCRIBE")
-    if _names_a_table(reader, "HISTORY"):
+    if reader.accept_option("HISTORY"):
         name = read_name(reader)
         limit = reader.integer() if reader.accept("LIMIT") else None
         reader.end()
         return history_rows(tables.table(name), limit)
-    if _names_a_table(reader, "DETAIL"):
+    if reader.accept_option("DETAIL"):
         name = read_name(reader)
         reader.end()
         return detail_rows(tables.table(name), tables.entry(name))
-    _names_a_table(reader, "TABLE")
-    extended = _names_a_table(reader, "EXTENDED") or _names_a_table(reader, "FORMATTED")
+    reader.accept_option("TABLE")
+    extended = reader.accept_option("EXTENDED") or reader.accept_option("FORMATTED")
     name = read_name(reader)
     column = None if reader.done else reader.dotted()
     reader.end()
@@ -150,15 +150,6 @@ def detail_rows(table: DeltaTable, entry: CatalogEntry | None = None) -> Rows:
     """Returns the result of DESCRIBE DETAIL. `entry`: the table's entry in a catalog, which has its name."""
     row = _detail_row(table)
     return rows_of(pa.Table.from_pylist([row if entry is None else {**row, "name": str(entry)}], DETAIL))
-
-
-def _names_a_table(reader: Reader, word: str) -> bool:
-    """Advances past `word` if another token follows; True if it did. In `DESCRIBE history`, the word is the
-    name of a table."""
-    if reader.at(word) and reader.position + 1 < len(reader.tokens):
-        reader.position += 1
-        return True
-    return False
 
 
 def _history_row(entry: dict[str, Any]) -> dict[str, Any]:

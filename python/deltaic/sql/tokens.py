@@ -24,13 +24,18 @@ def _tokens(text: str) -> tuple[Token, ...]:
         if token.kind == "open":
             rest = text[token.start : token.start + 20]
             raise InvalidArgumentError(
-                "SQL does not parse: a quote is never closed",
+                "SQL does not parse: a quote or a comment is never closed",
                 where=f"character {token.start + 1}",
                 found=rest,
             )
     return found
 
 
+_INFIX = frozenset({*"=</%&|^", "==", "<=>", "<=", ">=", "<>", "!=", "||"})
+_OPERATORS = _INFIX | set(".,([+-")
+"""Symbols behind which a value is expected; `>` and `*` may also end one: `x::ARRAY<INT>`, `t.*`."""
+_BEFORE_A_VALUE = frozenset({"WHEN", "THEN", "ELSE", "AND", "OR", "NOT"})
+_BEHIND_A_VALUE = _INFIX | {*",)]>*", "AND", "OR", "IS", "IN", "LIKE", "BETWEEN", "THEN", "ELSE", "WHERE"}
 _TOKENS_OF = TextCache[tuple[Token, ...]](1 << 16)
 """Tokens of statements: a program runs the same statement again and again."""
 
@@ -88,6 +93,12 @@ class Reader:
             self.position += len(words)
             return True
         return False
+
+    def accept_option(self, word: str) -> bool:
+        """Advances past `word` if the name of a table may follow; True if it did. In `DESCRIBE history` and
+        `DESCRIBE history.t`, the word is part of the name."""
+        ahead = self.tokens[self.position + 1 : self.position + 2]
+        return bool(ahead) and ahead[0].text != "." and self.accept(word)
 
     def expect(self, *words: str) -> None:
         if not self.accept(*words):
@@ -158,27 +169,51 @@ class Reader:
         type_depth = 0  # of `<`
         while not self.done:
             word = self.tokens[self.position].keyword
-            is_end = word in (")", "]") or (word in stops and not self._is_inner(start))
-            if depth == 0 and cases == 0 and is_end:
+            closes = word in (")", "]")
+            if depth == 0 and (closes or (cases == 0 and word in stops and not self._is_inner(start))):
                 break
-            depth += (word in ("(", "[")) - (word in (")", "]"))
+            depth += (word in ("(", "[")) - closes
             if set(word) <= {"<", ">"} and (of_type or type_depth or self._opens_type(start)):
                 change = word.count("<") - word.count(">")  # `>>` may be one token
                 depth += change
                 type_depth += change
-            # After a dot, `case` and `end` are names of columns, as in t.end.
-            if start == self.position or self.tokens[self.position - 1].text != ".":
-                cases += (word == "CASE") - (word == "END" and cases > 0)
+            if word == "CASE" and not self._is_column_case(start, self.position):
+                cases += 1
+            elif word == "END" and cases and not self._is_column(start, self.position):
+                cases -= 1
             self.position += 1
         if start == self.position:
             self.fail(expected)
         return self.text[self.tokens[start].start : self.tokens[self.position - 1].end]
 
     def _is_inner(self, start: int) -> bool:
-        """True if the next token is no keyword of a clause: a name after a dot, as in `s.when`, or the FROM
-        of IS [NOT] DISTINCT FROM."""
-        follows_dot = self.position > start and self.tokens[self.position - 1].text == "."
-        return follows_dot or is_distinct_from(self.tokens, self.position)
+        """True if the next token is no keyword of a clause: a column, as in `s.when` and `1 + when`, or the
+        FROM of IS [NOT] DISTINCT FROM."""
+        is_word = self.tokens[self.position].kind == "word"
+        return is_word and (
+            self._is_column(start, self.position) or is_distinct_from(self.tokens, self.position)
+        )
+
+    def _is_column(self, start: int, position: int) -> bool:
+        """True if the word at the position is a column, as a value is expected there: behind a dot, an
+        operator, or a keyword such as THEN in `THEN end ELSE else END`."""
+        if position == start:
+            return self._ends_value(position)
+        before, word = self.tokens[position - 1], self.tokens[position].keyword
+        if before.keyword == "CASE" and not self._is_column_case(start, position - 1):
+            return word != "WHEN"
+        is_keyword = before.keyword in _BEFORE_A_VALUE and not self._is_column(start, position - 1)
+        return is_keyword or before.text in _OPERATORS
+
+    def _is_column_case(self, start: int, position: int) -> bool:
+        """True if the word CASE at the position is a column: no value follows it."""
+        follows_dot = position > start and self.tokens[position - 1].text == "."
+        return follows_dot or self._ends_value(position)
+
+    def _ends_value(self, position: int) -> bool:
+        """True if the token behind the position cannot begin a value."""
+        ahead = self.tokens[position + 1 : position + 2]
+        return not ahead or ahead[0].keyword in _BEHIND_A_VALUE
 
     def _opens_type(self, start: int) -> bool:
         """True if the next token, a `<`, follows `::MAP`, `::ARRAY` or `::STRUCT`."""
