@@ -14,7 +14,7 @@ from deltaic.plan.literal import lit
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.portable.connect_columns import is_of_connect
-from deltaic.sql.parameters import colons_of_types, literal
+from deltaic.sql.parameters import literal, named_markers
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import edited
 
@@ -110,18 +110,11 @@ def _next(values: Any) -> Any:
 def _marked(text: str, named: Callable[[str], Any] | None, positional: Callable[[], Any] | None) -> str:
     reader = Reader(text, several=True)
     edits: list[tuple[int, int, str]] = []
-    of_types = colons_of_types(reader.tokens)
+    markers = named_markers(reader.tokens)
     for index, token in enumerate(reader.tokens):
-        behind = reader.tokens[index + 1] if index + 1 < len(reader.tokens) else None
-        if (
-            named is not None
-            and token.text == ":"
-            and behind is not None
-            and behind.kind == "word"
-            and behind.start == token.end
-            and index not in of_types
-        ):
-            value, end = named(behind.text), behind.end
+        if named is not None and index in markers:
+            name = reader.tokens[index + 1]
+            value, end = named(name.text), name.end
         elif positional is not None and token.text == "?":
             value, end = positional(), token.end
         else:

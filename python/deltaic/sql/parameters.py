@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.plan.literal import lit
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import Token
+
+_BEFORE_A_VALUE = frozenset(
+    {"AND", "OR", "NOT", "SELECT", "WHERE", "WHEN", "THEN", "ELSE", "IN", "LIKE", "BETWEEN", "LIMIT", "OF"}
+)
 
 
 def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> str:
@@ -26,19 +31,13 @@ def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) 
         )
     parts, position, count = [], 0, 0
     tokens = Reader(statement).tokens
-    of_types = colons_of_types(tokens)
+    named = named_markers(tokens)
     for index, token in enumerate(tokens):
-        name = tokens[index + 1] if index + 1 < len(tokens) else None
         if token.text == "?" and token.kind == "symbol":
             value, end = _positional(parameters, count), token.end
             count += 1
-        elif (
-            token.text == ":"
-            and name is not None
-            and name.kind == "word"
-            and name.start == token.end
-            and index not in of_types
-        ):
+        elif index in named:
+            name = tokens[index + 1]
             value, end = _named(parameters, name.text), name.end
         else:
             continue
@@ -51,6 +50,27 @@ def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) 
             expected=len(parameters),
         )
     return "".join([*parts, statement[position:]])
+
+
+def named_markers(tokens: Sequence[Token]) -> set[int]:
+    """Returns the indexes of the colons before names of parameters: `:v`, which may be written `= : v`. The
+    colons of a path in a variant (`v:a`), of a label (`again: LOOP`) and of a type are none."""
+    of_types = colons_of_types(tokens)
+    return {
+        index
+        for index, (colon, name) in enumerate(pairwise(tokens))
+        if colon.text == ":"
+        and name.kind == "word"
+        and index not in of_types
+        and _may_be_marker(tokens[index - 1] if index else None, colon, name)
+    }
+
+
+def _may_be_marker(before: Token | None, colon: Token, name: Token) -> bool:
+    if before is None or before.keyword in _BEFORE_A_VALUE:
+        return True
+    is_behind_value = before.kind != "symbol" or before.text in (")", "]")
+    return not is_behind_value or (name.start == colon.end and before.end != colon.start)
 
 
 def colons_of_types(tokens: Sequence[Token]) -> set[int]:
