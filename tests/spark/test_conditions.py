@@ -712,6 +712,7 @@ CASES = (
         SCHEMA,
         lambda at: at.write("SELECT 1L AS id, 'a' AS part, 1 AS text"),
     ),
+    Case("DELTA_FAILED_TO_MERGE_FIELDS", "22005", A, SCHEMA, lambda at: at.write("SELECT 1 AS id, 'a' part")),
     Case("DELTA_PARTITION_COLUMN_NOT_FOUND", "42703", A, SCHEMA, lambda at: at.write("SELECT 1L AS id")),
     Case(
         "DELTA_VERSION_NOT_FOUND",

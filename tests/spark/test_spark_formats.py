@@ -246,6 +246,50 @@ def test_schemas(tmp_path: Path, enabled: Any) -> None:
     assert enabled.read.format("delta").load(path).columns == ["id"]
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "fits"),
+    [
+        ("INT", "5L", False),
+        ("BIGINT", "5", False),
+        ("FLOAT", "1.5D", False),
+        ("DECIMAL(5, 2)", "CAST(1.25 AS DECIMAL(10, 2))", False),
+        ("DATE", "TIMESTAMP'2026-01-01 10:00:00'", False),
+        ("TIMESTAMP", "TIMESTAMP_NTZ'2026-01-01 10:00:00'", False),
+        ("STRUCT<a: ARRAY<INT>>", "named_struct('a', array(5L))", False),
+        ("MAP<STRING, INT>", "map('a', 5L)", False),
+        ("INT", "5S", True),
+        ("INT", "NULL", True),
+        ("STRUCT<a: INT, b: INT>", "named_struct('B', 1)", True),
+        ("VARCHAR(3)", "'abc'", True),
+    ],
+)
+def test_save_takes_the_types_of_the_columns_and_insert_casts(
+    tmp_path: Path, enabled: Any, column: str, value: str, fits: bool
+) -> None:
+    path = str(tmp_path / "t")
+    enabled.sql(f"CREATE TABLE delta.`{path}` (v {column}) USING delta")
+    rows = enabled.sql(f"SELECT {value} AS v")
+    for mode in ("append", "overwrite"):
+        if fits:
+            rows.write.format("delta").mode(mode).save(path)
+        else:
+            with pytest.raises(SchemaMismatchError, match="a type that the column cannot take"):
+                rows.write.format("delta").mode(mode).save(path)
+    assert DeltaTable(path).version == (2 if fits else 0)
+    rows.writeTo(f"delta.`{path}`").append()
+
+
+def test_a_wider_type_widens_the_column_if_both_say_so(tmp_path: Path, enabled: Any) -> None:
+    path = str(tmp_path / "t")
+    properties = "TBLPROPERTIES ('delta.enableTypeWidening' = 'true')"
+    enabled.sql(f"CREATE TABLE delta.`{path}` (v INT) USING delta {properties}")
+    writer = enabled.sql("SELECT 5000000000 AS v").write.format("delta").mode("append")
+    with pytest.raises(SchemaMismatchError, match="a type that the column cannot take"):
+        writer.save(path)
+    writer.option("mergeSchema", "true").save(path)
+    assert DeltaTable(path).scan().to_pylist() == [{"v": 5_000_000_000}]
+
+
 def test_time_travel(tmp_path: Path, enabled: Any) -> None:
     path = str(tmp_path / "t")
     for _ in range(3):

@@ -30,6 +30,7 @@ from deltaic.protocol.schema import (
     is_shape,
     type_name,
 )
+from deltaic.protocol.widening import is_widening
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine, StoreAssignment
@@ -47,6 +48,7 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
 _PARTS = {**{name: (digits, 0) for name, digits in _DIGITS.items()}, "float": (14, 7), "double": (30, 15)}
 """Number type -> precision and scale of the decimal as which Spark counts it."""
+_STORED_ALIKE = {("byte", "short"), ("byte", "integer"), ("short", "integer")}
 _UP_CASTS = {
     ("date", "timestamp"),
     ("date", "timestamp_ntz"),
@@ -269,6 +271,31 @@ def as_cast(data: Schema, table: Schema, policy: StoreAssignment = "ansi") -> Sc
     known = ((item, table.get(item.name)) for item in data)
     is_cast = _is_cast_by_function if policy in ("CAST", "try_cast") else _is_cast
     return Schema([item if other is None else _as_cast_to(item, other, is_cast) for item, other in known])
+
+
+def check_types(table: Schema, data: Schema, *, widen: bool) -> None:
+    """Raises SchemaMismatchError if the data has another type than a column of its name. Types that Parquet
+    stores alike may be narrower: a byte or a short for an integer. `widen`: True to allow wider types."""
+
+    def is_checked(source: DataType, target: DataType) -> bool:
+        if not isinstance(source, str) and type(source) is type(target):
+            return False  # the types within them decide
+        if not (
+            source in (target, "void")
+            or target == "void"
+            or (source, target) in _STORED_ALIKE
+            or (widen and is_widening(target, source))
+        ):
+            raise SchemaMismatchError(
+                "the data has a type that the column cannot take",
+                found=type_name(source),
+                expected=f"{type_name(target)}; INSERT, insertInto and writeTo cast",
+            )
+        return True
+
+    for item in data:
+        if (other := table.get(item.name)) is not None:
+            _as_cast_to(item, other, is_checked)
 
 
 def _as_cast_to(source: Field, target: Field, is_cast: Callable[[DataType, DataType], bool]) -> Field:

@@ -21,7 +21,7 @@ from deltaic.commands.create import TableOptions, check_expressions, set_cluster
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
-from deltaic.commands.store_assignment import Casting, as_cast, assigned, retyped, same_type
+from deltaic.commands.store_assignment import Casting, as_cast, assigned, check_types, retyped, same_type
 from deltaic.commands.write_job import Write
 from deltaic.engine.exporters import is_replayable
 from deltaic.errors import (
@@ -338,6 +338,9 @@ def needed_definition(
         )
     if job.casting is not None:
         data = as_cast(data, snapshot.schema, policy)
+    elif job.same_types:
+        widen = job.schema_mode == "merge" and snapshot.properties.type_widening
+        check_types(snapshot.schema, data, widen=widen)
     if job.schema_mode == "merge":
         merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
         evolution.check_nullability(snapshot.schema, data)

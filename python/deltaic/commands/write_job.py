@@ -35,6 +35,7 @@ class Write:
     `saves_as_table`: True for the overwrite of Spark's saveAsTable, which keeps the definition of an existing
         table, and whose operation in the history is CREATE OR REPLACE TABLE AS SELECT.
     `casting`: None to allow only values that stay the same in the column's type.
+    `same_types`: True to refuse rows whose types differ from those of the columns, even if all values fit.
     `fills`: True to set fields that cast structs lack to null.
     `more`: further options of the engine's writer.
     `streaming`: for a batch of a stream, its parameters in the history.
@@ -52,6 +53,7 @@ class Write:
     defines: bool = False
     saves_as_table: bool = False
     casting: Casting | None = None
+    same_types: bool = False
     fills: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
     streaming: Mapping[str, Any] | None = None

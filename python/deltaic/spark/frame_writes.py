@@ -77,7 +77,7 @@ def write_frame(
     `defines`: the write creates or replaces the table, like CREATE TABLE AS SELECT.
     `saves_as_table`: the write is a saveAsTable.
     `casts`: values are cast to the table's types by store assignment. Fields that structs of a stream lack
-    become null.
+    become null. Else values of another type than their column's are a SchemaMismatchError.
     `by_name`: columns and fields match by name, like INSERT BY NAME. Columns that the DataFrame lacks become
     null, also partition columns.
     """
@@ -110,6 +110,7 @@ def write_frame(
         defines=defines,
         saves_as_table=saves_as_table and save_mode == "overwrite" and write_options.job.where is None,
         casting="strict" if casts else None,
+        same_types=not casts,
         fills=by_name or state.streaming is not None,
         streaming=state.streaming,
         fills_partitions=by_name,
