@@ -184,6 +184,26 @@ def test_from_table_to_table_by_path(session: Any, tmp_path: Path) -> None:
     assert (query.name, ids(tmp_path / "to")) == ("copied", [2])
 
 
+@pytest.mark.parametrize(
+    ("options", "partition", "error"),
+    [
+        ({}, "part", "needs a checkpoint"),
+        ({"checkpointLocation": "c", "mergeSchema": "maybe"}, "part", "option mergeSchema"),
+        ({"checkpointLocation": "c"}, "other", "other"),
+    ],
+)
+def test_a_refused_stream_creates_no_table(
+    session: Any, tmp_path: Path, options: dict[str, str], partition: str, error: str
+) -> None:
+    files(tmp_path / "in", 1)
+    if "checkpointLocation" in options:
+        options = {**options, "checkpointLocation": str(tmp_path / "c")}
+    writer = source(session, tmp_path / "in").writeStream.options(**options).partitionBy(partition)
+    with pytest.raises(deltaic.errors.DeltaError, match=error):
+        writer.toTable("refused_stream", format="delta")
+    assert not session.catalog.tableExists("refused_stream")
+
+
 def test_a_temporary_view_takes_no_stream(session: Any, tmp_path: Path) -> None:
     from pyspark.errors import AnalysisException
 

@@ -32,6 +32,7 @@ class BuilderState:
 
     `properties`: table properties of DataFrameWriterV2. `refused`: the name of a call that a Delta table does
     not support, such as bucketBy. `streaming`: what `commitInfo` says of the query whose batch is written.
+    `new`: a table by name that the query of a stream creates before its first batch, unless it exists.
     """
 
     def __init__(self) -> None:
@@ -44,6 +45,7 @@ class BuilderState:
         self.properties: dict[str, str] = {}
         self.refused: str | None = None
         self.streaming: dict[str, Any] | None = None
+        self.new: Any = None
 
     def put(self, more: Mapping[str, Any]) -> None:
         """Adds options. Names are case-insensitive, a later value replaces an earlier one, and None removes

@@ -18,10 +18,9 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.log.store import open_store
 from deltaic.protocol.partitioning import partition_columns
 from deltaic.spark.frame_writes import BuilderState, options_of, write_frame
-from deltaic.spark.named_tables import entering, place_of
+from deltaic.spark.named_tables import entering
 from deltaic.spark.portable.arrow_values import written_schema
 from deltaic.spark.raising import raises_as_spark
-from deltaic.sql.names import Name
 from deltaic.table import DeltaTable
 
 _QUERY_ID = "sql.streaming.queryId"
@@ -109,28 +108,19 @@ class BatchWriter:
         return str(json.loads(data)["id"])
 
 
-def named_place(
-    df: Any,
-    name: Name,
-    location: str | None,
-    partition_by: tuple[str, ...],
-    cluster_by: tuple[str, ...],
-) -> str:
-    """Returns the path of a named table. If there is no table, it is created with the columns of the
-    stream."""
-    spark = df.sparkSession
-    new = place_of(spark, name, location)
+def create_table(df: Any, state: BuilderState) -> None:
+    """Creates the table `state.new` with the columns of the stream, unless it exists."""
+    spark, new = df.sparkSession, state.new
     with opening(spark), entering(spark, new):
         if not DeltaTable.exists(new.path):
             properties = table_properties(spark, None)
             DeltaTable.create(
                 new.path,
                 written_schema(df.schema),
-                partition_by=partition_by,
-                cluster_by=cluster_by,
+                partition_by=state.partition_by,
+                cluster_by=state.cluster_by,
                 properties=properties,
             )
-    return new.path
 
 
 def _check_types(schema: Any) -> None:

@@ -15,7 +15,7 @@ from deltaic.engine.spark.read_path import Native
 from deltaic.errors import InvalidArgumentError, TableNotFoundError
 from deltaic.spark import patches
 from deltaic.spark.frame_writes import FORMATS, BuilderState
-from deltaic.spark.named_tables import is_temporary_view, parsed, path_in_catalog
+from deltaic.spark.named_tables import is_temporary_view, parsed, path_in_catalog, place_of
 from deltaic.spark.options import StreamReadOptions
 from deltaic.spark.portable.shipping import by_value
 from deltaic.spark.raising import raises_as_spark
@@ -261,15 +261,9 @@ def _to_table(
         and (_is_delta(self, format) or path_in_catalog(spark, name.parts) is not None)
     )
     if name is not None and is_named and not is_temporary_view(spark, name.parts):  # Spark refuses a view
-        from deltaic.spark.stream_write import named_place
-
-        columns = (
-            (partitionBy,)
-            if isinstance(partitionBy, str)
-            else tuple(partitionBy or ()) or _state_of(self).partition_by
-        )
         location = options.pop("path", None) or _state_of(self).get("path")
-        path = named_place(self.__dict__[_FRAME], name, location, columns, _state_of(self).cluster_by)
+        _state_of(self).new = new = place_of(spark, name, location)
+        path = new.path
     if path is None:
         return to_table(self, tableName, format, outputMode, partitionBy, queryName, **options)
     return self.start(path, "delta", outputMode, partitionBy, queryName, **options)
@@ -278,7 +272,7 @@ def _to_table(
 def _write(start: Any, writer: Any, state: BuilderState) -> Any:
     """Starts a query that writes each batch by `foreachBatch`. The calls of _CALLS are repeated on a new
     writer, because Spark refuses foreachBatch on a writer with partition columns."""
-    from deltaic.spark.stream_write import batch_writer
+    from deltaic.spark.stream_write import batch_writer, create_table
 
     calls = writer.__dict__.get(_CALLS, ())
     name = next(
@@ -287,6 +281,9 @@ def _write(start: Any, writer: Any, state: BuilderState) -> Any:
     )
     frame = writer.__dict__[_FRAME]
     write_batch, checkpoint = batch_writer(frame, state, name)
+    if state.new is not None:
+        create_table(frame, state)
+        state.new = None
     new_writer = frame.writeStream.options(**checkpoint)
     for call, args, named in calls:
         new_writer = getattr(new_writer, call)(*args, **named)
