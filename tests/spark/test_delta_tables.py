@@ -276,6 +276,8 @@ def test_upkeep(spark: Any, path: str) -> None:
     assert metrics["filesAdded"]["min"] == metrics["filesAdded"]["totalSize"] > 0
     assert table.optimize().executeZOrderBy("id", "amount").count() == 1
     assert table.optimize().executeZOrderBy(["id"]).count() == 1
+    assert table.optimize().executeZOrderBy("id", "ID").count() == 1
+    assert table.optimize().executeZOrderBy().first().metrics.zOrderStats is None
     with pytest.raises(TypeError):
         table.optimize().executeZOrderBy(1)
     assert table.restoreToVersion(0).columns[0] == "table_size_after_restore"

@@ -627,7 +627,7 @@ class DeltaOptimizeBuilder:
     @raises_as_spark(of_predicates=OF_PARTITIONS)
     def executeZOrderBy(self, *cols: Any) -> DataFrame:
         """Rewrites all files with their rows sorted along a Z-order curve over the columns `cols` (names), so
-        that conditions on each of these columns skip files.
+        that conditions on each of these columns skip files. Without columns, it is `executeCompaction`.
 
         Returns one row as `executeCompaction` does. Raises InvalidArgumentError for an unknown column or a
         partition column.
@@ -640,6 +640,8 @@ class DeltaOptimizeBuilder:
                 raise InvalidTypeError(
                     "Z-order column must be str.", found=f"{name!r} with type {type(name)}"
                 )
+        if not names:
+            return self.executeCompaction()
         return frame_of(
             self._spark,
             optimized(self._table, lambda: self._table.optimize.z_order(names, self._where), "zorder"),
