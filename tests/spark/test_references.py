@@ -73,6 +73,17 @@ def replaced(text: str) -> str:
          "select extract(year from delta.`x`) from <p>"),
         ("select * from t join u on (delta.`x` = u.x)", "select * from t join u on (delta.`x` = u.x)"),
         ("select * from t version as of 3", "select * from t version as of 3"),
+        # Words of clauses may be names of tables and aliases.
+        ("select * from values (1) as w(id), delta.`b`", "select * from values (1) as w(id), <b>"),
+        ("select * from delta.`a` as window, delta.`b`", "select * from <a> as window, <b>"),
+        ("select * from delta.`a` set, delta.`b`", "select * from <a> set, <b>"),
+        ("select * from set, limit, delta.`b`", "select * from set, limit, <b>"),
+        ("select * from t join sort on sort.id = t.id, delta.`b`",
+         "select * from t join sort on sort.id = t.id, <b>"),
+        ("select * from t window join u window w as (order by x), delta.`b`",
+         "select * from t window join u window w as (order by x), delta.`b`"),
+        ("create table w using parquet as select x, delta.`b` from t",
+         "create table w using parquet as select x, delta.`b` from t"),
     ],
 )  # fmt: skip
 def test_references(text: str, expected: str) -> None:
@@ -93,6 +104,14 @@ def test_references(text: str, expected: str) -> None:
         ("VACUUM '/a/b' DRY RUN", ("delta", "/a/b")),
         ("DESCRIBE HISTORY t LIMIT 3", ("t",)),
         ("DESC DETAIL delta.`p`", ("delta", "p")),
+        ("DESCRIBE history", ("history",)),
+        ("DESCRIBE TABLE extended", ("extended",)),
+        ("DESC EXTENDED formatted", ("formatted",)),
+        ("DESC history.t", ("history", "t")),
+        ("DESCRIBE HISTORY history", ("history",)),
+        ("DESCRIBE query", ("query",)),
+        ("DESCRIBE QUERY SELECT 1", None),
+        ("DESC FUNCTION abs", None),
         ("RESTORE TABLE t TO VERSION AS OF 1", ("t",)),
         ("OPTIMIZE t ZORDER BY (x)", ("t",)),
         ("ALTER TABLE a.b.c ADD COLUMN x int", ("a", "b", "c")),
@@ -120,6 +139,9 @@ def test_arguments() -> None:
         with_arguments("x = :a AND y = ':a' AND z::int = :b", {"a": "O'Neil", "b": 2})
         == "x = 'O''Neil' AND y = ':a' AND z::int = 2"
     )
+    assert with_arguments("x = : a /**/ AND y = :/**/b", {"a": 1, "b": 2}) == "x = 1 /**/ AND y = 2"
+    assert with_arguments("v:a = :a AND f(v):a > 1 LIMIT : a", {"a": 1}) == "v:a = 1 AND f(v):a > 1 LIMIT 1"
+    assert with_arguments("BEGIN l: LOOP SELECT :a; END", {"a": 1}) == "BEGIN l: LOOP SELECT 1; END"
     assert with_arguments("x IN (?, ?)", [1, None]) == "x IN (1, NULL)"
     assert with_arguments("x = 1", None) == "x = 1"
     assert with_arguments("x -:a", {"a": -1}) == "x -(-1)"  # `x --1` would be a comment

@@ -104,6 +104,7 @@ class Reference:
     `alias`: if the text gives the table no alias, the name by which the query may qualify its columns.
     `parts`: schema and name of a table or view of the session catalog; empty for a path.
     `changes`: the arguments of table_changes after the table's name.
+    `is_query`: True if the text is the query `TABLE name`.
     `is_sampled`: True if TABLESAMPLE follows.
     `stream`: the options of STREAM, with which the table is a streaming source; else None.
     """
@@ -119,6 +120,7 @@ class Reference:
     alias: str | None = None
     parts: tuple[str, ...] = ()
     changes: tuple[str, ...] = ()
+    is_query: bool = False
     is_sampled: bool = False
     stream: tuple[tuple[str, str], ...] | None = None
 
@@ -141,10 +143,13 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
     clauses, definitions = _Clauses(), _definitions(whole)
     result: list[Reference] = []
     while not whole.done:
-        may_be_table = clauses.may_name_table(whole)
+        first, may_be_table = whole.position, clauses.may_name_table(whole)
         clauses.update(whole)
         if may_be_table and (reference := _reference(whole, spark, definitions)) is not None:
-            result.append(replace(reference, is_sampled=whole.at("TABLESAMPLE")))
+            reference = replace(reference, is_sampled=whole.at("TABLESAMPLE"))
+            if first and whole.tokens[first - 1].keyword == "TABLE" and reference.alias is not None:
+                reference = replace(reference, start=whole.tokens[first - 1].start, is_query=True)
+            result.append(reference)
         else:
             whole.position += 1
     return result
@@ -261,6 +266,8 @@ def _lower(parts: Iterable[str]) -> tuple[str, ...]:
 def _replacement(name: str, reference: Reference, alias: str | None, is_function: bool) -> str:
     suffix = "" if alias is None or alias == name else f" AS {col(alias)}"
     text = f"{name}{'()' if is_function else ''}{suffix}"
+    if reference.is_query:  # TABLE takes no alias
+        return f"SELECT * FROM {text}"
     # TABLESAMPLE takes a name or an expression in brackets
     return f"({text})" if reference.is_sampled and text != name else text
 
@@ -355,8 +362,17 @@ class _Clauses:
             pass
         elif (word == "FROM" and self._is_query[-1]) or word in ("JOIN", "USING"):
             self._in_from[-1] = True
-        elif word in _ENDS_FROM:
+        elif word in _ENDS_FROM and not _is_name(reader, reader.position):
             self._in_from[-1] = False
+
+
+def _is_name(reader: Reader, position: int) -> bool:
+    """True if a word of _ENDS_FROM begins no clause: `FROM values`, `AS window`, `set.id`, `t sort, u`."""
+    words = [token.keyword for token in reader.tokens[max(position - 1, 0) : position + 2]]
+    before = words[0] if position else ""
+    after = words[-1] if position + 1 < len(reader.tokens) else ")"
+    is_alias = before == "AS" and reader.tokens[position].keyword not in _QUERY
+    return is_alias or before in ("FROM", "JOIN", ",", ".") or after in (",", ")", ".", "JOIN", "WHERE")
 
 
 @dataclass(frozen=True)
@@ -395,9 +411,12 @@ def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Re
         return None
     if token.keyword == "STREAM" and (stream := _stream(reader, spark)) is not None:
         return stream
-    qualifies = first == 0 or reader.tokens[first - 1].keyword != "TABLE"
+    before = [each.keyword for each in reader.tokens[max(first - 2, 0) : first]]
+    follows_table = before[-1:] == ["TABLE"]
     # False for DROP TABLE name
-    by_name = qualifies or first < 2 or reader.tokens[first - 2].keyword in _BEFORE_TABLE_QUERY
+    by_name = not follows_table or first < 2 or before[0] in _BEFORE_TABLE_QUERY
+    # False for the argument of a function, f(TABLE name)
+    qualifies = not follows_table or (by_name and before[0] != "(")
     parts = reader.dotted()
     by_name = by_name and not (
         len(parts) == 1 and any(each.hides(parts[0], token.start) for each in definitions)
@@ -509,4 +528,6 @@ def _alias_follows(reader: Reader) -> bool:
     if reader.done:
         return False
     token = reader.tokens[reader.position]
+    if token.keyword in _ENDS_FROM:
+        return _is_name(reader, reader.position)
     return token.kind == "quoted" or (token.kind == "word" and token.keyword not in _NO_ALIAS)
