@@ -19,7 +19,7 @@ from deltaic.plan.literal import lit
 from deltaic.spark import catalog, merge_into, patches, streams
 from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
 from deltaic.spark.frames import newest, version_at
-from deltaic.spark.named_tables import naming, parsed, path_in_catalog
+from deltaic.spark.named_tables import naming, parsed, path_in_catalog, refuse_relative
 from deltaic.spark.options import ChangeOptions, ReadOptions
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.raising import UNPARSED, raises_as_spark
@@ -310,6 +310,7 @@ def _wrap_named_writes(frames: Any, writers: Any) -> None:
             and (target := parsed(name)) is not None
         ):
             if target.path is not None:
+                refuse_relative(spark, target)
                 self.save(target.path, format_name, mode, partitionBy, **options)
                 return
             if _is_delta(self, format) or path_in_catalog(spark, target.parts) is not None:

@@ -228,6 +228,22 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
     return NewTable(place, path_at(_default_path(spark, place)), True, True)
 
 
+def refuse_relative(spark: Any, name: Name) -> None:
+    """Raises an error for a new table delta.`path` whose path is relative: Spark means a table of the schema
+    `delta` then, and no folder of the working directory."""
+    path = name.path
+    if path is None or path.startswith("/") or urlsplit(path).scheme:
+        return
+    expected = "an absolute path, as in delta.`/data/t`, or another schema"
+    if spark.catalog.databaseExists(spark_name(name.parts[0])):
+        raise UnsupportedFeatureError(
+            "tables of a schema called delta are not supported", found=str(name), expected=expected
+        )
+    raise InvalidArgumentError(
+        "[SCHEMA_NOT_FOUND] there is no such schema", found=str(name), expected=expected
+    ).with_values(**naming(spark, name.parts))
+
+
 def _taken(spark: Any, name: Name, place: tuple[str, str], existing: Existing) -> TableAlreadyExistsError:
     """The error of a new table whose name is that of a view, or of a table of another format."""
     condition = ""
@@ -412,9 +428,11 @@ def _in_session_catalog(spark: Any, parts: Sequence[str]) -> tuple[str, ...] | N
         return tuple(parts[1:])
     if len(parts) > 2:
         return None
-    # On Spark Connect, each name would cost one more request.
-    is_current = not has_jvm(spark) or spark.catalog.currentCatalog() == SESSION_CATALOG
-    return tuple(parts) if is_current else None
+    if not has_jvm(spark):  # each name would cost one more request
+        return tuple(parts)
+    if len(parts) == 2 and spark.conf.get(f"spark.sql.catalog.{parts[0]}", None) is not None:
+        return None  # Spark looks for a catalog first, and then for a schema
+    return tuple(parts) if spark.catalog.currentCatalog() == SESSION_CATALOG else None
 
 
 def schema_and_name(spark: Any, parts: Sequence[str]) -> tuple[str, ...]:

@@ -26,6 +26,7 @@ from deltaic.spark.named_tables import (
     naming,
     place_of,
     query_of_view,
+    refuse_relative,
 )
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
@@ -235,6 +236,7 @@ class SparkTables(Tables):
 
     def place(self, name: Name, location: str | None, existing: Existing = "use") -> tuple[str, bool]:
         if name.path is not None:
+            refuse_relative(self._spark, name)
             return super().place(name, location, existing)
         new = place_of(self._spark, name, location, existing)
         self._entering.enter_context(entering(self._spark, new))
