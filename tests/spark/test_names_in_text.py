@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import deltaic
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import DeltaError, InvalidArgumentError
 from deltaic.spark.stream_write import BatchWriter
 from deltaic.spark.tables import DeltaTable
 
@@ -74,6 +74,13 @@ def test_names_of_another_current_catalog_are_not_those_of_the_session_catalog(
         session.sql("INSERT INTO both VALUES (5)")
         assert rows(session.sql("SELECT * FROM both")) == [(5,)]
         assert rows(session.sql("SELECT id FROM spark_catalog.default.both")) == [(1,)]
+        session.sql("CREATE SCHEMA spark_catalog.derby")
+        session.sql("USE spark_catalog.default")
+        made(session, "spark_catalog.derby.both", 1)
+        with pytest.raises(Exception, match="TABLE_OR_VIEW_NOT_FOUND"):
+            session.sql("SELECT * FROM derby.both")
+        session.sql("DROP SCHEMA spark_catalog.derby CASCADE")
+        session.sql("USE derby.APP2")
         session.sql("DROP TABLE both")
     finally:
         session.conf.unset("spark.sql.sources.default")
@@ -230,3 +237,90 @@ def test_the_colon_of_a_type_is_no_parameter(session: Any) -> None:
         {"v": 9, "w": "x"},
     )
     assert rows(session.table("typed")) == [(9, "x")]
+
+
+def test_comments_in_comments(session: Any) -> None:
+    made(session, "commented", 1, 2, 3)
+    session.sql("DELETE /* a /* b */ c */ FROM commented WHERE /* d /* e */ id < */ id = 3")
+    session.sql("/* a /* b */ UPDATE commented */ UPDATE commented SET id = 4 /* /* */ */ WHERE id = 1")
+    assert rows(session.table("commented").select("id")) == [(2,), (4,)]
+
+
+def test_tables_with_names_of_options(session: Any) -> None:
+    for name in ("history", "detail", "query", "function", "extended"):
+        session.sql(f"CREATE TABLE {name} ({name}_column INT) USING delta")
+        for text in (name, f"TABLE {name}", f"default.{name}"):
+            assert session.sql(f"DESCRIBE {text}").first()[0] == f"{name}_column", text
+    assert session.sql("DESC DETAIL detail").first()["name"] == "spark_catalog.default.detail"
+    assert session.sql("DESCRIBE HISTORY history").first()["operation"] == "CREATE TABLE"
+    assert session.sql("DESCRIBE QUERY SELECT 1 AS one FROM history").first()[0] == "one"
+    assert "abs" in session.sql("DESCRIBE FUNCTION abs").first()[0]
+
+
+def test_columns_with_names_of_words_of_case(session: Any) -> None:
+    session.sql("CREATE TABLE cased (id INT, end INT, case INT, when INT) USING delta")
+    session.sql("INSERT INTO cased VALUES (1, 2, 3, 4), (2, 9, 8, 7)")
+    session.sql("UPDATE cased SET id = CASE WHEN end < 5 THEN end ELSE when END, when = case WHERE case > 0")
+    assert rows(session.table("cased")) == [(2, 2, 3, 3), (7, 9, 8, 8)]
+    session.sql(
+        "MERGE INTO cased USING (SELECT 2 AS id) s ON cased.id = s.id WHEN MATCHED AND end = 2 THEN UPDATE"
+        " SET when = CASE WHEN end = 9 THEN 1 WHEN end = 2 THEN end END WHEN NOT MATCHED THEN INSERT (id)"
+        " VALUES (s.id)"
+    )
+    session.sql("DELETE FROM cased WHERE CASE WHEN end = 9 THEN true ELSE false END")
+    assert rows(session.table("cased")) == [(2, 2, 3, 2)]
+
+
+def test_tables_and_aliases_with_names_of_clauses(session: Any) -> None:
+    made(session, "set", 8)
+    made(session, "first_list", 1)
+    made(session, "second_list", 2)
+    for query in (
+        "SELECT w.id, second_list.id FROM VALUES (1) AS w(id), second_list",
+        "SELECT window.id, second_list.id FROM first_list AS window, second_list",
+        "SELECT set.id - 7, second_list.id FROM set, second_list WHERE set.id = 8",
+        "SELECT set.id, second_list.id FROM first_list set, second_list",
+        "SELECT limit.id, second_list.id FROM first_list limit JOIN set ON set.id > 0, second_list LIMIT 1",
+        "TABLE first_list |> JOIN second_list |> SELECT first_list.id, second_list.id",
+    ):
+        assert rows(session.sql(query)) == [(1, 2)], query
+    assert rows(session.sql("TABLE first_list ORDER BY first_list.id")) == [(1, "first_list")]
+    assert rows(session.sql("TABLE set UNION TABLE default.first_list")) == [(1, "first_list"), (8, "set")]
+
+
+def test_scripts_that_name_tables_when_they_run(session: Any) -> None:
+    made(session, "run_rows", 1, 2)
+    for script, expected in {
+        "DECLARE n STRING DEFAULT 'run_rows'; SELECT id FROM IDENTIFIER(n)": [(1,), (2,)],
+        "DECLARE n STRING DEFAULT 'run_rows'; DELETE FROM IDENTIFIER(n) WHERE id = 2": [],
+        "EXECUTE IMMEDIATE 'SELECT id FROM run_rows'": [(1,)],
+        "EXECUTE IMMEDIATE 'SELECT 7 AS id'": [(7,)],
+        "DECLARE c INT; EXECUTE IMMEDIATE 'SELECT count(*) FROM run_rows' INTO c; SELECT c": [(1,)],
+        "WITH s AS (SELECT 3 AS id) INSERT INTO run_rows SELECT id, 'x' FROM s": [],
+        "DECLARE EXIT HANDLER FOR SQLEXCEPTION INSERT INTO run_rows VALUES (4, 'x'); SELECT 1 / 0": [],
+    }.items():
+        assert rows(session.sql(f"BEGIN {script}; END")) == expected, script
+    assert rows(session.table("run_rows").select("id")) == [(1,), (3,), (4,)]
+
+
+def test_a_space_in_a_parameter(session: Any) -> None:
+    made(session, "spaced", 1, 2)
+    session.sql("UPDATE spaced SET id = : new WHERE id = : old", {"new": 5, "old": 1})
+    session.sql("DELETE FROM spaced WHERE id = : old", {"old": 2})
+    assert rows(session.sql("SELECT id FROM spaced WHERE id = : new", {"new": 5})) == [(5,)]
+
+
+def test_a_schema_called_delta(session: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for has_schema in (False, True):
+        if has_schema:
+            session.sql("CREATE SCHEMA delta")
+        for change in (
+            lambda: session.sql("CREATE TABLE delta.relative (id INT) USING delta"),
+            lambda: session.sql("CREATE TABLE delta.relative USING delta AS SELECT 1 AS id"),
+            lambda: session.range(1).write.format("delta").saveAsTable("delta.relative"),
+        ):
+            with pytest.raises(DeltaError, match="called delta" if has_schema else "SCHEMA_NOT_FOUND"):
+                change()
+    session.sql("DROP SCHEMA delta")
+    assert list(tmp_path.glob("relative*")) == []

@@ -8,16 +8,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import DeltaError, InvalidArgumentError, UnsupportedFeatureError
+from deltaic.spark.heads import CHANGES
 from deltaic.spark.named_tables import parsed
 from deltaic.spark.parameters import with_arguments
 from deltaic.spark.patches import spark_sql
+from deltaic.spark.scripts import parse_script
 from deltaic.sql.subqueries import QUERY_STARTS
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import edited
 
 IDENTIFIER = re.compile(r"\bIDENTIFIER\s*\(", re.IGNORECASE)
 _BETWEEN_STATEMENTS = frozenset({";", "BEGIN", "THEN", "ELSE", "DO", "LOOP", "REPEAT"})
+_EXECUTES = re.compile(r"\bEXECUTE\s+IMMEDIATE\b", re.IGNORECASE)
 _BY_PATH = re.compile(r"\bdelta(ic)?\s*\.\s*`", re.IGNORECASE)
 
 
@@ -32,11 +35,35 @@ def is_script(text: str, names_table: Callable[[str], bool]) -> bool:
         return False
     if not reader.at("BEGIN") or reader.at("BEGIN", "TRANSACTION") or reader.at("BEGIN", "WORK"):
         return False
-    ends = [each for each in reader.tokens if each.keyword in _BETWEEN_STATEMENTS]
-    starts, stops = [each.end for each in ends], [*(each.start for each in ends[1:]), len(text)]
+    # a change may stand behind WITH, FROM, and the conditions of a handler
+    cuts = [each for each in reader.tokens if each.keyword in _BETWEEN_STATEMENTS | CHANGES]
+    starts = [each.start if each.keyword in CHANGES else each.end for each in cuts]
+    stops = [*(each.start for each in cuts[1:]), len(text)]
     pieces = [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
     statements = (piece for piece in pieces if piece.strip())
-    return _BY_PATH.search(text) is not None or any(map(names_table, statements))
+    return _BY_PATH.search(text) is not None or any(map(names_table, statements)) or _names_later(text)
+
+
+def _names_later(text: str) -> bool:
+    """True for a script that may name a Delta table when it runs, by IDENTIFIER(variable) or EXECUTE
+    IMMEDIATE. False if only Spark can run it."""
+    if IDENTIFIER.search(text) is None and _EXECUTES.search(text) is None:
+        return False
+    try:
+        parse_script(text)
+    except DeltaError:
+        return False
+    return True
+
+
+def executed(spark: Any, text: str) -> str | None:
+    """Returns the text of the statement that EXECUTE IMMEDIATE … runs, if its result is the script's; None
+    for other statements, and with INTO."""
+    reader = Reader(text)
+    if not reader.accept("EXECUTE", "IMMEDIATE"):
+        return None
+    statement = _constant(spark, reader.slice("INTO", "USING", expected="a statement as text"), None)
+    return None if reader.at("INTO") else statement
 
 
 def identified(spark: Any, text: str, args: Any) -> tuple[str, Any]:

@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from deltaic.errors import InvalidArgumentError
+from deltaic.spark.identifiers import executed
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.scripts import Block, Choice, Declaration, ForLoop, Handler, Loop, Node, Sql, parse_script
 from deltaic.sql.subqueries import QUERY_STARTS
@@ -91,8 +92,9 @@ class _ScriptRun:
             raise _JumpSignal(node.label, again=node.again)
 
     def _statement(self, text: str) -> None:
+        query = executed(self._spark, text) or text
         frame = self._run(text)
-        if frame.columns and Reader(text).tokens[0].keyword in QUERY_STARTS | {"("}:
+        if frame.columns and Reader(query).tokens[0].keyword in QUERY_STARTS | {"("}:
             self.result = self._spark.createDataFrame(frame.collect(), frame.schema)
 
     def _block(self, block: Block) -> None:
