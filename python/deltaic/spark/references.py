@@ -20,42 +20,18 @@ from deltaic.spark.named_tables import (
     query_of_view,
     schema_and_name,
 )
+from deltaic.spark.table_positions import ENDS_FROM, QUERY, Clauses, Definition, definitions_of, is_name
 from deltaic.spark.time_travel import time_travel
 from deltaic.spark.views import path_of
 from deltaic.sql.create import read_properties
 from deltaic.sql.names import Name
-from deltaic.sql.subqueries import definition_names
-from deltaic.sql.tokens import Reader, is_distinct_from
+from deltaic.sql.tokens import Reader
 from deltaic.sql_text import edited
 
 _CHANGES = ("table_changes", "table_changes_by_path")
 """Table functions whose first argument names a Delta table: by name, and by path."""
 _FORMATS = ("delta", "deltaic")
-_QUERY = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE"})
-_BEFORE_A_TABLE = frozenset({"FROM", "JOIN", ",", "(", "USING"})
-_ENDS_FROM = frozenset(
-    [
-        "WHERE",
-        "GROUP",
-        "HAVING",
-        "ORDER",
-        "SORT",
-        "CLUSTER",
-        "DISTRIBUTE",
-        "LIMIT",
-        "OFFSET",
-        "SELECT",
-        "UNION",
-        "EXCEPT",
-        "MINUS",
-        "INTERSECT",
-        "WINDOW",
-        "QUALIFY",
-        "SET",
-        "VALUES",
-    ]
-)
-_NO_ALIAS = _ENDS_FROM | {
+_NO_ALIAS = ENDS_FROM | {
     *(
         "ANTI",
         "ASOF",
@@ -76,7 +52,7 @@ _NO_ALIAS = _ENDS_FROM | {
     *("TABLESAMPLE", "USING", "WHEN"),
 }
 """Words after a table that cannot be its alias."""
-_BEFORE_TABLE_QUERY = _QUERY | {
+_BEFORE_TABLE_QUERY = QUERY | {
     "(",
     "AS",
     "UNION",
@@ -140,7 +116,7 @@ def references(reader: Reader, spark: Any) -> list[Reference]:
         if (column_of_view := _described(whole, spark)) is not None:
             return [column_of_view]
         whole.position = 0
-    clauses, definitions = _Clauses(), _definitions(whole)
+    clauses, definitions = Clauses(), definitions_of(whole)
     result: list[Reference] = []
     while not whole.done:
         first, may_be_table = whole.position, clauses.may_name_table(whole)
@@ -186,7 +162,7 @@ def text_of_view(view: ViewQuery, spark: Any) -> str:
     """Returns a view's query, in which each table and persistent view has its catalog and schema: a temporary
     view of its name, the session's current schema and its current catalog do not matter then."""
     whole = Reader(view.text)
-    clauses, definitions = _Clauses(), _definitions(whole)
+    clauses, definitions = Clauses(), definitions_of(whole)
     edits: list[tuple[int, int, str]] = []
     while not whole.done:
         token = whole.tokens[whole.position]
@@ -329,80 +305,7 @@ def _long_qualifiers(
                 break
 
 
-class _Clauses:
-    """Tracks the clause of each token, for every level of brackets: `, x` is a table in FROM and a column in
-    SELECT."""
-
-    def __init__(self) -> None:
-        self._in_from = [False]
-        self._is_query = [True]
-
-    def may_name_table(self, reader: Reader) -> bool:
-        """True if the token at the cursor may be a table's name."""
-        before = reader.tokens[reader.position - 1].keyword if reader.position else ""
-        if is_distinct_from(reader.tokens, reader.position - 1):
-            return False
-        return before == "TABLE" or (self._in_from[-1] and before in _BEFORE_A_TABLE)
-
-    def update(self, reader: Reader) -> None:
-        """Updates the clause and the level with the token at the cursor."""
-        token = reader.tokens[reader.position]
-        before = reader.tokens[reader.position - 1].keyword if reader.position else ""
-        after = reader.tokens[reader.position + 1].keyword if reader.position + 1 < len(reader.tokens) else ""
-        word = token.keyword if before != "." else ""
-        if word == "(":
-            # behind USING are the columns of a join
-            inherits = self._in_from[-1] and before in _BEFORE_A_TABLE - {"USING"}
-            self._is_query.append(inherits or after in _QUERY or after == "(")
-            self._in_from.append(inherits and after not in _QUERY)
-        elif word == ")" and len(self._in_from) > 1:
-            self._is_query.pop()
-            self._in_from.pop()
-        elif is_distinct_from(reader.tokens, reader.position):
-            pass
-        elif (word == "FROM" and self._is_query[-1]) or word in ("JOIN", "USING"):
-            self._in_from[-1] = True
-        elif word in _ENDS_FROM and not _is_name(reader, reader.position):
-            self._in_from[-1] = False
-
-
-def _is_name(reader: Reader, position: int) -> bool:
-    """True if a word of _ENDS_FROM begins no clause: `FROM values`, `AS window`, `set.id`, `t sort, u`."""
-    words = [token.keyword for token in reader.tokens[max(position - 1, 0) : position + 2]]
-    before = words[0] if position else ""
-    after = words[-1] if position + 1 < len(reader.tokens) else ")"
-    is_alias = before == "AS" and reader.tokens[position].keyword not in _QUERY
-    return is_alias or before in ("FROM", "JOIN", ",", ".") or after in (",", ")", ".", "JOIN", "WHERE")
-
-
-@dataclass(frozen=True)
-class _Definition:
-    """A name that WITH defines, in lower case, and the part of the text in which it hides a table."""
-
-    name: str
-    start: int
-    end: int
-
-    def hides(self, name: str, position: int) -> bool:
-        return self.name == name.lower() and self.start <= position < self.end
-
-
-def _definitions(whole: Reader) -> list[_Definition]:
-    """Returns the names that WITH defines in a text: each is known behind its query, up to the end of the
-    query with WITH. The first `t` of `WITH t AS (SELECT * FROM t) SELECT * FROM t` is a table."""
-    levels: list[list[tuple[str, int]]] = [[]]  # a list for each bracket that is open
-    result: list[_Definition] = []
-    for position, token in enumerate(whole.tokens):
-        if token.text == "(":
-            levels.append([])
-        elif token.text == ")" and len(levels) > 1:
-            result += [_Definition(*each, token.start) for each in levels.pop()]
-        elif token.keyword == "WITH":
-            levels[-1] += definition_names(whole.part(position, len(whole.tokens)))
-    return result + [_Definition(*each, len(whole.text)) for level in levels for each in level]
-
-
-def _reference(reader: Reader, spark: Any, definitions: list[_Definition]) -> Reference | None:
+def _reference(reader: Reader, spark: Any, definitions: list[Definition]) -> Reference | None:
     """Reads a reference at the cursor, and moves the cursor behind it. Returns None, and does not move the
     cursor, if the table is not a Delta table. `definitions`: the names that WITH defines in the text."""
     first = reader.position
@@ -528,6 +431,6 @@ def _alias_follows(reader: Reader) -> bool:
     if reader.done:
         return False
     token = reader.tokens[reader.position]
-    if token.keyword in _ENDS_FROM:
-        return _is_name(reader, reader.position)
+    if token.keyword in ENDS_FROM:
+        return is_name(reader, reader.position)
     return token.kind == "quoted" or (token.kind == "word" and token.keyword not in _NO_ALIAS)
