@@ -405,7 +405,7 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
                 found=type_name(item.type),
             )
         if text in names:
-            continue
+            raise InvalidArgumentError("a column is named twice", found=text)
         names.append(text)
         physical.append([physical_name(snapshot.schema.find(path[: end + 1])[1]) for end in range(len(path))])
     definition = Definition(snapshot.metadata, schema=snapshot.schema)

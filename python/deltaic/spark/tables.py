@@ -627,7 +627,8 @@ class DeltaOptimizeBuilder:
     @raises_as_spark(of_predicates=OF_PARTITIONS)
     def executeZOrderBy(self, *cols: Any) -> DataFrame:
         """Rewrites all files with their rows sorted along a Z-order curve over the columns `cols` (names), so
-        that conditions on each of these columns skip files. Without columns, it is `executeCompaction`.
+        that conditions on each of these columns skip files. A column that is named twice counts once. Without
+        columns, it is `executeCompaction`.
 
         Returns one row as `executeCompaction` does. Raises InvalidArgumentError for an unknown column or a
         partition column.
@@ -642,9 +643,10 @@ class DeltaOptimizeBuilder:
                 )
         if not names:
             return self.executeCompaction()
+        once = list({name.lower(): name for name in names}.values())
         return frame_of(
             self._spark,
-            optimized(self._table, lambda: self._table.optimize.z_order(names, self._where), "zorder"),
+            optimized(self._table, lambda: self._table.optimize.z_order(once, self._where), "zorder"),
         )
 
     @property
