@@ -53,7 +53,7 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(1800)
 def test_on_a_server_of_connect(tmp_path: Path) -> None:
     """What these files say of classic sessions holds, but for what is said above."""
     package = str(Path(str(deltaic.__file__)).parent.parent)
@@ -74,7 +74,7 @@ def test_on_a_server_of_connect(tmp_path: Path) -> None:
     ]
     command += [str(HERE / name) for name in FILES]
     done = subprocess.run(
-        command, capture_output=True, text=True, env=environment, cwd=HERE.parents[1], timeout=1180
+        command, capture_output=True, text=True, env=environment, cwd=HERE.parents[1], timeout=1780
     )
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     summary = done.stdout.strip().splitlines()[-1]

@@ -217,7 +217,7 @@ def place_of(spark: Any, name: Name, location: str | None, existing: Existing = 
             raise mismatch.with_values(**naming(spark, existing_table.parts))
         return NewTable(existing_table.parts, existing_table.path, False, existing_table.managed)
     place = _qualified(spark, local_parts)
-    if not spark.catalog.databaseExists(spark_name(place[0])):
+    if not spark.catalog.databaseExists(f"{SESSION_CATALOG}.{spark_name(place[0])}"):
         raise InvalidArgumentError("[SCHEMA_NOT_FOUND] there is no such schema", found=place[0]).with_values(
             **naming(spark, place)
         )
@@ -235,7 +235,7 @@ def refuse_relative(spark: Any, name: Name) -> None:
     if path is None or path.startswith("/") or urlsplit(path).scheme:
         return
     expected = "an absolute path, as in delta.`/data/t`, or another schema"
-    if spark.catalog.databaseExists(spark_name(name.parts[0])):
+    if spark.catalog.databaseExists(f"{SESSION_CATALOG}.{spark_name(name.parts[0])}"):
         raise UnsupportedFeatureError(
             "tables of a schema called delta are not supported", found=str(name), expected=expected
         )
