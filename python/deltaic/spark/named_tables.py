@@ -352,7 +352,8 @@ def enter_view(
     if clauses is None:
         catalog.change_view(spark, place, text, schema.json(), properties)
         return
-    properties |= {**clauses.properties, catalog.SCHEMA_MODE: clauses.schema_mode or "COMPENSATION"}
+    mode = clauses.schema_mode or "COMPENSATION"  # Spark's default
+    properties |= {**clauses.properties, catalog.SCHEMA_MODE: mode}
     catalog.enter_view(spark, place, text, schema.json(), clauses.comment, properties, replaces=replaces)
 
 

@@ -140,9 +140,9 @@ def view_over_delta(spark: Any, parts: Sequence[str]) -> ViewQuery | None:
 def _described(reader: Reader, spark: Any) -> Reference | None:
     """Returns the reference of DESCRIBE [TABLE] [EXTENDED | FORMATTED] view column; None for other
     statements. The cursor is behind DESCRIBE."""
-    reader.accept("TABLE")
-    if not reader.accept("EXTENDED"):
-        reader.accept("FORMATTED")
+    reader.accept_option("TABLE")
+    if not reader.accept_option("EXTENDED"):
+        reader.accept_option("FORMATTED")
     if reader.done or (token := reader.tokens[reader.position]).kind not in ("word", "quoted"):
         return None
     parts = reader.dotted()

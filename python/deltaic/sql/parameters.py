@@ -14,6 +14,7 @@ from deltaic.sql_text import Token
 _BEFORE_A_VALUE = frozenset(
     {"AND", "OR", "NOT", "SELECT", "WHERE", "WHEN", "THEN", "ELSE", "IN", "LIKE", "BETWEEN", "LIMIT", "OF"}
 )
+"""Keywords behind which a colon begins a parameter, also if a space follows the colon."""
 
 
 def bound(statement: str, parameters: Mapping[str, Any] | Sequence[Any] | None) -> str:
