@@ -468,7 +468,8 @@ class DeltaTable(metaclass=ExplainedNames):
         part of the range.
         `columns`, `where`: as for `scan`. Beside the table's columns there are `_change_type` (`insert`,
         `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`. The
-        columns are those of the last version.
+        columns are those of the last version. If the first version made the type of a column narrower, such
+        as a RESTORE, the column has the wider type, which rows that were removed may need.
         `allow_out_of_range`: True ends the range with the log; a range that begins after the log has no
         rows.
 

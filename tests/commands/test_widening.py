@@ -118,6 +118,38 @@ def test_a_second_change_is_added_to_the_first(make: Make) -> None:
     assert values(table) == [1, 300]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "old", "new"), CASES, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_the_changes_of_a_restore_have_the_wider_type_of_the_rows_it_removed(
+    make: Make, before: str, after: str, old: list[Any], new: list[Any]
+) -> None:
+    nested = f"a {before}, s struct<l: array<{before}>, m: map<string, {before}>>"
+    schema = Schema.from_ddl(nested)
+    wide = Schema.from_ddl(nested.replace(before, after))
+
+    def rows(values: list[Any], of: Schema) -> pa.Table:
+        each = [{"a": value, "s": {"l": [value], "m": [("k", value)]}} for value in values]
+        return pa.Table.from_pylist(each, schema=pa.schema(of))
+
+    table = make(rows(old, schema), properties={**ON, "delta.enableChangeDataFeed": "true"})
+    version = table.version
+    table.alter.change_column("a", type=after)
+    table.alter.change_column("s.l.element", type=after)
+    table.alter.change_column("s.m.value", type=after)
+    added = rows(new, wide)
+    deltaic.write(table, added, mode="append")
+    table.restore(version)
+    assert table.schema.to_ddl() == schema.to_ddl()
+    gone = table.changes(table.version, table.version).to_arrow()
+    assert gone["_change_type"].to_pylist() == ["delete"] * len(new)
+    assert sorted(gone.select(["a", "s"]).to_pylist(), key=str) == sorted(added.to_pylist(), key=str)
+    assert table.changes(table.version, table.version, columns=["a"], where="a is null").to_pylist() == []
+    deltaic.write(table, rows(old, schema), mode="append")
+    later = table.changes(table.version, table.version, columns=["a"]).to_arrow()
+    assert later.schema.field("a").type == pa.schema(schema).field("a").type
+
+
 @pytest.mark.parametrize("mode", ["name", "id"])
 def test_under_column_mapping_names_stay(make: Make, mode: str) -> None:
     table = make(

@@ -102,6 +102,29 @@ def test_both_engines_record_the_same_changes(
     assert clustered.scan().count() == 0
 
 
+@pytest.mark.parametrize("way", ["auto", "never"])
+def test_the_changes_of_a_restore_have_the_wider_type_of_the_rows_it_removed(
+    tmp_path: Path, spark: Any, way: str
+) -> None:
+    session = spark.newSession()
+    setattr(session, SETTING, way)
+    properties = {"delta.enableChangeDataFeed": True, "delta.enableTypeWidening": True}
+    old = pa.table({"k": pa.array([1, 2], pa.int32())})
+    table = DeltaTable(deltaic.write(tmp_path / "t", old, properties=properties).location, spark=session)
+    table.alter.change_column("k", type="bigint")
+    deltaic.write(table, pa.table({"k": [2**40]}), mode="append")
+    table.optimize.compact()
+    table.restore(0)
+    rows = table.changes(table.version, table.version).to_spark().select("k", "_change_type").collect()
+    assert sorted(map(tuple, rows)) == [
+        (1, "delete"),
+        (1, "insert"),
+        (2, "delete"),
+        (2, "insert"),
+        (2**40, "delete"),
+    ]
+
+
 def test_read_change_feed(tmp_path: Path, spark: Any) -> None:
     deltaic.spark.enable(spark)
     path = str(tmp_path / "t")

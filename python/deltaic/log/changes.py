@@ -27,10 +27,13 @@ if TYPE_CHECKING:
 class Feed:
     """The changes of a range of versions.
 
-    `snapshot`: the last version of the range, whose schema the rows have.
+    `snapshot`: the last version of the range.
+    `schema`: the table's columns in the rows: the schema of `snapshot`. A column whose type was wider before
+        the range has that wider type, as rows that the first version removed may need it.
     `derived`, `recorded`: the two tables of files of `_core.read_changes`; None if the range is empty."""
 
     snapshot: Snapshot
+    schema: Schema
     derived: pa.Table | None = None
     recorded: pa.Table | None = None
 
@@ -80,7 +83,7 @@ def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = Fals
     ends = _Ends(snapshot, listing, allow_out_of_range)
     first, last = ends.first(versions), ends.last(versions)
     if first is None or last is None:
-        return Feed(snapshot)
+        return Feed(snapshot, snapshot.schema)
     if last < first:
         if (
             versions.starting_timestamp is not None
@@ -92,7 +95,7 @@ def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = Fals
                 history.milliseconds(versions.ending_timestamp),
             )
             if start <= end:  # there is no version between the two timestamps
-                return Feed(snapshot)
+                return Feed(snapshot, snapshot.schema)
         error = InvalidArgumentError(
             "the range ends before it begins", found=f"version {last}", expected=f"version {first} or later"
         )
@@ -109,12 +112,21 @@ def feed(snapshot: Snapshot, versions: Range, *, allow_out_of_range: bool = Fals
     ]
     names = physical_names(newest.schema, newest.metadata.partition_columns)
     metadata, derived, recorded = _core.read_changes(snapshot.store, commits, names)
-    _check(
-        newest,
-        first,
-        {first + at: Metadata.from_json(text) for at, text in enumerate(metadata) if text is not None},
-    )
-    return Feed(newest, derived, recorded)
+    changed = {first + at: Metadata.from_json(text) for at, text in enumerate(metadata) if text is not None}
+    schema = _with_types_before(newest, first) if first in changed else newest.schema
+    _check(newest, first, changed)
+    return Feed(newest, schema, derived, recorded)
+
+
+def _with_types_before(last: Snapshot, first: int) -> Schema:
+    """Returns the schema of the last version, with the wider types of the version before the first one."""
+    if first == 0:
+        return last.schema
+    try:
+        before = last.at(first - 1)
+    except VersionNotFoundError:  # the log does not reach back so far
+        return last.schema
+    return change_feed.with_wider_types(last.schema, before.schema)
 
 
 def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:

@@ -74,6 +74,31 @@ def difference(before: Schema, after: Schema) -> tuple[str, str, str] | None:
     return _difference(Struct(tuple(before)), Struct(tuple(after)), "")
 
 
+def with_wider_types(schema: Schema, before: Schema) -> Schema:
+    """Returns `schema`, in which each column and field has its type of the schema `before` where that type is
+    wider.
+
+    Example: RESTORE made a BIGINT column INT again. The files that it removed may have BIGINT values, so that
+    the changes of that version have a BIGINT column."""
+    widened = _wider(Struct(tuple(schema)), Struct(tuple(before)))
+    assert isinstance(widened, Struct)
+    return Schema(widened.fields)
+
+
+def _wider(of: DataType, before: DataType) -> DataType:
+    if isinstance(of, Struct) and isinstance(before, Struct):
+        known = {physical_name(item): item.type for item in before.fields}
+        return Struct(
+            item.with_(type=_wider(item.type, known.get(physical_name(item), item.type)))
+            for item in of.fields
+        )
+    if isinstance(of, Array) and isinstance(before, Array):
+        return Array(_wider(of.element, before.element), of.contains_null)
+    if isinstance(of, Map) and isinstance(before, Map):
+        return Map(_wider(of.key, before.key), _wider(of.value, before.value), of.value_contains_null)
+    return before if is_widening(of, before) else of
+
+
 def _difference(before: DataType, after: DataType, place: str) -> tuple[str, str, str] | None:
     if isinstance(before, Struct) and isinstance(after, Struct):
         known = {item.name.lower(): item for item in after.fields}

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
-    from deltaic.protocol.schema import Field
+    from deltaic.protocol.schema import Field, Schema
 
 
 def changes(
@@ -39,21 +39,27 @@ def changes(
     `DeltaTable.changes`."""
     engine = engine.pinned()
     feed = log_changes.feed(snapshot, versions, allow_out_of_range=allow_out_of_range)
-    schema = change_feed.with_changes(feed.snapshot.schema, mapped=_mapping(feed.snapshot) != "none")
+    schema = change_feed.with_changes(feed.schema, mapped=_mapping(feed.snapshot) != "none")
     names = tuple(resolve_columns(schema, columns, branches=True))
     if not names:
         raise InvalidArgumentError("no column is requested", found="columns=[]", expected="at least one")
     condition = None if where is None else resolve_condition(engine, where, schema, own_alias(schema))
-    return FileRows(change_scans(feed.snapshot, names, feed.derived, feed.recorded), engine, condition)
+    return FileRows(
+        change_scans(feed.snapshot, feed.schema, names, feed.derived, feed.recorded), engine, condition
+    )
 
 
 def change_scans(
-    snapshot: Snapshot, names: tuple[str, ...] | None, derived: pa.Table | None, recorded: pa.Table | None
+    snapshot: Snapshot,
+    schema: Schema,
+    names: tuple[str, ...] | None,
+    derived: pa.Table | None,
+    recorded: pa.Table | None,
 ) -> list[Scan]:
     """Returns the scans of the two tables of files of `_core.read_changes`. `derived`: data files, in which
-    the change type is a partition value. `recorded`: change files, in which it is a column. `names`: None for
-    all columns."""
-    schema = change_feed.with_changes(snapshot.schema, mapped=_mapping(snapshot) != "none")
+    the change type is a partition value. `recorded`: change files, in which it is a column. `schema`: the
+    table's columns in the rows. `names`: None for all columns."""
+    schema = change_feed.with_changes(schema, mapped=_mapping(snapshot) != "none")
 
     def scan(files: pa.Table | None, constants: Sequence[Field]) -> Scan:
         partitions = [*snapshot.metadata.partition_columns, *(item.name for item in constants)]

@@ -107,7 +107,10 @@ def stream_scans(files: StreamFiles) -> list[Scan]:
     )
     if not files.are_changes:
         return [added]
-    return [_inserted(added, files), *change_scans(snapshot, None, files.derived, files.recorded)]
+    return [
+        _inserted(added, files),
+        *change_scans(snapshot, snapshot.schema, None, files.derived, files.recorded),
+    ]
 
 
 def _inserted(scan: Scan, files: StreamFiles) -> Scan:
