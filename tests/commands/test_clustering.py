@@ -230,6 +230,15 @@ def test_replacing_a_table_replaces_its_clustering(tmp_path: Path) -> None:
     assert columns_of(DeltaTable(table.location)) == [["x"]]
 
 
+def test_partition_columns_and_clustering_columns_replace_each_other(tmp_path: Path) -> None:
+    table = deltaic.write(tmp_path / "t", points(10), partition_by="a")
+    table = deltaic.write(table, points(10), mode="overwrite", schema_mode="overwrite", cluster_by="a")
+    assert (columns_of(table), table.metadata.partition_columns) == ([["a"]], ())
+    table = deltaic.write(table, points(10), mode="overwrite", schema_mode="overwrite", partition_by="a")
+    assert (columns_of(table), table.metadata.partition_columns) == (None, ("a",))
+    assert table.scan().count() == 10
+
+
 def test_replacing_under_column_mapping_follows_the_new_physical_names(tmp_path: Path) -> None:
     table = deltaic.write(
         tmp_path / "t", points(10), cluster_by=["a"], properties={"delta.columnMapping.mode": "name"}

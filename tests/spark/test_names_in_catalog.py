@@ -971,7 +971,7 @@ def condition_of(call: Callable[[], Any]) -> tuple[str | None, str | None]:
 
 
 def test_names_of_views_and_tables_of_other_formats(session: Any) -> None:
-    """As in delta-spark: IF NOT EXISTS and `ignore` do nothing, and nothing replaces such a table."""
+    """As in delta-spark: IF NOT EXISTS and `ignore` do nothing, and no CREATE OR REPLACE replaces them."""
     session.sql("CREATE VIEW other_view AS SELECT 1 AS id")
     session.sql("CREATE TABLE other_table USING parquet AS SELECT 7 AS id")
     for name, condition in (
@@ -993,6 +993,29 @@ def test_names_of_views_and_tables_of_other_formats(session: Any) -> None:
             "42P07",
         )
         assert session.table(name).collect() == before
+
+
+def test_an_overwrite_replaces_a_table_of_another_format(session: Any, tmp_path: Path) -> None:
+    """As in delta-spark for saveAsTable alone. Unlike there, a write that fails leaves the table."""
+    session.sql("CREATE TABLE was_parquet USING parquet AS SELECT 7 AS id")
+    session.sql(f"CREATE TABLE was_external USING csv LOCATION '{tmp_path}/csv' AS SELECT 7 AS id")
+    fails = session.range(3).selectExpr("CAST(raise_error('no row') AS INT) AS id")
+    for name in ("was_parquet", "was_external"):
+        with pytest.raises(Exception, match="no row"):
+            fails.write.format("delta").mode("overwrite").saveAsTable(name)
+        itself = session.table(name).write.format("delta").mode("overwrite")
+        assert condition_of(lambda itself=itself, name=name: itself.saveAsTable(name)) == (
+            "UNSUPPORTED_OVERWRITE.TABLE",
+            "42902",
+        )
+        assert ids(session.table(name)) == [7]
+        session.range(3).write.format("delta").mode("overwrite").saveAsTable(name)
+        assert ids(session.table(name)) == [0, 1, 2]
+        assert ids(session.sql(f"SELECT * FROM {name} VERSION AS OF 0")) == [0, 1, 2]
+        assert deltaic.DeltaTable(place(session, name)).version == 0
+    assert list((tmp_path / "csv").glob("*.csv")), "the files of an external table stay"
+    names = [each.name for each in session.catalog.listTables() if each.name.startswith("was_")]
+    assert sorted(names) == ["was_external", "was_parquet"]
 
 
 def test_a_new_table_does_not_hide_files(session: Any, tmp_path: Path) -> None:

@@ -330,7 +330,8 @@ def needed_definition(
             snapshot.metadata,
             schema=evolution.replaced_schema(data),
             replace_schema=True,
-            partition_columns=wanted.partition_by,
+            # a table has partition columns or clustering columns: new ones of one kind replace the others
+            partition_columns=wanted.partition_by or (() if wanted.cluster_by else wanted.partition_by),
             properties=wanted.properties,
             features=(clustering.FEATURE,) if wanted.cluster_by else (),
             name=wanted.name,
@@ -360,17 +361,14 @@ def needed_definition(
 
 def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Metadata, job: Write) -> None:
     """Stages the clustering. A replaced table has the clustering of the new definition. If only the schema is
-    replaced, the names of the clustering columns are kept."""
+    replaced, the names of the clustering columns are kept, unless the table gets partition columns."""
     if job.defines:
         set_clustering(transaction, job.wanted.clustering(metadata))
     elif job.replaces_definition:
-        before = [
-            path_text(path)
-            for path in clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))
-        ]
-        wanted = (
-            job.wanted if job.wanted.cluster_by is not None else replace(job.wanted, cluster_by=tuple(before))
-        )
+        before = clustering.logical_columns(snapshot.schema, snapshot.domains.get(clustering.DOMAIN))
+        wanted = job.wanted
+        if wanted.cluster_by is None and not wanted.partition_by:
+            wanted = replace(wanted, cluster_by=tuple(map(path_text, before)))
         set_clustering(transaction, wanted.clustering(metadata))
 
 

@@ -100,6 +100,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_ONLY_OPERATION", "0AKDD", ANALYSIS, parameters={"operation": "operation"}),
     Condition("DELTA_NOT_A_DELTA_TABLE", "0AKDD", ANALYSIS, parameters={"tableName": "name"}),
     Condition("DELTA_UNSUPPORTED_SOURCE", "0AKDD", ANALYSIS, parameters={"operation": "operation"}),
+    Condition("UNSUPPORTED_OVERWRITE.TABLE", "42902", ANALYSIS, parameters={"table": "quoted_table"}),
     Condition("DELTA_CANNOT_WRITE_INTO_VIEW", "0A000", ANALYSIS, parameters={"table": "relation"}),
     Condition(
         "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE",

@@ -26,6 +26,7 @@ from deltaic.sql.names import Existing, Name, read_name
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable
+from deltaic.transaction.transaction import new_uuid
 
 SESSION_CATALOG = "spark_catalog"
 
@@ -315,6 +316,33 @@ def _entering(spark: Any, new: NewTable | None) -> Iterator[None]:
         names.enter(spark, new.parts, new.path)
 
 
+@contextmanager
+def replacing(frame: Any, table: OtherTable) -> Iterator[None]:
+    """Drops a table of another format, whose name the body gives to a Delta table with the rows of `frame`.
+    If the body fails, the table is as it was: it has another name until the Delta table is complete.
+
+    Raises InvalidArgumentError if the rows come from the table itself."""
+    spark = frame.sparkSession
+    folder = path_at(str(table.location)).rstrip("/") + "/"
+    if any(path_at(file).startswith(folder) for file in frame.inputFiles()):
+        error = InvalidArgumentError(
+            "[UNSUPPORTED_OVERWRITE.TABLE] the table that is overwritten is also read", found=table.parts[1]
+        )
+        raise error.with_values(**naming(spark, table.parts))
+    aside = (table.parts[0], f"{table.parts[1]}_{new_uuid().replace('-', '_')}")
+    _rename(spark, table.parts, aside)
+    try:
+        yield
+    except BaseException:
+        if table.kind == "MANAGED" and has_jvm(
+            spark
+        ):  # the folder of the new table, to which the files go back
+            delete_folder(spark, path_at(str(table.location)))
+        _rename(spark, aside, table.parts)
+        raise
+    _remove(spark, aside, purges=False)
+
+
 def enter_view(
     spark: Any,
     name: Name,
@@ -362,12 +390,9 @@ def drop(spark: Any, name: Name, *, purges: bool) -> None:
     … PURGE."""
     existing_table = named_table(spark, name.parts)
     assert existing_table is not None
-    if not has_jvm(spark):
-        names.drop(spark, existing_table.parts, purges=purges)
-        return
-    catalog.remove(spark, existing_table.parts, purges=purges)
+    _remove(spark, existing_table.parts, purges=purges)
     # an in-memory catalog does not delete the files of a format that it does not know
-    if existing_table.managed:
+    if existing_table.managed and has_jvm(spark):
         delete_folder(spark, existing_table.path)
 
 
@@ -381,10 +406,15 @@ def rename(spark: Any, name: Name, new: Name) -> None:
     if _is_taken(spark, (parts[0], parts[1])):
         error = TableAlreadyExistsError("the name is that of another table or view", where=str(new))
         raise error.with_values(**naming(spark, parts))
-    if has_jvm(spark):
-        catalog.rename(spark, old, (parts[0], parts[1]))
-    else:
-        names.rename(spark, old, parts)
+    _rename(spark, old, (parts[0], parts[1]))
+
+
+def _rename(spark: Any, old: tuple[str, str], new: tuple[str, str]) -> None:
+    (catalog if has_jvm(spark) else names).rename(spark, old, new)
+
+
+def _remove(spark: Any, parts: tuple[str, str], *, purges: bool) -> None:
+    (catalog.remove if has_jvm(spark) else names.drop)(spark, parts, purges=purges)
 
 
 def relocate(spark: Any, name: Name, path: str) -> None:

@@ -310,7 +310,7 @@ class WriteOptions:
             ).with_values(predicate=where)
         schema_mode: SchemaMode | None = "overwrite" if overwrites else "merge" if merges else None
         partition_by, cluster_by = reader.top_level("partitionBy"), reader.names("clusterBy")
-        if schema_mode == "overwrite" and cluster_by is None:
+        if schema_mode == "overwrite":
             # the new definition has only the partitions that the writer names, as in delta-spark
             partition_by = partition_by or ()
         if reader.flag("dataChange") is False:

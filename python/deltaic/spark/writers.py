@@ -17,7 +17,15 @@ from deltaic.errors import (
 from deltaic.protocol.schema import Schema
 from deltaic.spark.expressions import sql_text
 from deltaic.spark.frame_writes import FORMATS, BuilderState, merges_schema, write_frame
-from deltaic.spark.named_tables import NewTable, entering, naming, path_in_catalog, place_of
+from deltaic.spark.named_tables import (
+    NewTable,
+    entering,
+    naming,
+    other_table,
+    path_in_catalog,
+    place_of,
+    replacing,
+)
 from deltaic.spark.raising import SPARK_CONDITIONS, UNPARSED, methods_raise_as_spark, raises_as_spark
 from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Existing, Name
@@ -41,21 +49,30 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
     """Runs `saveAsTable` for a name of the session catalog. A new table is created at the option `path`, or
     in the warehouse. Rows that are appended to an existing table are cast by store assignment, as in
     INSERT."""
-    spark = df.sparkSession
-    path = next((value for each, value in state.options.items() if each.lower() == "path"), None)
+    kind = (mode or "error").lower()
     try:
-        new = place_of(spark, name, path, _EXISTING.get((mode or "error").lower(), "error"))
+        _save_in_place(df, state, name, mode)
     except TableAlreadyExistsError:  # the name is that of a view, or of a table of another format
-        if (mode or "").lower() == "ignore":
+        if kind == "ignore":
             return
-        raise
+        other = other_table(df.sparkSession, name.parts) if kind == "overwrite" else None
+        if other is None or other.kind == "VIEW":
+            raise
+        with replacing(df, other):
+            _save_in_place(df, state, name, mode)
+
+
+def _save_in_place(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
+    spark, kind = df.sparkSession, (mode or "error").lower()
+    path = next((value for each, value in state.options.items() if each.lower() == "path"), None)
+    new = place_of(spark, name, path, _EXISTING.get(kind, "error"))
     state.put({"path": new.path})
     with opening(spark):
         is_new = new.enters and not DeltaTable.exists(new.path)
-        if is_new and (mode or "").lower() != "overwrite":
+        if is_new and kind != "overwrite":
             refuse_other_files(new.path, None, naming(spark, new.parts))
     with entering(spark, new):
-        casts = (mode or "").lower() == "append" and not new.enters
+        casts = kind == "append" and not new.enters
         write_frame(df, state, mode, defines=is_new, saves_as_table=True, casts=casts, by_name=True)
 
 
