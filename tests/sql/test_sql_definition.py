@@ -442,6 +442,7 @@ def test_mapped_columns_are_replaced(tmp_path: Path) -> None:
     table.refresh()
     (row,) = table.scan().to_pylist()
     assert row == {"p": 7, "s": {"y": 4, "x": None}, "a": 1, "b": None, "l": [{"v": 6}]}
+    assert table.schema.field("a").metadata["comment"] == "z", "kept, as in delta-spark"
     version = table.version
     for columns, message in (
         ("p INT, s STRUCT<y: INT, x: INT>, a INT, c INT, l ARRAY<STRUCT<v: INT>>", "c instead of b"),

@@ -124,11 +124,12 @@ class Alter:
 
     @_command
     def replace_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
-        """Replaces the columns of the table by those of a schema, in their order and with their comments. The
-        schema must have all columns of the table, with their types, and may have new ones. With column
-        mapping, it may leave out columns or struct fields instead, which are dropped as by `drop_columns`. A
-        table or struct in which a column is new and another one is missing is refused, because the new one
-        may be the old one with another name; `rename_column` is for that.
+        """Replaces the columns of the table by those of a schema, in their order and with their comments. A
+        column for which the schema has no comment keeps its own. The schema must have all columns of the
+        table, with their types, and may have new ones. With column mapping, it may leave out columns or
+        struct fields instead, which are dropped as by `drop_columns`. A table or struct in which a column is
+        new and another one is missing is refused, because the new one may be the old one with another name;
+        `rename_column` is for that.
 
         `schema`: DDL text, or any schema that `DeltaTable.create` takes.
         `commit`: CommitOptions. Errors: see `Alter`.

@@ -125,7 +125,7 @@ def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
 
 def replace_columns(schema: Schema, new: Schema) -> Schema:
     """Returns the columns and fields of `new`, in their order and with their comments. Existing columns keep
-    their other metadata.
+    their other metadata, and the comment that `new` does not have.
 
     InvalidArgumentError is raised if `new` lacks a column or field, changes a type, default or expression, or
     makes a nullable column NOT NULL.
@@ -172,13 +172,11 @@ def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ..
                 where=path_text(here),
                 found=sorted(changed),
             )
-        metadata = {key: value for key, value in old.metadata.items() if key != "comment"}
-        comment = {"comment": item.metadata["comment"]} if "comment" in item.metadata else {}
         result.append(
             old.with_(
                 type=_replaced_type(old.type, item.type, here),
                 nullable=item.nullable,
-                metadata={**metadata, **comment},
+                metadata={**old.metadata, **item.metadata},
             )
         )
     if known:
