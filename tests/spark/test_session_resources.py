@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 import deltaic.spark
@@ -108,8 +109,17 @@ def test_a_write_by_public_interfaces_leaves_the_settings_alone(spark: Any, tmp_
     deltaic.spark.enable(own, native="never")
     own.conf.set("spark.deltaic.driverRows", 0)
     own.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+    own.conf.set("spark.sql.parquet.writeLegacyFormat", "true")
+    own.conf.set("spark.sql.sources.partitionOverwriteMode", "DYNAMIC")
     before = own.conf.getAll
-    own.range(30).write.format("delta").save(str(tmp_path / "t"))
+    rows = own.range(30).selectExpr("CAST(id AS DECIMAL(9,2)) AS d", "timestamp_micros(id) AS t")
+    rows.write.format("delta").save(str(tmp_path / "t"))
     assert own.conf.getAll == before
+    columns = {
+        str(column.physical_type)
+        for file in (tmp_path / "t").rglob("*.parquet")
+        for column in pq.ParquetFile(file).schema
+    }
+    assert columns == {"INT32", "INT64"}, "neither decimals of Parquet's old form nor INT96"
     assert not own.catalog.listTables()
     delattr(own, SETTING)  # sessions that are not enabled by themselves are as this one is

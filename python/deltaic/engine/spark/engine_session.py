@@ -46,6 +46,22 @@ class EngineSession:
         """Maximum number of rows that a command may collect to the driver; 0 on the public path."""
         return int(self.spark.conf.get(ROWS_SETTING, str(MOST_ROWS))) if self.is_native else 0
 
+    def default_of(self, setting: str) -> str | None:
+        """Returns the value of a setting that is not set; None if Spark does not know it. Spark is asked once
+        for each setting."""
+        from pyspark.errors import PySparkException
+
+        if setting not in self._defaults:
+            try:
+                self._defaults[setting] = self.spark.conf.get(setting)
+            except PySparkException:
+                self._defaults[setting] = None
+        return self._defaults[setting]
+
+    @cached_property
+    def _defaults(self) -> dict[str, str | None]:
+        return {}
+
     def same_frame(self, frame: Any) -> Any:
         """Returns another DataFrame of the same plan, or on the public path, which keeps no plan, the
         frame."""

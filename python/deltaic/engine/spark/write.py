@@ -229,23 +229,29 @@ def _own_settings(session: EngineSession, frame: Any) -> Iterator[Any]:
     if clone is not None:
         yield clone
         return
-    with _one_at_a_time, _settings(session.spark.conf):
+    with _one_at_a_time, _settings(session):
         yield frame
 
 
 @contextmanager
-def _settings(conf: Any) -> Iterator[None]:
+def _settings(session: EngineSession) -> Iterator[None]:
+    conf = session.spark.conf
     # Not `conf.get`: for a setting that is not set it returns the default, which would then be set
     # afterwards.
     current = conf.getAll
-    before = {name: current.get(name) for name in _SESSION}
+    # On Spark Connect each call is a request, so a setting that has its value already is not set.
+    changed = {
+        name: value
+        for name, value in _SESSION.items()
+        if (current.get(name) or session.default_of(name) or "").lower() != value.lower()
+    }
     try:
-        for name, value in _SESSION.items():
+        for name, value in changed.items():
             conf.set(name, value)
         yield
     finally:
-        for name, old in before.items():
-            conf.unset(name) if old is None else conf.set(name, old)
+        for name in changed:
+            conf.unset(name) if name not in current else conf.set(name, current[name])
 
 
 _one_at_a_time = threading.Lock()
