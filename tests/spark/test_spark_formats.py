@@ -81,6 +81,30 @@ def test_every_writer_computes_columns_and_keeps_rules(tmp_path: Path, enabled: 
         assert len({row["key"] for row in found}) == len(found)
 
 
+def test_a_save_that_evolves_the_schema_casts_up_bytes_and_shorts(enabled: Any, tmp_path: Path) -> None:
+    """As in delta-spark, without type widening: Parquet stores these types alike."""
+    path = str(tmp_path / "t")
+    enabled.sql("SELECT 1Y AS b, 2S AS s, named_struct('e', array(3Y)) AS n, 4 AS i").write.format(
+        "delta"
+    ).save(path)
+    wider = enabled.sql("SELECT 300S AS b, 70000 AS s, named_struct('e', array(80000)) AS n, 5S AS i")
+    with pytest.raises(SchemaMismatchError):
+        wider.write.format("delta").mode("append").save(path)
+    wider.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+    table = DeltaTable(path)
+    assert table.schema.to_ddl() == "b smallint, s int, n struct<e: array<int>>, i int"
+    assert not any("delta.typeChanges" in item.metadata for item in table.schema)
+    rows = [(1, 2, {"e": [3]}, 4), (300, 70000, {"e": [80000]}, 5)]
+    assert sorted(tuple(row.values()) for row in table.scan().to_pylist()) == rows
+    read = enabled.read.format("delta").load(path).orderBy("b").collect()
+    assert [(row.b, row.s, row.n.asDict(), row.i) for row in read] == rows
+    too_wide = enabled.sql("SELECT 1 AS b, 70000L AS s")
+    with pytest.raises(SchemaMismatchError):
+        too_wide.write.format("delta").mode("append").option("mergeSchema", "true").save(path)
+    with pytest.raises(InvalidArgumentError, match="where type widening is on"):
+        table.alter.change_column("b", type="int")
+
+
 def test_many_rows_are_not_computed_again_to_be_counted(
     tmp_path: Path, enabled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -25,6 +25,7 @@ from deltaic.protocol.schema import (
     split_path,
     type_name,
 )
+from deltaic.protocol.widening import is_widening
 from deltaic.sql_text import quote_name
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def evolved_schema(
             excluded = _excluded(clause, source, target)
             added |= {item.name: item for item in source if item.name.lower() not in excluded}
     data = as_cast(Schema(item for item in source if item.name in added), target)
-    schema = merge_schemas(target, data, widen=widen)
+    schema = merge_schemas(target, data, widen=is_widening if widen else None)
     for clause in clauses:
         # Only the source's columns can stand in an insert, so they need no alias there.
         qualifiers = [(source_alias,), ()] if clause.kind == "not_matched" else [(source_alias,)]
@@ -106,7 +107,7 @@ def evolved_schema(
             if (field := _assigned_field(key, value, schema, source, target_alias, qualifiers)) is not None:
                 schema = merge_schemas(schema, Schema([field]))
             if widen and (wider := _wider_field(key, schema, source, target_alias)) is not None:
-                schema = merge_schemas(schema, wider, widen=True)
+                schema = merge_schemas(schema, wider, widen=is_widening)
     return schema
 
 

@@ -30,7 +30,7 @@ from deltaic.protocol.schema import (
     is_shape,
     type_name,
 )
-from deltaic.protocol.widening import is_widening
+from deltaic.protocol.widening import is_upcast
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine, StoreAssignment
@@ -48,7 +48,6 @@ _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
 _PARTS = {**{name: (digits, 0) for name, digits in _DIGITS.items()}, "float": (14, 7), "double": (30, 15)}
 """Number type -> precision and scale of the decimal as which Spark counts it."""
-_STORED_ALIKE = {("byte", "short"), ("byte", "integer"), ("short", "integer")}
 _UP_CASTS = {
     ("date", "timestamp"),
     ("date", "timestamp_ntz"),
@@ -273,9 +272,9 @@ def as_cast(data: Schema, table: Schema, policy: StoreAssignment = "ansi") -> Sc
     return Schema([item if other is None else _as_cast_to(item, other, is_cast) for item, other in known])
 
 
-def check_types(table: Schema, data: Schema, *, widen: bool) -> None:
+def check_types(table: Schema, data: Schema, *, widen: evolution.Widening | None) -> None:
     """Raises SchemaMismatchError if the data has another type than a column of its name. Types that Parquet
-    stores alike may be narrower: a byte or a short for an integer. `widen`: True to allow wider types."""
+    stores alike may be narrower: a byte or a short for an integer. `widen`: which wider types are allowed."""
 
     def is_checked(source: DataType, target: DataType) -> bool:
         if not isinstance(source, str) and type(source) is type(target):
@@ -283,8 +282,8 @@ def check_types(table: Schema, data: Schema, *, widen: bool) -> None:
         if not (
             source in (target, "void")
             or target == "void"
-            or (source, target) in _STORED_ALIKE
-            or (widen and is_widening(target, source))
+            or is_upcast(source, target)
+            or (widen is not None and widen(target, source))
         ):
             raise SchemaMismatchError(
                 "the data has a type that the column cannot take",

@@ -40,6 +40,7 @@ from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
 from deltaic.protocol.properties import constraint_names
 from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, type_name
+from deltaic.protocol.widening import is_upcast, is_widening
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -340,10 +341,9 @@ def needed_definition(
     if job.casting is not None:
         data = as_cast(data, snapshot.schema, policy)
     elif job.same_types:
-        widen = job.schema_mode == "merge" and snapshot.properties.type_widening
-        check_types(snapshot.schema, data, widen=widen)
+        check_types(snapshot.schema, data, widen=_widening(snapshot, job))
     if job.schema_mode == "merge":
-        merged = evolution.merge_schemas(snapshot.schema, data, widen=snapshot.properties.type_widening)
+        merged = evolution.merge_schemas(snapshot.schema, data, widen=_widening(snapshot, job))
         evolution.check_nullability(snapshot.schema, data)
     else:
 
@@ -355,8 +355,17 @@ def needed_definition(
     if not job.fills_partitions:
         evolution.check_partitions(snapshot.schema, snapshot.metadata.partition_columns, data)
     if job.schema_mode == "merge":
-        return definition.evolve(snapshot.protocol, snapshot.metadata, schema=merged)
+        return definition.evolve(snapshot.protocol, snapshot.metadata, schema=merged, upcasts=job.same_types)
     return snapshot.protocol, snapshot.metadata
+
+
+def _widening(snapshot: Snapshot, job: Write) -> evolution.Widening | None:
+    """Returns which wider types of the data a column gets. None: it keeps its type."""
+    if job.schema_mode != "merge":
+        return None
+    if snapshot.properties.type_widening:
+        return is_widening
+    return is_upcast if job.same_types else None
 
 
 def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Metadata, job: Write) -> None:

@@ -130,6 +130,7 @@ def evolve(
     name: str | None = None,
     description: str | None = None,
     new_name: column_mapping.NewName = column_mapping.new_physical_name,
+    upcasts: bool = False,
 ) -> tuple[Protocol, Metadata]:
     """Returns the protocol and metadata of a table after a change; equal to the old ones if nothing changes.
 
@@ -141,6 +142,7 @@ def evolve(
     `properties`: as the user passed them. `unset`: names of stored properties to remove.
     `features`: names to add. `constraints`: SQL conditions to add, by name.
     `name`, `description`: None: unchanged.
+    `upcasts`: True to allow the changes of types that `widening.is_upcast` names without type widening.
     The errors are those of `new_table`. The protocol never loses a feature.
     """
     asked = request(properties, defines=replace_schema)
@@ -153,13 +155,18 @@ def evolve(
     configuration = iceberg.completed(configuration, None if replace_schema else metadata.configuration)
     configuration = row_tracking.with_columns(configuration)
     table = _evolved_schema(
-        before, schema, replace_schema, column_mapping_mode(protocol, before), configuration, new_name
+        before,
+        schema,
+        replace_schema,
+        column_mapping_mode(protocol, before),
+        configuration,
+        new_name,
+        upcasts,
     )
     partitions = metadata.partition_columns
     if partition_columns is not None or table != before.schema:
-        partitions = partitioning.partition_columns(
-            table, partitions if partition_columns is None else partition_columns
-        )
+        wanted = partitions if partition_columns is None else partition_columns
+        partitions = partitioning.partition_columns(table, wanted)
     changed = replace(
         metadata,
         name=metadata.name if name is None else name,
@@ -191,6 +198,7 @@ def _evolved_schema(
     mode_before: str,
     configuration: dict[str, str],
     new_name: column_mapping.NewName,
+    upcasts: bool,
 ) -> Schema:
     """Returns the new schema. If columns are mapped, its fields have ids and physical names, and the largest
     id is written to `configuration`."""
@@ -202,7 +210,7 @@ def _evolved_schema(
         column_mapping.check_mode_change(mode_before, mode)
     if table != before.schema:
         if not replace_schema:
-            table = _with_type_changes(before, table, configuration)
+            table = _with_type_changes(before, table, configuration, upcasts)
         _check_types(table, before.schema)
         column_mapping.check_names(table, mode, None if replace_schema else before.schema)
     last = before.properties.max_column_id
@@ -224,11 +232,15 @@ def _with_nested_ids(table: Schema, last: int, configuration: Mapping[str, str])
     return iceberg.assign_nested(table, last) if required else (table, last)
 
 
-def _with_type_changes(before: Definition, table: Schema, configuration: Mapping[str, str]) -> Schema:
-    """Records widened types in the metadata of fields (`delta.typeChanges`). InvalidArgumentError is raised
-    if the table does not allow type widening, or an expression uses the column."""
+def _with_type_changes(
+    before: Definition, table: Schema, configuration: Mapping[str, str], upcasts: bool
+) -> Schema:
+    """Records widened types in the metadata of fields (`delta.typeChanges`), if the table has type widening.
+    Without it, `upcasts` allows changes that `widening.is_upcast` names. InvalidArgumentError is raised for
+    another change, and if an expression uses the column."""
     widened = widening.recorded(before.schema, table)
-    if widened != table and not TableProperties(configuration).type_widening:
+    is_recorded = TableProperties(configuration).type_widening
+    if widened != table and not is_recorded and not upcasts:
         changed = next(path for path, item in walk(widened) if item.metadata != table.find(path)[1].metadata)
         before_type, after_type = (
             type_name(before.schema.find(changed)[1].type),
@@ -248,7 +260,7 @@ def _with_type_changes(before: Definition, table: Schema, configuration: Mapping
                 raise InvalidArgumentError(
                     "the type of a generated or an identity column cannot change", where=path_text(path)
                 )
-    return widened
+    return widened if is_recorded else table
 
 
 def _carry_ids(mapped: Schema, schema: Schema) -> Schema:

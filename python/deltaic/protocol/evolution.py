@@ -7,7 +7,7 @@ are compared here; values are converted and checked when they are written.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import strip
@@ -23,7 +23,6 @@ from deltaic.protocol.schema import (
     path_text,
     type_name,
 )
-from deltaic.protocol.widening import is_widening
 
 _DEFAULT = "CURRENT_DEFAULT"
 _COMPUTED = ("delta.generationExpression", "delta.identity.start")
@@ -75,13 +74,17 @@ def can_store(source: DataType, target: DataType) -> bool:
     return False
 
 
-def merge_schemas(table: Schema, data: Schema, *, widen: bool = False) -> Schema:
+Widening = Callable[[DataType, DataType], bool]
+"""True if a column of the first type becomes one of the second type, if the data has that type."""
+
+
+def merge_schemas(table: Schema, data: Schema, *, widen: Widening | None = None) -> Schema:
     """Adds the new columns of `data` to a table's schema: columns at the end, fields at the end of their
     struct, all of them nullable at every level.
 
     The table's fields keep name, type, order, nullability and metadata, with two exceptions: a column of type
-    void gets the data's type, and with `widen` a column gets the data's wider type
-    (`widening.is_widening`). New fields keep their comments, but not ids and physical names, which
+    void gets the data's type, and a column gets the data's wider type if `widen` (`widening.is_widening` or
+    `is_upcast`) allows it. New fields keep their comments, but not ids and physical names, which
     `column_mapping.assign` sets. A type that cannot be stored is a SchemaMismatchError.
     """
     return Schema(_merge_fields(table, data, (), widen))
@@ -144,7 +147,7 @@ def new_field(item: Field, path: tuple[str, ...]) -> Field:
 
 
 def _merge_fields(
-    table: Iterable[Field], data: Iterable[Field], path: tuple[str, ...], widen: bool
+    table: Iterable[Field], data: Iterable[Field], path: tuple[str, ...], widen: Widening | None
 ) -> list[Field]:
     incoming = {item.name.lower(): item for item in data}
     result = []
@@ -162,7 +165,7 @@ def _merge_fields(
     return result + [new_field(item, (*path, item.name)) for item in incoming.values()]
 
 
-def _merge_types(table: DataType, data: DataType, path: tuple[str, ...], widen: bool) -> DataType:
+def _merge_types(table: DataType, data: DataType, path: tuple[str, ...], widen: Widening | None) -> DataType:
     if isinstance(table, Struct) and isinstance(data, Struct):
         return Struct(_merge_fields(table.fields, data.fields, path, widen))
     if isinstance(table, Array) and isinstance(data, Array):
@@ -174,7 +177,7 @@ def _merge_types(table: DataType, data: DataType, path: tuple[str, ...], widen: 
         return Map(
             key, _merge_types(table.value, data.value, (*path, "value"), widen), table.value_contains_null
         )
-    if widen and is_widening(table, data):
+    if widen is not None and widen(table, data):
         return data
     if not can_store(data, table):
         raise SchemaMismatchError(

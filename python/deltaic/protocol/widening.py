@@ -51,6 +51,12 @@ def is_widening(before: DataType, after: DataType) -> bool:
     return more_digits >= more_scale >= 0 and more_digits > 0
 
 
+def is_upcast(before: DataType, after: DataType) -> bool:
+    """True if both types are whole numbers that Parquet stores as int32, and `after` is the wider one. Writes
+    of delta-spark that evolve the schema make such a change also in a table without type widening."""
+    return is_widening(before, after) and {before, after} <= {"byte", "short", "integer"}
+
+
 def forgotten(schema: Schema) -> Schema:
     """Removes the recorded type changes from a schema."""
     return without_keys(schema, (CHANGES,))
