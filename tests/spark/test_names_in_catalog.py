@@ -1018,6 +1018,18 @@ def test_an_overwrite_replaces_a_table_of_another_format(session: Any, tmp_path:
     assert sorted(names) == ["was_external", "was_parquet"]
 
 
+def test_ignore_does_not_pass_over_files_without_a_table(session: Any) -> None:
+    """Only a table or view of the name makes mode `ignore` do nothing."""
+    folder = place(session, "ignored_folder")
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("mine")
+    writer = session.range(3).write.format("delta").mode("ignore")
+    assert condition_of(lambda: writer.saveAsTable("ignored_folder"))[0] == (
+        "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION"
+    )
+    assert [file.name for file in folder.iterdir()] == ["a.txt"]
+
+
 def test_a_new_table_does_not_hide_files(session: Any, tmp_path: Path) -> None:
     """As in delta-spark, a folder with files but without a log is no place of a new table, unless rows
     replace it."""

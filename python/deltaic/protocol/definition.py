@@ -142,7 +142,7 @@ def evolve(
     `properties`: as the user passed them. `unset`: names of stored properties to remove.
     `features`: names to add. `constraints`: SQL conditions to add, by name.
     `name`, `description`: None: unchanged.
-    `upcasts`: True to allow the changes of types that `widening.is_upcast` names without type widening.
+    `upcasts`: True if `schema` changes types without type widening, and only as `widening.is_upcast` allows.
     The errors are those of `new_table`. The protocol never loses a feature.
     """
     asked = request(properties, defines=replace_schema)
@@ -236,8 +236,8 @@ def _with_type_changes(
     before: Definition, table: Schema, configuration: Mapping[str, str], upcasts: bool
 ) -> Schema:
     """Records widened types in the metadata of fields (`delta.typeChanges`), if the table has type widening.
-    Without it, `upcasts` allows changes that `widening.is_upcast` names. InvalidArgumentError is raised for
-    another change, and if an expression uses the column."""
+    Without it, types only change if `upcasts` is True: all changes are such that `widening.is_upcast` names.
+    InvalidArgumentError is raised for another change, and if an expression uses the column."""
     widened = widening.recorded(before.schema, table)
     is_recorded = TableProperties(configuration).type_widening
     if widened != table and not is_recorded and not upcasts:

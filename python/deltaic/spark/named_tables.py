@@ -321,23 +321,30 @@ def replacing(frame: Any, table: OtherTable) -> Iterator[None]:
     """Drops a table of another format, whose name the body gives to a Delta table with the rows of `frame`.
     If the body fails, the table is as it was: it has another name until the Delta table is complete.
 
-    Raises InvalidArgumentError if the rows come from the table itself."""
-    spark = frame.sparkSession
-    folder = path_at(str(table.location)).rstrip("/") + "/"
-    if any(path_at(file).startswith(folder) for file in frame.inputFiles()):
+    Raises InvalidArgumentError if the rows come from the table itself; UnsupportedFeatureError for a managed
+    table whose files do not move with its name, as those of one at a location of its own."""
+    spark, location = frame.sparkSession, path_at(table.location or "")
+    folder = location.rstrip("/") + "/"
+    if location and any(path_at(file).startswith(folder) for file in frame.inputFiles()):
         error = InvalidArgumentError(
             "[UNSUPPORTED_OVERWRITE.TABLE] the table that is overwritten is also read", found=table.parts[1]
         )
         raise error.with_values(**naming(spark, table.parts))
     aside = (table.parts[0], f"{table.parts[1]}_{new_uuid().replace('-', '_')}")
     _rename(spark, table.parts, aside)
+    is_managed, has_moved = table.kind == "MANAGED", False
     try:
+        moved = other_table(spark, aside)
+        has_moved = moved is not None and path_at(moved.location or "") != location
+        if is_managed and not has_moved:
+            raise UnsupportedFeatureError(
+                "overwriting a managed table at a location of its own", found=location, expected="DROP TABLE"
+            )
         yield
     except BaseException:
-        if table.kind == "MANAGED" and has_jvm(
-            spark
-        ):  # the folder of the new table, to which the files go back
-            delete_folder(spark, path_at(str(table.location)))
+        # The files go back to the folder that the new table has begun.
+        if is_managed and has_moved and has_jvm(spark):
+            delete_folder(spark, location)
         _rename(spark, aside, table.parts)
         raise
     _remove(spark, aside, purges=False)

@@ -3,6 +3,7 @@ name of the session catalog."""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 from deltaic.commands.create import refuse_other_files, requiring_table
@@ -49,31 +50,28 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
     """Runs `saveAsTable` for a name of the session catalog. A new table is created at the option `path`, or
     in the warehouse. Rows that are appended to an existing table are cast by store assignment, as in
     INSERT."""
-    kind = (mode or "error").lower()
+    spark, lower = df.sparkSession, (mode or "error").lower()
+    path = next((value for each, value in state.options.items() if each.lower() == "path"), None)
+    other = None
     try:
-        _save_in_place(df, state, name, mode)
+        new = place_of(spark, name, path, _EXISTING.get(lower, "error"))
     except TableAlreadyExistsError:  # the name is that of a view, or of a table of another format
-        if kind == "ignore":
+        if lower == "ignore":
             return
-        other = other_table(df.sparkSession, name.parts) if kind == "overwrite" else None
+        other = other_table(spark, name.parts) if lower == "overwrite" else None
         if other is None or other.kind == "VIEW":
             raise
-        with replacing(df, other):
-            _save_in_place(df, state, name, mode)
-
-
-def _save_in_place(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
-    spark, kind = df.sparkSession, (mode or "error").lower()
-    path = next((value for each, value in state.options.items() if each.lower() == "path"), None)
-    new = place_of(spark, name, path, _EXISTING.get(kind, "error"))
-    state.put({"path": new.path})
-    with opening(spark):
-        is_new = new.enters and not DeltaTable.exists(new.path)
-        if is_new and kind != "overwrite":
-            refuse_other_files(new.path, None, naming(spark, new.parts))
-    with entering(spark, new):
-        casts = kind == "append" and not new.enters
-        write_frame(df, state, mode, defines=is_new, saves_as_table=True, casts=casts, by_name=True)
+    with nullcontext() if other is None else replacing(df, other):
+        if other is not None:  # its name is free now
+            new = place_of(spark, name, path)
+        state.put({"path": new.path})
+        with opening(spark):
+            is_new = new.enters and not DeltaTable.exists(new.path)
+            if is_new and lower != "overwrite":
+                refuse_other_files(new.path, None, naming(spark, new.parts))
+        with entering(spark, new):
+            casts = lower == "append" and not new.enters
+            write_frame(df, state, mode, defines=is_new, saves_as_table=True, casts=casts, by_name=True)
 
 
 def insert_into(df: Any, state: BuilderState, path: str) -> None:
