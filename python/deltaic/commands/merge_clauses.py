@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from deltaic.commands import invariants
 from deltaic.commands.assignment import Assignments
-from deltaic.commands.store_assignment import as_cast, retyped, same_type
+from deltaic.commands.store_assignment import as_cast, same_type
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
 from deltaic.plan.expression import Expression, column, null
 from deltaic.planning.columns import narrowed
-from deltaic.protocol.evolution import merge_schemas
+from deltaic.protocol.evolution import merge_schemas, retyped
 from deltaic.protocol.schema import (
     Array,
     DataType,

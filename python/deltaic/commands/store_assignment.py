@@ -299,7 +299,7 @@ def check_types(table: Schema, data: Schema, *, widen: evolution.Widening | None
 
 def _as_cast_to(source: Field, target: Field, is_cast: Callable[[DataType, DataType], bool]) -> Field:
     with placed(lambda error: f"column {target.name}"):
-        return source.with_(type=retyped(source.type, target.type, is_cast))
+        return source.with_(type=evolution.retyped(source.type, target.type, is_cast))
 
 
 def _is_cast_by_function(source: DataType, target: DataType) -> bool:
@@ -325,25 +325,3 @@ def _is_cast(source: DataType, target: DataType) -> bool:
     raise SchemaMismatchError(
         "a value does not fit its column", found=type_name(source), expected=type_name(target)
     )
-
-
-def retyped(source: DataType, target: DataType, replaces: Callable[[DataType, DataType], bool]) -> DataType:
-    """Replaces parts of the type `source` by those of `target` wherever `replaces` is true for both. Fields
-    match by name."""
-    if replaces(source, target):
-        return target
-    if isinstance(source, Struct) and isinstance(target, Struct):
-        known = {item.name.lower(): item for item in target.fields}
-        inner = ((item, known.get(item.name.lower())) for item in source.fields)
-        return Struct(
-            [
-                item if other is None else item.with_(type=retyped(item.type, other.type, replaces))
-                for item, other in inner
-            ]
-        )
-    if isinstance(source, Array) and isinstance(target, Array):
-        return Array(retyped(source.element, target.element, replaces), source.contains_null)
-    if isinstance(source, Map) and isinstance(target, Map):
-        key, value = retyped(source.key, target.key, replaces), retyped(source.value, target.value, replaces)
-        return Map(key, value, source.value_contains_null)
-    return source

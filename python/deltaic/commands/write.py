@@ -21,7 +21,7 @@ from deltaic.commands.create import TableOptions, check_expressions, set_cluster
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import rows_of, staging, total_size
-from deltaic.commands.store_assignment import Casting, as_cast, assigned, check_types, retyped, same_type
+from deltaic.commands.store_assignment import Casting, as_cast, assigned, check_types, same_type
 from deltaic.commands.write_job import Write
 from deltaic.engine.exporters import is_replayable
 from deltaic.errors import (
@@ -273,7 +273,7 @@ def _needs_cast(source: DataType, target: DataType) -> bool:
 def _zoned(source: DataType, target: DataType) -> DataType:
     """Replaces dates and timestamps in the type `source` by those of `target` if the conversion depends on
     the time zone."""
-    return retyped(source, target, lambda before, after: (before, after) in _ZONED)
+    return evolution.retyped(source, target, lambda before, after: (before, after) in _ZONED)
 
 
 def _is_done(snapshot: Snapshot, job: Write) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import physical_name
+from deltaic.protocol.evolution import retyped
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name
 from deltaic.protocol.values import parse_boolean
 from deltaic.protocol.widening import is_widening
@@ -80,23 +81,9 @@ def with_wider_types(schema: Schema, before: Schema) -> Schema:
 
     Example: RESTORE made a BIGINT column INT again. The files that it removed may have BIGINT values, so that
     the changes of that version have a BIGINT column."""
-    widened = _wider(Struct(tuple(schema)), Struct(tuple(before)))
+    widened = retyped(Struct(tuple(schema)), Struct(tuple(before)), is_widening, key=physical_name)
     assert isinstance(widened, Struct)
     return Schema(widened.fields)
-
-
-def _wider(of: DataType, before: DataType) -> DataType:
-    if isinstance(of, Struct) and isinstance(before, Struct):
-        known = {physical_name(item): item.type for item in before.fields}
-        return Struct(
-            item.with_(type=_wider(item.type, known.get(physical_name(item), item.type)))
-            for item in of.fields
-        )
-    if isinstance(of, Array) and isinstance(before, Array):
-        return Array(_wider(of.element, before.element), of.contains_null)
-    if isinstance(of, Map) and isinstance(before, Map):
-        return Map(_wider(of.key, before.key), _wider(of.value, before.value), of.value_contains_null)
-    return before if is_widening(of, before) else of
 
 
 def _difference(before: DataType, after: DataType, place: str) -> tuple[str, str, str] | None:

@@ -74,6 +74,40 @@ def can_store(source: DataType, target: DataType) -> bool:
     return False
 
 
+def _lower_name(item: Field) -> str:
+    return item.name.lower()
+
+
+def retyped(
+    source: DataType,
+    target: DataType,
+    replaces: Callable[[DataType, DataType], bool],
+    *,
+    key: Callable[[Field], str] = _lower_name,
+) -> DataType:
+    """Replaces parts of the type `source` by those of `target` wherever `replaces` is true for both. Fields
+    match by `key`, their name without case by default."""
+    if replaces(source, target):
+        return target
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        known = {key(item): item for item in target.fields}
+        inner = ((item, known.get(key(item))) for item in source.fields)
+        return Struct(
+            [
+                item if other is None else item.with_(type=retyped(item.type, other.type, replaces, key=key))
+                for item, other in inner
+            ]
+        )
+    if isinstance(source, Array) and isinstance(target, Array):
+        return Array(retyped(source.element, target.element, replaces, key=key), source.contains_null)
+    if isinstance(source, Map) and isinstance(target, Map):
+        map_key = retyped(source.key, target.key, replaces, key=key)
+        return Map(
+            map_key, retyped(source.value, target.value, replaces, key=key), source.value_contains_null
+        )
+    return source
+
+
 Widening = Callable[[DataType, DataType], bool]
 """True if a column of the first type becomes one of the second type, if the data has that type."""
 
