@@ -14,6 +14,7 @@ import pytest
 
 import deltaic
 from java import java_home
+from spark_session import JVM
 
 pytest.importorskip("pyspark")
 
@@ -47,6 +48,7 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": package,
+        "JDK_JAVA_OPTIONS": JVM,
     }
     if (home := java_home(tmp_path_factory.mktemp("java"))) is not None:
         environment["JAVA_HOME"] = home
