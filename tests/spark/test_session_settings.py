@@ -135,6 +135,21 @@ def test_default_properties_of_the_session_are_those_of_a_replaced_table(
         assert table_then.protocol.min_reader_version == 1
 
 
+def test_without_default_properties_new_tables_are_those_of_delta_spark(tmp_path: Path, session: Any) -> None:
+    """delta-spark writes no property and the protocol (1, 2)."""
+    by_sql, by_writer = tmp_path / "sql", tmp_path / "writer"
+    with deltaic.configure(default_properties={}):
+        session.sql(f"CREATE TABLE delta.`{by_sql}` (id bigint NOT NULL) USING delta")
+        session.range(3).write.format("delta").save(str(by_writer))
+    for path in (by_sql, by_writer):
+        assert dict(DeltaTable(path).metadata.configuration) == {}
+        shown = session.sql(f"SHOW TBLPROPERTIES delta.`{path}`").collect()
+        assert {row.key: row.value for row in shown} == {
+            "delta.minReaderVersion": "1",
+            "delta.minWriterVersion": "2",
+        }
+
+
 def test_a_default_of_an_unknown_property_has_no_effect(tmp_path: Path, session: Any) -> None:
     session.conf.set("spark.databricks.delta.properties.defaults.nope", "1")
     session.conf.set("spark.databricks.delta.properties.defaults.enablechangedatafeed", "true")
