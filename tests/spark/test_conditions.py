@@ -1505,6 +1505,35 @@ def test_a_table_of_another_definition_at_the_place(place: Place) -> None:
     assert not place.spark.catalog.tableExists("elsewhere")
 
 
+@pytest.mark.skipif(IS_REMOTE, reason="a client of Spark Connect has no JVM")
+def test_what_delta_spark_raises_as_an_error_of_the_jvm(place: Place) -> None:
+    """PySpark has no class for the runtime exceptions of delta-spark: jobs catch them as Py4JJavaError."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import AnalysisException, UnsupportedOperationException
+
+    place.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
+    for run in (
+        lambda: place.sql("INSERT INTO {t} VALUES (10, 'a', 'x')"),
+        lambda: place.write("SELECT 10L AS id, 'a' AS part, 'x' AS text"),
+        lambda: merge_builder(place).update(set={"id": "10"}),
+    ):
+        with pytest.raises(Py4JJavaError, match="DELTA_VIOLATE_CONSTRAINT_WITH_VALUES") as row:
+            run()
+        assert isinstance(row.value, errors.ConstraintViolationError)
+        assert row.value.java_exception.getMessage() == row.value.errmsg == str(row.value)
+        copied = pickle.loads(pickle.dumps(row.value))
+        assert type(copied) is errors.ConstraintViolationError
+    with pytest.raises(Py4JJavaError, match="DELTA_UNSUPPORTED_FEATURES_IN_CONFIG"):
+        merge_builder(place).addFeatureSupport("newThing")
+    with pytest.raises(AnalysisException) as analysis:
+        place.read(f"{place.root}/none")
+    assert not isinstance(analysis.value, Py4JJavaError)
+    place.sql("ALTER TABLE {t} SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    with pytest.raises(UnsupportedOperationException) as append_only:
+        place.sql("DELETE FROM {t} WHERE id = 1")
+    assert not isinstance(append_only.value, Py4JJavaError)
+
+
 def test_parameters_of_a_condition(place: Place) -> None:
     from pyspark.errors import (
         AnalysisException,

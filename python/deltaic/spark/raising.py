@@ -12,6 +12,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any, TypeVar, cast
 
 from deltaic.engine.spark.errors import describe_by, without_aliases
+from deltaic.engine.spark.native.java_errors import java_error_bases
 from deltaic.errors import DeltaError
 from deltaic.spark.conditions import (
     CONDITIONS,
@@ -121,7 +122,8 @@ def make_of_spark(
         return
     description, kind = _described(error, preferred, instead, of_predicates)
     error.__dict__[_DESCRIBED] = description
-    error.__class__ = _class_of(type(error), kind)
+    is_of_delta = kind == RUNTIME and (description.condition or "").startswith("DELTA_")
+    error.__class__ = _class_of(type(error), kind, java_error_bases() if is_of_delta else ())
 
 
 class _PySparkMethods:
@@ -188,13 +190,16 @@ def _unpickled(kind: type[DeltaError], arguments: tuple[Any, ...], attributes: d
     return error
 
 
-_classes: dict[tuple[type[DeltaError], str], type[DeltaError]] = {}
+_classes: dict[tuple[type[DeltaError], str, tuple[type, ...]], type[DeltaError]] = {}
 
 
-def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
-    """Returns the class that derives from `plain` and from the class `kind` of `pyspark.errors`. Each pair
-    has one class."""
-    if (existing := _classes.get((plain, kind))) is not None:
+def _class_of(plain: type[DeltaError], kind: str, java: tuple[type, ...]) -> type[DeltaError]:
+    """Returns the class that derives from `plain` and from the class `kind` of `pyspark.errors`. Equal
+    arguments give the same class.
+
+    `java`: the `java_error_bases` for a runtime exception of delta-spark, such as that of a violated CHECK
+    constraint, for which PySpark has no class."""
+    if (existing := _classes.get((plain, kind, java))) is not None:
         return existing
     from pyspark import errors
 
@@ -205,9 +210,11 @@ def _class_of(plain: type[DeltaError], kind: str) -> type[DeltaError]:
         "__doc__": plain.__doc__,
     }
     both = type(
-        plain.__name__, (_PySparkMethods, plain, getattr(errors, kind, errors.PySparkException)), body
+        plain.__name__,
+        (_PySparkMethods, plain, getattr(errors, kind, errors.PySparkException), *java),
+        body,
     )
-    return _classes.setdefault((plain, kind), cast("type[DeltaError]", both))
+    return _classes.setdefault((plain, kind, java), cast("type[DeltaError]", both))
 
 
 def _described(

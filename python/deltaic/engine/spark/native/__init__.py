@@ -6,4 +6,5 @@ views. `callbacks`, `driver_classes`, `leaf_classes`, `listing_classes`: Java cl
 `scan`, `files`, `file_index`, `filters`, `deleted_rows`: a scan by Spark's Parquet reader. `tables`: a table
 that follows its newest version. `totals`: counts and bounds from the log. `curve`: keys of the Z-order curve.
 `stream`: a stream. `column_text`: SQL text of Columns. `hadoop_store`: a store over Hadoop's file system.
+`java_errors`: errors that are caught as Py4JJavaError.
 """
