@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from collector import Collector
 
-from spark_session import REMOTE
+from spark_session import REMOTE, with_jvm
 
 ENABLED = "_deltaic_enabled_session"
 
@@ -42,6 +44,11 @@ def session(spark: Any) -> Iterator[Any]:
     delattr(spark, SETTING)
     for name in ("sql", "table"):
         spark.__dict__.pop(name, None)
+
+
+@pytest.fixture
+def collector(session: Any, tmp_path: Path) -> Collector:
+    return Collector(with_jvm(session), tmp_path)
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ DeltaSourceSuite, DeltaSourceDeletionVectorsSuite and DeltaCDCStreamSuite."""
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from collector import Collector, appended, last_offset, rows
 
 import deltaic
 import deltaic.spark
@@ -23,59 +23,6 @@ VECTORS = {"delta.enableDeletionVectors": True}
 @pytest.fixture
 def session(session: Any) -> Any:
     return with_jvm(session)
-
-
-def rows(*ids: int) -> pa.Table:
-    numbers = pa.array(ids, pa.int64())
-    return pa.table({"id": numbers, "p": numbers})
-
-
-def appended(path: Path, count: int, first: int = 0, **options: Any) -> DeltaTable:
-    for number in range(first, first + count):
-        table = deltaic.write(path, rows(number), mode="append", **(options if number == 0 else {}))
-    return table
-
-
-class Collector:
-    """The ids of each batch with rows. `run` starts a query and waits for its end."""
-
-    def __init__(self, session: Any, place: Path) -> None:
-        self.session, self.place = session, place
-        self.batches: list[list[int]] = []
-        self.progress: list[Any] = []
-
-    def run(
-        self, table: Path, shape: Callable[[Any], Any] = lambda frame: frame, **options: Any
-    ) -> list[list[int]]:
-        """The batches of this run."""
-        before = len(self.batches)
-        frame = self.session.readStream.format("delta").options(**options).load(str(table))
-        query = self.start(shape(frame))
-        query.awaitTermination(60)
-        self.progress = query.recentProgress
-        return self.batches[before:]
-
-    def start(self, frame: Any, trigger: dict[str, Any] | None = None) -> Any:
-        def collect(batch: Any, number: int) -> None:
-            found = sorted(row.id for row in batch.select("id").collect())
-            if found:
-                self.batches.append(found)
-
-        writer = frame.writeStream.foreachBatch(collect).option(
-            "checkpointLocation", str(self.place / "checkpoint")
-        )
-        return writer.trigger(**(trigger or {"availableNow": True})).start()
-
-
-@pytest.fixture
-def collector(session: Any, tmp_path: Path) -> Collector:
-    return Collector(session, tmp_path)
-
-
-def last_offset(place: Path) -> dict[str, Any]:
-    newest = max((place / "checkpoint" / "offsets").glob("[0-9]*"), key=lambda path: int(path.name))
-    found: dict[str, Any] = json.loads(newest.read_text().splitlines()[-1])
-    return found
 
 
 def test_the_snapshot_comes_first_and_each_row_once(collector: Collector, tmp_path: Path) -> None:
