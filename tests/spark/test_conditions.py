@@ -95,6 +95,12 @@ def bad_pattern(at: Place) -> None:
     at.spark.readStream.format("delta").option("excludeRegex", "(").load(at.path)
 
 
+def gap(at: Place) -> None:
+    at.write()
+    (at.root / "t/_delta_log" / f"{1:020}.json").unlink()
+    at.read()
+
+
 def append_only(at: Place) -> None:
     at.properties(appendOnly="true")
     at.sql("DELETE FROM {t} WHERE id = 1")
@@ -850,6 +856,7 @@ CASES = (
         statement("MERGE INTO {t} t USING (SELECT 1 AS k) s ON t.id = max(s.k) WHEN MATCHED THEN DELETE"),
     ),
     Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
+    Case("DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", R, errors.ProtocolError, gap),
     Case(
         "COLUMN_ALREADY_EXISTS",
         "42711",

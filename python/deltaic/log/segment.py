@@ -505,9 +505,12 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
             expected="version 0, or a complete checkpoint",
         )
     missing = _missing(listing, target)
+    found, named = "no such file", read_hint(store)
+    if named is not None and missing <= named <= target:
+        found = f"neither this file nor the checkpoint of version {named}, which _last_checkpoint names"
     return ProtocolError(
         f"versions are not contiguous: commit {missing} is missing",
         where=f"{store.location}/{commit_path(missing)}",
-        found="no such file",
+        found=found,
         expected=f"version {missing}",
     )

@@ -371,12 +371,27 @@ class TableStream:
         if self._initial is None or self._initial[0] != version:
             snapshot = self.snapshot
             if version != snapshot.version:
-                snapshot = Snapshot.load(snapshot.store, version=version)
+                snapshot = self._load_initial(version)
                 self._check_metadata(snapshot.metadata, version)
             files = snapshot.files().adds
             files = files.select([name for name in _COLUMNS if name in files.column_names])
             self._initial = version, files.sort_by([("modificationTime", "ascending"), ("path", "ascending")])
         return self._initial[1]
+
+    def _load_initial(self, version: int) -> Snapshot:
+        """Loads the initial snapshot of a reader that began with an older version than that of this object. A
+        version that cannot be loaded any more is a VersionNotFoundError."""
+        try:
+            return Snapshot.load(self.snapshot.store, version=version)
+        except (VersionNotFoundError, FileNotFoundError):
+            raise VersionNotFoundError(
+                "[DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE] the version whose rows the stream reads"
+                " first was deleted from the log, probably because of its retention; start a new stream with"
+                " a new checkpoint",
+                where=self.snapshot.location,
+                found="no such version",
+                expected=f"version {version}",
+            ) from None
 
     def _listed(self, first: int) -> Listing:
         """Lists the log from a version on, with the commits of transactions over several tables."""

@@ -17,8 +17,8 @@ CONDITIONS: tuple[Condition, ...] = (
         "2201B",
         ARGUMENT,
         _ARGUMENT,
-        "^exclude_regex",
-        {"regExpOption": "found"},
+        r"^the option (?P<name>\w+) is not a valid pattern",
+        {"regExpOption": "name"},
     ),
     Condition(
         "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE",
@@ -176,6 +176,7 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_SOURCE_IGNORE_DELETE", "0A000", OPERATION),
     Condition("DELTA_SOURCE_TABLE_IGNORE_CHANGES", "0A000", OPERATION),
     Condition("DELTA_MISSING_FILES_UNEXPECTED_VERSION", "42K03", RUNTIME),
+    Condition("DELTA_LOG_FILE_NOT_FOUND_FOR_STREAMING_SOURCE", "42K03", RUNTIME),
     Condition("DELTA_INVALID_SOURCE_VERSION", "XXKDS", RUNTIME),
     Condition("DELTA_INVALID_SOURCE_OFFSET_FORMAT", "XXKDS", RUNTIME),
     Condition("DELTA_INVALID_FORMAT_FROM_SOURCE_VERSION", "XXKDS", RUNTIME),

@@ -189,6 +189,18 @@ CONDITIONS: tuple[Condition, ...] = (
         "^the change data feed of a version in the past",
     ),
     Condition("DELTA_STATE_RECOVER_ERROR", "XXKDS", RUNTIME, e.ProtocolError, "the log is truncated"),
+    Condition(
+        "DELTA_MISSING_PART_FILES",
+        "42KD6",
+        RUNTIME,
+        e.ProtocolError,
+        "^versions are not contiguous",
+        {"version": "version"},
+        details=r"checkpoint of version (?P<version>\d+), which _last_checkpoint names",
+    ),
+    Condition(
+        "DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", RUNTIME, e.ProtocolError, "^versions are not contiguous"
+    ),
     *(
         Condition(
             f"DELTA_CREATE_TABLE_WITH_DIFFERENT_{what}", "42KD7", ANALYSIS, parameters={"path": "where"}

@@ -216,7 +216,7 @@ class StreamReadOptions:
             changes=any(changes),
             max_files=reader.whole("maxFilesPerTrigger", least=1),
             max_bytes=reader.size("maxBytesPerTrigger"),
-            exclude_regex=reader.text("excludeRegex"),
+            exclude_regex=reader.pattern("excludeRegex"),
             fail_on_data_loss=not loses,
             **{**flags, "ignore_changes": flags["ignore_changes"] or deletes_files},
         )
@@ -429,6 +429,16 @@ class _OptionReader:
                 f"the option {name}", found=repr(value), expected="a number of bytes, at least 1, such as 10m"
             )
         return None if match is None else int(match[1]) << 10 * " kmgtp".index(match[2].lower() or " ")
+
+    def pattern(self, name: str) -> str | None:
+        """Reads a regular expression."""
+        value = self.text(name)
+        try:
+            re.compile(value or "")
+        except re.error as error:
+            message, expected = f"the option {name} is not a valid pattern", f"a pattern: {error}"
+            raise InvalidArgumentError(message, found=repr(value), expected=expected) from None
+        return value
 
     def most(self, name: str) -> int | None:
         """Reads a maximum: a whole number. Returns None (no limit) for 0 and less."""
