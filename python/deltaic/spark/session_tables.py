@@ -48,6 +48,8 @@ def timestamp_of(spark: Any, text: str) -> datetime:
     timestamp in UTC."""
     with named_errors():
         micros = spark_sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
+    if micros is None and (settings.setting_text(spark, settings.STRICT_TIMES) or "").lower() == "false":
+        return _EPOCH
     if micros is None:
         raise InvalidArgumentError(
             f"The provided timestamp ({text}) cannot be converted to a valid timestamp", found=text
