@@ -44,9 +44,11 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     columns = stream.snapshot.schema
 
     def of_query() -> TableStream:
-        """Opens the table for a query, which begins with the version that is the newest then."""
+        """Opens the table for a query, which begins with the version that is the newest then. Spark replaces
+        the types of the DataFrame's columns by those of each batch, which may be wider."""
         newest = _opened(spark, read_options, options)
-        if not same_type(Struct(tuple(columns)), Struct(tuple(newest.snapshot.schema))):
+        widened = change_feed.with_wider_types(columns, newest.snapshot.schema)
+        if not same_type(Struct(tuple(widened)), Struct(tuple(newest.snapshot.schema))):
             raise SchemaMismatchError(
                 "[DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART] the table has other columns than the streaming"
                 " DataFrame; create a new DataFrame",
