@@ -27,9 +27,9 @@ def session(session: Any) -> Any:
     ("count", "options"),
     [
         pytest.param(5, {"maxFilesPerTrigger": 1}, id="maxFilesPerTrigger"),
-        pytest.param(20, {"maxFilesPerTrigger": 1}, id="maxFilesPerTrigger: metadata checkpoint"),
+        pytest.param(12, {"maxFilesPerTrigger": 1}, id="maxFilesPerTrigger: metadata checkpoint"),
         pytest.param(5, {"maxBytesPerTrigger": "1b"}, id="maxBytesPerTrigger: process at least one file"),
-        pytest.param(20, {"maxBytesPerTrigger": "1b"}, id="maxBytesPerTrigger: metadata checkpoint"),
+        pytest.param(12, {"maxBytesPerTrigger": "1b"}, id="maxBytesPerTrigger: metadata checkpoint"),
         pytest.param(
             3,
             {"maxFilesPerTrigger": 1, "maxBytesPerTrigger": "100gb"},

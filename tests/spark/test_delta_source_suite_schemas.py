@@ -4,6 +4,8 @@ tests of delta-spark's DeltaSourceSuite that its docstring or its parameters nam
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,17 @@ CHANGED = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
 @pytest.fixture
 def session(session: Any) -> Any:
     return with_jvm(session)
+
+
+@contextmanager
+def switched_on(session: Any, setting: str | None) -> Iterator[None]:
+    if setting is not None:
+        session.conf.set(setting, "true")
+    try:
+        yield
+    finally:
+        if setting is not None:
+            session.conf.unset(setting)
 
 
 def test_a_log_without_commits(collector: Collector, tmp_path: Path) -> None:
@@ -55,44 +68,77 @@ def test_columns_that_were_added_before_the_start(session: Any, tmp_path: Path) 
     assert Collector(session, tmp_path, "id", "value").run(tmp_path / "t") == [[("0", None), ("1", "1")]]
 
 
+UNSAFE = "spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled"
+TRACKED = "spark.databricks.delta.typeWidening.enableStreamingSchemaTracking"
 NAMED = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
 NOT_ADDITIVE = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
 
 
 @pytest.mark.parametrize(
-    ("properties", "changes", "condition"),
+    ("properties", "changes", "setting", "condition"),
     [
         pytest.param(
             "",
-            "REPLACE COLUMNS (id STRING, value STRING, more STRING)",
+            "REPLACE COLUMNS (id INT, value STRING, more STRING)",
+            None,
             CHANGED,
             id="disallow to change schema after starting a streaming query",
         ),
         pytest.param(
             NAMED,
             "DROP COLUMN value",
+            None,
             NOT_ADDITIVE,
             id="drop column: should fail with non-additive schema change error",
         ),
         pytest.param(
             NAMED,
             "RENAME COLUMN value TO renamed_value",
+            None,
             NOT_ADDITIVE,
             id="rename column: should fail with non-additive schema change error",
+        ),
+        pytest.param(
+            NAMED,
+            "RENAME COLUMN value TO renamed_value",
+            UNSAFE,
+            CHANGED,
+            id="rename column: should throw schema change error with unsafe flag enabled",
+        ),
+        pytest.param(
+            "TBLPROPERTIES ('delta.enableTypeWidening' = 'true')",
+            "ALTER COLUMN id TYPE BIGINT",
+            TRACKED,
+            NOT_ADDITIVE,
+            id="type widening: should fail with non-additive schema change error when enable schema tracking",
         ),
     ],
 )
 def test_a_change_of_columns_ends_a_running_query(
-    session: Any, tmp_path: Path, properties: str, changes: str, condition: str
+    session: Any, tmp_path: Path, properties: str, changes: str, setting: str | None, condition: str
 ) -> None:
     table = f"delta.`{tmp_path / 't'}`"
-    session.sql(f"CREATE TABLE {table} (id STRING, value STRING) USING delta {properties}")
-    session.sql(f"INSERT INTO {table} VALUES ('0', 'a')")
+    session.sql(f"CREATE TABLE {table} (id INT, value STRING) USING delta {properties}")
+    session.sql(f"INSERT INTO {table} VALUES (0, 'a')")
     collector = Collector(session, tmp_path, "id", "value")
-    with collector.running(collector.frame(tmp_path / "t")) as more:
-        assert more() == [[("0", "a")]]
+    with switched_on(session, setting), collector.running(collector.frame(tmp_path / "t")) as more:
+        assert more() == [[(0, "a")]]
         session.sql(f"ALTER TABLE {table} {changes}")
         assert failure(more).getCondition() == condition
+
+
+def test_a_dropped_column_is_null_if_a_setting_allows_it(session: Any, tmp_path: Path) -> None:
+    """DeltaSourceSuite: "drop column: should succeed with unsafe column mapping schema change flag
+    enabled"."""
+    table = f"delta.`{tmp_path / 't'}`"
+    session.sql(f"CREATE TABLE {table} (id INT, value STRING) USING delta {NAMED}")
+    session.sql(f"INSERT INTO {table} VALUES (0, 'a')")
+    collector = Collector(session, tmp_path, "id", "value")
+    with switched_on(session, UNSAFE), collector.running(collector.frame(tmp_path / "t")) as more:
+        assert more() == [[(0, "a")]]
+        session.sql(f"ALTER TABLE {table} DROP COLUMN value")
+        session.sql(f"INSERT INTO {table} VALUES (1)")
+        assert more() == [[(1, None)]]
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, VersionNotFoundError
 from deltaic.log import catalog, changes, history
-from deltaic.log.schema_log import DROP, RENAME, SchemaLog, TrackedSchema, non_additive
+from deltaic.log.schema_log import DROP, RENAME, TYPE, SchemaLog, TrackedSchema, non_additive
 from deltaic.log.segment import Listing, list_log
 from deltaic.log.segment import newest as newest_listing
 from deltaic.log.snapshot import Snapshot
@@ -64,7 +64,9 @@ class StreamOptions:
     `ignore_changes`: True to return all rows of added files for commits that also remove files.
     `skip_change_commits`: True to skip commits that remove files.
     `exclude_regex`: files whose path contains a match are skipped.
-    `fail_on_data_loss`: True to fail if commits are missing in the log."""
+    `fail_on_data_loss`: True to fail if commits are missing in the log.
+    `allow_dropped_columns`: True to continue without a schema log after a column was dropped.
+    `refuse_wider_types`: True to fail without a schema log after a column got a wider type."""
 
     start: Start = "earliest"
     changes: bool = False
@@ -75,6 +77,8 @@ class StreamOptions:
     skip_change_commits: bool = False
     exclude_regex: str | None = None
     fail_on_data_loss: bool = True
+    allow_dropped_columns: bool = False
+    refuse_wider_types: bool = False
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.start, int) and not isinstance(self.start, bool)
@@ -628,18 +632,19 @@ class TableStream:
 
     def _check_names(self, metadata: Metadata, schema: Schema, version: int) -> None:
         """Raises SchemaMismatchError if columns are renamed or dropped between a version with this metadata
-        and the stream's own version."""
+        and the stream's own version, or get wider types, as the options say."""
         before, after = (metadata, schema), (self.snapshot.metadata, self.snapshot.schema)
         if version > self.snapshot.version:
             before, after = after, before
-        if after[0].configuration.get(MODE, "none") == "none":
-            return
-        texts = [text for kind, text in non_additive(before[1], after[1]) if kind in (DROP, RENAME)]
+        is_mapped = after[0].configuration.get(MODE, "none") != "none"
+        kinds = {DROP, RENAME} if is_mapped and not self.options.allow_dropped_columns else set()
+        kinds |= {TYPE} if self.options.refuse_wider_types else set()
+        texts = [text for kind, text in non_additive(before[1], after[1]) if kind in kinds]
         if texts:
             raise SchemaMismatchError(
-                "[DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG] columns were renamed or dropped"
-                f" between version {version} and the stream's version {self.snapshot.version}; on Spark, a"
-                " stream with the option schemaTrackingLocation continues after such a change",
+                "[DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG] columns were renamed, dropped or"
+                f" changed between version {version} and the stream's version {self.snapshot.version}; on"
+                " Spark, a stream with the option schemaTrackingLocation continues after such a change",
                 where=self.snapshot.location,
                 found="; ".join(texts),
             )

@@ -8,7 +8,7 @@ from typing import Any
 
 from deltaic.commands.store_assignment import same_type
 from deltaic.engine.spark.engine import engine_of
-from deltaic.engine.spark.settings import setting_text
+from deltaic.engine.spark.settings import TRACKED_TYPES, UNSAFE_COLUMNS, is_on, setting_text
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import SchemaMismatchError
 from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE
@@ -37,7 +37,12 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     """Returns a streaming DataFrame with the columns of the newest version, or of the version that the
     stream's schema log names. Raises TableNotFoundError if there is no table. Errors of later reads end the
     query."""
-    engine, options = engine_of(spark), read_options.stream
+    engine = engine_of(spark)
+    options = replace(
+        read_options.stream,
+        allow_dropped_columns=is_on(spark, UNSAFE_COLUMNS),
+        refuse_wider_types=is_on(spark, TRACKED_TYPES),
+    )
     if read_options.starting_timestamp is not None:
         options = replace(options, start=timestamp_of(spark, lit(read_options.starting_timestamp)))
     stream = _opened(spark, read_options, options)
