@@ -135,7 +135,8 @@ def store_assignment(spark: Any) -> StoreAssignment:
     the closest function: it makes a number out of range null, where delta-spark wraps it around."""
     policy = (setting_text(spark, STORE_ASSIGNMENT) or "").lower()
     if policy == "legacy":
-        return "try_cast" if is_on(spark, "spark.sql.ansi.enabled") else "CAST"
+        # `get` without a default returns Spark's own default, which is ANSI mode
+        return "try_cast" if str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true" else "CAST"
     return "strict" if policy == "strict" else "ansi"
 
 
