@@ -66,7 +66,9 @@ class StreamOptions:
     `exclude_regex`: files whose path contains a match are skipped.
     `fail_on_data_loss`: True to fail if commits are missing in the log.
     `allow_dropped_columns`: True to continue without a schema log after a column was dropped.
-    `refuse_wider_types`: True to fail without a schema log after a column got a wider type."""
+    `refuse_wider_types`: True to fail without a schema log after a column got a wider type.
+    `allow_out_of_range`: True to allow a stream of changes to start with a version or time after the newest
+        commit."""
 
     start: Start = "earliest"
     changes: bool = False
@@ -79,6 +81,7 @@ class StreamOptions:
     fail_on_data_loss: bool = True
     allow_dropped_columns: bool = False
     refuse_wider_types: bool = False
+    allow_out_of_range: bool = False
 
     def __post_init__(self) -> None:
         is_number = isinstance(self.start, int) and not isinstance(self.start, bool)
@@ -238,7 +241,8 @@ class TableStream:
 
     def start(self) -> StreamOffset:
         """Returns the first offset of a reader. A version that the log does not have, and a time after the
-        last commit, are a VersionNotFoundError."""
+        last commit, are a VersionNotFoundError, unless the options allow a start after the last commit."""
+        allowed = self.options.changes and self.options.allow_out_of_range
         start, snapshot = self.options.start, self.snapshot
         if start == "earliest":
             return StreamOffset(self.table_id, snapshot.version, initial=True)
@@ -246,8 +250,9 @@ class TableStream:
             return StreamOffset(self.table_id, snapshot.version + 1)
         listing = list_log(snapshot.store)
         if isinstance(start, datetime):
-            return StreamOffset(self.table_id, changes.first_version_at(snapshot, listing, start))
-        if start not in listing.commits:
+            version = changes.first_version_at(snapshot, listing, start, after_last=allowed)
+            return StreamOffset(self.table_id, version)
+        if start not in listing.commits and not (allowed and start > listing.latest):
             there = f"{min(listing.commits)} to {max(listing.commits)}" if listing.commits else "none"
             message = "[DELTA_VERSION_NOT_FOUND] the log does not have the version"
             raise VersionNotFoundError(message, where=snapshot.location, found=start, expected=there)

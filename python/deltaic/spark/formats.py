@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_enabled, session_of
+from deltaic.engine.spark.settings import OUT_OF_RANGE, is_on
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.plan.literal import lit
@@ -31,7 +32,6 @@ from deltaic.table import DeltaTable
 
 _STATE = "_deltaic_state"
 """Attribute of a reader or writer: its `BuilderState`. Attribute of a method: True for a replacement."""
-_OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 _FRAME = "_deltaic_frame"
 """Attribute of a writer: the DataFrame that it writes."""
 
@@ -195,7 +195,7 @@ def _read_changes(spark: Any, read_options: ReadOptions, changes: ChangeOptions)
         for text in (changes.starting_timestamp, changes.ending_timestamp)
     )
     last = None if changes.ending_version is None else min(changes.ending_version, table.version)
-    allowed = str(spark.conf.get(_OUT_OF_RANGE, "false")).lower() == "true"
+    allowed = is_on(spark, OUT_OF_RANGE)
     if last is not None and changes.starting_version is not None and changes.starting_version > table.version:
         last = None  # so that the error names the start and not the end
     rows = table.changes(

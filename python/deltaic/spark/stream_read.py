@@ -8,7 +8,13 @@ from typing import Any
 
 from deltaic.commands.store_assignment import same_type
 from deltaic.engine.spark.engine import engine_of
-from deltaic.engine.spark.settings import TRACKED_TYPES, UNSAFE_COLUMNS, is_on, setting_text
+from deltaic.engine.spark.settings import (
+    OUT_OF_RANGE,
+    TRACKED_TYPES,
+    UNSAFE_COLUMNS,
+    is_on,
+    setting_text,
+)
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import SchemaMismatchError
 from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE
@@ -42,6 +48,7 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
         read_options.stream,
         allow_dropped_columns=is_on(spark, UNSAFE_COLUMNS),
         refuse_wider_types=is_on(spark, TRACKED_TYPES),
+        allow_out_of_range=is_on(spark, OUT_OF_RANGE),
     )
     if read_options.starting_timestamp is not None:
         options = replace(options, start=timestamp_of(spark, lit(read_options.starting_timestamp)))

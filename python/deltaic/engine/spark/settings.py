@@ -67,6 +67,8 @@ BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
 """Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition
 columns."""
 
+OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
+"""Setting: if true, a change feed may start or end after the newest commit."""
 STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 """Setting: `strict` and `legacy` replace the ANSI rules by which values are cast to the types of columns."""
 
