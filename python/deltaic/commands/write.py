@@ -308,6 +308,8 @@ def _changing(snapshot: Snapshot, protocol: Protocol, metadata: Metadata, job: W
     if metadata != snapshot.metadata:
         transaction.set_metadata(metadata)
     _stage_clustering(transaction, snapshot, metadata, job)
+    if snapshot.location.rstrip("/") in job.sources:
+        transaction.read()
     transaction.expect(Change.ADD)
     return transaction
 

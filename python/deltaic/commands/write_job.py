@@ -39,6 +39,7 @@ class Write:
     `fills`: True to set fields that cast structs lack to null.
     `more`: further options of the engine's writer.
     `streaming`: for a batch of a stream, its parameters in the history.
+    `sources`: locations of tables from which the rows come. A write of a table's own rows is no blind append.
     `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else
         this is an error."""
 
@@ -57,6 +58,7 @@ class Write:
     fills: bool = False
     more: Mapping[str, Any] = field(default_factory=dict)
     streaming: Mapping[str, Any] | None = None
+    sources: frozenset[str] = frozenset()
     fills_partitions: bool = False
 
     def __post_init__(self) -> None:

@@ -32,6 +32,7 @@ class BuilderState:
 
     `properties`: table properties of DataFrameWriterV2. `refused`: the name of a call that a Delta table does
     not support, such as bucketBy. `streaming`: what `commitInfo` says of the query whose batch is written.
+    `sources`: locations of the tables that this query reads.
     `new`: a table by name that the query of a stream creates before its first batch, unless it exists.
     """
 
@@ -45,6 +46,7 @@ class BuilderState:
         self.properties: dict[str, str] = {}
         self.refused: str | None = None
         self.streaming: dict[str, Any] | None = None
+        self.sources: frozenset[str] = frozenset()
         self.new: Any = None
 
     def put(self, more: Mapping[str, Any]) -> None:
@@ -115,6 +117,7 @@ def write_frame(
         same_types=not casts,
         fills=by_name or state.streaming is not None,
         streaming=state.streaming,
+        sources=state.sources,
         fills_partitions=by_name,
     )
     if state.properties:

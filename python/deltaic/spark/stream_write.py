@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from deltaic.commands.write_job import Mode
-from deltaic.engine.spark.native.session import has_jvm
+from deltaic.engine.spark.native.session import has_jvm, locations_of
 from deltaic.engine.spark.settings import table_properties
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
@@ -31,6 +31,11 @@ error."""
 _CHECKPOINTS = "spark.sql.streaming.checkpointLocation"
 _MODES: dict[str, Mode] = {"append": "append", "complete": "overwrite"}
 """Output mode of a query -> save mode of the writes of its batches."""
+_CONDITIONS = {
+    f"DATATYPE_MISMATCH.CAST_{hint}": "DELTA_FAILED_TO_MERGE_FIELDS"
+    for hint in ("WITH_FUNC_SUGGESTION", "WITHOUT_SUGGESTION")
+}
+"""Condition of INSERT -> condition of a stream for the same mistake: a type that no cast converts."""
 
 
 def batch_writer(
@@ -67,6 +72,8 @@ def batch_writer(
     if state.partition_by:
         partition_columns(written_schema(frame.schema), state.partition_by)  # raises its errors
     if has_jvm(spark):
+        # The plan of a batch does not name its tables, so they are those of the query's plan.
+        batch_state.sources = locations_of(frame)
         return BatchWriter(batch_state, output), checkpoint
     place = next(iter(checkpoint.values()), None) or f"{folder}/{name or uuid.uuid4()}"
     return BatchWriter(batch_state, output, place), {"checkpointLocation": place}
@@ -82,7 +89,7 @@ class BatchWriter:
     output: str
     checkpoint: str | None = None
 
-    @raises_as_spark()
+    @raises_as_spark(instead=_CONDITIONS)
     def __call__(self, batch: Any, number: int) -> None:
         query = self._query(batch)
         _check_types(batch.schema)
@@ -91,6 +98,7 @@ class BatchWriter:
         if self.output == "complete":
             job.put({"partitionOverwriteMode": "static", "replaceWhere": None})
         job.partition_by, job.cluster_by = self.state.partition_by, self.state.cluster_by
+        job.sources = self.state.sources
         job.streaming = {"outputMode": self.output.capitalize(), "queryId": query, "epochId": str(number)}
         write_frame(batch, job, _MODES[self.output], casts=True)
 

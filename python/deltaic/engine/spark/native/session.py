@@ -43,6 +43,23 @@ def analyzed_plan(frame: Any) -> Any:
     return frame._jdf.queryExecution().analyzed()
 
 
+def locations_of(frame: Any) -> frozenset[str]:
+    """Returns the locations of the tables and files that a DataFrame reads, without those of its subqueries
+    and of Delta tables at a version."""
+    leaves = analyzed_plan(frame).collectLeaves()
+    relations = [
+        leaf.relation()
+        for leaf in map(leaves.apply, range(leaves.size()))
+        if leaf.nodeName() == "LogicalRelation"
+    ]
+    return frozenset(
+        location
+        for relation in relations
+        if relation.getClass().getSimpleName() == "HadoopFsRelation"
+        for location in str(relation.location().rootPaths().mkString("\0")).split("\0")
+    )
+
+
 def qualified_columns(frame: Any) -> list[tuple[str, str]]:
     """Returns alias and name of each column that kept an alias from below other operations: (`s`, `id`) for
     `df.alias("s").withColumn(...)`. The columns of a join may have several aliases."""
