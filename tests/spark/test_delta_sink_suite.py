@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from deltaic import DeltaTable
+from spark_session import with_jvm
 
 MERGES = "spark.databricks.delta.schema.autoMerge.enabled"
 CASTS = "spark.databricks.delta.streaming.sink.allowImplicitCasts"
@@ -88,6 +89,11 @@ class Sink:
 
 def in_order(rows: Any) -> list[tuple[Any, ...]]:
     return sorted(rows, key=repr)
+
+
+@pytest.fixture
+def session(session: Any) -> Any:
+    return with_jvm(session)
 
 
 @pytest.fixture
