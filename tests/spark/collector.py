@@ -14,6 +14,7 @@ import pytest
 import deltaic
 from deltaic import DeltaTable
 
+VECTORS = {"delta.enableDeletionVectors": True}
 CONTINUOUS = {"processingTime": "0 seconds"}
 """Trigger of a query that runs until it is stopped."""
 

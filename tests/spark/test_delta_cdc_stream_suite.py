@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_stream_source import last_offset
+from collector import last_offset
 
 import deltaic
 from deltaic import DeltaTable

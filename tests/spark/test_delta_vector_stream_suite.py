@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from test_stream_source import VECTORS, Collector, ended
+from collector import VECTORS, Collector, failure
 
 import deltaic
 from deltaic import DeltaTable
@@ -20,11 +20,6 @@ UPDATED, DELETED = "DELTA_SOURCE_TABLE_IGNORE_CHANGES", "DELTA_SOURCE_IGNORE_DEL
 @pytest.fixture
 def session(session: Any) -> Any:
     return with_jvm(session)
-
-
-@pytest.fixture
-def collector(session: Any, tmp_path: Path) -> Collector:
-    return Collector(session, tmp_path)
 
 
 def add(path: Path, *ids: int) -> DeltaTable:
@@ -148,7 +143,8 @@ def test_two_commits_in_one_batch(
     if option in expected:
         assert collector.run(tmp_path / "t", **options) == expected[option]
     else:
-        assert f"[{UPDATED}]" in ended(collector, tmp_path / "t", **options)
+        ended = failure(lambda: collector.run(tmp_path / "t", **options))
+        assert ended.getCondition() == UPDATED
 
 
 def collected(session: Any, path: Path, *expressions: str) -> list[tuple[Any, ...]]:

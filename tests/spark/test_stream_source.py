@@ -9,15 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from collector import Collector, appended, last_offset, rows
+from collector import VECTORS, Collector, appended, failure, last_offset, rows
 
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError
 from spark_session import with_jvm
-
-VECTORS = {"delta.enableDeletionVectors": True}
 
 
 @pytest.fixture
@@ -107,11 +105,8 @@ def test_wrong_options_are_named(session: Any, tmp_path: Path, options: dict[str
 
 
 def ended(collector: Collector, table: Path, **options: Any) -> str:
-    from pyspark.errors import StreamingQueryException
-
-    with pytest.raises(StreamingQueryException) as raised:
-        collector.run(table, **options)
-    return str(raised.value)
+    """The text of the error that ends a query."""
+    return str(failure(lambda: collector.run(table, **options)))
 
 
 def test_the_cause_of_the_end_has_a_condition(session: Any, tmp_path: Path) -> None:
