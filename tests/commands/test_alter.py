@@ -210,8 +210,9 @@ def test_the_history_names_nested_fields_by_their_path(mapped):
     }
     assert last(mapped) == ("ADD COLUMNS", {"columns": [added]})
     assert [
-        each["column"]["name"] for each in _parsed(mapped.history()[1]["operationParameters"]["columns"])
-    ] == ["t", "`a b`"]
+        (each["column"]["name"], each["column"]["type"])
+        for each in _parsed(mapped.history()[1]["operationParameters"]["columns"])
+    ] == [("t", "struct"), ("`a b`", "integer")]
     mapped.alter.add_columns("t struct<l: array<struct<z: int>>>, n int")
     assert [each["column"]["name"] for each in last(mapped)[1]["columns"]] == ["t.l.element.z", "n"]
     mapped.alter.change_column("t.l.element.z", first=True)

@@ -227,6 +227,11 @@ def new_table(at: Place) -> Any:
     return at.spark.sql("SELECT 1 AS a, 2 AS b").writeTo(f"delta.`{at.root}/n`").using("delta")
 
 
+def replacing(at: Place) -> Any:
+    """A writer of DataFrameWriterV2 for the table."""
+    return at.spark.range(1).writeTo(at.table).using("delta")
+
+
 def clustered_without_statistics(at: Place) -> None:
     at.sql("CREATE TABLE delta.`{root}/n` (a INT, b INT) USING delta CLUSTER BY (a)")
     at.sql("ALTER TABLE delta.`{root}/n` SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'b')")
@@ -1033,6 +1038,17 @@ CASES = (
         lambda at: at.spark.read.schema("id int").format("delta").load(at.path),
     ),
     Case("DELTA_ILLEGAL_OPTION", "42616", I, ARGUMENT, lambda at: at.write(mergeSchema="x")),
+    *(
+        # DeltaDataFrameWriterV2Suite: "throw error with createOrReplace and Replace if overwriteSchema=false"
+        Case(
+            "DELTA_ILLEGAL_USAGE",
+            "42601",
+            I,
+            ARGUMENT,
+            lambda at, end=end: getattr(replacing(at).option("overwriteSchema", "false"), end)(),
+        )
+        for end in ("replace", "createOrReplace")
+    ),
     Case(
         "CODEC_NOT_AVAILABLE.WITH_AVAILABLE_CODECS_SUGGESTION",
         "56038",

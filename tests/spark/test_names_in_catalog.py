@@ -259,6 +259,31 @@ def test_an_overwrite_of_no_row_appends(session: Any) -> None:
             rows.writeTo("more").overwrite(condition)
 
 
+def test_an_overwrite_of_all_rows_is_mode_overwrite(session: Any) -> None:
+    """DeltaDataFrameWriterV2Suite: "Overwrite: overwrite by expression: true"; delta-spark 4.4 also obeys
+    the session's setting and overwriteSchema."""
+    from pyspark.sql import functions as F
+
+    rows = session.sql("SELECT 1L AS id, 'a' AS p")
+    rows.writeTo("whole").using("delta").partitionedBy("id").create()
+    session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    try:
+        rows.withColumn("id", F.lit(2)).writeTo("whole").overwrite(F.lit(True))
+    finally:
+        session.conf.unset("spark.sql.sources.partitionOverwriteMode")
+    assert ids(session.table("whole")) == [1, 2]
+    wider = rows.withColumn("n", F.lit(1))
+    wider.writeTo("whole").option("overwriteSchema", "true").overwrite(F.lit(True))
+    assert session.table("whole").columns == ["id", "p", "n"]
+    first = session.sql("DESCRIBE HISTORY whole LIMIT 1").first()
+    assert dict(first.operationParameters) == {
+        "mode": "Overwrite",
+        "partitionBy": "[]",
+        "canOverwriteSchema": "true",
+    }
+    assert "numCopiedRows" not in first.operationMetrics
+
+
 def test_alter_view(session: Any) -> None:
     session.sql("CREATE TABLE viewed USING delta AS SELECT 1L AS id, 'a' AS v")
     session.sql("CREATE VIEW lasting AS SELECT 1 AS one")

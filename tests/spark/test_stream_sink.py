@@ -93,6 +93,10 @@ def test_complete_mode_replaces_all_rows(session: Any, tmp_path: Path) -> None:
     table = DeltaTable(path)
     assert sorted((row["part"], row["count"]) for row in table.scan()) == [(0, 1), (1, 3)]
     assert [entry["isBlindAppend"] for entry in table.history()] == [False, False]
+    # DescribeDeltaHistorySuite: "operation metrics - streaming update - complete mode"
+    metrics = table.history(1)[0]["operationMetrics"]
+    assert (metrics["numRemovedFiles"], metrics["numOutputRows"]) == ("2", "2")
+    assert set(metrics) == {"numAddedFiles", "numRemovedFiles", "numOutputRows", "numOutputBytes"}
     with pytest.raises(InvalidArgumentError, match="append or complete"):
         run(grouped.writeStream.outputMode("update").format("delta"), tmp_path, path)
 

@@ -198,6 +198,29 @@ def test_the_metrics_of_replaced_rows(table: deltaic.DeltaTable, condition: str)
     }
 
 
+def test_copied_rows_count_as_written_if_rows_are_replaced(tmp_path: Path) -> None:
+    """DescribeDeltaHistorySuite: "replaceWhere on data column - partial rewrite"."""
+    table = deltaic.write(
+        tmp_path / "t",
+        {"id": list(range(10)), "b": [0, 1] * 5},
+        properties={"delta.enableDeletionVectors": "false"},
+    )
+    size = table.detail().size_in_bytes
+    deltaic.write(table.location, {"id": list(range(20)), "b": [1] * 20}, mode="overwrite", where="b = 1")
+    table.refresh()
+    metrics = table.history(1)[0]["operationMetrics"]
+    assert metrics == {
+        "numFiles": "2",
+        "numOutputRows": "25",
+        "numOutputBytes": str(table.detail().size_in_bytes),
+        "numCopiedRows": "5",
+        "numDeletedRows": "5",
+        "numRemovedFiles": "1",
+        "numRemovedBytes": str(size),
+        "numAddedChangeFiles": "0",
+    }
+
+
 @pytest.mark.parametrize("values", ["1, 'z', 2.5D, 4", "1, 'z', 2.5D, 4, 5, 6"])
 def test_insert_of_more_values_than_columns(table: deltaic.DeltaTable, values: str) -> None:
     with pytest.raises(SchemaMismatchError, match="more values than columns"):

@@ -716,10 +716,12 @@ def _position(after: str | None) -> dict[str, str]:
 
 
 def _field_json(item: Field, path: tuple[str, ...]) -> dict[str, Any]:
-    """Returns a column or field for operationParameters, like delta-spark: its name is the whole path."""
+    """Returns a column or field for operationParameters, like delta-spark: its name is the whole path, and
+    its type has no elements: `array<struct<a: int>>` is "array"."""
+    shown = type_to_json(item.type)
     return {
         "name": path_text(path),
-        "type": type_to_json(item.type),
+        "type": shown if isinstance(shown, str) else shown["type"],
         "nullable": item.nullable,
         "metadata": dict(item.metadata),
     }

@@ -127,9 +127,21 @@ def stage(
 def stage_replaced(
     transaction: Transaction, snapshot: Snapshot, engine: Engine, where: str, parquet: ParquetOptions | None
 ) -> Metrics:
-    """Stages the deletion of the rows that a write replaces. Returns the metrics that the write shows."""
-    metrics = stage(transaction, snapshot, engine, where, parquet) or NOTHING.copy
-    return lambda: {name: count for name, count in metrics().items() if name in _OF_A_WRITE}
+    """Stages the deletion of the rows that a write replaces. Returns the metrics that the write shows: those
+    of the deletion, and `num_files`, `num_output_rows` and `num_output_bytes` of the files to which rows that
+    stay are copied."""
+    staged = stage(transaction, snapshot, engine, where, parquet) or NOTHING.copy
+
+    def metrics() -> dict[str, int]:
+        counts = staged()
+        return {
+            **{name: count for name, count in counts.items() if name in _OF_A_WRITE},
+            "num_files": counts["num_added_files"],
+            "num_output_rows": counts.get("num_copied_rows", 0),
+            "num_output_bytes": counts["num_added_bytes"],
+        }
+
+    return metrics
 
 
 def _drop_files(transaction: Transaction, planned: ScanPlan) -> Metrics | None:

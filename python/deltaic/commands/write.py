@@ -165,7 +165,7 @@ def write(
     written = _written(adds, job)
 
     def metrics() -> dict[str, int]:
-        return {**written, **removed(), **inserts}
+        return {**_added(written, removed()), **inserts}
 
     committed = transaction.commit(metrics)
     of_host = engine.auto_compacts
@@ -399,7 +399,10 @@ def _make_room(
         gone = snapshot.files(predicate, skipping=False).adds
     transaction.read(predicate)
     transaction.remove(_core.removes_of(gone, transaction.clock()))
-    return lambda: {"num_removed_files": gone.num_rows, "num_removed_bytes": total_size(gone)}
+    removed = {"num_removed_files": gone.num_rows}
+    if job.streaming is None:
+        removed["num_removed_bytes"] = total_size(gone)
+    return lambda: removed
 
 
 def _partitions_of(snapshot: Snapshot, adds: pa.Table) -> _core.Predicate:
@@ -473,7 +476,7 @@ def _onto_winner(
     written = _written(adds, job)
 
     def metrics() -> dict[str, int]:
-        return {**written, **removed(), **inserts}
+        return {**_added(written, removed()), **inserts}
 
     return transaction.commit(metrics), metrics()
 
@@ -524,3 +527,12 @@ def _written(adds: pa.Table, job: Write) -> dict[str, int]:
         else {"num_added_files": adds.num_rows, "num_removed_files": 0}
     )
     return {**files, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}
+
+
+def _added(written: dict[str, int], removed: dict[str, int]) -> dict[str, int]:
+    """Returns the metrics of the new files with those of the replaced rows. Counts that both have, such as
+    the rows of new files and the rows that were copied, are added, as in delta-spark."""
+    return {
+        **written,
+        **{name: written.get(name, 0) + count for name, count in removed.items()},
+    }

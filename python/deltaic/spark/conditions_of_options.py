@@ -21,6 +21,14 @@ CONDITIONS: tuple[Condition, ...] = (
         {"regExpOption": "name"},
     ),
     Condition(
+        "DELTA_ILLEGAL_USAGE",
+        "42601",
+        ARGUMENT,
+        _ARGUMENT,
+        "^the option (?P<option>overwriteSchema) is not allowed when",
+        {"option": "option", "operation": "=replacing"},
+    ),
+    Condition(
         "DELTA_OVERWRITE_SCHEMA_WITH_DYNAMIC_PARTITION_OVERWRITE",
         "42613",
         ARGUMENT,

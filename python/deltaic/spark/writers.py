@@ -183,9 +183,14 @@ class PathWriter:
 
     def overwrite(self, condition: Any) -> None:
         """Replaces the rows for which `condition` (SQL text or a Column) is true. Raises TableNotFoundError
-        if there is no table, ConstraintViolationError if the condition is not true for a new row."""
+        if there is no table, ConstraintViolationError if the condition is not true for a new row.
+
+        The condition `lit(True)` is mode overwrite, as in delta-spark: `overwriteSchema` has an effect, and
+        only the partitions that get new rows are replaced if the session's setting
+        spark.sql.sources.partitionOverwriteMode is dynamic."""
         self._must_exist()
-        self._state.put({"replaceWhere": sql_text(condition, "condition")})
+        where = sql_text(condition, "condition")
+        self._state.put({} if where.lower() == "true" else {"replaceWhere": where})
         self._write("overwrite")
 
     def overwritePartitions(self) -> None:
@@ -208,6 +213,13 @@ class PathWriter:
 
     def _write(self, mode: Mode, *, defines: bool = False) -> None:
         state = self._state
+        if defines and mode == "overwrite" and (state.get("overwriteSchema") or "").lower() == "false":
+            raise InvalidArgumentError(
+                "the option overwriteSchema is not allowed when a table is replaced, as its schema is too",
+                where=self._path,
+                found="overwriteSchema = false",
+                expected="no such option, or overwrite() to keep the schema",
+            )
         if not defines:
             state = BuilderState()
             state.put(self._state.options)
