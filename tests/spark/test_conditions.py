@@ -1528,7 +1528,6 @@ def test_a_table_of_another_definition_at_the_place(place: Place) -> None:
     assert not place.spark.catalog.tableExists("elsewhere")
 
 
-@pytest.mark.skipif(IS_REMOTE, reason="a client of Spark Connect has no JVM")
 def test_what_delta_spark_raises_as_an_error_of_the_jvm(place: Place) -> None:
     """PySpark has no class for the runtime exceptions of delta-spark: jobs catch them as Py4JJavaError."""
     from py4j.protocol import Py4JJavaError
