@@ -265,17 +265,17 @@ def test_an_overwrite_of_all_rows_is_mode_overwrite(session: Any) -> None:
     from pyspark.sql import functions as F
 
     rows = session.sql("SELECT 1L AS id, 'a' AS p")
-    rows.writeTo("whole").using("delta").partitionedBy("id").create()
+    rows.writeTo("overwritten_rows").using("delta").partitionedBy("id").create()
     session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
     try:
-        rows.withColumn("id", F.lit(2)).writeTo("whole").overwrite(F.lit(True))
+        rows.withColumn("id", F.lit(2)).writeTo("overwritten_rows").overwrite(F.lit(True))
     finally:
         session.conf.unset("spark.sql.sources.partitionOverwriteMode")
-    assert ids(session.table("whole")) == [1, 2]
+    assert ids(session.table("overwritten_rows")) == [1, 2]
     wider = rows.withColumn("n", F.lit(1))
-    wider.writeTo("whole").option("overwriteSchema", "true").overwrite(F.lit(True))
-    assert session.table("whole").columns == ["id", "p", "n"]
-    first = session.sql("DESCRIBE HISTORY whole LIMIT 1").first()
+    wider.writeTo("overwritten_rows").option("overwriteSchema", "true").overwrite(F.lit(True))
+    assert session.table("overwritten_rows").columns == ["id", "p", "n"]
+    first = session.sql("DESCRIBE HISTORY overwritten_rows LIMIT 1").first()
     assert dict(first.operationParameters) == {
         "mode": "Overwrite",
         "partitionBy": "[]",
