@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -50,6 +51,17 @@ def with_jvm(session: Any) -> Any:
     if not hasattr(session, "_jsparkSession"):
         pytest.skip("a source of Spark's own interfaces needs a JVM")
     return session
+
+
+@contextmanager
+def setting(session: Any, name: str, value: str) -> Iterator[None]:
+    """Sets a setting of a session for the time of a `with` block."""
+    before = session.conf.get(name, None)
+    session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        session.conf.unset(name) if before is None else session.conf.set(name, before)
 
 
 def other_session(spark: Any) -> Any:

@@ -24,21 +24,9 @@ from deltaic import DeltaTable, TailBatch
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError, VersionNotFoundError
 from deltaic.log.history import moment
 from deltaic.log.stream_offset import StreamOffset
+from single_rows import VECTORS, appended, rows
 
 KILLS = int(os.environ.get("DELTAIC_STREAM_KILLS", "2"))
-VECTORS = {"delta.enableDeletionVectors": True}
-
-
-def rows(*ids: int) -> pa.Table:
-    numbers = pa.array(ids, pa.int64())
-    return pa.table({"id": numbers, "p": numbers})
-
-
-def appended(path: Path, count: int, first: int = 0, **options: Any) -> DeltaTable:
-    """A table of `count` commits with a file of one row each."""
-    for number in range(first, first + count):
-        table = deltaic.write(path, rows(number), mode="append", **(options if number == 0 else {}))
-    return table
 
 
 def ids(batches: Iterable[TailBatch]) -> list[list[int]]:

@@ -1,4 +1,4 @@
-"""Tables with a file of one row in each commit, and streams of tables whose batches a test collects."""
+"""Streams of tables whose batches a test collects, and commits by hand."""
 
 from __future__ import annotations
 
@@ -8,26 +8,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-import deltaic
 from deltaic import DeltaTable
 
-VECTORS = {"delta.enableDeletionVectors": True}
 CONTINUOUS = {"processingTime": "0 seconds"}
 """Trigger of a query that runs until it is stopped."""
-
-
-def rows(*ids: int) -> pa.Table:
-    numbers = pa.array(ids, pa.int64())
-    return pa.table({"id": numbers, "p": numbers})
-
-
-def appended(path: Path, count: int, first: int = 0, **options: Any) -> DeltaTable:
-    for number in range(first, first + count):
-        table = deltaic.write(path, rows(number), mode="append", **(options if number == 0 else {}))
-    return table
 
 
 def commit_file(table: Path, version: int) -> Path:

@@ -15,7 +15,7 @@ from collector import last_offset
 
 import deltaic
 from deltaic import DeltaTable
-from spark_session import with_jvm
+from spark_session import setting, with_jvm
 
 FEED = {"delta.enableChangeDataFeed": "true"}
 RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
@@ -191,8 +191,7 @@ def test_a_start_after_the_newest_version(
     commit_at(feed, 0, 1000)
     assert f"[{condition}]" in feed.ends(**options)
     feed.place = feed.place / "allowed"
-    feed.session.conf.set(RANGE, "true")
-    try:
+    with setting(feed.session, RANGE, "true"):
         query = feed.start(feed.frame(**options))
         try:
             query.processAllAvailable()
@@ -205,8 +204,6 @@ def test_a_start_after_the_newest_version(
             assert feed.batches == changes[first - 1 :]
         finally:
             query.stop()
-    finally:
-        feed.session.conf.unset(RANGE)
 
 
 def test_two_starts(feed: Feed) -> None:

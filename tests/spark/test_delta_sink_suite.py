@@ -4,8 +4,6 @@ DeltaSinkColumnMappingSuite and DeltaSinkImplicitCastSuite. A docstring names th
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -14,21 +12,11 @@ from typing import Any
 import pytest
 
 from deltaic import DeltaTable
-from spark_session import with_jvm
+from spark_session import setting, with_jvm
 
 MERGES = "spark.databricks.delta.schema.autoMerge.enabled"
 CASTS = "spark.databricks.delta.streaming.sink.allowImplicitCasts"
 MAPPED = {"delta.columnMapping.mode": "name"}
-
-
-@contextmanager
-def setting(session: Any, name: str, value: str) -> Iterator[None]:
-    before = session.conf.get(name, None)
-    session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        session.conf.unset(name) if before is None else session.conf.set(name, before)
 
 
 class Sink:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collector import Collector, appended, commit, commit_file, failure, last_offset, rows
+from collector import Collector, commit, commit_file, failure, last_offset
 
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError
+from single_rows import appended, rows
 from spark_session import with_jvm
 
 

@@ -4,17 +4,17 @@ tests of delta-spark's DeltaSourceSuite that its docstring or its parameters nam
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
-from collector import CONTINUOUS, Collector, appended, commit, commit_file, failure
+from collector import CONTINUOUS, Collector, commit, commit_file, failure
 
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, TableNotFoundError
-from spark_session import with_jvm
+from single_rows import appended
+from spark_session import setting, with_jvm
 
 CHANGED = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
 
@@ -22,17 +22,6 @@ CHANGED = "DELTA_SCHEMA_CHANGED_WITH_VERSION"
 @pytest.fixture
 def session(session: Any) -> Any:
     return with_jvm(session)
-
-
-@contextmanager
-def switched_on(session: Any, setting: str | None) -> Iterator[None]:
-    if setting is not None:
-        session.conf.set(setting, "true")
-    try:
-        yield
-    finally:
-        if setting is not None:
-            session.conf.unset(setting)
 
 
 def test_a_log_without_commits(collector: Collector, tmp_path: Path) -> None:
@@ -75,7 +64,7 @@ NOT_ADDITIVE = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
 
 
 @pytest.mark.parametrize(
-    ("properties", "changes", "setting", "condition"),
+    ("properties", "changes", "switch", "condition"),
     [
         pytest.param(
             "",
@@ -115,13 +104,14 @@ NOT_ADDITIVE = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
     ],
 )
 def test_a_change_of_columns_ends_a_running_query(
-    session: Any, tmp_path: Path, properties: str, changes: str, setting: str | None, condition: str
+    session: Any, tmp_path: Path, properties: str, changes: str, switch: str | None, condition: str
 ) -> None:
     table = f"delta.`{tmp_path / 't'}`"
     session.sql(f"CREATE TABLE {table} (id INT, value STRING) USING delta {properties}")
     session.sql(f"INSERT INTO {table} VALUES (0, 'a')")
     collector = Collector(session, tmp_path, "id", "value")
-    with switched_on(session, setting), collector.running(collector.frame(tmp_path / "t")) as more:
+    switched_on = nullcontext() if switch is None else setting(session, switch, "true")
+    with switched_on, collector.running(collector.frame(tmp_path / "t")) as more:
         assert more() == [[(0, "a")]]
         session.sql(f"ALTER TABLE {table} {changes}")
         assert failure(more).getCondition() == condition
@@ -134,7 +124,7 @@ def test_a_dropped_column_is_null_if_a_setting_allows_it(session: Any, tmp_path:
     session.sql(f"CREATE TABLE {table} (id INT, value STRING) USING delta {NAMED}")
     session.sql(f"INSERT INTO {table} VALUES (0, 'a')")
     collector = Collector(session, tmp_path, "id", "value")
-    with switched_on(session, UNSAFE), collector.running(collector.frame(tmp_path / "t")) as more:
+    with setting(session, UNSAFE, "true"), collector.running(collector.frame(tmp_path / "t")) as more:
         assert more() == [[(0, "a")]]
         session.sql(f"ALTER TABLE {table} DROP COLUMN value")
         session.sql(f"INSERT INTO {table} VALUES (1)")

@@ -11,14 +11,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from collector import Collector, appended, commit_file, failure, rows
+from collector import Collector, commit_file, failure
 
 import deltaic
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.log.stream import StreamOptions, TableStream
 from deltaic.log.stream_offset import StreamOffset
-from spark_session import with_jvm
+from single_rows import appended, rows
+from spark_session import setting, with_jvm
 
 FIRST = datetime(2020, 7, 14, 23, 50, tzinfo=timezone.utc).timestamp()
 """Seconds since 1970 of the first commit of `timed`."""
@@ -108,11 +109,8 @@ def test_it_starts_with_a_time(session: Any, tmp_path: Path) -> None:
     error: Any = raised.value
     assert (error.getCondition(), error.getSqlState()) == ("DELTA_TIMESTAMP_INVALID", "42816")
     assert error.getMessageParameters() == {"expr": "'i am not a timestamp'"}
-    session.conf.set(STRICT, "false")
-    try:
+    with setting(session, STRICT, "false"):
         assert ids("i am not a timestamp") == [0, 1]
-    finally:
-        session.conf.unset(STRICT)
     DeltaTable(path).checkpoint()
     commit_file(path, 0).unlink()
     assert Collector(session, tmp_path / "gone").run(path, startingTimestamp="2020-07-14") == [[1]]

@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from collector import VECTORS, Collector, failure
+from collector import Collector, failure
 
 import deltaic
 from deltaic import DeltaTable
+from single_rows import VECTORS
 from spark_session import with_jvm
 
 UPDATED, DELETED = "DELTA_SOURCE_TABLE_IGNORE_CHANGES", "DELTA_SOURCE_IGNORE_DELETE"

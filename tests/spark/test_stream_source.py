@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from collector import VECTORS, Collector, appended, failure, last_offset, rows
+from collector import Collector, failure, last_offset
 
 import deltaic
 import deltaic.spark
 from deltaic import DeltaTable
 from deltaic.errors import InvalidArgumentError
+from single_rows import VECTORS, appended, rows
 from spark_session import with_jvm
 
 

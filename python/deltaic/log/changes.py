@@ -14,7 +14,7 @@ from deltaic.log import history
 from deltaic.log.history import Era
 from deltaic.log.segment import Listing, list_log
 from deltaic.log.snapshot import Snapshot
-from deltaic.protocol import change_feed
+from deltaic.protocol import change_feed, widening
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.column_mapping import physical_names
 from deltaic.protocol.schema import Schema
@@ -126,7 +126,7 @@ def _with_types_before(last: Snapshot, first: int) -> Schema:
         before = last.at(first - 1)
     except VersionNotFoundError:  # the log does not reach back so far
         return last.schema
-    return change_feed.with_wider_types(last.schema, before.schema)
+    return widening.with_wider_types(last.schema, before.schema)
 
 
 def _check(last: Snapshot, first: int, changed: dict[int, Metadata]) -> None:

@@ -65,7 +65,8 @@ class StreamOptions:
     `skip_change_commits`: True to skip commits that remove files.
     `exclude_regex`: files whose path contains a match are skipped.
     `fail_on_data_loss`: True to fail if commits are missing in the log.
-    `allow_dropped_columns`: True to continue without a schema log after a column was dropped.
+    `allow_dropped_columns`: True to continue without a schema log after a column was dropped or
+        renamed.
     `refuse_wider_types`: True to fail without a schema log after a column got a wider type.
     `allow_out_of_range`: True to allow a stream of changes to start with a version or time after the newest
         commit."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from deltaic.errors import SchemaMismatchError
 from deltaic.protocol.column_mapping import physical_name
-from deltaic.protocol.evolution import retyped
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name
 from deltaic.protocol.values import parse_boolean
 from deltaic.protocol.widening import is_widening
@@ -73,17 +72,6 @@ def difference(before: Schema, after: Schema) -> tuple[str, str, str] | None:
     """Returns (place, found, expected) of the first change by which rows with the schema `before` cannot be
     read as rows with the schema `after`; None if there is none."""
     return _difference(Struct(tuple(before)), Struct(tuple(after)), "")
-
-
-def with_wider_types(schema: Schema, before: Schema) -> Schema:
-    """Returns `schema`, in which each column and field has its type of the schema `before` where that type is
-    wider.
-
-    Example: RESTORE made a BIGINT column INT again. The files that it removed may have BIGINT values, so that
-    the changes of that version have a BIGINT column."""
-    widened = retyped(Struct(tuple(schema)), Struct(tuple(before)), is_widening, key=physical_name)
-    assert isinstance(widened, Struct)
-    return Schema(widened.fields)
 
 
 def _difference(before: DataType, after: DataType, place: str) -> tuple[str, str, str] | None:

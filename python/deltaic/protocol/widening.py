@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.column_mapping import without_keys
+from deltaic.protocol.column_mapping import physical_name, without_keys
+from deltaic.protocol.evolution import retyped
 from deltaic.protocol.schema import (
     Array,
     DataType,
@@ -55,6 +56,17 @@ def is_upcast(before: DataType, after: DataType) -> bool:
     """True if both types are whole numbers that Parquet stores as int32, and `after` is the wider one. Writes
     of delta-spark that evolve the schema make such a change also in a table without type widening."""
     return is_widening(before, after) and {before, after} <= {"byte", "short", "integer"}
+
+
+def with_wider_types(schema: Schema, other: Schema) -> Schema:
+    """Returns `schema`, in which each column and field has its type of the schema `other` where that type is
+    wider.
+
+    Example: RESTORE made a BIGINT column INT again. The files that it removed may have BIGINT values, so that
+    the changes of that version have a BIGINT column."""
+    widened = retyped(Struct(tuple(schema)), Struct(tuple(other)), is_widening, key=physical_name)
+    assert isinstance(widened, Struct)
+    return Schema(widened.fields)
 
 
 def forgotten(schema: Schema) -> Schema:

@@ -20,7 +20,7 @@ from deltaic.errors import SchemaMismatchError
 from deltaic.log.schema_log import DROP, RENAME, SETTINGS, TYPE
 from deltaic.log.stream import StreamFiles, StreamOptions, TableStream
 from deltaic.plan.literal import lit
-from deltaic.protocol import change_feed
+from deltaic.protocol import change_feed, widening
 from deltaic.protocol.schema import Struct
 from deltaic.rows.tail import stream_rows
 from deltaic.spark.options import StreamReadOptions, schema_log
@@ -59,8 +59,8 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
         """Opens the table for a query, which begins with the version that is the newest then. Spark replaces
         the types of the DataFrame's columns by those of each batch, which may be wider."""
         newest = _opened(spark, read_options, options)
-        widened = change_feed.with_wider_types(columns, newest.snapshot.schema)
-        if not same_type(Struct(tuple(widened)), Struct(tuple(newest.snapshot.schema))):
+        retyped = widening.with_wider_types(columns, newest.snapshot.schema)
+        if not same_type(Struct(tuple(retyped)), Struct(tuple(newest.snapshot.schema))):
             raise SchemaMismatchError(
                 "[DELTA_STREAMING_SCHEMA_MISMATCH_ON_RESTART] the table has other columns than the streaming"
                 " DataFrame; create a new DataFrame",

@@ -39,7 +39,8 @@ RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 STRICT_TIMES = "spark.databricks.delta.timeTravel.parsing.strict"
 """Setting: if false, a text that is no timestamp is the first moment of 1970."""
 UNSAFE_COLUMNS = "spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled"
-"""Setting: if true, a stream continues after a column is dropped, as if its later values were null."""
+"""Setting: if true, a stream continues after a column is dropped, as if its later values were null, or
+renamed."""
 TRACKED_TYPES = "spark.databricks.delta.typeWidening.enableStreamingSchemaTracking"
 """Setting: if true, a stream continues after a column gets a wider type only with a log of schemas."""
 MERGE_SCHEMA = "spark.databricks.delta.schema.autoMerge.enabled"
@@ -137,7 +138,7 @@ def store_assignment(spark: Any) -> StoreAssignment:
     the closest function: it makes a number out of range null, where delta-spark wraps it around."""
     policy = (setting_text(spark, STORE_ASSIGNMENT) or "").lower()
     if policy == "legacy":
-        # `get` without a default returns Spark's own default, which is ANSI mode
+        # `get` without a default returns Spark's own default, which is ANSI mode.
         return "try_cast" if str(spark.conf.get("spark.sql.ansi.enabled")).lower() == "true" else "CAST"
     return "strict" if policy == "strict" else "ansi"
 
