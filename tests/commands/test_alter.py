@@ -243,8 +243,8 @@ def test_the_property_comment_is_the_description(plain):
         ("SET TBLPROPERTIES", {"properties": {"comment": "again"}}),
     )
     plain.alter.unset_properties("comment", "team")
-    assert (plain.metadata.description, plain.metadata.configuration.get("team")) == ("", None)
-    assert last(plain)[1]["properties"] == ["team", "comment"]
+    assert (plain.metadata.description, plain.metadata.configuration.get("team")) == (None, None)
+    assert last(plain)[1]["properties"] == ["comment", "team"]
     with pytest.raises(InvalidArgumentError, match="not set"):
         plain.alter.unset_properties("comment")
     made = deltaic.DeltaTable.create(plain.location + "2", SCHEMA, properties={"comment": "new", "team": "y"})

@@ -1520,7 +1520,7 @@ def test_a_table_of_another_definition_at_the_place(place: Place) -> None:
     columns = "CREATE TABLE elsewhere (id BIGINT, part STRING, text STRING) USING delta LOCATION '{root}/t'"
     for clause, condition in {
         "PARTITIONED BY (text)": "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
-        "TBLPROPERTIES ('a' = 'b')": "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY",
+        "PARTITIONED BY (part) TBLPROPERTIES ('a' = 'b')": "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY",
     }.items():
         with pytest.raises(AnalysisException) as caught:
             place.sql(f"{columns} {clause}")

@@ -333,7 +333,7 @@ def test_describe_table(table: deltaic.DeltaTable) -> None:
 
 PLACED = (
     "id INT, p STRING, st STRUCT<a: INT, b: INT>, ar ARRAY<STRUCT<x: INT>>, m MAP<STRING, STRUCT<x: INT, y:"
-    " INT>>"
+    " INT>>, k MAP<STRUCT<u: INT>, STRUCT<v: INT>>"
 )
 
 
@@ -355,6 +355,22 @@ PLACED = (
         ("ADD COLUMNS (m.value.z INT AFTER x)", PLACED.replace("y: INT", "z: INT, y: INT")),
         ("ALTER COLUMN p FIRST", "p STRING, " + PLACED.replace("p STRING, ", "")),
         ("ALTER COLUMN id AFTER p", "p STRING, id INT, " + PLACED.replace("id INT, p STRING, ", "")),
+        ("ALTER COLUMN id AFTER ID", PLACED),
+        (
+            "ADD COLUMNS (k.key.n INT, k.value.n INT)",
+            PLACED.replace("STRUCT<u: INT>", "STRUCT<u: INT, n: INT>").replace(
+                "<v: INT>", "<v: INT, n: INT>"
+            ),
+        ),
+        (
+            "ALTER COLUMN p COMMENT 'c', id AFTER p, st.b FIRST",
+            "p STRING COMMENT 'c', id INT, "
+            + PLACED.replace("id INT, p STRING, ", "").replace("a: INT, b: INT", "b: INT, a: INT"),
+        ),
+        (
+            "CHANGE COLUMN st st STRUCT<a: INT, b: INT> FIRST",
+            "st STRUCT<a: INT, b: INT>, " + PLACED.replace("st STRUCT<a: INT, b: INT>, ", ""),
+        ),
         ("ALTER COLUMN st.b FIRST", PLACED.replace("a: INT, b: INT", "b: INT, a: INT")),
         ("ALTER COLUMN m.value.y FIRST", PLACED.replace("x: INT, y: INT", "y: INT, x: INT")),
         (
@@ -376,7 +392,7 @@ def test_the_place_of_columns(tmp_path: Path, action: str, columns: str) -> None
     deltaic.sql(f"CREATE TABLE {place} ({PLACED})")
     values = (
         "1, 'a', named_struct('a', 1, 'b', 2), array(named_struct('x', 3)), map('k', named_struct('x', 4,"
-        " 'y', 5))"
+        " 'y', 5)), map(named_struct('u', 6), named_struct('v', 7))"
     )
     deltaic.sql(f"INSERT INTO {place} VALUES ({values})")
     deltaic.sql(f"ALTER TABLE {place} {action}")
@@ -394,11 +410,26 @@ def test_the_place_of_columns(tmp_path: Path, action: str, columns: str) -> None
         ("ADD COLUMNS (st.x INT AFTER id)", "no such field to place"),
         ("ADD COLUMNS (p.x INT)", "only a struct"),
         ("ADD COLUMNS (st.a INT)", "exists already"),
-        ("ALTER COLUMN id AFTER id", "no such field to place"),
+        ("ADD COLUMNS (x INT, st.c INT, X INT)", "comes twice"),
+        ("ADD COLUMNS (x STRUCT<a: INT NOT NULL>)", "must take null"),
+        ("ALTER COLUMN ar.element COMMENT 'x'", "only a column or a field of a struct has a comment"),
+        ("ALTER COLUMN st TYPE STRUCT<a: INT, b: BIGINT>", "the type of a struct"),
+        ("CHANGE COLUMN st st STRUCT<a: INT, b: INT NOT NULL>", "the type of a struct"),
+        ("CHANGE COLUMN st st STRUCT<a: INT, b: INT COMMENT 'x'>", "the type of a struct"),
+        ("CHANGE COLUMN st st STRUCT<A: INT, b: INT>", "the type of a struct"),
+        ("CHANGE COLUMN m m MAP<STRING, STRUCT<x: INT>>", "the type of a map"),
+        ("CHANGE COLUMN ar ar ARRAY<INT>", "the type of an array"),
+        ("CHANGE COLUMN id id INT NOT NULL", "cannot set NOT NULL"),
+        ("CHANGE COLUMN id id INT DEFAULT 5", "a type, a comment and a position"),
+        ("ALTER COLUMN id COMMENT 'x', ID FIRST", "changed twice"),
+        ("ALTER COLUMN st.a COMMENT 'x', st FIRST", "changed twice"),
+        ("ALTER COLUMN id COMMENT 'x', p TYPE INT", "only become a wider one"),
+        ("SET TBLPROPERTIES ('owner' = 'me')", "is reserved"),
+        ("UNSET TBLPROPERTIES ('location')", "is reserved"),
         ("ALTER COLUMN ar.element FIRST", "cannot be moved"),
         ("CHANGE COLUMN st st STRUCT<a: INT, b: INT, c: INT>", "type of a struct"),
         ("CHANGE COLUMN id other INT", "cannot rename a column"),
-        ("REPLACE COLUMNS (id INT)", "drops none of the table's columns; found without p, st, ar, m"),
+        ("REPLACE COLUMNS (id INT)", "drops none of the table's columns; found without p, st, ar, m, k"),
         (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id BIGINT')})", "changes no type"),
         (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id INT NOT NULL')})", "NOT NULL"),
         (f"REPLACE COLUMNS ({PLACED.replace('id INT', 'id INT DEFAULT 5')})", "changes only their order"),

@@ -10,7 +10,8 @@ from functools import wraps
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-from deltaic.commands import backfill, defaults, identity, invariants
+from deltaic.commands import backfill, identity
+from deltaic.commands.column_changes import ColumnChange, changed, field_json, position_of
 from deltaic.commands.constraints import new_constraints
 from deltaic.deltalake_names import ALTER, unknown
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, check_instance
@@ -20,7 +21,6 @@ from deltaic.plan.literal import enclosed
 from deltaic.planning.planned import ScanPlan
 from deltaic.protocol import clustering, edits, iceberg, row_tracking
 from deltaic.protocol.column_mapping import MODE
-from deltaic.protocol.ddl import parse_column_type, parse_type
 from deltaic.protocol.definition import evolve
 from deltaic.protocol.features import Definition, column_mapping_mode, supported
 from deltaic.protocol.properties import (
@@ -31,8 +31,7 @@ from deltaic.protocol.properties import (
     constraint_names,
     text_of,
 )
-from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, check_type, path_text, type_to_json
-from deltaic.spark_sql.char_types import check_longer
+from deltaic.protocol.schema import DataType, Schema, path_text
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -113,12 +112,10 @@ class Alter:
         for name, after in (places or {}).items():
             new.find(name)
             table = edits.move_field(table, table.find(name)[0], after)
-        positions = {new.find(name)[0]: _position(after) for name, after in (places or {}).items()}
+        positions = {new.find(name)[0]: position_of(after) for name, after in (places or {}).items()}
         added = edits.new_fields(snapshot.schema, new)
         parameters = {
-            "columns": [
-                {"column": _field_json(item, path), **positions.get(path, {})} for path, item in added
-            ]
+            "columns": [{"column": field_json(item, path), **positions.get(path, {})} for path, item in added]
         }
         self._commit(snapshot, "ADD COLUMNS", parameters, commit, schema=table)
 
@@ -146,7 +143,7 @@ class Alter:
         self._commit(
             snapshot,
             "REPLACE COLUMNS",
-            {"columns": [_field_json(item, (item.name,)) for item in table]},
+            {"columns": [field_json(item, (item.name,)) for item in table]},
             commit,
             schema=table,
             properties=edits.stats_columns(snapshot.metadata, dict.fromkeys(dropped)),
@@ -239,52 +236,34 @@ class Alter:
 
         >>> table.alter.change_column("delay", comment="minutes; null where nobody knows", after="id")
         """
-        check_instance(nullable, (bool, NoneType), "nullable", "True, False or None")
-        check_instance(comment, (str, NoneType), "comment", "text")
-        check_instance(default, (str, NoneType), "default", "SQL as text")
-        check_instance(first, bool, "first", "True or False")
-        check_instance(after, (str, NoneType), "after", "a column's name")
-        if first and after is not None:
-            raise InvalidArgumentError("first=True and after= cannot be combined", found=after)
+        change = ColumnChange(type, nullable, comment, default, first, after)
         snapshot = self._pin()
-        path, field = snapshot.schema.find(name)
-        table = snapshot.schema
-        if type is not None:
-            table = _with_type(snapshot, path, field, type)
-        if nullable is False and field.nullable:
-            raise InvalidArgumentError(
-                "NOT NULL cannot be set on a column that takes null, only dropped", where=path_text(path)
-            )
-
-        texts = {
-            key: text for key, text in (("comment", comment), (defaults.KEY, default)) if text is not None
-        }
-
-        def change(item: Field) -> Field:
-            metadata = {
-                key: text for key, text in {**item.metadata, **texts}.items() if key != defaults.KEY or text
-            }
-            return item.with_(nullable=item.nullable or nullable is True, metadata=metadata)
-
-        if nullable is not None or texts:
-            table = edits.edit_field(table, path, change)
-        if default is not None:
-            if len(path) > 1:
-                raise InvalidArgumentError(
-                    "only a top-level column can have a default", where=path_text(path)
-                )
-            if invariants.is_computed(field):
-                raise InvalidArgumentError(
-                    "a generated or identity column cannot have a default", where=path_text(path)
-                )
-            defaults.check(self._engine(), [table.field(path[0])])
-        parameters: dict[str, Any] = {"column": _field_json(table.find(path)[1], path)}
-        if first or after is not None:
-            if after is not None:
-                table.find((*path[:-1], after))  # raises the error of an unknown column
-            table = edits.move_field(table, path, after)
-            parameters |= _position(after)
+        table, parameters = changed(snapshot, snapshot.schema, name, change, self._engine)
         self._commit(snapshot, "CHANGE COLUMN", parameters, commit, schema=table)
+
+    @_command
+    def change_columns(
+        self, changes: Mapping[str, Mapping[str, Any]], *, commit: CommitOptions | None = None
+    ) -> None:
+        """Changes several columns in one commit, one after the other.
+
+        `changes`: a dict from the name of a column to a dict of arguments of `change_column`.
+        `commit`: CommitOptions. Errors: see `Alter`.
+
+        >>> table.alter.change_columns({"id": {"comment": "of the airline"}, "delay": {"after": "id"}})
+        """
+        check_instance(changes, Mapping, "changes", "a mapping of columns to their changes")
+        snapshot = self._pin()
+        table, columns = snapshot.schema, []
+        paths = [table.find(name)[0] for name in changes]
+        if (twice := _changed_twice(paths)) is not None:
+            raise InvalidArgumentError(
+                "[NOT_SUPPORTED_CHANGE_SAME_COLUMN] a column is changed twice", where=path_text(twice)
+            )
+        for name, arguments in changes.items():
+            table, parameters = changed(snapshot, table, name, ColumnChange.of(name, arguments), self._engine)
+            columns.append({**parameters.pop("column"), **parameters})
+        self._commit(snapshot, "CHANGE COLUMNS", {"columns": columns}, commit, schema=table)
 
     @_command
     def sync_identity(self, name: str, *, commit: CommitOptions | None = None) -> None:
@@ -310,7 +289,7 @@ class Alter:
         self._commit(
             snapshot,
             "CHANGE COLUMN",
-            {"column": _field_json(synced, (name,))},
+            {"column": field_json(synced, (name,))},
             commit,
             schema=schema,
             reads=True,
@@ -334,7 +313,7 @@ class Alter:
         self._commit(
             snapshot,
             "CHANGE COLUMN",
-            {"column": _field_json(table.find(path)[1], path)},
+            {"column": field_json(table.find(path)[1], path)},
             commit,
             schema=table,
         )
@@ -388,10 +367,16 @@ class Alter:
         """
         snapshot = self._pin()
         stored = snapshot.metadata.configuration
-        gone = []
-        has_comment = "comment" in names and bool(snapshot.metadata.description)
+        gone, shown = [], []
+        has_comment = "comment" in names and snapshot.metadata.description is not None
         for name in names:
-            exact = name if name in stored else canonical_name(name)
+            try:
+                exact = name if name in stored else canonical_name(name)
+            except InvalidArgumentError:
+                if not if_exists:
+                    raise
+                exact = name  # an unknown name is not set
+            shown.append(exact)
             if exact in REGISTRY and REGISTRY[exact].status is Status.INTERNAL:
                 raise InvalidArgumentError(
                     "this property belongs to its feature and cannot be removed", found=repr(name)
@@ -404,16 +389,14 @@ class Alter:
                 )
         if not names:
             raise InvalidArgumentError("no properties to unset")
-        shown = {"properties": [*gone, "comment"] if has_comment else gone, "ifExists": if_exists}
         if MODE in gone and self._removes_mapping(commit, {}, gone == [MODE] and not has_comment):
             return
         self._commit(
             self._pin(),
             "UNSET TBLPROPERTIES",
-            shown,
+            {"properties": shown, "ifExists": if_exists},
             commit,
-            unset=gone,
-            description="" if has_comment else None,
+            unset=[*gone, "comment"] if has_comment else gone,
         )
 
     @_command
@@ -688,55 +671,10 @@ class Alter:
         self._move(transaction.commit({}))
 
 
-def _with_type(snapshot: Snapshot, path: tuple[str, ...], field: Field, new_type: DataType) -> Schema:
-    """Returns the table's schema with another type, or another length of a CHAR or VARCHAR, of the column or
-    field at `path`."""
-    schema = snapshot.schema
-    changed = _as_column(field, new_type, whole=len(path) == 1)
-    check_longer(path_text(path), field, changed)
-    if changed.type != field.type:
-        edits.check_unused(schema, snapshot.metadata, path)
-        schema = edits.change_type(schema, path, changed.type)
-    if (lengths := changed.metadata.get(CHAR_TYPES)) != field.metadata.get(CHAR_TYPES):
-        schema = edits.edit_field(
-            schema, path, lambda item: item.with_(metadata=_with(item.metadata, CHAR_TYPES, lengths))
-        )
-    return schema
-
-
-def _with(metadata: Mapping[str, Any], key: str, value: object) -> dict[str, Any]:
-    others = {name: known for name, known in metadata.items() if name != key}
-    return others if value is None else {**others, key: value}
-
-
-def _position(after: str | None) -> dict[str, str]:
-    """Returns the new position of a column for operationParameters, like delta-spark: "FIRST" or "AFTER
-    b"."""
-    return {"position": "FIRST" if after is None else f"AFTER {path_text((after,))}"}
-
-
-def _field_json(item: Field, path: tuple[str, ...]) -> dict[str, Any]:
-    """Returns a column or field for operationParameters, like delta-spark: its name is the whole path, and
-    its type has no elements: `array<struct<a: int>>` is "array"."""
-    shown = type_to_json(item.type)
-    return {
-        "name": path_text(path),
-        "type": shown if isinstance(shown, str) else shown["type"],
-        "nullable": item.nullable,
-        "metadata": dict(item.metadata),
-    }
-
-
-def _as_column(field: Field, new_type: DataType, *, whole: bool) -> Field:
-    """Returns the field with another type: Delta's name, Struct, Array, Map, or Spark's DDL. `whole`: True
-    for a column, which may be a CHAR or a VARCHAR."""
-    if isinstance(new_type, str):
-        try:
-            return Field(field.name, check_type(new_type))
-        except InvalidArgumentError:
-            data_type, metadata = parse_column_type(new_type) if whole else (parse_type(new_type), {})
-            return Field(field.name, data_type, metadata=metadata)
-    return Field(field.name, check_type(new_type))
+def _changed_twice(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...] | None:
+    """Returns a path that is there twice or leads to another one of the paths; None if there is none."""
+    pairs = ((path, each) for i, path in enumerate(paths) for j, each in enumerate(paths) if i != j)
+    return next((path for path, each in pairs if each[: len(path)] == path), None)
 
 
 def _check_text(what: str, value: object) -> None:

@@ -68,11 +68,13 @@ def refuse_other_files(
 ) -> None:
     """Raises TableAlreadyExistsError if a folder without a Delta table has files: a new table there would
     hide them, and VACUUM would delete them. `names`: values of the error that a catalog's table has, None for
-    a table without a name."""
+    a table without a name. With the value `log`, the folder was expected to have that log."""
     found = open_store(location, storage_options).list_from("", recursive=True)["path"]
     if not len(found):
         return
     condition = "" if names is None else "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] "
+    if "log" in (names or {}):
+        condition = "[DELTA_CREATE_EXTERNAL_TABLE_WITHOUT_TXN_LOG] "
     error = TableAlreadyExistsError(
         f"{condition}the folder of the new table has files, but no Delta table",
         where=location,

@@ -240,7 +240,10 @@ def _star(
         else:
             values[quote_name(field.name)] = value
     if not values:
-        raise InvalidArgumentError("the source has no column of the target", found=", ".join(source.names))
+        condition = "" if len(target) else "[DELTA_MERGE_INTO_EMPTY_SCHEMA_TARGET] "
+        raise InvalidArgumentError(
+            f"{condition}the source has no column of the target", found=", ".join(source.names)
+        )
     return values
 
 

@@ -139,7 +139,8 @@ def evolve(
     `replace_schema`: True if every file is replaced. Then all fields of `schema` are new, and any mode of
         column mapping may be set.
     `partition_columns`: the new ones, only with `replace_schema` or for a rename; None: unchanged.
-    `properties`: as the user passed them. `unset`: names of stored properties to remove.
+    `properties`: as the user passed them. `unset`: names of stored properties to remove;
+        `comment` removes the description.
     `features`: names to add. `constraints`: SQL conditions to add, by name.
     `name`, `description`: None: unchanged.
     `upcasts`: True if `schema` changes types without type widening, and only as `widening.is_upcast` allows.
@@ -170,7 +171,7 @@ def evolve(
     changed = replace(
         metadata,
         name=metadata.name if name is None else name,
-        description=metadata.description if description is None else description,
+        description=_described(metadata.description, description, gone),
         schema_string=metadata.schema_string if table == before.schema else table.to_json(),
         partition_columns=partitions,
         configuration=configuration,
@@ -189,6 +190,12 @@ def evolve(
     )
     iceberg.check(new, after, before)
     return new, changed
+
+
+def _described(old: str | None, new: str | None, gone: set[str]) -> str | None:
+    if "comment" in gone:
+        return None
+    return old if new is None else new
 
 
 def _evolved_schema(

@@ -29,6 +29,8 @@ from deltaic.protocol.schema import (
 )
 from deltaic.sql_text import tokens
 
+UNCHANGED = Struct([])
+"""The key or value type of a map in the new columns of `add_columns`, if it gets no new fields."""
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
 
@@ -94,10 +96,10 @@ def _add(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -
                     where=path_text(here),
                     found=computed[0],
                 )
-            if not item.nullable:
+            if required := next((at for at, each in walk([item], path) if not each.nullable), None):
                 raise InvalidArgumentError(
                     "a new column must take null, because older rows have no value for it",
-                    where=path_text(here),
+                    where=path_text(required),
                 )
             result.extend(strip(Schema([item])))
         else:
@@ -111,6 +113,9 @@ def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
     if isinstance(old, Array) and isinstance(new, Array):
         return Array(_add_to(old.element, new.element, (*path, "element")), old.contains_null)
     if isinstance(old, Map) and isinstance(new, Map):
+        if UNCHANGED in (old.key, old.value, new.key, new.value):
+            key = _add_to_side(old.key, new.key, (*path, "key"))
+            return Map(key, _add_to_side(old.value, new.value, (*path, "value")), old.value_contains_null)
         key = old.key if old.key == new.key else _add_to(old.key, new.key, (*path, "key"))
         value = (
             old.value
@@ -121,6 +126,12 @@ def _add_to(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
     raise InvalidArgumentError("the column exists already", where=path_text(path)).with_values(
         op="add", path=path
     )
+
+
+def _add_to_side(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
+    if new == UNCHANGED:
+        return old
+    return new if old == UNCHANGED else _add_to(old, new, path)
 
 
 def replace_columns(schema: Schema, new: Schema) -> Schema:
@@ -210,11 +221,11 @@ def move_field(schema: Schema, path: Sequence[str], after: str | None) -> Schema
     above = tuple(path[:-1])
     if not above:
         return Schema(_moved(tuple(schema), path, after))
-    if not _is_field(schema, path):
+    if not is_field(schema, path):
         raise InvalidArgumentError(
             "an array's element and a map's key and value cannot be moved", where=path_text(path)
         )
-    end = next(end for end in range(len(above), 0, -1) if _is_field(schema, above[:end]))
+    end = next(end for end in range(len(above), 0, -1) if is_field(schema, above[:end]))
     return edit_field(
         schema, above[:end], lambda item: item.with_(type=_moved_in(item.type, above[end:], path, after))
     )
@@ -281,7 +292,9 @@ def _edit(
         elif (changed := change(item)) is not None:
             result.append(changed)
     if not result:
-        raise InvalidArgumentError("the last column cannot be dropped", where=path_text((*above, *path)))
+        raise InvalidArgumentError(
+            "the last column cannot be dropped", where=path_text((*above, *path))
+        ).with_values(schema=Schema(fields))
     return result
 
 
@@ -314,13 +327,14 @@ def _edit_type(
 def change_type(schema: Schema, path: Sequence[str], new: DataType) -> Schema:
     """Changes the type at a path, which may end in an array's element or a map's key or value. Nullability
     and metadata of the old type stay."""
-    end = next(end for end in range(len(path), 0, -1) if _is_field(schema, path[:end]))
+    end = next(end for end in range(len(path), 0, -1) if is_field(schema, path[:end]))
     return edit_field(
         schema, path[:end], lambda item: item.with_(type=_with_type(item.type, tuple(path[end:]), new))
     )
 
 
-def _is_field(schema: Schema, path: Sequence[str]) -> bool:
+def is_field(schema: Schema, path: Sequence[str]) -> bool:
+    """True for the path of a column or of a struct's field, False for an element, a key or a value."""
     return any(each == tuple(path) for each, _ in walk(schema))
 
 
@@ -423,12 +437,16 @@ def check_unused(
                 expressions[f"{key} of {path_text(where)}"] = _expression(item.metadata[key])
                 if key == "delta.generationExpression":
                     generated[f"{key} of {path_text(where)}"] = f"{path_text(where)} -> {item.metadata[key]}"
-    for key, text in expressions.items():
-        if name in _words(text):
-            error = InvalidArgumentError(
-                "an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}"
-            )
-            raise error.with_values(generated=generated.get(key))
+    users = {key: text for key, text in expressions.items() if name in _words(text)}
+    for key, text in users.items():
+        error = InvalidArgumentError(
+            "an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}"
+        )
+        constraints = [f"{key} -> {text}" for key, text in users.items() if key.startswith(CONSTRAINT_PREFIX)]
+        raise error.with_values(
+            generated="\n".join(generated[key] for key in users if key in generated) or None,
+            constraints="\n".join(constraints) or None,
+        )
     physical = tuple(physical_name(schema.find(path[: end + 1])[1]) for end in range(len(path)))
     if any(tuple(column[: len(physical)]) == physical for column in clustering):
         raise InvalidArgumentError("the table is clustered by the column", where=path_text(path))

@@ -123,7 +123,7 @@ def _check_location(spark: Any, path: str, location: str) -> None:
             where=location,
             found=f"({new.schema.to_ddl()}), partitioned by {list(new.metadata.partition_columns)}",
             expected=f"({old.schema.to_ddl()}), partitioned by {list(old.metadata.partition_columns)}",
-        )
+        ).with_values(old_schema=old.schema, new_schema=new.schema)
 
 
 def _refresh(spark: Any, name: Name, reader: Reader) -> bool:

@@ -47,7 +47,7 @@ class Condition:
     """
 
     name: str
-    sql_state: str
+    sql_state: str | None
     kind: str
     error: type[e.DeltaError] = e.DeltaError
     pattern: str | None = None

@@ -80,7 +80,7 @@ PLAIN: tuple[tuple[str, str], ...] = (
 _TYPE = re.compile(r"\b\w+\b(?!:)")
 """Matches a type's name within a type, but not a field's name: in `struct<a: long>` it matches `struct` and
 `long`."""
-_TAG = re.compile(r"\[([A-Z][A-Z0-9_.]+)\] ")
+_TAG = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] ")
 _QUOTED = re.compile(r"\A'([^']*)'\Z")
 _BY_NAME = {each.name: each for each in reversed((*CONDITIONS, *REST))}
 

@@ -40,7 +40,15 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^only a struct gets new fields",
-        {"path": "`where`"},
+        {"fieldName": ".path", "path": ".parent|where"},
+    ),
+    Condition(
+        "DELTA_UNSUPPORTED_COMMENT_MAP_ARRAY",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^only a column or a field of a struct has a comment",
+        {"fieldPath": "where"},
     ),
     Condition(
         "DELTA_COMPLEX_TYPE_COLUMN_CONTAINS_NULL_TYPE",
@@ -266,6 +274,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "partition column cannot be dropped",
+        {"columnList": "where"},
     ),
     Condition(
         "DELTA_UNSUPPORTED_DROP_CLUSTERING_COLUMN",
@@ -273,6 +282,7 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "the table is clustered by the column",
+        {"columnList": "where"},
     ),
     Condition(
         "DELTA_DROP_COLUMN_ON_SINGLE_FIELD_SCHEMA",
@@ -280,6 +290,15 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "the last column cannot be dropped",
+        {"schema": "%schema"},
+    ),
+    Condition(  # Spark's own, for ALTER COLUMN
+        "_LEGACY_ERROR_TEMP_2330",
+        None,
+        ANALYSIS,
+        _ARGUMENT,
+        "^NOT NULL cannot be set on a column that takes null, only dropped",
+        {"fieldName": "where"},
     ),
     Condition(
         "DELTA_ALTER_TABLE_CHANGE_COL_NOT_SUPPORTED",
@@ -311,6 +330,21 @@ CONDITIONS: tuple[Condition, ...] = (
             "newType": '"after"',
         },
     ),
+    Condition(
+        "NOT_SUPPORTED_CHANGE_COLUMN",
+        "0A000",
+        ANALYSIS,
+        _SCHEMA,
+        "^the type of a column cannot become shorter",
+        {
+            "table": "quoted_table",
+            "originName": "`where`",
+            "newName": "`where`",
+            "originType": '"before"',
+            "newType": '"found"',
+        },
+        details="expected (?P<before>.+), or longer",
+    ),
     # Generated and identity columns
     Condition(
         "DELTA_GENERATED_COLUMNS_DEPENDENT_COLUMN_CHANGE",
@@ -327,5 +361,6 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "an expression of the table uses",
+        {"columnName": "where", "constraints": "constraints"},
     ),
 )

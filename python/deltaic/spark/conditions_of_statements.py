@@ -297,13 +297,15 @@ CONDITIONS: tuple[Condition, ...] = (
         {"directory": "where"},
     ),
     # Statements that Delta tables do not have
-    Condition(
-        "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
-        "0A000",
-        ANALYSIS,
-        _UNSUPPORTED,
-        "^ANALYZE TABLE|^(?P<command>ALTER TABLE (SET SERDE|RECOVER).*)",
-        {"cmd": "command"},
+    *(
+        Condition(
+            "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE", "0A000", ANALYSIS, _UNSUPPORTED, pattern, {"cmd": cmd}
+        )
+        for pattern, cmd in (
+            ("^ANALYZE TABLE", "=ANALYZE TABLE"),
+            ("^ALTER TABLE SET SERDE", "=ALTER TABLE ... SET [SERDE|SERDEPROPERTIES]"),
+            ("^ALTER TABLE RECOVER", "=ALTER TABLE ... RECOVER PARTITIONS"),
+        )
     ),
     Condition(
         "INVALID_PARTITION_OPERATION.PARTITION_MANAGEMENT_IS_UNSUPPORTED",
@@ -322,6 +324,33 @@ CONDITIONS: tuple[Condition, ...] = (
         {"operation": "message"},
     ),
     # Spark's own conditions, for statements that deltaic parses
+    Condition(
+        "_LEGACY_ERROR_TEMP_0034",
+        None,
+        PARSE,
+        parameters={"operation": "operation", "command": "=ALTER COLUMN", "msg": "advice"},
+    ),
+    Condition(
+        "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY",
+        "0A000",
+        PARSE,
+        parameters={"property": "found", "msg": "advice"},
+    ),
+    Condition(
+        "NOT_SUPPORTED_CHANGE_SAME_COLUMN",
+        "0A000",
+        ANALYSIS,
+        parameters={"table": "quoted_table", "fieldName": ".path|where"},
+    ),
+    *(
+        Condition(
+            f"CANNOT_UPDATE_FIELD.{kind}_TYPE",
+            "0A000",
+            ANALYSIS,
+            parameters={"table": "quoted_table", "fieldName": ".path|where"},
+        )
+        for kind in ("STRUCT", "ARRAY", "MAP")
+    ),
     Condition("UNSUPPORTED_DATATYPE", "0A000", PARSE, _ARGUMENT, "^no such type", {"typeName": '"found"'}),
     *(
         Condition(

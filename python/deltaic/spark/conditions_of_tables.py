@@ -93,7 +93,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "DELTA_CREATE_TABLE_SCHEME_MISMATCH",
         "42KD7",
         ANALYSIS,
-        parameters={"path": "where", "specifiedSchema": "found"},
+        parameters={"path": "where", "specifiedSchema": "%specified", "existingSchema": "%existing"},
     ),
     Condition(
         "DELTA_TABLE_LOCATION_MISMATCH",
@@ -106,10 +106,20 @@ CONDITIONS: tuple[Condition, ...] = (
         },
     ),
     Condition(
+        "DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE",
+        "42613",
+        ANALYSIS,
+        parameters={"identifier": "where", "location": "found"},
+    ),
+    Condition(
         "DELTA_SET_LOCATION_SCHEMA_MISMATCH",
         "42KD7",
         ANALYSIS,
-        parameters={"original": "expected", "destination": "found"},
+        parameters={
+            "original": "%old_schema",
+            "destination": "%new_schema",
+            "config": "=spark.databricks.delta.alterLocation.bypassSchemaCheck",
+        },
     ),
     Condition(
         "DELTA_CANNOT_SET_LOCATION_ON_PATH_IDENTIFIER",
@@ -201,10 +211,28 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition(
         "DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", RUNTIME, e.ProtocolError, "^versions are not contiguous"
     ),
-    *(
-        Condition(
-            f"DELTA_CREATE_TABLE_WITH_DIFFERENT_{what}", "42KD7", ANALYSIS, parameters={"path": "where"}
-        )
-        for what in ("PARTITIONING", "PROPERTY")
+    Condition(
+        "DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING",
+        "42KD7",
+        ANALYSIS,
+        parameters={"path": "where", "specifiedColumns": "specified", "existingColumns": "existing"},
     ),
+    Condition(
+        "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY",
+        "42KD7",
+        ANALYSIS,
+        parameters={"path": "where", "specifiedProperties": "specified", "existingProperties": "existing"},
+    ),
+    Condition(
+        "DELTA_CREATE_EXTERNAL_TABLE_WITHOUT_TXN_LOG",
+        "42K03",
+        ANALYSIS,
+        parameters={
+            "tableName": "relation",
+            "path": "where",
+            "logPath": "log",
+            "docLink": "=https://docs.delta.io/latest/index.html",
+        },
+    ),
+    Condition("DELTA_MERGE_INTO_EMPTY_SCHEMA_TARGET", "428GU", ANALYSIS),
 )

@@ -229,6 +229,12 @@ class DeltaTableBuilder:
                 where=path if self._name is None else str(self._name),
                 expected="createOrReplace()",
             )
+        if not self._fields and self._mode in ("replace", "createOrReplace"):
+            raise InvalidArgumentError(
+                "a table needs columns",
+                where=path if self._name is None else str(self._name),
+                expected="addColumn(name, type)",
+            )
         if not exists:
             names = None if self._name is None else naming(self._spark, self._name.parts)
             refuse_other_files(path, None, names)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.edits import add_columns
+from deltaic.protocol.ddl import parse_column_type
+from deltaic.protocol.edits import UNCHANGED, add_columns
 from deltaic.protocol.schema import (
     CHAR_TYPES,
     Array,
@@ -19,7 +21,7 @@ from deltaic.protocol.schema import (
     type_name,
 )
 from deltaic.rows.rows import Rows
-from deltaic.sql.create import read_properties, read_property_name
+from deltaic.sql.create import compared, read_properties, read_property_name, refuse_reserved
 from deltaic.sql.names import Tables, read_name
 from deltaic.sql.results import nothing
 from deltaic.sql.tokens import Reader
@@ -66,6 +68,9 @@ def _add_columns(reader: Reader) -> _Change:
         else reader.listed(lambda: _definition(reader))
     )
     places = {path_text(path): place.after for path, _, place in definitions if place is not None}
+    folded = [tuple(part.lower() for part in path) for path, _, _ in definitions]
+    if twice := next((path for path in folded if folded.count(path) > 1), None):
+        raise InvalidArgumentError("[COLUMN_ALREADY_EXISTS] a column comes twice", found=path_text(twice))
 
     def change(table: DeltaTable) -> None:
         new = Schema([])
@@ -97,7 +102,7 @@ def _within(schema: Schema, path: tuple[str, ...], new: Field) -> Field:
     if not isinstance(above.type, Struct):
         raise InvalidArgumentError(
             "only a struct gets new fields", where=path_text(names), found=type_name(above.type)
-        )
+        ).with_values(path=path, parent=names)
     inner: DataType = Struct([new])
     for end in range(len(names) - 1, 0, -1):
         outer = schema.find(names[:end])[1].type
@@ -106,7 +111,7 @@ def _within(schema: Schema, path: tuple[str, ...], new: Field) -> Field:
         elif isinstance(outer, Array):
             inner = Array(inner)
         elif isinstance(outer, Map):
-            inner = Map(inner, outer.value) if names[end] == "key" else Map(outer.key, inner)
+            inner = Map(inner, UNCHANGED) if names[end] == "key" else Map(UNCHANGED, inner)
     return Field(names[0], inner)
 
 
@@ -117,11 +122,20 @@ def _replace_columns(reader: Reader) -> _Change:
 
 
 def _rename_column(reader: Reader) -> _Change:
-    """RENAME COLUMN name TO name"""
+    """RENAME COLUMN name TO name. As in Spark, the names must differ in more than case."""
     old = path_text(reader.dotted())
     reader.expect("TO")
     new = reader.name()
-    return lambda table: table.alter.rename_column(old, new)
+
+    def change(table: DeltaTable) -> None:
+        path, _ = table.schema.find(old)
+        if path[-1].lower() == new.lower():
+            raise InvalidArgumentError(
+                "the column exists already", where=path_text((*path[:-1], new))
+            ).with_values(op="rename", path=(*path[:-1], new), struct=type_name(Struct(table.schema)))
+        table.alter.rename_column(old, new)
+
+    return change
 
 
 def _drop_columns(reader: Reader) -> _Change:
@@ -145,29 +159,53 @@ def _has(table: DeltaTable, path: tuple[str, ...]) -> bool:
     return True
 
 
+_Arguments = Callable[[DeltaTable], dict[str, Any]]
+"""Returns the arguments of `change_column` for the column of a table."""
+
+
 def _alter_column(reader: Reader) -> _Change:
-    """ALTER | CHANGE [COLUMN] name TYPE type | COMMENT text | FIRST | AFTER name | DROP NOT NULL | SET NOT
-    NULL | SET DEFAULT expression | DROP DEFAULT | SYNC IDENTITY"""
+    """ALTER | CHANGE [COLUMN] name change, ... The change SYNC IDENTITY stands alone."""
     name = path_text(reader.dotted())
-    if reader.accept("TYPE"):
-        data_type = reader.rest("a type")
-        return lambda table: table.alter.change_column(name, type=data_type)
-    if reader.accept("COMMENT"):
-        comment = reader.string()
-        return lambda table: table.alter.change_column(name, comment=comment)
-    if (place := _read_place(reader)) is not None:
-        return lambda table: table.alter.change_column(name, first=place.after is None, after=place.after)
-    if reader.accept("DROP", "NOT", "NULL"):
-        return lambda table: table.alter.change_column(name, nullable=True)
-    if reader.accept("SET", "NOT", "NULL"):
-        return lambda table: table.alter.change_column(name, nullable=False)
-    if reader.accept("SET", "DEFAULT"):
-        default = reader.rest("an expression")
-        return lambda table: table.alter.change_column(name, default=default)
-    if reader.accept("DROP", "DEFAULT"):
-        return lambda table: table.alter.change_column(name, default="")
     if reader.accept("SYNC", "IDENTITY"):
         return lambda table: table.alter.sync_identity(name)
+    changes = {name: _column_change(reader, name)}
+    while reader.accept(","):
+        name = path_text(reader.dotted())
+        if name in changes:
+            raise InvalidArgumentError(
+                "[NOT_SUPPORTED_CHANGE_SAME_COLUMN] a column is changed twice", where=name
+            )
+        changes[name] = _column_change(reader, name)
+
+    def change(table: DeltaTable) -> None:
+        arguments = {name: arguments_of(table) for name, arguments_of in changes.items()}
+        if len(arguments) == 1:
+            ((name, only),) = arguments.items()
+            table.alter.change_column(name, **only)
+        else:
+            table.alter.change_columns(arguments)
+
+    return change
+
+
+def _column_change(reader: Reader, name: str) -> _Arguments:
+    """TYPE type | COMMENT text | FIRST | AFTER name | DROP NOT NULL | SET NOT NULL | SET DEFAULT expression |
+    DROP DEFAULT, or a definition in Hive's form"""
+    if reader.accept("TYPE"):
+        text = reader.slice(",", expected="a type", of_type=True)
+        return lambda table: {"type": _checked_type(table, name, text, parse_column_type(text)[0])}
+    if reader.accept("COMMENT"):
+        return _always(comment=reader.string())
+    if (place := _read_place(reader)) is not None:
+        return _always(first=place.after is None, after=place.after)
+    if reader.accept("DROP", "NOT", "NULL"):
+        return _always(nullable=True)
+    if reader.accept("SET", "NOT", "NULL"):
+        return _always(nullable=False)
+    if reader.accept("SET", "DEFAULT"):
+        return _always(default=reader.slice(",", expected="an expression"))
+    if reader.accept("DROP", "DEFAULT"):
+        return _always(default="")
     if reader.at("SYNC") or reader.at("DROP"):
         raise UnsupportedFeatureError(
             "this change of a column is not supported", found=reader.rest("a change")
@@ -175,7 +213,11 @@ def _alter_column(reader: Reader) -> _Change:
     return _redefined_column(reader, name)
 
 
-def _redefined_column(reader: Reader, name: str) -> _Change:
+def _always(**arguments: Any) -> _Arguments:
+    return lambda table: arguments
+
+
+def _redefined_column(reader: Reader, name: str) -> _Arguments:
     """The rest of CHANGE COLUMN name, in Hive's form: name type [COMMENT text] [FIRST | AFTER name], with the
     same name"""
     if reader.done or reader.tokens[reader.position].kind not in ("word", "quoted"):
@@ -184,29 +226,59 @@ def _redefined_column(reader: Reader, name: str) -> _Change:
     (field,) = Schema.from_ddl(
         f"{path_text((again,))} {reader.slice('FIRST', 'AFTER', expected='a type', of_type=True)}"
     )
+    if computed := sorted(field.metadata.keys() - {"comment", CHAR_TYPES}):
+        raise UnsupportedFeatureError(
+            "CHANGE COLUMN sets a type, a comment and a position", where=again, found=computed[0]
+        )
+    if not field.nullable:
+        raise InvalidArgumentError(
+            "[_LEGACY_ERROR_TEMP_0034] CHANGE COLUMN cannot set NOT NULL",
+            where=again,
+            expected="ALTER COLUMN ... SET NOT NULL or DROP NOT NULL",
+        ).with_values(operation="NOT NULL", advice=", please run ALTER COLUMN ... SET/DROP NOT NULL instead")
     place = _read_place(reader)
 
-    def change(table: DeltaTable) -> None:
+    def arguments(table: DeltaTable) -> dict[str, Any]:
         path, _ = table.schema.find(name)
         if path[-1].lower() != again.lower():
             raise UnsupportedFeatureError(
-                "CHANGE COLUMN cannot rename a column",
+                "[_LEGACY_ERROR_TEMP_0034] CHANGE COLUMN cannot rename a column",
                 where=path_text(path),
                 found=again,
                 expected="RENAME COLUMN",
-            )
-        comment = field.metadata.get("comment")
+            ).with_values(operation="Renaming column", advice=", please run RENAME COLUMN instead")
         first, after = (False, None) if place is None else (place.after is None, place.after)
-        table.alter.change_column(
-            name, type=field.metadata.get(CHAR_TYPES, field.type), comment=comment, first=first, after=after
-        )
+        return {
+            "type": _checked_type(table, name, field.metadata.get(CHAR_TYPES, field.type), field.type),
+            "comment": field.metadata.get("comment"),
+            "first": first,
+            "after": after,
+        }
 
-    return change
+    return arguments
+
+
+def _checked_type(table: DeltaTable, name: str, given: DataType, parsed: DataType) -> DataType:
+    """Returns `given`, the new type of the column or field `name`. As in Spark, InvalidArgumentError is
+    raised if it is a struct, an array or a map that differs from the old type in a name, a type, a comment or
+    NOT NULL. `parsed`: the same type, parsed."""
+    path, field = table.schema.find(name)
+    if isinstance(parsed, (Struct, Array, Map)) and compared(parsed) != compared(field.type):
+        kind = type(parsed).__name__.lower()
+        inner = {"struct": "its fields", "array": f"{name}.element", "map": f"{name}.key or {name}.value"}
+        article = "an" if kind == "array" else "a"
+        raise InvalidArgumentError(
+            f"[CANNOT_UPDATE_FIELD.{kind.upper()}_TYPE] the type of {article} {kind} cannot be changed as a"
+            " whole",
+            where=path_text(path),
+            expected=f"a change of {inner[kind]}",
+        ).with_values(path=path)
+    return given
 
 
 def _set_properties(reader: Reader) -> _Change:
     """SET TBLPROPERTIES ('key' = 'value', ...)"""
-    properties = read_properties(reader)
+    properties = read_properties(reader, of_table=True)
     return lambda table: table.alter.set_properties(properties)
 
 
@@ -214,6 +286,7 @@ def _unset_properties(reader: Reader) -> _Change:
     """UNSET TBLPROPERTIES [IF EXISTS] ('key', ...); a property that is not set is no error, as in Spark"""
     reader.accept("IF", "EXISTS")
     names = reader.bracketed(lambda: read_property_name(reader))
+    refuse_reserved(names)
     return lambda table: table.alter.unset_properties(*names, if_exists=True)
 
 
@@ -274,6 +347,7 @@ _ACTIONS: tuple[tuple[tuple[str, ...], Callable[[Reader], _Change]], ...] = (
     (("DROP", "CONSTRAINT"), _drop_constraint),
     (("DROP", "FEATURE"), _drop_feature),
     (("ALTER", "COLUMN"), _alter_column),
+    (("ALTER",), _alter_column),
     (("CHANGE", "COLUMN"), _alter_column),
     (("CHANGE",), _alter_column),
     (("SET", "TBLPROPERTIES"), _set_properties),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from deltaic.commands import identity
@@ -10,7 +10,8 @@ from deltaic.commands.create import TableOptions, refuse_other_files, requiring_
 from deltaic.commands.write_job import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.protocol.column_mapping import strip, without_keys
-from deltaic.protocol.schema import Schema, path_text
+from deltaic.protocol.properties import canonical_name
+from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Map, Schema, Struct, path_text
 from deltaic.rows.rows import Rows
 from deltaic.sql.names import Name, Tables, read_name
 from deltaic.sql.results import counts, nothing
@@ -63,7 +64,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
     source, shallow = _cloned(reader)
     like = read_name(reader) if source is None and reader.accept("LIKE") else None
     columns = reader.inside("columns") if source is None and like is None and reader.at("(") else None
-    clauses = _clauses(reader)
+    clauses = _clauses(reader, of_clone=source is not None)
     reader.accept("AS")
     text = None if reader.done else reader.rest("a query")
     if clauses.partition_columns is not None:
@@ -84,15 +85,15 @@ def create(reader: Reader, tables: Tables) -> Rows:
     if exists and not replace:
         if (origin := source or like) is not None:
             tables.check_source(origin)
-        if is_new_name and text is None and source is None and like is None:
+        if is_new_name and text is None and origin is None:
             _check_definition(tables.opened(path), columns, clauses)
-            return nothing()
-        if if_missing and not is_new_name:
-            return nothing()
-        what = "a table already exists here" if source is None else "the table of the clone already exists"
-        raise TableAlreadyExistsError(what, where=path, expected="CREATE OR REPLACE TABLE, or IF NOT EXISTS")
+        elif not if_missing or is_new_name:
+            raise _exists(path, clones=source is not None, enters_rows=is_new_name and text is not None)
+        return nothing()
     if not exists and source is None and (text is None or not replace):
-        refuse_other_files(path, tables.storage_options, None if name.path is not None else {})
+        expects_table = not replace and clauses.location is not None and (columns, text, like) == (None,) * 3
+        values = {"log": f"{path.rstrip('/')}/_delta_log"} if expects_table else {}
+        refuse_other_files(path, tables.storage_options, None if name.path is not None else values)
     if source is not None:
         if text is not None or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:
             raise InvalidArgumentError(
@@ -116,6 +117,16 @@ def create(reader: Reader, tables: Tables) -> Rows:
             else:
                 _create(path, clauses, columns, replace, name, tables)
     return nothing()
+
+
+def _exists(path: str, *, clones: bool, enters_rows: bool) -> TableAlreadyExistsError:
+    """The error of a statement that finds a table at the place of its new table. `enters_rows`: True for a
+    new name and AS SELECT."""
+    what = "the table of the clone already exists" if clones else "a table already exists here"
+    condition = "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] " if enters_rows else ""
+    return TableAlreadyExistsError(
+        f"{condition}{what}", where=path, expected="CREATE OR REPLACE TABLE, or IF NOT EXISTS"
+    )
 
 
 def _head(reader: Reader) -> tuple[bool, bool]:
@@ -147,36 +158,64 @@ def _cloned(reader: Reader) -> tuple[Name | None, bool]:
 
 def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses) -> None:
     """Raises InvalidArgumentError if a CREATE TABLE that gives an existing table a new name has other
-    columns, partition columns or properties than the table."""
+    columns, partition columns or properties than the table. A statement with columns must have the partition
+    columns, too."""
     from deltaic.sql.show import shown_properties
 
     metadata, place, known = table.metadata, table.location, shown_properties(table)
-    if clauses.partition_by is not None and [each.lower() for each in clauses.partition_by] != [
+    if columns is not None:
+        new = Schema.from_ddl(columns)
+        if _by_name(new) != _by_name(table.schema):
+            raise InvalidArgumentError(
+                "[DELTA_CREATE_TABLE_SCHEME_MISMATCH] the table at this place has other columns",
+                where=place,
+                found=columns,
+                expected=table.schema.to_ddl(),
+            ).with_values(specified=new, existing=table.schema)
+    partitions = clauses.partition_by or ([] if columns is not None else None)
+    if partitions is not None and [each.lower() for each in partitions] != [
         each.lower() for each in metadata.partition_columns
     ]:
         raise InvalidArgumentError(
             "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING] the table at this place has other partition"
             " columns",
             where=place,
-            found=clauses.partition_by,
+            found=partitions,
             expected=list(metadata.partition_columns),
-        )
-    if differing := {key: text for key, text in (clauses.properties or {}).items() if known.get(key) != text}:
+        ).with_values(specified=tuple(partitions), existing=tuple(metadata.partition_columns))
+    wanted = {canonical_name(key): text for key, text in (clauses.properties or {}).items()}
+    if differing := {key: text for key, text in wanted.items() if known.get(key) != text}:
         raise InvalidArgumentError(
             "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY] the table at this place has other properties",
             where=place,
             found=differing,
-        )
-    fields = (
-        None if columns is None else [(each.name.lower(), each.type) for each in Schema.from_ddl(columns)]
-    )
-    if fields is not None and fields != [(each.name.lower(), each.type) for each in table.schema]:
-        raise InvalidArgumentError(
-            "[DELTA_CREATE_TABLE_SCHEME_MISMATCH] the table at this place has other columns",
-            where=table.location,
-            found=columns,
-            expected=table.schema.to_ddl(),
-        )
+        ).with_values(specified=_lines(wanted), existing=_lines(metadata.configuration))
+
+
+def _lines(properties: Mapping[str, str]) -> str:
+    return "\n".join(f"{key}={properties[key]}" for key in sorted(properties))
+
+
+def _by_name(schema: Schema) -> dict[str, object]:
+    """Returns what Spark compares of each column: its type, NOT NULL, comment and length."""
+    return {
+        field.name: (compared(field.type), field.nullable, *map(field.metadata.get, ("comment", CHAR_TYPES)))
+        for field in schema
+    }
+
+
+def compared(data_type: DataType) -> object:
+    """Returns what Spark compares of a type: names, types, nullability and comments of its fields."""
+    if isinstance(data_type, Struct):
+        return [
+            (field.name, field.nullable, field.metadata.get("comment"), compared(field.type))
+            for field in data_type.fields
+        ]
+    if isinstance(data_type, Array):
+        return "array", compared(data_type.element), data_type.contains_null
+    if isinstance(data_type, Map):
+        return "map", compared(data_type.key), compared(data_type.value), data_type.value_contains_null
+    return data_type
 
 
 def _create(
@@ -239,7 +278,7 @@ def _create_as(
     tables.create(path, tables.query(text), job)
 
 
-def _clauses(reader: Reader) -> _Clauses:
+def _clauses(reader: Reader, *, of_clone: bool) -> _Clauses:
     clauses = _Clauses()
     while not (
         reader.done
@@ -267,7 +306,7 @@ def _clauses(reader: Reader) -> _Clauses:
         elif reader.accept("COMMENT"):
             clauses.comment = reader.string()
         elif reader.accept("TBLPROPERTIES"):
-            clauses.properties = read_properties(reader)
+            clauses.properties = read_properties(reader, of_table=not of_clone)
         elif reader.accept("LOCATION"):
             clauses.location = reader.string()
         elif reader.accept("OPTIONS"):
@@ -308,9 +347,33 @@ def _partition_column(reader: Reader) -> str:
     return path[0]
 
 
-def read_properties(reader: Reader) -> dict[str, str]:
-    """Reads properties in brackets: ('key' = 'value', key.of.words = 3, ...)"""
-    return dict(reader.bracketed(lambda: _property(reader)))
+def read_properties(reader: Reader, *, of_table: bool = False) -> dict[str, str]:
+    """Reads properties in brackets: ('key' = 'value', key.of.words = 3, ...). `of_table`: True if
+    Spark's parser refuses reserved names there."""
+    properties = dict(reader.bracketed(lambda: _property(reader)))
+    if of_table:
+        refuse_reserved(properties)
+    return properties
+
+
+_RESERVED = {
+    "provider": "please use the USING clause to specify it",
+    "location": "please use the LOCATION clause to specify it",
+    "owner": "it will be set to the current user",
+    "external": "please use CREATE EXTERNAL TABLE",
+    "collation": "please use the DEFAULT COLLATION clause to specify it",
+    "table_type": "please remove it from the TBLPROPERTIES list.",
+    "is_managed_location": "please remove it from the TBLPROPERTIES list.",
+}
+"""Names that TBLPROPERTIES cannot have -> the advice of Spark's message."""
+
+
+def refuse_reserved(names: Iterable[str]) -> None:
+    """Raises InvalidArgumentError for a property that Spark reserves for a part of the table's definition."""
+    if name := next((name for name in names if name in _RESERVED), None):
+        raise InvalidArgumentError(
+            "[UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY] the name of this property is reserved", found=name
+        ).with_values(advice=_RESERVED[name])
 
 
 def read_property_name(reader: Reader) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -199,7 +200,15 @@ class Tables:
     def place(self, name: Name, location: str | None, existing: Existing = "use") -> tuple[str, bool]:
         """Returns the location of a table to create, and True if its name is new in the catalog. `location`:
         LOCATION of the statement, or None. `existing`: what happens if a table has the name."""
-        if location is not None:
+        if location is not None and name.path is not None:
+            if _folder(location) != _folder(name.path):
+                raise UnsupportedFeatureError(
+                    "[DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE] the name and LOCATION are two paths",
+                    where=name.path,
+                    found=location,
+                    expected="one path",
+                )
+        elif location is not None:
             raise UnsupportedFeatureError(
                 "LOCATION needs a catalog of table names",
                 found=location,
@@ -357,3 +366,8 @@ class Tables:
 def _is_of_files(source: Name) -> bool:
     """True for parquet.`path` and iceberg.`path`."""
     return len(source.parts) == 2 and source.parts[0].lower() in ("parquet", "iceberg")
+
+
+def _folder(path: str) -> str:
+    """Returns a path without the scheme of local files and without a slash at its end."""
+    return re.sub(r"^file:(//)?(?=/)", "", path).rstrip("/")
