@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
+from java import java_options
 from slow_tests import SLOW, TESTS
 from spark_session import IGNORED, spark
 
@@ -15,6 +18,7 @@ settings.register_profile(
     "suite", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+os.environ["JDK_JAVA_OPTIONS"] = java_options()
 
 
 @pytest.fixture

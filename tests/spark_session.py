@@ -13,15 +13,10 @@ import pytest
 
 from java import java_home
 
-JVM = "-XX:+ExitOnOutOfMemoryError -XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m"
-"""Options of Java. A JVM without memory answers nobody for ever; one that has ended is an error at once.
-Java's second compiler optimizes what runs often. It takes two fifths of the processors' time here, where most
-code runs a few times. The first compiler alone has a code cache of 48 MB, which thousands of queries fill."""
 SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "1800m",
-    "spark.driver.extraJavaOptions": JVM,
     # Each broadcast of a join takes a page of the heap: 64 MB by default, in each of eight threads at once.
     "spark.buffer.pageSize": "4m",
     "spark.sql.shuffle.partitions": "2",

@@ -14,7 +14,6 @@ import pytest
 
 import deltaic
 from java import java_home
-from spark_session import JVM
 
 pytest.importorskip("pyspark")
 
@@ -48,7 +47,6 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYTHONPATH": package,
-        "JDK_JAVA_OPTIONS": JVM,
     }
     if (home := java_home(tmp_path_factory.mktemp("java"))) is not None:
         environment["JAVA_HOME"] = home
