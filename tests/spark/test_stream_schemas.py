@@ -5,6 +5,7 @@ streaming reads."""
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,8 @@ class Follower:
 
         before = len(self.rows)
         options = {"schemaTrackingLocation": str(self.checkpoint), **options}
-        frame = self.session.readStream.format("delta").options(**options).load(str(self.place / "t"))
+        chosen = {name: value for name, value in options.items() if value is not None}
+        frame = self.session.readStream.format("delta").options(**chosen).load(str(self.place / "t"))
         writer = frame.writeStream.foreachBatch(collect).option("checkpointLocation", str(self.checkpoint))
         writer.trigger(availableNow=True).start().awaitTermination(60)
         return self.rows[before:]
@@ -136,6 +138,26 @@ def test_new_columns_need_no_leave(either: Any, tmp_path: Path) -> None:
     assert follower.run() == [{"id": 1, "a": "y", "c": 5}]
 
 
+def test_changes_without_rows_between_them_end_a_query_once(session: Any, tmp_path: Path) -> None:
+    """DeltaSourceSchemaEvolutionSuite: "consecutive schema evolutions"."""
+    follower = Follower(session, tmp_path)
+    follower.run()
+    follower.alter().rename_column("a", "b")
+    follower.alter().rename_column("b", "c")
+    follower.alter().set_properties({"delta.appendOnly": "true"})
+    follower.alter().add_columns("d int")
+    follower.add(id=1, c="y", d=5)
+    assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION") == []
+    assert follower.ends("DELTA_STREAMING_CANNOT_CONTINUE_PROCESSING_POST_SCHEMA_EVOLUTION") == []
+    assert follower.run(**{RENAME: "4"}) == [{"id": 1, "c": "y", "d": 5}]
+    newest = json.loads(follower.entries[-1].read_text().split("\n")[1])
+    assert (len(follower.entries), newest["deltaCommitVersion"], newest["previousMetadataSeqNum"]) == (
+        3,
+        4,
+        0,
+    )
+
+
 def test_the_python_source_of_spark_4_1(session: Any, tmp_path: Path) -> None:
     """Spark 4.1 tells such a source only afterwards where a batch begins: a stream would wait for ever at a
     change of the schema."""
@@ -160,6 +182,42 @@ def test_a_stream_that_begins_before_a_change(session: Any, tmp_path: Path) -> N
         {"id": 1, "a": "y"},
     ]
     assert follower.run(startingVersion=0, **ALL) == [{"id": 2, "b": "z"}]
+
+
+def test_a_stream_without_a_log_continues_with_one(session: Any, tmp_path: Path) -> None:
+    """DeltaSourceSchemaEvolutionSuite: "detect incompatible schema change while streaming". Spark first asks
+    for the last batch again."""
+    follower = Follower(session, tmp_path)
+    assert follower.run(schemaTrackingLocation=None) == [{"id": 0, "a": "x"}]
+    follower.alter().rename_column("a", "b")
+    follower.add(id=1, b="y")
+    condition = "DELTA_STREAMING_INCOMPATIBLE_SCHEMA_CHANGE_USE_SCHEMA_LOG"
+    assert follower.ends(condition, schemaTrackingLocation=None) == []
+    for count in (1, 2):
+        assert follower.ends("DELTA_STREAMING_METADATA_EVOLUTION", **ALL) == []
+        assert len(follower.entries) == count
+    assert follower.run(**ALL) == [{"id": 1, "b": "y"}]
+
+
+def test_a_batch_of_two_definitions_has_no_log(tmp_path: Path) -> None:
+    """DeltaSourceSchemaEvolutionSuite: "detect invalid offset during initialization before initializing
+    schema log", "resolve the most encompassing schema during getBatch to initialize schema log"."""
+    table = deltaic.write(tmp_path / "t", pa.table({"id": [0], "a": ["x"]}), properties=PROPERTIES)
+    table.alter.add_columns("c int")
+    deltaic.write(tmp_path / "t", pa.table({"id": [1], "a": ["y"], "c": [2]}), mode="append")
+    table.alter.rename_column("a", "b")
+    identity = table.metadata.id
+    store = _core.Store(str(tmp_path / "log"))
+    stream = TableStream(DeltaTable(tmp_path / "t")._snapshot, StreamOptions(), SchemaLog(store, identity))
+    start = StreamOffset(identity, 0)
+    with pytest.raises(SchemaMismatchError, match="LOG_INIT_FAILED_INCOMPATIBLE_METADATA") as raised:
+        stream.batch(start, StreamOffset(identity, 4))
+    assert raised.value.found == "column a is now b"
+    with pytest.raises(SchemaMismatchError, match="DELTA_STREAMING_METADATA_EVOLUTION"):
+        stream.batch(start, StreamOffset(identity, 3))
+    noted = SchemaLog(store, identity).current
+    assert noted is not None
+    assert (noted.version, noted.schema.names) == (2, ["id", "a", "c"])
 
 
 def test_entries_are_files_of_delta_spark(session: Any, tmp_path: Path) -> None:
@@ -216,10 +274,17 @@ def test_the_log_by_itself(tmp_path: Path) -> None:
     log.append(entry(3, "id long, st struct<a: int>"))
     read = SchemaLog(store, "table")
     assert (read.current, read.previous) == (entry(3, "id long, st struct<a: int>"), entry())
+    read.append(entry(4), replace_newest=True)
+    read.append(entry(5), replace_newest=True)
+    again = SchemaLog(store, "table")
+    assert (again.previous, read.previous) == (entry(), entry())
+    assert again.current == read.current == replace(entry(5), previous=0)
+    again.append(entry(6))
+    assert SchemaLog(store, "table").previous == replace(entry(5), previous=0)
     with pytest.raises(InvalidArgumentError, match="DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID"):
         SchemaLog(store, "another")
     for damaged in ("v1\n{", "v2\n{}", "v1\n{}", "", "v1\n[]"):
-        (tmp_path / "1").write_text(damaged)
+        (tmp_path / "4").write_text(damaged)
         with pytest.raises(ProtocolError, match="DELTA_STREAMING_SCHEMA_LOG_DESERIALIZE_FAILED"):
             SchemaLog(store, "table")
 

@@ -12,11 +12,15 @@ Source: delta-io/delta, DeltaSourceMetadataTrackingLog.scala and SchemaTrackingL
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count, takewhile
 
 from deltaic import _core
 from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError, SchemaMismatchError
+from deltaic.log import catalog
+from deltaic.log.segment import list_log
+from deltaic.log.snapshot import Snapshot
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.bounded_json import parse_json
 from deltaic.protocol.column_mapping import physical_name
@@ -33,7 +37,8 @@ class TrackedSchema:
     """An entry: the definition of a table from `version` on.
 
     `protocol`: None if the entry has none. `source`: the path of the source's metadata in the stream's
-    checkpoint, as delta-spark writes it; empty if unknown."""
+    checkpoint, as delta-spark writes it; empty if unknown. `previous`: number of the entry whose columns the
+    stream had before, -1 if it had none; None for the entry before this one."""
 
     table_id: str
     version: int
@@ -42,6 +47,7 @@ class TrackedSchema:
     configuration: Mapping[str, str] = field(default_factory=dict)
     protocol: Protocol | None = None
     source: str = ""
+    previous: int | None = None
 
     @staticmethod
     def of(
@@ -99,6 +105,8 @@ class TrackedSchema:
         }
         if self.protocol is not None:
             values["protocolJson"] = self.protocol.to_json()
+        if self.previous is not None:
+            values["previousMetadataSeqNum"] = self.previous
         return _HEAD + json.dumps(values, separators=(",", ":")).encode()
 
     @staticmethod
@@ -109,7 +117,7 @@ class TrackedSchema:
             values = parse_json(body.decode())
             if head != b"v1":
                 raise ValueError("the first line is not v1")
-            protocol = values.get("protocolJson")
+            protocol, previous = values.get("protocolJson"), values.get("previousMetadataSeqNum")
             return TrackedSchema(
                 table_id=str(values["tableId"]),
                 version=int(values["deltaCommitVersion"]),
@@ -118,6 +126,7 @@ class TrackedSchema:
                 configuration=dict(values.get("tableConfigurations") or {}),
                 protocol=None if protocol is None else Protocol.from_json(protocol),
                 source=str(values.get("sourceMetadataPath") or ""),
+                previous=None if previous is None else int(previous),
             )
         except (ValueError, KeyError, TypeError, AttributeError, DeltaError) as error:
             raise ProtocolError(
@@ -131,7 +140,7 @@ class TrackedSchema:
 class SchemaLog:
     """The entries in `store`, the folder of one source.
 
-    `current`: the newest entry, or None. `previous`: the one before it, or None.
+    `current`: the newest entry, or None. `previous`: the one whose columns the stream had before, or None.
     `allowed`: the kinds of changes (RENAME, DROP, TYPE) that the user allows."""
 
     def __init__(self, store: _core.Store, table_id: str) -> None:
@@ -140,7 +149,7 @@ class SchemaLog:
         numbers = [int(path) for path, _, _ in store.entries("") if path.isdecimal()]
         self._count = max(numbers, default=-1) + 1
         self.current = self._entry(self._count - 1)
-        self.previous = self._entry(self._count - 2)
+        self.previous = None if self.current is None else self._entry(self._number_before(self.current))
         if self.current is not None and self.current.table_id != table_id:
             raise InvalidArgumentError(
                 "[DELTA_STREAMING_SCHEMA_LOG_INCOMPATIBLE_DELTA_TABLE_ID] the log of schemas is of another"
@@ -149,6 +158,9 @@ class SchemaLog:
                 found=f"table id {self.current.table_id}",
                 expected=f"table id {table_id}",
             )
+
+    def _number_before(self, newest: TrackedSchema) -> int:
+        return self._count - 2 if newest.previous is None else newest.previous
 
     def _entry(self, number: int) -> TrackedSchema | None:
         if number < 0:
@@ -160,8 +172,11 @@ class SchemaLog:
         except FileNotFoundError:
             return None
 
-    def append(self, entry: TrackedSchema) -> None:
-        """Writes the next entry. If another stream has written it, InvalidArgumentError is raised."""
+    def append(self, entry: TrackedSchema, *, replace_newest: bool = False) -> None:
+        """Writes the next entry. `replace_newest`: True if no batch was read with the newest entry, so that
+        `previous` stays as it is. If another stream has written the entry, InvalidArgumentError is raised."""
+        if replace_newest and self.current is not None:
+            entry = replace(entry, previous=self._number_before(self.current))
         if self._store.put_if_absent(str(self._count), entry.to_bytes()) != "created":
             raise InvalidArgumentError(
                 "[DELTA_STREAMING_SCHEMA_LOCATION_CONFLICT] another stream writes this log of schemas",
@@ -169,7 +184,29 @@ class SchemaLog:
                 expected="a schemaTrackingLocation, or a streamingSourceTrackingId, for each source",
             )
         self._count += 1
-        self.previous, self.current = self.current, entry
+        self.previous = self.previous if replace_newest else self.current
+        self.current = entry
+
+    def merge_changes(self, table: _core.Store) -> None:
+        """Adds the definition after the commits that directly follow the newest entry and change nothing but
+        the definition, so that a stream which is started again passes them at once. Example: the newest entry
+        is of version 6, which renames a column, version 7 drops one, and version 8 adds rows: the new entry
+        is of version 7. `table`: the store of the table that the stream follows."""
+        if (newest := self.current) is None:
+            return
+        entry, commits = newest, list_log(table, newest.version).commits
+        for version in takewhile(commits.__contains__, count(newest.version)):
+            commit = _core.read_commit(table, version, catalog.commit_file(table, version))
+            if any(commit.file_counts) or commit.has_cdc or not (commit.metadata or commit.protocol):
+                break
+            if version > newest.version:
+                entry = entry.after(
+                    version,
+                    None if commit.metadata is None else Metadata.from_json(commit.metadata),
+                    None if commit.protocol is None else Protocol.from_json(commit.protocol),
+                )
+        if entry is not newest:
+            self.append(entry, replace_newest=True)
 
     def check_allowed(self) -> None:
         """Raises SchemaMismatchError if the newest entry renames, drops or changes columns and the user has
@@ -209,6 +246,21 @@ def non_additive(before: Schema, after: Schema) -> Iterator[tuple[str, str]]:
             yield RENAME, f"column {name} is now {known[place][0]}"
         elif known[place][1] != kind:
             yield TYPE, f"column {name} was {kind} and is now {known[place][1]}"
+
+
+def check_one_schema(first: Snapshot, later: Sequence[Metadata], last: int) -> None:
+    """Raises SchemaMismatchError if the last schema cannot read the rows of all versions from `first` to
+    `last`, which one batch has. `later`: the definitions of the versions after `first`."""
+    schemas = [first.schema, *(Schema.from_json(each.schema_string) for each in later)]
+    texts = [text for schema in schemas[:-1] for _, text in non_additive(schema, schemas[-1])]
+    if texts:
+        raise SchemaMismatchError(
+            "[DELTA_STREAMING_SCHEMA_LOG_INIT_FAILED_INCOMPATIBLE_METADATA] columns were renamed, dropped or"
+            f" changed between versions {first.version} and {last}, whose rows the query reads in one batch;"
+            " start a new stream with a new checkpoint",
+            where=first.location,
+            found="; ".join(dict.fromkeys(texts)),
+        )
 
 
 def _fields(

@@ -19,7 +19,15 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, SchemaMismatchError, VersionNotFoundError
 from deltaic.log import catalog, changes, history
-from deltaic.log.schema_log import DROP, RENAME, TYPE, SchemaLog, TrackedSchema, non_additive
+from deltaic.log.schema_log import (
+    DROP,
+    RENAME,
+    TYPE,
+    SchemaLog,
+    TrackedSchema,
+    check_one_schema,
+    non_additive,
+)
 from deltaic.log.segment import Listing, list_log
 from deltaic.log.segment import newest as newest_listing
 from deltaic.log.snapshot import Snapshot
@@ -328,6 +336,8 @@ class TableStream:
 
     def batch(self, start: StreamOffset, end: StreamOffset) -> StreamFiles:
         """Returns the files from one offset to another. The offsets come from `next` or from delta-spark."""
+        if self.schema_log is not None:
+            self._note_first(self.schema_log, start, end)
         self._check_start(start)
         added: list[pa.Table] = []
         derived, recorded = [], []
@@ -560,22 +570,29 @@ class TableStream:
                 Protocol.from_json(protocol), catalog=partial(catalog.has_coordinator, self.snapshot.store)
             )
 
-    def _note_first(self, log: SchemaLog, at: StreamOffset) -> None:
+    def _note_first(self, log: SchemaLog, at: StreamOffset, end: StreamOffset | None = None) -> None:
         """Adds the definition at the start of the stream as the first entry of an empty schema log. If its
         columns differ from the stream's schema, SchemaMismatchError is raised; a query that is started again
-        has the schema of the entry."""
+        has the schema of the entry. `end`: the end of a batch that the query planned without a schema log;
+        the entry is then the last definition of the batch."""
         if log.current is not None:
             return
         version = min(at.version, self.snapshot.version)
-        snapshot = (
-            self.snapshot
-            if version == self.snapshot.version
-            else Snapshot.load(self.snapshot.store, version=version)
-        )
+        snapshot = self._at_version(version)
+        last = version if end is None else end.version - (end.index <= BASE)
+        if last > version:
+            known = [self._definition_at(each)[0] for each in range(version + 1, last + 1)]
+            check_one_schema(snapshot, [each for each in known if each is not None], last)
+            version, snapshot = last, self._at_version(last)
         first = TrackedSchema.of(version, self.table_id, snapshot.metadata, snapshot.protocol)
         log.append(first)
         if first.differs_in_columns(self.snapshot.metadata):
             raise self._evolved(version)
+
+    def _at_version(self, version: int) -> Snapshot:
+        if version == self.snapshot.version:
+            return self.snapshot
+        return Snapshot.load(self.snapshot.store, version=version)
 
     def _definition_at(self, version: int) -> tuple[Metadata | None, Protocol | None]:
         """Returns the metadata and the protocol in a commit; None for each that it does not have."""

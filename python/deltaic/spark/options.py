@@ -17,6 +17,7 @@ from deltaic.commands.create import TableOptions
 from deltaic.commands.write_job import Mode, SchemaMode, Write
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.log.schema_log import DROP, RENAME, TYPE, SchemaLog
+from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
 from deltaic.log.stream import StreamOptions
 from deltaic.options import CommitOptions, ParquetOptions
@@ -231,19 +232,21 @@ class StreamReadOptions:
         )
 
 
-def schema_log(options: StreamReadOptions, table_id: str) -> SchemaLog | None:
-    """Opens the schema log of a streaming source. Returns None without the option schemaTrackingLocation."""
+def schema_log(options: StreamReadOptions, snapshot: Snapshot, *, merging: bool) -> SchemaLog | None:
+    """Opens the schema log of a streaming source of the table `snapshot`. Returns None without the option
+    schemaTrackingLocation. `merging`: True for a new DataFrame, which passes consecutive changes at once;
+    a query has the columns of its DataFrame."""
     if options.schema_location is None:
         return None
-    folder = f"_schema_log_{table_id}" + ("" if options.tracking_id is None else f"_{options.tracking_id}")
-    log = SchemaLog(
-        open_store(f"{options.schema_location.rstrip('/')}/{folder}", dict(options.storage_options) or None),
-        table_id,
-    )
+    table_id, own = snapshot.metadata.id, options.tracking_id
+    folder = f"_schema_log_{table_id}" + ("" if own is None else f"_{own}")
+    place = f"{options.schema_location.rstrip('/')}/{folder}"
+    log = SchemaLog(open_store(place, dict(options.storage_options) or None), table_id)
+    if merging:
+        log.merge_changes(snapshot.store)
     version = None if log.current is None else str(log.current.version)
-    log.allowed = frozenset(
-        name for name, text in options.allowed_changes.items() if text in ("always", version)
-    )
+    allowed = options.allowed_changes.items()
+    log.allowed = frozenset(name for name, text in allowed if text in ("always", version))
     return log
 
 

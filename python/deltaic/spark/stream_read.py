@@ -52,7 +52,7 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     )
     if read_options.starting_timestamp is not None:
         options = replace(options, start=timestamp_of(spark, lit(read_options.starting_timestamp)))
-    stream = _opened(spark, read_options, options)
+    stream = _opened(spark, read_options, options, merging=True)
     columns = stream.snapshot.schema
 
     def of_query() -> TableStream:
@@ -77,12 +77,15 @@ def read_stream(spark: Any, read_options: StreamReadOptions) -> Any:
     return engine.stream(stream, schema, of_query, frame_of)
 
 
-def _opened(spark: Any, read_options: StreamReadOptions, options: StreamOptions) -> TableStream:
-    """Opens the newest version, or the version that the stream's schema log names."""
+def _opened(
+    spark: Any, read_options: StreamReadOptions, options: StreamOptions, *, merging: bool = False
+) -> TableStream:
+    """Opens the newest version, or the version that the stream's schema log names. `merging`: as for
+    `schema_log`."""
     recent, storage_options = engine_of(spark).recent_snapshots, dict(read_options.storage_options)
     snapshot = recent.open(spark, read_options.path, storage_options)
     with opening(spark):
-        log = schema_log(read_options, snapshot.metadata.id)
+        log = schema_log(read_options, snapshot, merging=merging)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
         snapshot = recent.open(spark, read_options.path, storage_options, log.current.version)
     return TableStream(snapshot, options, log)

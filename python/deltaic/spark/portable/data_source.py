@@ -42,7 +42,7 @@ class DeltaicSource(WorkerObject, DataSource):  # type: ignore[misc]
         if is_of_stream(self.options):
             from deltaic.spark.portable.stream import stream_source
 
-            snapshot, schema = stream_source(self.options)
+            snapshot, schema = stream_source(self.options, merging=True)
             self.version = snapshot.version
             return schema
         snapshot, read = opened(self.options)

@@ -62,10 +62,10 @@ class DeltaStreamReader(
             options_of_stream = replace(
                 options_of_stream, start=history.moment(history.milliseconds(read_options.starting_timestamp))
             )
-        snapshot, newest_schema = stream_source(options)
+        snapshot, newest_schema = stream_source(options, merging=False)
         if newest_schema != schema:
             snapshot = Snapshot.load(snapshot.store, version=version)
-        stream = TableStream(snapshot, options_of_stream, schema_log(read_options, snapshot.metadata.id))
+        stream = TableStream(snapshot, options_of_stream, schema_log(read_options, snapshot, merging=False))
         no_files = StreamFiles(snapshot, _core.empty_adds(), are_changes=options_of_stream.changes)
         return DeltaStreamReader(
             stream,
@@ -120,10 +120,11 @@ class DeltaStreamReader(
         return WorkerObject.__reduce__(copy)
 
 
-def stream_source(options: Mapping[str, str]) -> tuple[Snapshot, StructType]:
+def stream_source(options: Mapping[str, str], *, merging: bool) -> tuple[Snapshot, StructType]:
     """Returns the version whose columns a stream has, and the stream's schema. It is the newest version, or
-    the current version of the stream's schema log. Raises UnsupportedFeatureError for a schema log on Spark
-    4.1, whose streams of Python data sources do not say where the next batch begins."""
+    the current version of the stream's schema log. `merging`: as for `schema_log`. Raises
+    UnsupportedFeatureError for a schema log on Spark 4.1, whose streams of Python data sources do not say
+    where the next batch begins."""
     read_options = StreamReadOptions.of(options)
     if read_options.schema_location is not None and ReadMaxFiles is None:
         raise UnsupportedFeatureError(
@@ -133,7 +134,7 @@ def stream_source(options: Mapping[str, str]) -> tuple[Snapshot, StructType]:
             expected="Spark 4.2 or newer, or a classic session after deltaic.spark.enable",
         )
     snapshot = Snapshot.load(open_store(read_options.path, read_options.storage_options))
-    log = schema_log(read_options, snapshot.metadata.id)
+    log = schema_log(read_options, snapshot, merging=merging)
     if log is not None and log.current is not None and log.current.differs_in_columns(snapshot.metadata):
         snapshot = Snapshot.load(snapshot.store, version=log.current.version)
     return snapshot, spark_schema(
