@@ -219,7 +219,7 @@ def test_a_constraint_is_added_dropped_and_in_the_history(table: DeltaTable) -> 
     shown = table.history(limit=1)[0]
     assert (shown["operation"], shown["operationParameters"]) == (
         "ADD CONSTRAINT",
-        {"name": "positive", "expr": "id  >  0"},
+        {"name": "Positive", "expr": "id  >  0"},
     )
     with pytest.raises(InvalidArgumentError, match="already"):
         table.alter.add_constraints({"POSITIVE": "id > 1"})

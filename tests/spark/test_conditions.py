@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,11 @@ def identity_given(at: Place) -> None:
 def identity_updated(at: Place) -> None:
     at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT GENERATED ALWAYS AS IDENTITY, x STRING) USING delta")
     at.sql("UPDATE delta.`{root}/n` SET id = 5")
+
+
+def identity_altered(at: Place, change: str) -> None:
+    at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT GENERATED ALWAYS AS IDENTITY, x STRING) USING delta")
+    at.sql(f"ALTER TABLE delta.`{{root}}/n` ALTER COLUMN id {change}")
 
 
 def newer_reader(at: Place) -> None:
@@ -780,6 +786,38 @@ CASES = (
         "DELTA_UNSUPPORTED_EXPRESSION_GENERATED_COLUMN", "42621", A, UNSUPPORTED, built_as("current_date()")
     ),
     Case("DELTA_INVALID_GENERATED_COLUMN_REFERENCES", "42621", A, ARGUMENT, built_as("a + b")),
+    Case("DELTA_INVALID_GENERATED_COLUMN_REFERENCES", "42621", A, ARGUMENT, built_as("a + nothing")),
+    Case(
+        "PARSE_SYNTAX_ERROR",
+        "42601",
+        P,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ADD COLUMN g BIGINT GENERATED ALWAYS AS (id + 1)"),
+    ),
+    *(
+        Case(
+            "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",
+            "429BQ",
+            A,
+            ARGUMENT,
+            partial(identity_altered, change=change),
+        )
+        for change in ("TYPE DECIMAL(20, 0)", "SET DEFAULT 1")
+    ),
+    Case(
+        "DELTA_INVALID_CONSTRAINT_NAME",
+        "42939",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} ADD CONSTRAINT __CHAR_VARCHAR_STRING_LENGTH_CHECK__ CHECK (id > 0)"),
+    ),
+    Case(
+        "DELTA_NON_BOOLEAN_CHECK_CONSTRAINT",
+        "42621",
+        A,
+        SCHEMA,
+        statement("ALTER TABLE {t} ADD CONSTRAINT nothing CHECK (NULL)"),
+    ),
     Case(
         "DELTA_CONFLICT_SET_COLUMN", "42701", A, ARGUMENT, statement("UPDATE {t} SET text = 'a', text = 'b'")
     ),
@@ -1155,6 +1193,8 @@ CASES = (
         for value in ("array()", "map('k', NULL)")
     ),
     Case("INVALID_DEFAULT_VALUE.DATA_TYPE", "42623", A, SCHEMA, statement(with_default("'x'"))),
+    Case("INVALID_DEFAULT_VALUE.DATA_TYPE", "42623", A, SCHEMA, statement(with_default("false"))),
+    Case("INVALID_DEFAULT_VALUE.NON_DETERMINISTIC", "42623", A, ARGUMENT, statement(with_default("rand()"))),
     Case(
         "INVALID_DEFAULT_VALUE.SUBQUERY_EXPRESSION",
         "42623",
@@ -1650,6 +1690,15 @@ def test_parameters_of_a_condition(place: Place) -> None:
         "ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 5)": {
             "constraintName": "low",
             "oldConstraint": "id < 10",
+        },
+        "ALTER TABLE {t} ADD CONSTRAINT LOW CHECK (id < 5)": {
+            "constraintName": "LOW",
+            "oldConstraint": "id < 10",
+        },
+        "CREATE TABLE delta.`{root}/n` (id INT, g INT GENERATED ALWAYS AS (id) DEFAULT 3) USING delta": {
+            "colName": "g",
+            "defaultValue": "3",
+            "genExpr": "id",
         },
         "ALTER TABLE {t} DROP FEATURE checkConstraints": {"constraints": "`low`"},
         "SELECT * FROM {t} VERSION AS OF -1": {"error": "'-'", "hint": ""},

@@ -269,6 +269,17 @@ def test_insert_of_defaults_by_a_query(sql: Any, tmp_path: Path) -> None:
     assert (caught.value.getCondition(), caught.value.getSqlState()) == ("DEFAULT_PLACEMENT_INVALID", "42608")
 
 
+def test_columns_that_only_spark_computes(sql: Any, tmp_path: Path) -> None:
+    table = f"delta.`{tmp_path / 'd'}`"
+    sql(
+        f"CREATE TABLE {table} (ts TIMESTAMP, who STRING DEFAULT current_user(),"
+        " day DATE GENERATED ALWAYS AS (to_date(ts, 'yyyy-MM-dd')))"
+    )
+    sql(f"INSERT INTO {table} (ts) VALUES (TIMESTAMP'2026-01-02 03:04:05')")
+    query = f"SELECT who = current_user(), CAST(day AS STRING) FROM {table}"
+    assert rows_of(sql(query)) == [(True, "2026-01-02")]
+
+
 def test_insert_of_defaults(sql: Any, tmp_path: Path) -> None:
     place = tmp_path / "d"
     properties = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"

@@ -513,7 +513,7 @@ class Alter:
         with engine.working_on("ADD CONSTRAINT", snapshot.location):
             added = new_constraints(snapshot, engine, constraints)
         shown = {
-            "name": ", ".join(added),
+            "name": ", ".join(constraints),
             "expr": " AND ".join(added.values() if len(added) == 1 else map(enclosed, added.values())),
         }
         self._commit(snapshot, "ADD CONSTRAINT", shown, commit, constraints=added, reads=True)

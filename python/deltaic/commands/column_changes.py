@@ -106,8 +106,8 @@ def _check_default(schema: Schema, path: tuple[str, ...], field: Field, engine: 
     if len(path) > 1:
         raise InvalidArgumentError("only a top-level column can have a default", where=path_text(path))
     if invariants.is_computed(field):
-        raise InvalidArgumentError(
-            "a generated or identity column cannot have a default", where=path_text(path)
+        computed = "an identity" if "delta.identity.start" in field.metadata else "a generated"
+        raise InvalidArgumentError(f"{computed} column cannot have a default", where=path_text(path))
         )
     defaults.check(engine(), [schema.field(path[0])])
 

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.log.snapshot import Snapshot
 
+_OF_CHARS = "__CHAR_VARCHAR_STRING_LENGTH_CHECK__"
+"""Name of delta-spark's own check of CHAR and VARCHAR columns."""
+
 
 def new_constraints(snapshot: Snapshot, engine: Engine, constraints: Mapping[str, str]) -> dict[str, str]:
     """Checks constraints and returns them by their stored names, which are in lower case, as in delta-spark.
@@ -38,14 +41,14 @@ def new_constraints(snapshot: Snapshot, engine: Engine, constraints: Mapping[str
     taken = {
         name.lower(): configuration[CONSTRAINT_PREFIX + name] for name in constraint_names(configuration)
     }
-    for name in added:
-        if name in taken:
+    for name in constraints:
+        if name.lower() in taken:
             error = InvalidArgumentError(
                 "a constraint of this name is there already",
                 found=repr(name),
                 expected="drop_constraint first",
             )
-            raise error.with_values(before=taken[name])
+            raise error.with_values(before=taken[name.lower()])
     _check_rows(snapshot, engine, added)
     return added
 
@@ -60,12 +63,20 @@ def named(constraints: Mapping[str, str], engine: Engine, schema: Schema) -> dic
             raise InvalidArgumentError(
                 "invalid constraint name", found=repr(name), expected="a non-empty string, each name once"
             )
+        if name.upper() == _OF_CHARS:
+            raise InvalidArgumentError(
+                "[DELTA_INVALID_CONSTRAINT_NAME] the name of a CHECK constraint is reserved", found=repr(name)
+            )
         try:
-            resolve_condition(engine, condition, schema, STORED_ALIAS)
+            is_null = resolve_condition(engine, condition, schema, STORED_ALIAS).type == "void"
         except SchemaMismatchError as error:
             raise SchemaMismatchError(
                 f"the CHECK constraint {name} must be a boolean", where=error.where, found=error.found
             ) from None
+        if is_null:
+            raise SchemaMismatchError(
+                f"the CHECK constraint {name} must be a boolean", where=repr(condition), found="void"
+            )
         added[name.lower()] = condition
     return added
 

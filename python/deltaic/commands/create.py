@@ -6,13 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltaic import _core, configuration
 from deltaic.errors import (
     InvalidArgumentError,
     TableAlreadyExistsError,
     TableNotFoundError,
+    UnsupportedFeatureError,
     check_instance,
     items_of,
 )
@@ -28,9 +29,13 @@ from deltaic.protocol.schema import Schema, path_text
 from deltaic.transaction import giving_way
 from deltaic.transaction.transaction import Transaction, already_committed, new_uuid, now_ms
 
+if TYPE_CHECKING:
+    from deltaic.engine.engine import Engine
+
 Mode = Literal["error", "ignore", "overwrite"]
 _managed: ContextVar[bool] = ContextVar("deltaic_managed", default=False)
 _table_required: ContextVar[bool] = ContextVar("deltaic_table_required", default=False)
+_other_engine: ContextVar[Engine | None] = ContextVar("deltaic_other_engine", default=None)
 
 
 @contextmanager
@@ -53,6 +58,17 @@ def requiring_table(is_required: bool) -> Iterator[None]:
         yield
     finally:
         _table_required.reset(token)
+
+
+@contextmanager
+def computing_with(engine: Engine) -> Iterator[None]:
+    """Definitions inside the block may have expressions that only `engine` computes, such as the default
+    `current_user()` of a Spark session."""
+    token = _other_engine.set(engine)
+    try:
+        yield
+    finally:
+        _other_engine.reset(token)
 
 
 def operation_of(*, replaces: bool) -> str:
@@ -315,22 +331,31 @@ def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: Comm
 def check_expressions(metadata: Metadata) -> None:
     """Checks that defaults and generated columns of a definition can be computed with the types of their
     columns, and that its constraints are conditions on its columns."""
-    configuration = metadata.configuration
-    names = properties.constraint_names(configuration)
-    if names or any(
+    if properties.constraint_names(metadata.configuration) or any(
         key in metadata.schema_string
         for key in ("CURRENT_DEFAULT", "delta.generationExpression", "delta.identity.")
     ):
-        from deltaic.commands import constraints, defaults, generated, identity
         from deltaic.engine.duckdb.engine import LocalEngine
 
-        engine, schema = LocalEngine(), Schema.from_json(metadata.schema_string)
-        defaults.check(engine, schema)
-        identity.check(schema, metadata.partition_columns)
-        generated.check(engine, schema)
-        constraints.named(
-            {name: configuration[properties.CONSTRAINT_PREFIX + name] for name in names}, engine, schema
-        )
+        try:
+            _check_with(LocalEngine(), metadata)
+        except UnsupportedFeatureError:
+            if (engine := _other_engine.get()) is None:
+                raise
+            _check_with(engine, metadata)
+
+
+def _check_with(engine: Engine, metadata: Metadata) -> None:
+    from deltaic.commands import constraints, defaults, generated, identity
+
+    configuration, schema = metadata.configuration, Schema.from_json(metadata.schema_string)
+    defaults.check(engine, schema)
+    identity.check(schema, metadata.partition_columns)
+    generated.check(engine, schema)
+    names = properties.constraint_names(configuration)
+    constraints.named(
+        {name: configuration[properties.CONSTRAINT_PREFIX + name] for name in names}, engine, schema
+    )
 
 
 def set_clustering(transaction: Transaction, configuration: str | None) -> None:

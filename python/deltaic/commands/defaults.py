@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from deltaic.commands.store_assignment import Casting, assigned
-from deltaic.errors import DeltaError
+from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError
 from deltaic.plan.expression import Expression, columns_of, null
 from deltaic.plan.nodes import Data, Plan, Project
+from deltaic.protocol.schema import type_name
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -33,9 +34,32 @@ def check(engine: Engine, schema: Iterable[Field]) -> None:
     rows are written. Such an error has `where="default of column x"`."""
     for column in schema:
         with _of_default(column):
+            _check_kind(engine, column)
             if (value := value_of(engine, column)) is not None:
                 one = engine.source(pa.table({"__deltaic_one": [1]}), "d")
                 engine.to_table(engine.run(Project(one, ((column.name, value),), "d")))
+
+
+def _check_kind(engine: Engine, column: Field) -> None:
+    """Raises InvalidArgumentError for a default that is not deterministic, and SchemaMismatchError if the
+    default or the column is boolean and the other is not: as in Spark, `true` is no default of a number, and
+    1 none of a boolean column. Any default can become a string."""
+    if (text := column.metadata.get(KEY)) is None:
+        return
+    resolved = engine.resolve(str(text), {})
+    if not resolved.deterministic:
+        raise InvalidArgumentError(
+            "the default is not deterministic", where=f"column {column.name}", found=str(text)
+        )
+    if column.type == "string" or resolved.type == "void":
+        return
+    if (resolved.type == "boolean") != (column.type == "boolean"):
+        raise SchemaMismatchError(
+            "the default has another type than the column",
+            where=f"column {column.name}",
+            found=type_name(resolved.type),
+            expected=type_name(column.type),
+        ).with_values(text=str(text))
 
 
 @contextmanager

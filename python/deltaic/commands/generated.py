@@ -133,7 +133,7 @@ def _check_column(
     if "CURRENT_DEFAULT" in item.metadata:
         raise InvalidArgumentError(
             "a generated column has no default", where=where, found=item.metadata["CURRENT_DEFAULT"]
-        )
+        ).with_values(text=text)
     _check_functions(text, readable.names, where)
     try:
         resolved = engine.resolve(text, {STORED_ALIAS: readable})

@@ -247,26 +247,31 @@ def _with_type_changes(
     InvalidArgumentError is raised for another change, and if an expression uses the column."""
     widened = widening.recorded(before.schema, table)
     is_recorded = TableProperties(configuration).type_widening
-    if widened != table and not is_recorded and not upcasts:
-        changed = next(path for path, item in walk(widened) if item.metadata != table.find(path)[1].metadata)
-        before_type, after_type = (
-            type_name(before.schema.find(changed)[1].type),
-            type_name(table.find(changed)[1].type),
-        )
-        error = InvalidArgumentError(
-            "a column's type can only change where type widening is on",
-            where=path_text(changed),
-            found=f"{before_type} to {after_type}",
-            expected=f"alter.set_properties({{'{widening.ENABLED}': 'true'}}) first",
-        )
-        raise error.with_values(before=before_type, after=after_type)
-    for path, item in walk(widened) if widened != table else ():
-        if item.metadata != table.find(path)[1].metadata:
-            edits.check_unused(before.schema, before.metadata, path)
-            if "delta.generationExpression" in item.metadata or "delta.identity.start" in item.metadata:
-                raise InvalidArgumentError(
-                    "the type of a generated or an identity column cannot change", where=path_text(path)
-                )
+    changed = (
+        [path for path, item in walk(widened) if item.metadata != table.find(path)[1].metadata]
+        if widened != table
+        else []
+    )
+    for path in changed:
+        item = table.find(path)[1]
+        if "delta.generationExpression" in item.metadata or "delta.identity.start" in item.metadata:
+            computed = "a generated" if "delta.generationExpression" in item.metadata else "an identity"
+            raise InvalidArgumentError(
+                f"the type of {computed} column cannot change",
+                where=path_text(path),
+                found=type_name(item.type),
+                expected=type_name(before.schema.find(path)[1].type),
+            )
+        if not is_recorded and not upcasts:
+            old = before.schema.find(path)[1]
+            error = InvalidArgumentError(
+                "a column's type can only change where type widening is on",
+                where=path_text(path),
+                found=f"{type_name(old.type)} to {type_name(item.type)}",
+                expected=f"alter.set_properties({{'{widening.ENABLED}': 'true'}}) first",
+            )
+            raise error.with_values(before=type_name(old.type), after=type_name(item.type))
+        edits.check_unused(before.schema, before.metadata, path)
     return widened if is_recorded else table
 
 

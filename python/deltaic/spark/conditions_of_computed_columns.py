@@ -63,12 +63,35 @@ CONDITIONS: tuple[Condition, ...] = (
         "^not an identity column",
     ),
     Condition(
+        "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",
+        "429BQ",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the type of an identity column cannot change|^an identity column cannot have a default$",
+    ),
+    Condition(
         "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
         "42K09",
         ANALYSIS,
         _SCHEMA,
         "than the generated column",
         {"columnName": "column", "expressionType": "<found>", "columnType": "<expected>"},
+    ),
+    Condition(
+        "DELTA_GENERATED_COLUMNS_EXPR_TYPE_MISMATCH",
+        "42K09",
+        ANALYSIS,
+        _ARGUMENT,
+        "^the type of a generated column cannot change",
+        {"columnName": "where", "expressionType": "<expected>", "columnType": "<found>"},
+    ),
+    Condition(
+        "PARSE_SYNTAX_ERROR",
+        "42601",
+        PARSE,
+        _ARGUMENT,
+        "^a generated or identity column can only be created with the table",
+        {"error": "='GENERATED'", "hint": "="},
     ),
     Condition(
         "DELTA_NON_DETERMINISTIC_EXPRESSION_IN_GENERATED_COLUMN",
@@ -113,5 +136,6 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         _ARGUMENT,
         "^a generated column has no default",
+        {"colName": "column", "defaultValue": "found", "genExpr": "text"},
     ),
 )

@@ -129,6 +129,7 @@ CONDITIONS: tuple[Condition, ...] = (
         "^the CHECK constraint (?P<name>.+) must be a boolean",
         {"name": "name", "expr": "where"},
     ),
+    Condition("DELTA_INVALID_CONSTRAINT_NAME", "42939", ANALYSIS, _ARGUMENT, None, {"name": "found"}),
     Condition(
         "DELTA_CONSTRAINT_ALREADY_EXISTS",
         "42710",

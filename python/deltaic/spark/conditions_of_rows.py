@@ -64,11 +64,20 @@ CONDITIONS: tuple[Condition, ...] = (
         {"constraintName": "name", "expression": "expected", "values": "found"},
     ),
     Condition(
+        "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES",
+        "23001",
+        RUNTIME,
+        _ROW,
+        "a value of the generated column .+ is not what its expression gives",
+        {"constraintName": "=Generated Column", "values": "found"},
+    ),
+    Condition(
         "DELTA_NOT_NULL_CONSTRAINT_VIOLATED",
         "23502",
         RUNTIME,
         _ROW,
-        "NOT NULL|does not take null|takes no null",
+        r"column (?P<name>.+) is NOT NULL|does not take null|takes no null|NOT NULL",
+        {"columnName": "name"},
     ),
     Condition(
         "DELTA_EXCEED_CHAR_VARCHAR_LIMIT",
@@ -88,6 +97,29 @@ CONDITIONS: tuple[Condition, ...] = (
     ),
     Condition("DELTA_VIOLATE_CONSTRAINT_WITH_VALUES", "23001", RUNTIME, _ROW, "", {"values": "found"}),
     # Default values of columns
+    Condition(
+        "INVALID_DEFAULT_VALUE.NON_DETERMINISTIC",
+        "42623",
+        ANALYSIS,
+        e.InvalidArgumentError,
+        "^the default is not deterministic",
+        {"colName": "`column`", "defaultValue": "found"},
+        details=r"^default(?:,| of) column (?P<column>[^,:]+)",
+    ),
+    Condition(
+        "INVALID_DEFAULT_VALUE.DATA_TYPE",
+        "42623",
+        ANALYSIS,
+        _SCHEMA,
+        "^the default has another type than the column",
+        {
+            "colName": "`column`",
+            "defaultValue": "text",
+            "actualType": '"found"',
+            "expectedType": '"expected"',
+        },
+        details=r"^default(?:,| of) column (?P<column>[^,:]+)",
+    ),
     *(
         Condition(
             f"INVALID_DEFAULT_VALUE.{kind}",

@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+from deltaic.commands.create import computing_with
 from deltaic.engine.spark import settings
+from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.types import described, of_frame
@@ -168,6 +170,9 @@ class SparkTables(Tables):
         catalog = session_catalog(self._spark) if has_jvm(self._spark) else self._spark.catalog
         self._entering.callback(catalog.dropTempView, name)
         return name
+
+    def defining(self) -> AbstractContextManager[None]:
+        return computing_with(engine_of(self._spark))
 
     @property
     def enforces_retention(self) -> bool:

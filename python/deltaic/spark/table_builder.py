@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
 from deltaic.commands import identity
-from deltaic.commands.create import refuse_other_files, requiring_table
+from deltaic.commands.create import computing_with, refuse_other_files, requiring_table
+from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.settings import commit_options, table_properties, timestamps_of
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import (
@@ -188,7 +189,10 @@ class DeltaTableBuilder:
         self._properties[key] = value
         return self
 
-    @raises_as_spark({TableNotFoundError: "TABLE_OR_VIEW_NOT_FOUND"})
+    @raises_as_spark(
+        {TableNotFoundError: "TABLE_OR_VIEW_NOT_FOUND"},
+        {"UNRESOLVED_COLUMN.WITH_SUGGESTION": "DELTA_INVALID_GENERATED_COLUMN_REFERENCES"},
+    )
     def execute(self) -> DeltaTable:
         """Creates the table in one commit, and returns it.
 
@@ -241,7 +245,7 @@ class DeltaTableBuilder:
         mode: Literal["error", "ignore", "overwrite"] = "error"
         if self._mode != "create":
             mode = "ignore" if self._mode == "createIfNotExists" else "overwrite"
-        with requiring_table(self._mode == "replace"):
+        with requiring_table(self._mode == "replace"), computing_with(engine_of(self._spark)):
             deltaic.DeltaTable.create(
                 path,
                 Schema(self._fields),

@@ -111,7 +111,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
             )
         _create_like(path, clauses, like, name, tables)
     else:
-        with requiring_table(must_exist):
+        with requiring_table(must_exist), tables.defining():
             if text is not None:
                 _create_as(path, clauses, columns, text, replace, tables)
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -285,6 +286,10 @@ class Tables:
     def engine_with_queries(self, engine: Engine) -> Engine:
         """The engine of a cluster, for expressions with subqueries over the tables of the statement."""
         return engine
+
+    def defining(self) -> AbstractContextManager[None]:
+        """A block in which the statement creates a table."""
+        return nullcontext()
 
     @property
     def evolves(self) -> bool:
