@@ -192,7 +192,8 @@ class DeltaTable(metaclass=ExplainedNames):
         file.
 
         The table has the columns of all files; a column must have one type in all of them. Names that begin
-        with `_` or `.` are skipped. Column names with spaces or any of `,;{}()=` need the property
+        with `_` or `.` are skipped, and in a folder that a stream of Spark wrote all files that its
+        `_spark_metadata` does not name. Column names with spaces or any of `,;{}()=` need the property
         `delta.columnMapping.mode = name`. Progress is logged to `deltaic.commands`.
 
         `partitioning`: how folders name partition values: "hive" (`year=2026/month=9/`, the default) or

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import shutil
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -69,6 +71,31 @@ def test_hive_partitions_are_inferred(tmp_path: Path) -> None:
     )
     table.delete("id = 1")
     assert table.scan().count() == 7
+
+
+def test_files_of_a_stream(tmp_path: Path) -> None:
+    """Files that are not in the log of the stream's sink, as those of a batch that failed, are no part of the
+    table, as in Spark."""
+    files = {name: put(tmp_path, f"p=a b/{name}.parquet", id=[number]) for number, name in enumerate("abcdx")}
+
+    def log(name: str, *entries: tuple[str, str]) -> None:
+        path = tmp_path / "_spark_metadata" / name
+        path.parent.mkdir(exist_ok=True)
+        lines = [json.dumps({"path": files[file].as_uri(), "action": action}) for file, action in entries]
+        path.write_text("\n".join(["v1", *lines]))
+
+    log("0", ("x", "add"))
+    log("1.compact", ("a", "add"), ("b", "add"))
+    log("2", ("c", "add"))
+    log("3", ("b", "delete"), ("d", "add"))
+    assert rows(DeltaTable.convert(tmp_path)) == [(0, "a b"), (2, "a b"), (3, "a b")]
+    shutil.rmtree(tmp_path / "_delta_log")
+    tmp_path.rename(tmp_path.parent / "moved")
+    with pytest.raises(
+        InvalidArgumentError, match="outside of it; if they were moved, remove _spark_metadata"
+    ):
+        DeltaTable.convert(tmp_path.parent / "moved")
+    (tmp_path.parent / "moved").rename(tmp_path)
 
 
 def test_statistics_come_from_footers(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from deltaic import _core
 from deltaic.commands.clone import CloneSource
 from deltaic.commands.create import TableOptions, check_expressions, existing
 from deltaic.commands.data_files import write_target
+from deltaic.commands.sink_log import sink_files
 from deltaic.errors import (
     InvalidArgumentError,
     SchemaMismatchError,
@@ -211,7 +212,9 @@ def check_mode(mode: str) -> None:
 
 def _files(store: _core.Store, known: CatalogTable | None = None) -> pa.Table:
     listing = store.list_from("", recursive=True)
-    if known is None:
+    if known is None and (of_stream := sink_files(store, listing["path"])) is not None:
+        chosen = pc.is_in(listing["path"], of_stream)
+    elif known is None:
         chosen = pc.invert(pc.match_substring_regex(listing["path"], _HIDDEN))
     else:
         chosen = pc.is_in(listing["path"], pa.array(known.files, pa.string()))
@@ -249,9 +252,15 @@ def _partitions(survey: _core.Survey, partition_schema: Any, partitioning: Parti
         if partitioning == "directory"
         else f"folders of {', '.join(levels) or 'no column'}"
     )
-    expected = ", ".join(field.name for field in by_name.values()) or "no partition column"
-    error = InvalidArgumentError("the folders do not fit partition_schema=", found=found, expected=expected)
     names = tuple(field.name for field in by_name.values())
+    expected = ", ".join(names) or "no partition column"
+    message, differing = "the folders do not fit partition_schema=", ("", "")
+    if len(names) == len(levels):
+        message = "a folder has another name than the partition column"
+        pairs = zip(names, levels, strict=True)
+        differing = next(pair for pair in pairs if pair[0].lower() != pair[1].lower())
+    error = InvalidArgumentError(message, found=found, expected=expected)
+    error.with_values(column=differing[0], folder=differing[1])
     raise error.with_values(
         columns=names, columns_size=len(names), folders=tuple(levels), folders_size=len(levels)
     )
