@@ -210,7 +210,7 @@ def test_a_version_that_is_not_there(version: int) -> None:
 
 
 def test_a_version_that_was_cleaned_away() -> None:
-    with pytest.raises(VersionNotFoundError, match="expected 3 or later"):
+    with pytest.raises(VersionNotFoundError, match="expected 3 to 4"):
         load_first(new_store(*commits(2, 3, 4), checkpoint_path(3)), 2, sleep=never)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -313,3 +314,25 @@ def test_the_session_sets_the_size_of_files_of_auto_compaction(tmp_path: Path, s
     deltaic.spark.write(session.range(1).coalesce(1), tmp_path / "t", mode="append")
     assert DeltaTable(tmp_path / "t").files().count() == 2
     assert DeltaTable(tmp_path / "t").scan().count() == 4_001
+
+
+def test_the_session_sets_how_vacuum_and_restore_run(tmp_path: Path, session: Any) -> None:
+    """DeltaLiteVacuumSuite; RestoreTableSuiteBase: "restore downgrade protocol (allowed=true)"."""
+    path = tmp_path / "t"
+    deltaic.write(path, {"id": [1]}, properties={"delta.enableDeletionVectors": "false"})
+    DeltaTable(path).delete("id = 1")
+    DeltaTable(path).alter.set_properties({"delta.enableDeletionVectors": "true"})
+    (path / "stray.parquet").write_bytes(b"x")
+    (removed,) = path.glob("[!s]*.parquet")
+    for file in (removed, path / "stray.parquet"):
+        os.utime(file, (0, 0))
+    session.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    session.conf.set("spark.databricks.delta.vacuum.lite.enabled", "true")
+    session.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS")
+    assert [file.name for file in path.glob("*.parquet")] == ["stray.parquet"]
+    session.conf.set("spark.databricks.delta.restore.protocolDowngradeAllowed", "true")
+    session.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    assert session.sql(f"RESTORE delta.`{path}` TO VERSION AS OF 0").first().num_restored_files == 0
+    assert DeltaTable(path).protocol == DeltaTable(path, version=0).protocol
+    session.sql(f"VACUUM delta.`{path}` FULL RETAIN 0 HOURS")
+    assert list(path.glob("*.parquet")) == []

@@ -184,6 +184,9 @@ def test_queries(spark: Any, sql: Any, path: str) -> None:
     assert ids(sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF '{moment.isoformat()}'")) == [1, 2, 3, 4]
     with pytest.raises(VersionNotFoundError, match="after the last version"):
         sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF (current_timestamp() + INTERVAL 1 DAY)")
+    times = f"(SELECT TIMESTAMP '{moment.isoformat()}' FROM delta.`{path}` WHERE id = 1)"
+    assert ids(sql(f"SELECT id FROM delta.`{path}` TIMESTAMP AS OF {times}")) == [1, 2, 3, 4]
+    assert ids(sql(f"SELECT x.id FROM delta.`{path}` WITH (versionAsOf = 0) x WHERE x.id > 2")) == [3, 4]
     assert [
         row[0]
         for row in spark.sql("SHOW VIEWS").select("viewName").collect()

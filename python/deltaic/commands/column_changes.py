@@ -108,7 +108,6 @@ def _check_default(schema: Schema, path: tuple[str, ...], field: Field, engine: 
     if invariants.is_computed(field):
         computed = "an identity" if "delta.identity.start" in field.metadata else "a generated"
         raise InvalidArgumentError(f"{computed} column cannot have a default", where=path_text(path))
-        )
     defaults.check(engine(), [schema.field(path[0])])
 
 

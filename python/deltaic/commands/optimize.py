@@ -285,7 +285,8 @@ def z_order(
             "a clustered table is clustered by its own columns", expected="optimize.cluster()"
         )
         raise error.with_values(columns=tuple(columns))
-    names = _curve_columns(snapshot, columns, curve)
+    checks = engine.compaction.checks_statistics
+    names = _curve_columns(snapshot, columns, curve, what="Z-ordering", checks_statistics=checks)
     rewrite = Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve)
     return rewrite.run(
         lambda files, target: whole_partitions(files), {"zOrderBy": names, "clusterBy": [], "auto": False}
@@ -371,8 +372,16 @@ def statistics(
     return transaction.commit(metrics), metrics
 
 
-def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> list[str]:
-    """Checks the columns of a curve and returns their names as the schema spells them."""
+def _curve_columns(
+    snapshot: Snapshot,
+    columns: Sequence[str],
+    curve: Curve,
+    *,
+    what: str = "clustering",
+    checks_statistics: bool = True,
+) -> list[str]:
+    """Checks the columns of a curve and returns their names as the schema spells them. `what`: the command,
+    for the error of columns without statistics."""
     if not columns:
         raise InvalidArgumentError("clustering needs at least one column")
     if curve not in ("zorder", "hilbert"):
@@ -409,10 +418,12 @@ def _curve_columns(snapshot: Snapshot, columns: Sequence[str], curve: Curve) -> 
         names.append(text)
         physical.append([physical_name(snapshot.schema.find(path[: end + 1])[1]) for end in range(len(path))])
     definition = Definition(snapshot.metadata, schema=snapshot.schema)
-    if bare := columns_without_statistics(definition, json.dumps({"clusteringColumns": physical})):
-        raise InvalidArgumentError(
-            "clustering by a column without statistics skips no file",
+    bare = columns_without_statistics(definition, json.dumps({"clusteringColumns": physical}))
+    if bare and checks_statistics:
+        ineffective = InvalidArgumentError(
+            f"{what} by a column without statistics skips no file",
             found=", ".join(bare),
             expected="columns within delta.dataSkippingNumIndexedCols or delta.dataSkippingStatsColumns",
         )
+        raise ineffective.with_values(cols=f"[{', '.join(bare)}]")
     return names

@@ -101,7 +101,8 @@ def _present(past: Snapshot, restored: pa.Table, ignore_missing: bool) -> pa.Tab
         first = names.filter(missing)[0].as_py()
         raise ProtocolError(
             f"{pc.sum(missing).as_py()} files of version {past.version} are missing, probably because of a"
-            " VACUUM; ignore_missing_files=True restores the others",
+            " VACUUM; ignore_missing_files=True restores the others, on Spark the setting"
+            " spark.sql.files.ignoreMissingFiles",
             where=f"{past.location}/{first}",
         )
     return restored.filter(pc.invert(missing))

@@ -37,13 +37,14 @@ class Compaction:
     """Limits that a host may set; None: the table's property, or the default. `target`: bytes of a new file
     of OPTIMIZE. `small`: bytes below which OPTIMIZE compacts a file. `auto_target`, `auto_small`: the same of
     auto compaction. `auto_files`: minimum number of small files of a partition that auto compaction
-    compacts."""
+    compacts. `checks_statistics`: False to Z-order by columns without statistics, too."""
 
     target: int | None = None
     small: int | None = None
     auto_target: int | None = None
     auto_small: int | None = None
     auto_files: int | None = None
+    checks_statistics: bool = True
 
 
 @dataclass(frozen=True, eq=False)

@@ -485,14 +485,17 @@ def _cannot_build(store: Store, listing: Listing, target: int, newest: bool) -> 
     usable = reconstructible(listing)
     if not newest and not 0 <= target <= listing.latest:
         return VersionNotFoundError(
-            "no such version", where=where, found=target, expected=f"0 to {listing.latest}"
+            "no such version",
+            where=where,
+            found=target,
+            expected=f"{usable[0] if usable else 0} to {listing.latest}",
         )
     if not newest and usable and target < usable[0]:
         return VersionNotFoundError(
             "this version was removed from the log",
             where=where,
             found=target,
-            expected=f"{usable[0]} or later",
+            expected=f"{usable[0]} to {listing.latest}",
         )
     if 0 not in listing.commits and not any(each.version <= target for each in listing.checkpoints):
         begins = f"it begins with version {min(listing.commits)}" if listing.commits else "it has no commit"

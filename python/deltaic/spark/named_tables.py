@@ -318,11 +318,8 @@ def _entering(spark: Any, new: NewTable | None) -> Iterator[None]:
 
 @contextmanager
 def replacing(frame: Any, table: OtherTable) -> Iterator[None]:
-    """Drops a table of another format, whose name the body gives to a Delta table with the rows of `frame`.
-    If the body fails, the table is as it was: it has another name until the Delta table is complete.
-
-    Raises InvalidArgumentError if the rows come from the table itself; UnsupportedFeatureError for a managed
-    table whose files do not move with its name, as those of one at a location of its own."""
+    """Drops a table of another format, whose name the body gives to a Delta table with the rows of `frame`:
+    see `set_aside`. Raises InvalidArgumentError if the rows come from the table itself."""
     spark, location = frame.sparkSession, path_at(table.location or "")
     folder = location.rstrip("/") + "/"
     if location and any(path_at(file).startswith(folder) for file in frame.inputFiles()):
@@ -330,6 +327,18 @@ def replacing(frame: Any, table: OtherTable) -> Iterator[None]:
             "[UNSUPPORTED_OVERWRITE.TABLE] the table that is overwritten is also read", found=table.parts[1]
         )
         raise error.with_values(**naming(spark, table.parts))
+    with set_aside(spark, table):
+        yield
+
+
+@contextmanager
+def set_aside(spark: Any, table: OtherTable) -> Iterator[None]:
+    """Drops a table of another format, whose name the body gives to a Delta table. If the body fails, the
+    table is as it was: it has another name until the Delta table is complete.
+
+    Raises UnsupportedFeatureError for a managed table whose files do not move with its name, as those of one
+    at a location of its own."""
+    location = path_at(table.location or "")
     aside = (table.parts[0], f"{table.parts[1]}_{new_uuid().replace('-', '_')}")
     _rename(spark, table.parts, aside)
     is_managed, has_moved = table.kind == "MANAGED", False

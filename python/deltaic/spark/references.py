@@ -83,6 +83,7 @@ class Reference:
     `is_query`: True if the text is the query `TABLE name`.
     `is_sampled`: True if TABLESAMPLE follows.
     `stream`: the options of STREAM, with which the table is a streaming source; else None.
+    `options`: the options of a read, as in `FROM t WITH (versionAsOf = 3)`.
     """
 
     start: int
@@ -99,12 +100,14 @@ class Reference:
     is_query: bool = False
     is_sampled: bool = False
     stream: tuple[tuple[str, str], ...] | None = None
+    options: tuple[tuple[str, str], ...] = ()
 
     @property
     def is_newest(self) -> bool:
         """True for the rows of a table at its newest version."""
         others = (self.version, self.timestamp, self.stream)
-        return bool(self.path) and not self.changes and others == (None, None, None)
+        is_read_as_it_is = not self.changes and not self.options
+        return bool(self.path) and is_read_as_it_is and others == (None, None, None)
 
 
 def references(reader: Reader, spark: Any) -> list[Reference]:
@@ -327,15 +330,17 @@ def _reference(reader: Reader, spark: Any, definitions: list[Definition]) -> Ref
     if parts[-1].lower() in _CHANGES and len(parts) == 1 and reader.at("("):
         return _changes(reader, spark, token.start, by_path=parts[-1].lower() != _CHANGES[0])
     by_path = len(parts) == 2 and parts[0].lower() in _FORMATS
-    end = reader.tokens[reader.position - 1].end
     travel = time_travel(reader)
+    options = _options(reader) if travel is None else ()
+    end = reader.tokens[reader.position - 1].end
     if by_path or travel is not None:
         path = path_of(spark, Name(("delta", parts[1]) if by_path else parts))
     else:  # not `path_of`: Spark reads temporary views itself
         path = path_in_catalog(spark, parts) if by_name and not reader.at("(") else None
     alias = None if by_path or not qualifies or _alias_follows(reader) else parts[-1]
     if path is None:
-        view = view_over_delta(spark, parts) if by_name and travel is None and not reader.at("(") else None
+        may_be_view = by_name and travel is None and not options and not reader.at("(")
+        view = view_over_delta(spark, parts) if may_be_view else None
         if view is not None:
             whole_name = schema_and_name(spark, parts)
             return Reference(token.start, end, "", by_path=False, view=view, alias=alias, parts=whole_name)
@@ -343,9 +348,10 @@ def _reference(reader: Reader, spark: Any, definitions: list[Definition]) -> Ref
         return None
     whole_name = () if by_path else schema_and_name(spark, parts)
     if travel is None:
-        return Reference(token.start, end, path, by_path=by_path, alias=alias, parts=whole_name)
+        return Reference(
+            token.start, end, path, by_path=by_path, alias=alias, parts=whole_name, options=options
+        )
     kind, text = travel
-    end = reader.tokens[reader.position - 1].end
     is_marked = any(each.text in (":", "?") for each in Reader(text).tokens)
     if kind == "timestamp" or is_marked:
         return Reference(
@@ -378,10 +384,7 @@ def _stream(reader: Reader, spark: Any) -> Reference | None:
     if name is None or path is None or (in_brackets and not reader.accept(")")):
         reader.position = first
         return None
-    options = {}
-    if reader.at("WITH", "("):
-        reader.expect("WITH")
-        options = read_properties(reader)
+    options = _options(reader)
     by_path = name.path is not None
     return Reference(
         reader.tokens[first].start,
@@ -390,8 +393,16 @@ def _stream(reader: Reader, spark: Any) -> Reference | None:
         by_path=by_path,
         alias=None if by_path or _alias_follows(reader) else name.parts[-1],
         parts=() if by_path else schema_and_name(spark, name.parts),
-        stream=tuple(options.items()),
+        stream=options,
     )
+
+
+def _options(reader: Reader) -> tuple[tuple[str, str], ...]:
+    """Reads WITH ('key' = 'value') after a table's name, if it is there."""
+    if not reader.at("WITH", "("):
+        return ()
+    reader.expect("WITH")
+    return tuple(read_properties(reader).items())
 
 
 def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Reference | None:

@@ -4,10 +4,10 @@ session."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Any, Literal
 
 from deltaic.commands.create import computing_with
 from deltaic.engine.spark import settings
@@ -15,7 +15,7 @@ from deltaic.engine.spark.engine import engine_of
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.types import described, of_frame
-from deltaic.errors import InvalidArgumentError, VersionNotFoundError
+from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, VersionNotFoundError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import cast_type
@@ -26,9 +26,11 @@ from deltaic.spark.named_tables import (
     is_temporary_view,
     named_table,
     naming,
+    other_table,
     place_of,
     query_of_view,
     refuse_relative,
+    set_aside,
 )
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.raising import raises_as_spark
@@ -45,11 +47,11 @@ _numbers = itertools.count()
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
-def timestamp_of(spark: Any, text: str) -> datetime:
+def timestamp_of(spark: Any, text: str, sql: Callable[[Any, str], Any] = spark_sql) -> datetime:
     """Evaluates an SQL expression of a timestamp, or of its text, in the session's time zone, and returns the
-    timestamp in UTC."""
+    timestamp in UTC. `sql`: runs the query, in which the expression may have subqueries."""
     with named_errors():
-        micros = spark_sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
+        micros = sql(spark, f"SELECT unix_micros(TRY_CAST(({text}) AS TIMESTAMP_LTZ))").collect()[0][0]
     if micros is None and (settings.setting_text(spark, settings.STRICT_TIMES) or "").lower() == "false":
         return _EPOCH
     if micros is None:
@@ -176,7 +178,11 @@ class SparkTables(Tables):
 
     @property
     def enforces_retention(self) -> bool:
-        return str(self._spark.conf.get(settings.RETENTION_CHECK, "true")).lower() != "false"
+        return settings.enforces_retention(self._spark)
+
+    @property
+    def vacuum_mode(self) -> Literal["full", "lite"]:
+        return settings.vacuum_mode(self._spark)
 
     @property
     def evolves(self) -> bool:
@@ -191,13 +197,13 @@ class SparkTables(Tables):
         timestamp after the last version, like other time travel on Spark."""
         if target.timestamp is None:
             return raises_as_spark({VersionNotFoundError: "DELTA_CANNOT_RESTORE_TABLE_VERSION"})(
-                super().restore
-            )(table, target)
+                table.restore
+            )(target.version, **settings.of_restore(self._spark))
         from deltaic.spark.frames import check_restorable
 
         time = timestamp_of(self._spark, lit(target.timestamp))
         check_restorable(self._spark, table.location, time)
-        return table.restore(timestamp=time)
+        return table.restore(timestamp=time, **settings.of_restore(self._spark))
 
     def other_definition(self, name: Name) -> tuple[Schema, list[str]] | None:
         if path_of(self._spark, name) is not None or not is_known(self._spark, name):
@@ -245,7 +251,14 @@ class SparkTables(Tables):
         if name.path is not None:
             refuse_relative(self._spark, name)
             return super().place(name, location, existing)
-        new = place_of(self._spark, name, location, existing)
+        try:
+            new = place_of(self._spark, name, location, "use" if existing == "replace" else existing)
+        except TableAlreadyExistsError:  # the name is that of a view, or of a table of another format
+            other = other_table(self._spark, name.parts) if existing == "replace" else None
+            if other is None or other.kind == "VIEW":
+                raise
+            self._entering.enter_context(set_aside(self._spark, other))
+            new = place_of(self._spark, name, location)
         self._entering.enter_context(entering(self._spark, new))
         return new.path, new.enters
 

@@ -465,6 +465,8 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
         return spark.readStream.format("delta").options(**options).load(reference.path)
     if reference.view is not None:
         return rows_of_view(spark, reference.view)
+    if reference.options:
+        return spark.read.format("delta").options(**dict(reference.options)).load(reference.path)
     path, partition = partition_of(spark, reference.path)
     if reference.timestamp is not None:
         version = version_at(spark, path, _time_of(spark, reference.timestamp))
@@ -477,7 +479,7 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
 def _time_of(spark: Any, text: str) -> datetime:
     """Like `timestamp_of`, but errors have the condition of TIMESTAMP AS OF."""
     try:
-        return timestamp_of(spark, text)
+        return timestamp_of(spark, text, lambda spark, query: queried(spark, query, {}))
     except InvalidArgumentError as error:
         condition = "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT"
         raise InvalidArgumentError(

@@ -18,10 +18,12 @@ from deltaic.engine.spark.native.column_text import Origins
 from deltaic.engine.spark.native.session import has_jvm, is_classic_frame, logical_plan, qualified_columns
 from deltaic.engine.spark.settings import (
     MERGE_SCHEMA,
-    RETENTION_CHECK,
     commit_options,
+    enforces_retention,
     is_on,
+    of_restore,
     table_properties,
+    vacuum_mode,
 )
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import (
@@ -399,8 +401,11 @@ class DeltaTable:
         0
         """
         retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
-        checked = str(self._spark.conf.get(RETENTION_CHECK, "true")).lower() != "false"
-        self._table().vacuum(retention=retention, enforce_retention=checked)
+        self._table().vacuum(
+            retention=retention,
+            mode=vacuum_mode(self._spark),
+            enforce_retention=enforces_retention(self._spark),
+        )
         return self._frame(nothing())
 
     def optimize(self) -> DeltaOptimizeBuilder:
@@ -422,7 +427,7 @@ class DeltaTable:
         1
         """
         _check(version, int, "version", "an int")
-        return self._frame(restored_rows(self._table().restore(version)))
+        return self._frame(restored_rows(self._table().restore(version, **of_restore(self._spark))))
 
     def restoreToTimestamp(self, timestamp: str) -> DataFrame:
         """Commits a new version with the rows and the definition of the version that was the newest at a
@@ -437,7 +442,7 @@ class DeltaTable:
         _check(timestamp, str, "timestamp", "a string")
         time = timestamp_of(self._spark, lit(timestamp))
         check_restorable(self._spark, self._path, time)
-        return self._frame(restored_rows(self._table().restore(timestamp=time)))
+        return self._frame(restored_rows(self._table().restore(timestamp=time, **of_restore(self._spark))))
 
     def generate(self, mode: str) -> None:
         """Writes text files with the paths of the table's data files (manifests) below

@@ -21,9 +21,10 @@ if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
     from deltaic.protocol.schema import Field, Schema
 
-Existing: TypeAlias = Literal["error", "ignore", "use"]
+Existing: TypeAlias = Literal["error", "ignore", "replace", "use"]
 """What a statement or call does with an existing table of the name that it gives: fails, leaves it as it is,
-or replaces or changes it, which must not move it to another LOCATION."""
+or replaces or changes it ("use"), which must not move it to another LOCATION. "replace" also replaces a table
+of another format."""
 
 _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TIMESTAMP", "FOR"})
 """Words that can follow the name of a table and are no alias."""
@@ -300,6 +301,11 @@ class Tables:
     def enforces_retention(self) -> bool:
         """True if VACUUM refuses a shorter time than the table's retention."""
         return True
+
+    @property
+    def vacuum_mode(self) -> Literal["full", "lite"]:
+        """The mode of a VACUUM statement without LITE or FULL."""
+        return "full"
 
     @property
     def checks_where(self) -> bool:

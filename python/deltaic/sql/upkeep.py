@@ -92,7 +92,7 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
     path: of the table, or with DRY RUN of each file"""
     reader.expect("VACUUM")
     name = read_name(reader)
-    mode: Literal["full", "lite"] = "full"
+    mode: Literal["full", "lite"] | None = None
     retention: timedelta | None = None
     dry_run = False
     listed: str | Name | None = None
@@ -120,6 +120,8 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
     inventory = (
         None if listed is None else tables.query(listed) if isinstance(listed, str) else tables.rows(listed)
     )
+    if mode is None:
+        mode = tables.vacuum_mode if listed is None else "full"
     gone = table.vacuum(
         retention=retention,
         mode=mode,

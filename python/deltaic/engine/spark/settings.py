@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 from deltaic.engine.engine import Compaction, StoreAssignment
 from deltaic.errors import InvalidArgumentError, check_instance
@@ -36,6 +36,14 @@ OPTIMIZE_SMALL = "spark.databricks.delta.optimize.minFileSize"
 writes."""
 RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 """Setting: if false, VACUUM may delete files that are younger than the table's retention."""
+ZORDER_CHECK = "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled"
+"""Setting: if false, OPTIMIZE sorts files by columns without statistics, too."""
+LITE_VACUUM = "spark.databricks.delta.vacuum.lite.enabled"
+"""Setting: if true, a VACUUM without LITE or FULL takes the files from the log alone (LITE)."""
+DOWNGRADE = "spark.databricks.delta.restore.protocolDowngradeAllowed"
+"""Setting: if true, RESTORE also restores the protocol of the older version."""
+IGNORE_MISSING = "spark.sql.files.ignoreMissingFiles"
+"""Setting of Spark: if true, RESTORE leaves out files that do not exist any more."""
 STRICT_TIMES = "spark.databricks.delta.timeTravel.parsing.strict"
 """Setting: if false, a text that is no timestamp is the first moment of 1970."""
 UNSAFE_COLUMNS = "spark.databricks.delta.streaming.unsafeReadOnIncompatibleColumnMappingSchemaChanges.enabled"
@@ -106,6 +114,30 @@ def auto_compacts(spark: Any) -> bool | None:
     return None if text is None else text.lower() in ("true", "auto")
 
 
+def enforces_retention(spark: Any) -> bool:
+    """True if VACUUM refuses a shorter time than the table's retention."""
+    return (setting_text(spark, RETENTION_CHECK) or "").lower() != "false"
+
+
+def vacuum_mode(spark: Any) -> Literal["full", "lite"]:
+    """Returns the mode of a VACUUM that names none."""
+    return "lite" if is_on(spark, LITE_VACUUM) else "full"
+
+
+class RestoreArguments(TypedDict):
+    """Arguments of `DeltaTable.restore` that settings decide."""
+
+    allow_protocol_downgrade: bool
+    ignore_missing_files: bool
+
+
+def of_restore(spark: Any) -> RestoreArguments:
+    return {
+        "allow_protocol_downgrade": is_on(spark, DOWNGRADE),
+        "ignore_missing_files": is_on(spark, IGNORE_MISSING),
+    }
+
+
 def compaction(spark: Any) -> Compaction:
     """Returns the settings about OPTIMIZE and auto compaction. Raises InvalidArgumentError for text that is
     no whole number above 0."""
@@ -125,6 +157,7 @@ def compaction(spark: Any) -> Compaction:
         auto_target=number(AUTO_COMPACT_SIZE),
         auto_small=number(AUTO_COMPACT_SMALL),
         auto_files=number(AUTO_COMPACT_FILES),
+        checks_statistics=(setting_text(spark, ZORDER_CHECK) or "").lower() != "false",
     )
 
 
