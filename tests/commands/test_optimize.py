@@ -68,6 +68,8 @@ def test_compact_in_partitions_and_where(make: Make, sample: pa.Table) -> None:
         ("part LIKE '%/%' OR day IS NULL", lambda day, part: day is None or "/" in part),
         ("upper(part) = 'A B' AND month(day) < 3", lambda day, part: part == "a b" and day and day.month < 3),
         ("length(part) > 100", lambda day, part: False),
+        ("1 = 1", lambda day, part: True),
+        ("1 > 2", lambda day, part: False),
         (
             "day IS NOT NULL AND 1 / (year(day) - 2023) > 0 AND day > '2024-01-01'",
             lambda day, part: day and day > date(2024, 1, 1),

@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ import pytest
 import deltaic
 import deltaic.spark
 from deltaic import errors
+from deltaic.engine.spark.settings import ZORDER_CHECK
 from deltaic.spark.conditions import CONDITIONS, condition_named
 from deltaic.spark.exceptions import ConcurrentAppendException
 from deltaic.spark.tables import DeltaTable
@@ -738,12 +739,18 @@ CASES = (
         VERSION,
         statement("CREATE TABLE {t} SHALLOW CLONE {t} VERSION AS OF 9"),
     ),
-    Case(
-        "DELTA_TABLE_ALREADY_EXISTS",
-        "42P07",
-        A,
-        errors.TableAlreadyExistsError,
-        statement("CREATE TABLE {t} SHALLOW CLONE delta.`{root}/none`"),
+    *(
+        Case(
+            "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
+            "42601",
+            A,
+            errors.TableAlreadyExistsError,
+            statement(text),
+        )
+        for text in (
+            "CREATE TABLE {t} SHALLOW CLONE delta.`{root}/none`",
+            "CREATE TABLE delta.`{root}/t/part=a` SHALLOW CLONE {t}",
+        )
     ),
     Case("DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", A, ARGUMENT, clone_of_view),
     Case(
@@ -1733,6 +1740,74 @@ def test_parameters_of_a_condition(place: Place) -> None:
         "oldField": "BIGINT",
         "newField": "STRING",
     }
+
+
+def test_conditions_of_upkeep(place: Place) -> None:
+    """OptimizeCompactionSuite, OptimizeZOrderSuite, DeltaVacuumSuite, CloneTableSQLSuite and
+    ConvertToDeltaSuiteBase: the errors of their negative cases. RestoreTableSuiteBase: "restore after
+    vacuum"."""
+    from pyspark.errors import IllegalArgumentException, PySparkException
+
+    place.properties(dataSkippingNumIndexedCols="0")
+    (place.root / "p/a=1").mkdir(parents=True)
+    (place.root / "p/a=1/x.parquet").write_bytes(next((place.root / "t").rglob("*.parquet")).read_bytes())
+    wanted: dict[str, tuple[str, str | None, dict[str, str]]] = {
+        "SELECT * FROM {t} VERSION AS OF 'x'": (
+            I,
+            "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
+            {"timeTravelKey": "versionAsOf"},
+        ),
+        "OPTIMIZE {t} WHERE part > (SELECT 'a')": (
+            A,
+            "DELTA_UNSUPPORTED_SUBQUERY_IN_PARTITION_PREDICATES",
+            {},
+        ),
+        "OPTIMIZE {t} ZORDER BY (id)": (
+            A,
+            "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",
+            {"cols": "[id]", "zorderColStatKey": ZORDER_CHECK},
+        ),
+        "CREATE TABLE delta.`{root}/c` SHALLOW CLONE {t} LOCATION '{root}/d'": (
+            I,
+            "DELTA_CLONE_AMBIGUOUS_TARGET",
+            {"externalLocation": f"{place.root}/d", "targetIdentifier": f"`delta`.`{place.root}/c`"},
+        ),
+        "CONVERT TO DELTA orc.`{root}/x`": (
+            A,
+            "DELTA_CONVERT_NON_PARQUET_TABLE",
+            {"sourceName": "orc", "tableId": f"`orc`.`{place.root}/x`"},
+        ),
+        "CONVERT TO DELTA `{root}/x`": (
+            A,
+            "DELTA_MISSING_PROVIDER_FOR_CONVERT",
+            {"path": f"{place.root}/x"},
+        ),
+        "CONVERT TO DELTA parquet.`{root}/p` PARTITIONED BY (b INT)": (
+            A,
+            "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME",
+            {"expectedCol": "`b`", "parsedCol": "`a`"},
+        ),
+    }
+    found = {}
+    for text in wanted:
+        with pytest.raises(PySparkException) as refused:
+            place.sql(text)
+        error = refused.value
+        kind = I if isinstance(error, IllegalArgumentException) else A
+        found[text] = kind, error.getCondition(), error.getMessageParameters()
+    assert found == wanted
+    with pytest.raises(PySparkException) as inventory:
+        place.sql("VACUUM {t} USING INVENTORY (SELECT 1 AS x)")
+    assert inventory.value.getCondition() == "DELTA_INVALID_INVENTORY_SCHEMA"
+    assert "-- length: long" in inventory.value.getMessageParameters()["expectedSchema"]
+    place.spark.conf.set(ZORDER_CHECK, "false")
+    try:
+        assert place.sql("OPTIMIZE {t} ZORDER BY (id)")[0].metrics.numFilesAdded == 1
+    finally:
+        place.spark.conf.unset(ZORDER_CHECK)
+    deltaic.DeltaTable(place.path).vacuum(retention=timedelta(0), enforce_retention=False)
+    with pytest.raises(IllegalArgumentException, match="files of version 1 are missing"):
+        place.sql("RESTORE TABLE {t} TO VERSION AS OF 1")
 
 
 def test_parameters_of_a_predicate(place: Place) -> None:

@@ -17,6 +17,7 @@ import deltaic
 import deltaic.spark
 from deltaic.errors import (
     ConstraintViolationError,
+    DeltaError,
     InvalidArgumentError,
     SchemaMismatchError,
     TableAlreadyExistsError,
@@ -966,6 +967,17 @@ def test_clones_by_name(session: Any, tmp_path: Path) -> None:
     with pytest.raises(TableAlreadyExistsError):
         session.sql("CREATE TABLE copied CLONE original")
     session.sql("CREATE TABLE IF NOT EXISTS copied CLONE original")
+    session.sql("CREATE TABLE other_copy USING parquet AS SELECT 5 AS x")
+    session.sql("CREATE VIEW copied_view AS SELECT 1 AS id")
+    for statement in ("CREATE OR REPLACE TABLE", "REPLACE TABLE"):
+        with pytest.raises(DeltaError):
+            session.sql(f"{statement} other_copy DEEP CLONE original VERSION AS OF 9")
+        assert session.table("other_copy").first().x == 5
+        with pytest.raises(TableAlreadyExistsError):
+            session.sql(f"{statement} copied_view DEEP CLONE original")
+    session.sql("CREATE OR REPLACE TABLE other_copy DEEP CLONE original")
+    assert ids(session.table("other_copy")) == [0, 1]
+    assert session.catalog.getTable("other_copy").tableType == "MANAGED"
     (first,) = session.sql("DESCRIBE HISTORY copied LIMIT 1").collect()
     assert first.operation == "CLONE"
     assert first.operationParameters["source"].endswith("/original`")

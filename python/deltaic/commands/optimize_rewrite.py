@@ -103,6 +103,10 @@ class Rewrite:
         try:
             planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
         except DeltaError as error:
+            if isinstance(error, UnsupportedFeatureError) and "a subquery" in error.message:
+                raise UnsupportedFeatureError(
+                    "the condition on partition columns has a subquery", found=repr(self.job.where)
+                ) from None
             error.with_values(columns=partition_columns)
             raise
         if self.job.where is not None and logical_columns(
@@ -131,7 +135,7 @@ class Rewrite:
             where = resolve_condition(self.engine, self.job.where or "", self.snapshot.schema)
         known = tuple(self.snapshot.metadata.partition_columns)
         read = column_names([where], self.snapshot.schema)
-        if where.sources or not where.deterministic or not read or not set(read) <= set(known):
+        if where.sources or not where.deterministic or not set(read) <= set(known):
             raise self._not_of_partitions(next((name for name in read if name not in known), None))
         return matching_files(
             self.snapshot, self.engine, planned.residual, files, planned.pushed, planned.alias

@@ -70,7 +70,8 @@ counts."""
 PLAIN: tuple[tuple[str, str], ...] = (
     (r"^property delta\.columnMapping\.mode: not a valid value", OPERATION),
     (
-        r"^property delta\.\w+: not a|^no such protocol version|^a Delta table is one path; found [Nn]one",
+        r"^property delta\.\w+: not a|^no such protocol version|^a Delta table is one path; found [Nn]one"
+        r"|\d+ files of version \d+ are missing",
         ARGUMENT,
     ),
 )

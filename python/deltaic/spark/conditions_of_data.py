@@ -9,6 +9,17 @@ from deltaic.spark.condition import ANALYSIS, PARSE, Condition
 _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
 
+_INVENTORY = "".join(
+    f"{line}\n"
+    for line in (
+        "root",
+        " |-- path: string (nullable = true)",
+        " |-- length: long (nullable = true)",
+        " |-- isDir: boolean (nullable = true)",
+        " |-- modificationTime: long (nullable = true)",
+    )
+)
+
 CONDITIONS: tuple[Condition, ...] = (
     Condition(
         "DELTA_READ_TABLE_WITHOUT_COLUMNS",
@@ -145,6 +156,14 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^INSERT needs one value",
         {"actualCount": "found", "expectedCount": "expected"},
+    ),
+    Condition(
+        "DELTA_INVALID_INVENTORY_SCHEMA",
+        "42000",
+        ANALYSIS,
+        _SCHEMA,
+        "^the inventory does not have the required columns",
+        {"expectedSchema": f"={_INVENTORY}"},
     ),
     Condition(
         "DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _SCHEMA, "the data has a column that the table lacks"

@@ -247,6 +247,17 @@ CONDITIONS: tuple[Condition, ...] = (
         {"columnsWithDataTypes": "columns"},
     ),
     Condition(
+        "DELTA_ZORDERING_ON_COLUMN_WITHOUT_STATS",
+        "KD00D",
+        ANALYSIS,
+        _ARGUMENT,
+        "^Z-ordering by a column without statistics",
+        {
+            "cols": "cols",
+            "zorderColStatKey": "=spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled",
+        },
+    ),
+    Condition(
         "DELTA_CLUSTERING_COLUMN_MISSING_STATS",
         "22000",
         ANALYSIS,

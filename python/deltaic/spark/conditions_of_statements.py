@@ -177,6 +177,13 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "a Delta table has its own schema",
     ),
+    Condition(
+        "DELTA_UNSUPPORTED_SUBQUERY_IN_PARTITION_PREDICATES",
+        "0AKDC",
+        ANALYSIS,
+        _UNSUPPORTED,
+        "^the condition on partition columns has a subquery",
+    ),
     Condition("DELTA_UNSUPPORTED_SUBQUERY", "0AKDC", ANALYSIS, _UNSUPPORTED, "a subquery"),
     Condition("DELTA_OPERATION_ON_VIEW_NOT_ALLOWED", "0AKDC", ANALYSIS, _UNSUPPORTED, "^\\w+ of a view"),
     Condition("SORT_BY_WITHOUT_BUCKETING", "42601", ANALYSIS),
@@ -270,6 +277,14 @@ CONDITIONS: tuple[Condition, ...] = (
         {"sourceName": "found", "tableId": "where"},
     ),
     Condition(
+        "DELTA_MISSING_PROVIDER_FOR_CONVERT",
+        "0AKDC",
+        ANALYSIS,
+        _ARGUMENT,
+        "^CONVERT TO DELTA needs the format",
+        {"path": "found"},
+    ),
+    Condition(
         "DELTA_UNEXPECTED_PARTITION_SCHEMA_FROM_USER",
         "KD009",
         ANALYSIS,
@@ -280,6 +295,15 @@ CONDITIONS: tuple[Condition, ...] = (
     Condition("DELTA_CONVERSION_NO_PARTITION_FOUND", "42KD6", ANALYSIS, parameters={"tableName": "table"}),
     Condition(
         "DELTA_CLONE_UNSUPPORTED_SOURCE", "0AKDC", ANALYSIS, parameters={"name": "name", "format": "format"}
+    ),
+    Condition(
+        "DELTA_CLONE_AMBIGUOUS_TARGET",
+        "42613",
+        ARGUMENT,
+        _ARGUMENT,
+        "^the clone has a path as its name, and a LOCATION",
+        {"externalLocation": "location", "targetIdentifier": "target"},
+        details="found (?P<target>.*) LOCATION '(?P<location>.*)'; expected",
     ),
     Condition(
         "DELTA_UNSUPPORTED_CLONE_REPLACE_SAME_TABLE",

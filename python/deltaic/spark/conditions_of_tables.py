@@ -62,6 +62,14 @@ CONDITIONS: tuple[Condition, ...] = (
         {"tableName": "quoted_table|where"},
     ),
     Condition(
+        "DELTA_UNEXPECTED_PARTITION_COLUMN_FROM_FILE_NAME",
+        "KD009",
+        ANALYSIS,
+        _ARGUMENT,
+        "^a folder has another name than the partition column",
+        {"expectedCol": "`column`", "parsedCol": "`folder`"},
+    ),
+    Condition(
         "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
         "KD009",
         ANALYSIS,
@@ -172,7 +180,14 @@ CONDITIONS: tuple[Condition, ...] = (
         {"error": "='-'", "hint": "="},
         details="found -",
     ),
-    Condition("DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE", "42604", ARGUMENT, _ARGUMENT, "^not a version"),
+    Condition(
+        "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
+        "42604",
+        ARGUMENT,
+        _ARGUMENT,
+        "^not a version",
+        {"timeTravelKey": "=versionAsOf"},
+    ),
     Condition("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT", "42K0E", ANALYSIS, parameters={"expr": "(found)"}),
     Condition(
         "DELTA_TIMESTAMP_INVALID",

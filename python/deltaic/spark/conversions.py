@@ -43,6 +43,7 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
         return True
     table = None if path is not None else other_table(spark, name.parts)
     if table is None:
+        _refuse_path(name)
         raise no_such_table(name, "parquet.`path`, iceberg.`path`, or the name of a table").with_values(
             **naming(spark, name.parts)
         )
@@ -54,6 +55,30 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
     return True
 
 
+def _refuse_path(name: Name) -> None:
+    """Raises an error for orc.`path` and for a path without a format."""
+    *before, path = name.parts
+    if len(before) > 1 or not (path.startswith("/") or "://" in path):
+        return
+    if not before:
+        raise InvalidArgumentError(
+            "CONVERT TO DELTA needs the format of the files",
+            found=path,
+            expected=f"parquet.{spark_name(path)}",
+        )
+    relation = ".".join(map(spark_name, name.parts))
+    raise _of_other_format(relation, before[0])
+
+
+def _of_other_format(relation: str, source: str) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        "CONVERT TO DELTA of a table of another format",
+        where=relation,
+        found=source,
+        expected="parquet",
+    ).with_values(relation=relation)
+
+
 def _check_is_parquet(spark: Any, table: OtherTable) -> None:
     relation = _quoted(table)
     if table.kind == "VIEW":
@@ -62,12 +87,7 @@ def _check_is_parquet(spark: Any, table: OtherTable) -> None:
         )
     provider = (table.provider or "").lower()
     if provider != "parquet" and not (provider == "hive" and table.serde == _HIVE_PARQUET):
-        raise UnsupportedFeatureError(
-            "CONVERT TO DELTA of a table of another format",
-            where=relation,
-            found=provider,
-            expected="parquet",
-        ).with_values(relation=relation)
+        raise _of_other_format(relation, provider)
     if table.kind == "MANAGED" and not has_jvm(spark):
         expected = (
             f"an external table, or CONVERT TO DELTA parquet.{spark_name(path_at(str(table.location)))}"

@@ -13,7 +13,7 @@ from deltaic.protocol.column_mapping import strip, without_keys
 from deltaic.protocol.properties import canonical_name
 from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Map, Schema, Struct, path_text
 from deltaic.rows.rows import Rows
-from deltaic.sql.names import Name, Tables, read_name
+from deltaic.sql.names import Existing, Name, Tables, read_name
 from deltaic.sql.results import counts, nothing
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
@@ -69,9 +69,12 @@ def create(reader: Reader, tables: Tables) -> Rows:
     text = None if reader.done else reader.rest("a query")
     if clauses.partition_columns is not None:
         columns = ", ".join(filter(None, (columns, clauses.partition_columns)))
+    if source is not None:
+        _check_clone(name, clauses, has_query=text is not None)
     try:
+        use: Existing = "use" if source is None else "replace"
         path, is_new_name = tables.place(
-            name, clauses.location, "use" if replace else "ignore" if if_missing else "error"
+            name, clauses.location, use if replace else "ignore" if if_missing else "error"
         )
     except TableAlreadyExistsError:  # the name is that of a view, or of a table of another format
         if if_missing:
@@ -88,19 +91,16 @@ def create(reader: Reader, tables: Tables) -> Rows:
         if is_new_name and text is None and origin is None:
             _check_definition(tables.opened(path), columns, clauses)
         elif not if_missing or is_new_name:
-            raise _exists(path, clones=source is not None, enters_rows=is_new_name and text is not None)
+            by_place = name.path is not None if source is not None else is_new_name and text is not None
+            raise _exists(path, clones=source is not None, by_place=by_place)
         return nothing()
-    if not exists and source is None and (text is None or not replace):
-        expects_table = not replace and clauses.location is not None and (columns, text, like) == (None,) * 3
+    if not exists and (not replace or (text is None and source is None)):
+        has_place_alone = (columns, text, like, source) == (None,) * 4
+        expects_table = not replace and clauses.location is not None and has_place_alone
         values = {"log": f"{path.rstrip('/')}/_delta_log"} if expects_table else {}
-        refuse_other_files(path, tables.storage_options, None if name.path is not None else values)
+        is_named = name.path is None or source is not None
+        refuse_other_files(path, tables.storage_options, values if is_named else None)
     if source is not None:
-        if text is not None or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:
-            raise InvalidArgumentError(
-                "a clone has the definition of its source",
-                found=str(name),
-                expected="TBLPROPERTIES and LOCATION alone",
-            )
         return counts(**tables.cloned(source, path, shallow, replace, clauses.properties))
     if like is not None:
         if text is not None or clauses.seen - {"USING", "TBLPROPERTIES", "LOCATION"} or replace:
@@ -119,11 +119,11 @@ def create(reader: Reader, tables: Tables) -> Rows:
     return nothing()
 
 
-def _exists(path: str, *, clones: bool, enters_rows: bool) -> TableAlreadyExistsError:
-    """The error of a statement that finds a table at the place of its new table. `enters_rows`: True for a
-    new name and AS SELECT."""
+def _exists(path: str, *, clones: bool, by_place: bool) -> TableAlreadyExistsError:
+    """The error of a statement that finds a table at the place of its new table. `by_place`: True if
+    delta-spark's condition names the place: for a new name with AS SELECT, and for a clone at a path."""
     what = "the table of the clone already exists" if clones else "a table already exists here"
-    condition = "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] " if enters_rows else ""
+    condition = "[DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION] " if by_place else ""
     return TableAlreadyExistsError(
         f"{condition}{what}", where=path, expected="CREATE OR REPLACE TABLE, or IF NOT EXISTS"
     )
@@ -154,6 +154,21 @@ def _cloned(reader: Reader) -> tuple[Name | None, bool]:
     if not (shallow or reader.accept("DEEP", "CLONE") or reader.accept("CLONE")):
         return None, False
     return read_name(reader, travel=True), shallow
+
+
+def _check_clone(name: Name, clauses: _Clauses, *, has_query: bool) -> None:
+    if clauses.location is not None and name.path is not None and clauses.location != name.path:
+        raise InvalidArgumentError(
+            "the clone has a path as its name, and a LOCATION",
+            found=f"{name} LOCATION '{clauses.location}'",
+            expected="one of the two",
+        )
+    if has_query or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:
+        raise InvalidArgumentError(
+            "a clone has the definition of its source",
+            found=str(name),
+            expected="TBLPROPERTIES and LOCATION alone",
+        )
 
 
 def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses) -> None:

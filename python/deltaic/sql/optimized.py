@@ -125,7 +125,7 @@ def _metrics(metrics: Mapping[str, int], kind: str) -> dict[str, Any]:
         "numBatches": metrics["num_batches"],
         "totalConsideredFiles": metrics["total_considered_files"],
         "totalFilesSkipped": metrics["total_files_skipped"],
-        "preserveInsertionOrder": kind == "compaction",
+        "preserveInsertionOrder": False,  # as delta-spark says, although compaction keeps the order
         "numFilesSkippedToReduceWriteAmplification": 0,
         "numBytesSkippedToReduceWriteAmplification": 0,
         "totalClusterParallelism": 0,
