@@ -11,6 +11,7 @@ from deltaic import errors as e
 from deltaic.protocol.ddl import format_type
 from deltaic.spark import (
     conditions_of_computed_columns,
+    conditions_of_conversions,
     conditions_of_data,
     conditions_of_features,
     conditions_of_options,
@@ -43,6 +44,7 @@ CONDITIONS: tuple[Condition, ...] = (
     *conditions_of_schemas.CONDITIONS,
     *conditions_of_computed_columns.CONDITIONS,
     *conditions_of_options.CONDITIONS,
+    *conditions_of_conversions.CONDITIONS,
     *conditions_of_statements.CONDITIONS,
 )
 """All conditions, the more specific ones first: an error gets the first condition that fits."""
