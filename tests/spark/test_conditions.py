@@ -283,6 +283,14 @@ def clone_of_view(at: Place) -> None:
     at.sql("CREATE TABLE delta.`{root}/n` SHALLOW CLONE shown")
 
 
+def clone_over_a_name(at: Place) -> None:
+    at.sql("CREATE TABLE cloned_over USING delta AS SELECT id FROM range(3)")
+    try:
+        DeltaTable.forPath(at.spark, at.path).clone("cloned_over")
+    finally:
+        at.sql("DROP TABLE cloned_over")
+
+
 def replaced_columns(at: Place) -> None:
     at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT, x INT) USING delta")
     at.sql("ALTER TABLE delta.`{root}/n` REPLACE COLUMNS (id INT, x INT)")
@@ -1029,7 +1037,7 @@ CASES = (
         "42P07",
         A,
         errors.TableAlreadyExistsError,
-        statement("CREATE TABLE {t} SHALLOW CLONE {t}"),
+        clone_over_a_name,
     ),
     Case(
         "DELTA_UNEXPECTED_NUM_PARTITION_COLUMNS_FROM_FILE_NAME",
