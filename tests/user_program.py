@@ -185,6 +185,7 @@ def alter(folder: Path) -> None:
     table.alter.add_constraints({"positive": "a > 0"})
     table.alter.add_features("changeDataFeed")
     table.alter.change_column("a", comment="a number", after="b")
+    table.alter.change_columns({"a": {"comment": "a count"}, "b": {"first": True}})
     table.alter.set_column_metadata("b", {"unit": "none"})
     table.alter.cluster_by("b")
     table.alter.rename_column("d", "day")

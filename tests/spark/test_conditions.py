@@ -756,6 +756,7 @@ CASES = (
             statement(text),
         )
         for text in (
+            "CREATE TABLE {t} SHALLOW CLONE {t}",
             "CREATE TABLE {t} SHALLOW CLONE delta.`{root}/none`",
             "CREATE TABLE delta.`{root}/t/part=a` SHALLOW CLONE {t}",
         )

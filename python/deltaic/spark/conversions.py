@@ -58,7 +58,7 @@ def convert_named(spark: Any, name: Name, partition_schema: Any, *, statistics: 
 def _refuse_path(name: Name) -> None:
     """Raises an error for orc.`path` and for a path without a format."""
     *before, path = name.parts
-    if len(before) > 1 or not (path.startswith("/") or "://" in path):
+    if name.path is not None or len(before) > 1 or not (path.startswith("/") or "://" in path):
         return
     if not before:
         raise InvalidArgumentError(

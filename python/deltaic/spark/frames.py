@@ -57,7 +57,7 @@ def read(
     >>> deltaic.spark.read(spark, "/data/flights", columns=["id"], where="delay > 60").count()
     1
     """
-    path, version, timestamp = _pinned(spark, path, version, timestamp, storage_options or {})
+    path, version, timestamp = pinned_path(spark, path, version, timestamp, storage_options or {})
     delta_table = table.DeltaTable(
         path, version=version, timestamp=timestamp, storage_options=storage_options, spark=spark
     )
@@ -77,7 +77,7 @@ def newest(
     made; a query fails if the table no longer has them. On the public path, or if `path` names a version
     (`path@v3`), the DataFrame stays at one version."""
     engine, options = engine_of(spark), dict(storage_options or {})
-    path, version, _ = _pinned(spark, path, None, None, options)
+    path, version, _ = pinned_path(spark, path, None, None, options)
     if version is not None:
         return read(spark, path, version=version, columns=columns, storage_options=options)
     snapshot = engine.recent_snapshots.open(spark, path, options)
@@ -94,7 +94,7 @@ def newest(
     return with_view_names(spark, frame, snapshot.location) if columns is None else frame
 
 
-def _pinned(
+def pinned_path(
     spark: Any,
     path: Path,
     version: int | None,

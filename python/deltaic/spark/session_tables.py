@@ -3,6 +3,7 @@ session."""
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
@@ -261,6 +262,19 @@ class SparkTables(Tables):
             new = place_of(self._spark, name, location)
         self._entering.enter_context(entering(self._spark, new))
         return new.path, new.enters
+
+    def cloned(
+        self, source: Name, path: str, shallow: bool, replace: bool, properties: Mapping[str, str] | None
+    ) -> dict[str, int]:
+        """Like the method of the base class, but the path of the source may name a version: delta.`/t@v3`."""
+        if source.path is not None:
+            from deltaic.spark.frames import pinned_path
+
+            place, version, _ = pinned_path(self._spark, source.path, source.version, source.timestamp, {})
+            time = source.timestamp if version is None else None
+            parts = (source.parts[0], str(place))
+            source = dataclasses.replace(source, parts=parts, version=version, timestamp=time)
+        return super().cloned(source, path, shallow, replace, properties)
 
     def entry(self, name: Name) -> CatalogEntry | None:
         table = None if name.path is not None else named_table(self._spark, name.parts)

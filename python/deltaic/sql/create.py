@@ -97,9 +97,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
     if not exists and (not replace or (text is None and source is None)):
         has_place_alone = (columns, text, like, source) == (None,) * 4
         expects_table = not replace and clauses.location is not None and has_place_alone
-        values = {"log": f"{path.rstrip('/')}/_delta_log"} if expects_table else {}
-        is_named = name.path is None or source is not None
-        refuse_other_files(path, tables.storage_options, values if is_named else None)
+        _check_folder(path, name, source, tables, expects_table=expects_table)
     if source is not None:
         return counts(**tables.cloned(source, path, shallow, replace, clauses.properties))
     if like is not None:
@@ -154,6 +152,14 @@ def _cloned(reader: Reader) -> tuple[Name | None, bool]:
     if not (shallow or reader.accept("DEEP", "CLONE") or reader.accept("CLONE")):
         return None, False
     return read_name(reader, travel=True), shallow
+
+
+def _check_folder(path: str, name: Name, source: Name | None, tables: Tables, *, expects_table: bool) -> None:
+    """Refuses the folder of a new table if it has files. A clone onto itself has an error of its own."""
+    if source is None or source.parts[-1] != path:
+        is_named = name.path is None or source is not None
+        values = {"log": f"{path.rstrip('/')}/_delta_log"} if expects_table else {}
+        refuse_other_files(path, tables.storage_options, values if is_named else None)
 
 
 def _check_clone(name: Name, clauses: _Clauses, *, has_query: bool) -> None:
