@@ -448,6 +448,9 @@ def test_views_of_tables(spark: Any, sql: Any, path: str) -> None:
     assert [row[0] for row in rows_at(path)] == [2, 3, 4, 5, 6]
     assert ids(sql("SELECT id FROM whole VERSION AS OF 0")) == [1, 2, 3, 4]
     assert sql("DESCRIBE HISTORY whole").count() == 4
+    # A view of other names is another view.
+    sql(f"CREATE OR REPLACE TEMPORARY VIEW whole AS SELECT id AS k, part, amount FROM delta.`{path}`")
+    assert spark.table("whole").columns == sql("SELECT * FROM whole").columns == ["k", "part", "amount"]
     # Another view of the same name is no table any more.
     spark.range(2).createOrReplaceTempView("whole")
     with pytest.raises(Exception, match=r"(?i)whole|not support|table relation"):

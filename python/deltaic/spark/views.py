@@ -130,8 +130,10 @@ def _stored_path(spark: Any, kind: str, view: str) -> str | None:
     entry = spark.__dict__.get(kind, {}).get(view.lower())
     if entry is None or not spark.catalog.tableExists(view):
         return None
-    path: str = entry[0]
-    return path if _table(spark, view).sameSemantics(entry[1]) else None
+    path, frame = entry
+    table = _table(spark, view)
+    # two plans that differ only in the names of their columns have the same semantics
+    return str(path) if table.columns == frame.columns and table.sameSemantics(frame) else None
 
 
 def _table(spark: Any, view: str) -> Any:
