@@ -195,3 +195,6 @@ def test_types_that_never_fit(make: Make) -> None:
     for wrong in ("1", "array(1)", "named_struct('x', 1, 'z', 2)"):
         with pytest.raises(SchemaMismatchError, match="column v"):
             table.update({"v": wrong})
+    for wrong in ("DATE'2020-01-01'", "X'01'"):  # no row needs to be read
+        with pytest.raises(SchemaMismatchError, match="column id: a value does not fit its column"):
+            table.update({"id": wrong}, "false")

@@ -185,6 +185,13 @@ class _Fit:
             )
         if _always_fits(source, target):
             return _cast(value, target)
+        if self.policy == "ansi" and not _has_cast(source, target):
+            raise SchemaMismatchError(
+                "a value does not fit its column",
+                where=self.where,
+                found=type_name(source),
+                expected=type_name(target),
+            )
         if self.policy in ("CAST", "try_cast"):
             return (f"{self.policy}(", *value, f" AS {cast_type(target)})")
         attempt: Pieces = ("try_cast(", *value, f" AS {cast_type(target)})")
@@ -246,6 +253,19 @@ def _always_fits(source: DataType, target: DataType) -> bool:
         }
     have = decimal_parts(source) or ((_DIGITS[source], 0) if source in _DIGITS else None)
     return have is not None and _holds(have, decimal)
+
+
+def _has_cast(source: str, target: str) -> bool:
+    """True if Spark's ANSI mode casts a type without parts to another one (Cast.canAnsiCast): a date to a
+    timestamp, for example, but not to an integer."""
+    groups = {_group_of(source), _group_of(target)}
+    return len(groups) == 1 or "string" in groups or ("number" in groups and "timestamp" in (source, target))
+
+
+def _group_of(data_type: str) -> str:
+    if data_type == "boolean" or evolution.is_number(data_type):
+        return "number"
+    return "time" if data_type in ("date", "timestamp", "timestamp_ntz") else data_type
 
 
 def _is_wider(source: str, target: str) -> bool:
