@@ -505,6 +505,44 @@ def test_assigned_columns_that_only_the_source_has(make: Make, sample: pa.Table)
         ).execute()
 
 
+def test_names_of_new_columns_mean_those_of_the_source(make: Make) -> None:
+    """delta-spark's MergeIntoSchemaEvolutionSuite, "multiple clauses": the target has no such column yet."""
+    table = make(pa.table({"id": [1, 2, 3], "old": ["a", "b", "c"]}))
+    source = pa.table({"id": [1, 2, 3], "new": ["t", "u", None], "s": [1, 1, 1]})
+    start = table.merge(source, "t.id = s.id AND new <> 'v'", schema_mode="merge")
+    start = start.when_matched_update({"old": "upper(new)"}, where="`new` = 't' AND s.s = 1")
+    start.when_matched_update_all().execute()
+    assert table.scan(["id", "old", "new"]).to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "old": "T", "new": None},
+        {"id": 2, "old": "b", "new": "u"},
+        {"id": 3, "old": "c", "new": None},
+    ]
+    bare = table.merge(source, "t.id = s.id", schema_mode="merge")
+    with pytest.raises(InvalidArgumentError, match=r"DELTA_MERGE_UNRESOLVED_EXPRESSION\] no such column"):
+        bare.when_not_matched_by_source_update({"more": "1"}).execute()
+
+
+def test_an_alias_stands_before_a_column_of_its_name(make: Make) -> None:
+    """delta-spark's MergeIntoSchemaEvolutionSuite, "existing top-level column assignment qualified with
+    target name": `t.a` is a column of the table t, if there is one, and else a field of its column t."""
+    table = make(pa.table({"a": [0], "t": [{"a": 1, "b": 1}]}))
+    source = pa.table({"a": [2]})
+    for values, row in (
+        ({"t.a": "s.a"}, {"a": 2, "t": {"a": 1, "b": 1}}),
+        ({"t.t.a": "s.a + 1"}, {"a": 2, "t": {"a": 3, "b": 1}}),
+        ({"t.b": "5"}, {"a": 2, "t": {"a": 3, "b": 5}}),
+    ):
+        table.merge(source, "true").when_matched_update(values).execute()
+        assert table.scan().to_arrow().to_pylist() == [row]
+
+
+def test_an_insert_sets_whole_columns(make: Make) -> None:
+    table = make(pa.table({"id": [1], "st": [{"a": 1, "b": 1}]}))
+    merge = table.merge(pa.table({"id": [2]}), "t.id = s.id")
+    with pytest.raises(UnsupportedFeatureError, match="no single field of a struct; found st"):
+        merge.when_not_matched_insert({"id": "s.id", "st.a": "1"}).execute()
+
+
 DEEP = {"id": 2, "info": {"name": "b", "in": {"x": 20, "y": 7}, "lvl": 5}, "tags": [{"a": 1, "b": 2}]}
 ALIGNED = {"name": "a", "in": {"x": 1, "y": None}, "lvl": None}
 

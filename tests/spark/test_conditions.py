@@ -93,6 +93,11 @@ NEW = "MERGE INTO {t} t USING (SELECT 5L AS id) s ON t.id = s.id WHEN NOT MATCHE
 ANY = "MERGE INTO {{t}} t USING (SELECT 5L AS id) s ON {} WHEN MATCHED THEN"
 
 
+def nested_insert(at: Place) -> None:
+    at.sql("ALTER TABLE {t} ADD COLUMN st STRUCT<a: INT, b: INT>")
+    at.sql(f"{NEW} INSERT (id, st.a) VALUES (1, 2)")
+
+
 def bad_pattern(at: Place) -> None:
     at.spark.readStream.format("delta").option("excludeRegex", "(").load(at.path)
 
@@ -1390,6 +1395,20 @@ CASES = (
     ),
     Case("DELTA_MERGE_UNRESOLVED_EXPRESSION", "42601", A, SCHEMA, statement(f"{MERGE} UPDATE SET *")),
     Case(
+        "UNSUPPORTED_GENERATOR.OUTSIDE_SELECT",
+        "42K0E",
+        A,
+        ARGUMENT,
+        statement(f"{ANY.format('true')} DELETE".replace("MATCHED", "MATCHED AND explode(array(1)) = 1")),
+    ),
+    Case(
+        "DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION",
+        "0AKDC",
+        A,
+        UNSUPPORTED,
+        nested_insert,
+    ),
+    Case(
         "NOT_SUPPORTED_COMMAND_FOR_V2_TABLE",
         "0A000",
         A,
@@ -1612,6 +1631,40 @@ def test_what_delta_spark_raises_as_an_error_of_the_jvm(place: Place) -> None:
     assert not isinstance(append_only.value, Py4JJavaError)
 
 
+def parameters_of_merge() -> dict[str, dict[str, str]]:
+    """Statements of delta-spark's MergeIntoSuiteBase and MergeIntoNotMatchedBySourceSuite, "analysis errors"
+    -> message parameters."""
+    own, both = "t.id, t.part, t.text", "t.id, t.part, t.text, s.id"
+    start = "MERGE INTO {t} t USING (SELECT 1L AS id) s ON t.id = s.id WHEN"
+    unresolved = {
+        f"{start} MATCHED THEN UPDATE SET nothing = 1": ("nothing", "UPDATE clause", own),
+        f"{start} MATCHED THEN UPDATE SET s.id = 1": ("s.id", "UPDATE clause", own),
+        f"{start} MATCHED THEN UPDATE SET text = s.nope": ("s.nope", "UPDATE clause", both),
+        f"{start} MATCHED THEN UPDATE SET *": ("part", "UPDATE clause", "s.id"),
+        f"{start} MATCHED AND nope.x > 1 THEN DELETE": ("nope.x", "DELETE condition", both),
+        f"{start} NOT MATCHED AND text = 'x' THEN INSERT *": ("text", "INSERT condition", "s.id"),
+        f"{start} NOT MATCHED THEN INSERT (id) VALUES (t.id)": ("t.id", "INSERT clause", "s.id"),
+        f"{start} NOT MATCHED BY SOURCE AND s.id = 1 THEN DELETE": ("s.id", "DELETE condition", own),
+        start.replace("t.id =", "t.k =") + " MATCHED THEN DELETE": ("t.k", "search condition", both),
+    }
+    return {
+        **{
+            text: {"sqlExpr": column, "clause": clause, "cols": columns}
+            for text, (column, clause, columns) in unresolved.items()
+        },
+        f"{start} MATCHED AND max(0) > 0 THEN DELETE": {
+            "operation": "DELETE condition of MERGE operation",
+            "predicate": "(condition = (max(0) > 0))",
+        },
+        f"{start} NOT MATCHED AND rand() > 2 THEN INSERT *": {
+            "operation": "INSERT condition of MERGE operation",
+            "expression": "(condition = (rand() > 2)).",
+        },
+        f"{start} MATCHED THEN UPDATE SET t.text = 'a', text = 'b'": {"columnList": "[`text`, `text`]"},
+        f"{start} NOT MATCHED THEN INSERT (t.id, id) VALUES (1, 2)": {},
+    }
+
+
 def test_parameters_of_a_condition(place: Place) -> None:
     from pyspark.errors import (
         AnalysisException,
@@ -1697,11 +1750,7 @@ def test_parameters_of_a_condition(place: Place) -> None:
             "searchPath": "[`system`.`session`, `spark_catalog`.`default`]",
         },
         "SELECT * FROM {t} TIMESTAMP AS OF 'none'": {"expr": '"none"'},
-        f"{MERGE} UPDATE SET nothing = 1": {
-            "sqlExpr": "nothing",
-            "clause": "UPDATE clause",
-            "cols": "t.id, t.part, t.text",
-        },
+        **parameters_of_merge(),
         "CREATE TABLE delta.`{root}/n` (id INT) USING delta CLUSTER BY (nope)": {"cols": "`nope`"},
         "ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 5)": {
             "constraintName": "low",

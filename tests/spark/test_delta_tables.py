@@ -171,6 +171,34 @@ def test_merge_with_columns_and_no_aliases(spark: Any, path: str) -> None:
         table.merge(source, "id = key").whenNotMatchedInsert("true")
 
 
+def test_merge_without_assignments(spark: Any, path: str) -> None:
+    """delta-spark's MergeIntoScalaSuite, "update with empty map should do nothing"."""
+    source = spark.createDataFrame([(1,), (8,)], "key bigint")
+    merge = DeltaTable.forPath(spark, path).merge(source, "id = key")
+    before = rows_at(path)
+    added = merge.whenMatchedUpdate(set={}).whenNotMatchedInsert(values={}).execute()
+    assert added.first().num_affected_rows == 1
+    assert deltaic.DeltaTable(path).delete("id IS NULL")["num_deleted_rows"] == 1
+    left = merge.whenMatchedUpdate("id = 1", {}).whenMatchedDelete().execute().first()
+    assert (left.num_updated_rows, left.num_deleted_rows) == (1, 0)
+    assert rows_at(path) == before
+
+
+def test_an_insert_of_a_merge_into_itself_has_the_columns_of_the_source(spark: Any, path: str) -> None:
+    """delta-spark's MergeIntoScalaSuite, "self-merge + pre-resolved exprs: duplicate refs should resolve in
+    not-matched clauses"."""
+    table = DeltaTable.forPath(spark, path).alias("t")
+    target = table.toDF()
+    if not is_classic_frame(target):  # on Spark Connect, only the server knows the columns
+        return
+    merge = table.merge(target.filter("id = 1").alias("s"), "t.id = s.id AND false")
+    with pytest.raises(UnsupportedFeatureError, match="of target and source alike") as refused:
+        merge.whenMatchedDelete(target["id"] > 0)
+    assert refused.value.getCondition() == "AMBIGUOUS_REFERENCE"  # type: ignore[attr-defined]
+    merge.whenNotMatchedInsert(target["id"] > 0, {"id": target["id"] + 8}).execute()
+    assert rows_at(path)[-1] == (9, None, None)
+
+
 def test_merge_with_an_alias_below_other_operations(spark: Any, path: str) -> None:
     from pyspark.sql import functions as F
 

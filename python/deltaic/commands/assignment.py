@@ -26,6 +26,14 @@ class _Node:
     value: str | Expression | None = None
     fields: dict[str, _Node] = field(default_factory=dict)
 
+    def first_path(self, path: tuple[str, ...]) -> tuple[str, ...]:
+        """Returns the path of the first assignment in the node at `path`."""
+        node = self
+        while node.value is None:
+            name, node = next(iter(node.fields.items()))
+            path = (*path, name)
+        return path
+
 
 def check_casting(casting: str) -> None:
     if casting not in ("strict", "try"):
@@ -65,7 +73,6 @@ class Assignments:
     """
 
     def __init__(self, schema: Schema, values: Mapping[str, Any], alias: str, *, fills: bool = False) -> None:
-        check_assignments(values)
         self._schema, self._alias, self._fills = schema, alias, fills
         self._roots: dict[str, _Node] = {}
         self._resolved: dict[str, Expression] = {}
@@ -77,20 +84,18 @@ class Assignments:
             raise InvalidTypeError("a column name must be a string", found=repr(key))
         path = self._path(key)
         node = self._roots.setdefault(path[0], _Node())
-        for part in path[1:]:
+        for depth, part in enumerate(path[1:], start=1):
             if node.value is not None:
-                raise _twice(key)
+                raise _twice(key, path[:depth], path)
             node = node.fields.setdefault(part, _Node())
         if node.value is not None or node.fields:
-            raise _twice(key)
+            raise _twice(key, node.first_path(path), path)
         node.value = value
 
     def _path(self, key: str) -> tuple[str, ...]:
         if self._schema.get(key) is not None:
             return (self._schema.field(key).name,)
-        parts = split_path(key)
-        if len(parts) > 1 and parts[0].lower() == self._alias.lower() and self._schema.get(parts[0]) is None:
-            parts = parts[1:]
+        parts = unqualified(split_path(key), self._schema, self._alias)
         try:
             path, _ = self._schema.find(parts)
         except InvalidArgumentError as error:
@@ -118,6 +123,12 @@ class Assignments:
     def columns(self) -> frozenset[str]:
         """The top-level columns with an assignment, also to one of their fields."""
         return frozenset(self._roots)
+
+    @property
+    def nested(self) -> tuple[str, ...] | None:
+        """The path of the first assignment to a field of a struct; None if there is none."""
+        paths = (node.first_path((name,)) for name, node in self._roots.items() if node.value is None)
+        return next(paths, None)
 
     def values(self, engine: Engine, scope: Mapping[str, Schema]) -> list[Expression]:
         """Returns the user's expressions, for checks."""
@@ -195,5 +206,15 @@ class Assignments:
         return engine.compose(("named_struct(", *parts, ")"), data_type)
 
 
-def _twice(key: str) -> InvalidArgumentError:
-    return InvalidArgumentError("a column is assigned twice, or as a whole and in part", found=repr(key))
+def unqualified(parts: tuple[str, ...], schema: Schema, alias: str) -> tuple[str, ...]:
+    """Returns the path of an assigned column without the alias of its table. As in Spark, `t.a` is column `a`
+    of the table `t`, and only if the table has no such column, field `a` of its column `t`."""
+    if len(parts) == 1 or parts[0].lower() != alias.lower():
+        return parts
+    is_field = schema.get(parts[1]) is None and schema.get(parts[0]) is not None
+    return parts if is_field else parts[1:]
+
+
+def _twice(key: str, before: tuple[str, ...], path: tuple[str, ...]) -> InvalidArgumentError:
+    error = InvalidArgumentError("a column is assigned twice, or as a whole and in part", found=repr(key))
+    return error.with_values(columns=(".".join(before), ".".join(path)))

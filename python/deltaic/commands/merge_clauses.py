@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from sqlglot import exp
 
 from deltaic.commands import invariants
 from deltaic.commands.assignment import Assignments
 from deltaic.commands.store_assignment import as_cast, same_type
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError
+from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression, column, null
 from deltaic.planning.columns import narrowed
 from deltaic.protocol.evolution import merge_schemas, retyped
@@ -26,6 +28,7 @@ from deltaic.protocol.schema import (
     type_name,
 )
 from deltaic.protocol.widening import is_widening
+from deltaic.spark_sql.expression import conjuncts_of
 from deltaic.sql_text import quote_name
 
 if TYPE_CHECKING:
@@ -50,6 +53,11 @@ class Clause:
     def __str__(self) -> str:
         kind = self.kind.upper().replace("_", " ")
         return f"WHEN {kind}{'' if self.where is None else f' AND {self.where}'} THEN {self.action.upper()}"
+
+    @property
+    def place(self) -> str:
+        """What errors about the clause's columns and values name, such as `UPDATE clause`."""
+        return f"{self.action.upper()} clause"
 
     @property
     def is_star(self) -> bool:
@@ -101,6 +109,8 @@ def evolved_schema(
     data = as_cast(Schema(item for item in source if item.name in added), target)
     schema = merge_schemas(target, data, widen=is_widening if widen else None)
     for clause in clauses:
+        if clause.kind == "not_matched_by_source":
+            continue  # such a clause cannot use the source's columns
         # Only the source's columns can stand in an insert, so they need no alias there.
         qualifiers = [(source_alias,), ()] if clause.kind == "not_matched" else [(source_alias,)]
         for key, value in (clause.values or {}).items():
@@ -109,6 +119,38 @@ def evolved_schema(
             if widen and (wider := _wider_field(key, schema, source, target_alias)) is not None:
                 schema = merge_schemas(schema, wider, widen=is_widening)
     return schema
+
+
+def of_source(text: str, added: Set[str], spec: MergeSpec) -> str:
+    """Returns a text of the user with the source's alias before the columns that schema evolution adds to the
+    target: of the new column `extra`, `extra > 1` means the source's column, as it did before the table had
+    one. `added`: the names of the new columns in lower case."""
+    aliases = (spec.source_alias.lower(), spec.target_alias.lower())
+    try:
+        tree, _ = conjuncts_of(text)
+    except DeltaError:  # only Spark can parse it
+        return text
+    starts = []
+    for node in tree.find_all(exp.Column):
+        first, *rest = node.parts
+        is_qualified = bool(rest) and first.name.lower() in aliases
+        if first.name.lower() in added and not is_qualified and node.find_ancestor(exp.Query) is None:
+            starts.append(first.meta.get("start", 0))
+    for start in sorted(starts, reverse=True):
+        text = f"{text[:start]}{quote_name(spec.source_alias)}.{text[start:]}"
+    return text
+
+
+def with_source_columns(clause: Clause, added: Set[str], spec: MergeSpec) -> Clause:
+    """Returns a clause for matched rows with `of_source` of its condition and values."""
+    if clause.kind != "matched" or not added:
+        return clause
+    where = None if clause.where is None else of_source(clause.where, added, spec)
+    values = clause.values and {
+        key: of_source(value, added, spec) if isinstance(value, str) else value
+        for key, value in clause.values.items()
+    }
+    return replace(clause, where=where, values=values)
 
 
 def _wider_field(key: Any, schema: Schema, source: Schema, target_alias: str) -> Schema | None:
@@ -153,14 +195,13 @@ def _assigned_field(
 
 
 def _paths_of(key: Any, target_alias: str) -> list[Sequence[str]]:
-    """Returns the columns that the key of an assignment may mean: `t.a` is field `a` of column `t`, or column
-    `a` of the table with the alias `t`. Empty for a key that is no text."""
+    """Returns the columns that the key of an assignment may mean, the likelier one first: `t.a` is column `a`
+    of the table with the alias `t`, or field `a` of column `t`. Empty for a key that is no text."""
     if not isinstance(key, str):
         return []
-    paths: list[Sequence[str]] = [split_path(key)]
-    if paths[0][0].lower() == target_alias.lower() and len(paths[0]) > 1:
-        paths.append(paths[0][1:])
-    return paths
+    parts = split_path(key)
+    is_qualified = parts[0].lower() == target_alias.lower() and len(parts) > 1
+    return [parts[1:], parts] if is_qualified else [parts]
 
 
 def _is_column(value: Any, path: tuple[str, ...]) -> bool:
@@ -202,7 +243,7 @@ def bind(
     of_target, of_source = {spec.target_alias: target}, {spec.source_alias: source}
     scopes = {"matched": of_target | of_source, "not_matched": of_source, "not_matched_by_source": of_target}
     scope = scopes[clause.kind]
-    where = None if clause.where is None else _condition(engine, clause.where, scope)
+    where = None if clause.where is None else _condition(engine, clause, clause.where, scope)
     if clause.action == "delete":
         return Bound(number, clause, where, None, scope)
     evolves = spec.schema_mode == "merge"
@@ -216,10 +257,13 @@ def bind(
     except InvalidArgumentError as error:
         if not error.message.startswith("no such column"):
             raise
-        message = f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {error.message}"
-        unresolved = InvalidArgumentError(message, found=error.found, expected=error.expected)
-        columns = tuple(f"{spec.target_alias}.{name}" for name in target.names)
-        raise unresolved.with_values(clause=f"{clause.action.upper()} clause", columns=columns) from None
+        raise _unresolved(error, clause.place, of_target) from None
+    if clause.action == "insert" and (nested := assignments.nested) is not None:
+        raise UnsupportedFeatureError(
+            "[DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION] an insert sets no single field of a struct",
+            found=path_text(nested),
+            expected="named_struct(...) as the value of the whole column",
+        ).with_values(path=nested, operation=f"{clause.place} of MERGE operation")
     return Bound(number, clause, where, assignments, scope)
 
 
@@ -228,7 +272,7 @@ def _star(
 ) -> dict[str, Expression]:
     excluded = _excluded(clause, source, target)
     if not evolves:
-        _check_complete(clause, target, source, excluded)
+        _check_complete(clause, target, source, excluded, source_alias)
     values: dict[str, Expression] = {}
     for item in source:
         field = target.get(item.name)
@@ -247,7 +291,9 @@ def _star(
     return values
 
 
-def _check_complete(clause: Clause, target: Schema, source: Schema, excluded: set[str]) -> None:
+def _check_complete(
+    clause: Clause, target: Schema, source: Schema, excluded: set[str], source_alias: str
+) -> None:
     required = [
         column
         for column in target
@@ -263,7 +309,7 @@ def _check_complete(clause: Clause, target: Schema, source: Schema, excluded: se
             expected="schema evolution, or a clause that names its columns",
         )
         raise error.with_values(
-            column=missing[0], clause=f"{clause.action.upper()} clause", columns=tuple(source.names)
+            column=quote_name(missing[0]), clause=clause.place, columns=_qualified({source_alias: source})
         )
 
 
@@ -306,28 +352,65 @@ def chosen(engine: Engine, clauses: list[Bound]) -> Expression:
 
 
 def resolve_in_merge(
-    engine: Engine, text: str, scope: Mapping[str, Schema], *, queries: bool = False
+    engine: Engine, text: str, scope: Mapping[str, Schema], place: str, *, queries: bool = False
 ) -> Expression:
-    """A condition of MERGE: errors about an aggregate say so."""
-    try:
-        return engine.resolve(text, scope, queries=queries)
-    except InvalidArgumentError as error:
-        if not error.message.startswith("an aggregate cannot stand"):
-            raise
-        raise InvalidArgumentError(
-            "an aggregate cannot stand in a condition of MERGE", found=repr(text)
-        ) from None
+    """Resolves a condition of MERGE, which must be deterministic. `place`: the name of the condition in
+    errors, such as `UPDATE condition`."""
+    operation = f"{place} of MERGE operation"
+    with errors_of(place, scope):
+        try:
+            resolved = engine.resolve(text, scope, queries=queries)
+        except InvalidArgumentError as error:
+            if not error.message.startswith("an aggregate cannot stand"):
+                raise
+            refused = InvalidArgumentError(
+                "an aggregate cannot stand in a condition of MERGE", found=repr(text)
+            )
+            raise refused.with_values(operation=operation, predicate=f"(condition = ({text}))") from None
+    if not resolved.deterministic:
+        refused = InvalidArgumentError("a condition of MERGE must be deterministic", found=repr(text[:200]))
+        raise refused.with_values(operation=operation, predicate=f"(condition = ({text})).")
+    return resolved
 
 
-def _condition(engine: Engine, text: str, scope: Mapping[str, Schema]) -> Expression:
-    """Resolves the condition of a clause, and checks that it is a deterministic boolean. On Spark it holds no
-    subquery: Spark does not find the columns of a correlated one between the steps of a merge."""
-    resolved = resolve_in_merge(engine, text, scope, queries=engine.is_embedded)
+def _condition(engine: Engine, clause: Clause, text: str, scope: Mapping[str, Schema]) -> Expression:
+    """Resolves the condition of a clause, and checks that it is a boolean. On Spark it holds no subquery:
+    Spark does not find the columns of a correlated one between the steps of a merge."""
+    place = f"{clause.action.upper()} condition"
+    resolved = resolve_in_merge(engine, text, scope, place, queries=engine.is_embedded)
     if resolved.type not in ("boolean", "void"):
         raise SchemaMismatchError(
             "a condition must be a boolean", where=repr(text), found=type_name(resolved.type)
         )
-    if not resolved.deterministic:
-        message = "a condition of MERGE must be deterministic"
-        raise InvalidArgumentError(message, found=repr(resolved.text[:200]))
     return resolved
+
+
+@contextmanager
+def errors_of(place: str, scope: Mapping[str, Schema]) -> Iterator[None]:
+    """Adds the place, such as `UPDATE clause`, and the columns of `scope` to errors about unknown columns."""
+    try:
+        yield
+    except InvalidArgumentError as error:
+        if "unresolved" not in error.values:
+            raise
+        raise _unresolved(error, place, scope) from None
+
+
+def _unresolved(error: InvalidArgumentError, place: str, scope: Mapping[str, Schema]) -> InvalidArgumentError:
+    path = error.values.get("path")
+    column = ".".join(map(quote_name, path)) if isinstance(path, tuple) else error.values.get("unresolved")
+    message = f"[DELTA_MERGE_UNRESOLVED_EXPRESSION] {error.message.removeprefix('[UNRESOLVED_COLUMN] ')}"
+    unresolved = InvalidArgumentError(message, where=error.where, found=error.found, expected=error.expected)
+    return unresolved.with_values(
+        **{**error.values, "column": column, "clause": place, "columns": _qualified(scope)}
+    )
+
+
+def _qualified(scope: Mapping[str, Schema]) -> tuple[str, ...]:
+    """Returns the columns of relations with their aliases, but not with an alias that the user did not
+    write."""
+    return tuple(
+        quote_name(name) if alias.startswith("__deltaic_") else f"{quote_name(alias)}.{quote_name(name)}"
+        for alias, schema in scope.items()
+        for name in schema.names
+    )

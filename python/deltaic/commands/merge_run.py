@@ -19,11 +19,20 @@ from deltaic.commands.defaults import value_of
 from deltaic.commands.delete import Metrics
 from deltaic.commands.invariants import as_stored, checked, counting, rules_of
 from deltaic.commands.marking import FileChanges, staging, take_out, vector_metrics
-from deltaic.commands.merge_clauses import Bound, bind, conditions, evolved_schema, resolve_in_merge
+from deltaic.commands.merge_clauses import (
+    Bound,
+    bind,
+    conditions,
+    errors_of,
+    evolved_schema,
+    of_source,
+    resolve_in_merge,
+    with_source_columns,
+)
 from deltaic.commands.merge_generated import GeneratedValues
 from deltaic.commands.merge_matches import CLAUSE_FIELD, Matches
 from deltaic.commands.phase_times import PhaseTimes
-from deltaic.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltaic.errors import SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import COUNT, Expression, Pieces, column
 from deltaic.plan.nodes import Aggregate, Data, Join, Plan
 from deltaic.planning.planned import column_names, reads_table
@@ -58,8 +67,9 @@ class Run:
         if evolved is not snapshot.schema:
             self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=evolved)
             self.schema = Schema.from_json(self.metadata.schema_string)
+        added = {name.lower() for name in self.schema.names if snapshot.schema.get(name) is None}
         bound = [
-            bind(engine, clause, number, self.schema, source.schema, spec)
+            bind(engine, with_source_columns(clause, added, spec), number, self.schema, source.schema, spec)
             for number, clause in enumerate(spec.clauses, start=1)
         ]
         self.clauses = bound
@@ -70,15 +80,14 @@ class Run:
         self.numbers_rows = self._check_identities(bound)
         self.generated = GeneratedValues(engine, self.protocol, self.schema, bound)
         self.both = {self.t: self.schema, self.s: source.schema}
-        self.on = resolve_in_merge(engine, spec.on, self.both)
+        on = of_source(spec.on, added, spec) if added else spec.on
+        self.on = resolve_in_merge(engine, on, self.both, "search condition")
         if self.on.type not in ("boolean", "void"):
             raise SchemaMismatchError(
                 "the condition of a merge must be a boolean",
                 where=repr(spec.on),
                 found=type_name(self.on.type),
             )
-        if not self.on.deterministic:
-            raise InvalidArgumentError("on= must be a deterministic condition", found=repr(spec.on))
         self._values_of: dict[int, list[Expression]] = {}
         for each in bound:  # errors in assignments are raised before rows are read
             self._values(each)
@@ -135,7 +144,8 @@ class Run:
         if bound.assignments is None:
             return []
         if bound.number not in self._values_of:
-            self._values_of[bound.number] = self._assigned(bound, bound.assignments)
+            with errors_of(bound.clause.place, bound.scope):
+                self._values_of[bound.number] = self._assigned(bound, bound.assignments)
         return self._values_of[bound.number]
 
     def _assigned(self, bound: Bound, assignments: Assignments) -> list[Expression]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from deltaic import _core
 from deltaic.commands import generated, identity
-from deltaic.commands.assignment import Assignments, check_casting
+from deltaic.commands.assignment import Assignments, check_assignments, check_casting
 from deltaic.commands.change_files import RecordedChanges
 from deltaic.commands.data_files import snapshot_target, tracked_columns
 from deltaic.commands.delete import NOTHING as NOTHING_DELETED
@@ -60,6 +60,7 @@ def update(
         return snapshot, dict(NOTHING)
     times = PhaseTimes()
     alias = own_alias(snapshot.schema) if alias is None else alias
+    check_assignments(set)
     assignments = Assignments(snapshot.schema, set, alias)
     identity.check_updated(identity.columns_of(snapshot.protocol, snapshot.schema), assignments.columns)
     planned = plan(snapshot, engine, where, alias=alias, changes=True)

@@ -110,6 +110,12 @@ CONDITIONS: tuple[Condition, ...] = (
         ANALYSIS,
         parameters={"sqlExpr": "column|found", "clause": "clause", "cols": "columns"},
     ),
+    Condition(
+        "DELTA_UNSUPPORTED_NESTED_FIELD_IN_OPERATION",
+        "0AKDC",
+        ANALYSIS,
+        parameters={"operation": "operation", "fieldName": ".path"},
+    ),
     *(
         Condition(
             f"INSERT_COLUMN_ARITY_MISMATCH.{kind}",

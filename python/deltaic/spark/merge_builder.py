@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from deltaic.commands.merge import Merge
+from deltaic.commands.merge_clauses import Clause, Kind
 from deltaic.engine.spark.native.column_text import Origins
 from deltaic.spark.expressions import assignments, condition_text
 from deltaic.spark.raising import methods_raise_as_spark
@@ -17,20 +18,21 @@ from deltaic.sql.merge import merge_rows
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Clause = Callable[[Merge], Merge]
+AddClause = Callable[[Merge], Merge]
 
 
 @dataclass(frozen=True)
 class MergeStart:
     """The start of a MERGE and its clauses so far. `begin`: a function that creates the merge, with schema
     evolution if its argument is True. `origins`: the DataFrames whose columns conditions and values may
-    use."""
+    use; `of_source`: those of inserts."""
 
     spark: Any
     begin: Callable[[bool], Merge]
-    clauses: tuple[Clause, ...] = ()
+    clauses: tuple[AddClause, ...] = ()
     evolution: bool = False
     origins: Origins | None = None
+    of_source: Origins | None = None
 
 
 @methods_raise_as_spark
@@ -63,7 +65,7 @@ class DeltaMergeBuilder:
             assignments(set, "'set' in whenMatchedUpdate", self._start.origins),
             self._condition(condition),
         )
-        return self._with(lambda merge: merge.when_matched_update(values, where))
+        return self._updating("matched", values, where)
 
     def whenMatchedUpdateAll(self, condition: Any = None) -> DeltaMergeBuilder:
         """Updates a row of the table that a source row matches: each column gets the value of the source's
@@ -96,10 +98,10 @@ class DeltaMergeBuilder:
         >>> metrics = merge.whenNotMatchedInsert(values={"id": "s.id", "origin": "'JFK'"}).execute()
         """
         columns, where = (
-            assignments(values, "'values' in whenNotMatchedInsert", self._start.origins),
-            self._condition(condition),
+            assignments(values, "'values' in whenNotMatchedInsert", self._start.of_source),
+            condition_text(condition, origins=self._start.of_source),
         )
-        return self._with(lambda merge: merge.when_not_matched_insert(columns, where))
+        return self._with(lambda merge: merge._with(Clause("not_matched", "insert", where, columns)))
 
     def whenNotMatchedInsertAll(self, condition: Any = None) -> DeltaMergeBuilder:
         """Inserts a source row that matches no row of the table: each column gets the value of the source's
@@ -109,7 +111,7 @@ class DeltaMergeBuilder:
 
         >>> metrics = merge.whenNotMatchedInsertAll().execute()
         """
-        where = self._condition(condition)
+        where = condition_text(condition, origins=self._start.of_source)
         return self._with(lambda merge: merge.when_not_matched_insert_all(where))
 
     def whenNotMatchedBySourceUpdate(self, condition: Any = None, set: Any = None) -> DeltaMergeBuilder:
@@ -125,7 +127,7 @@ class DeltaMergeBuilder:
             assignments(set, "'set' in whenNotMatchedBySourceUpdate", self._start.origins),
             self._condition(condition),
         )
-        return self._with(lambda merge: merge.when_not_matched_by_source_update(values, where))
+        return self._updating("not_matched_by_source", values, where)
 
     def whenNotMatchedBySourceDelete(self, condition: Any = None) -> DeltaMergeBuilder:
         """Deletes a row of the table that no source row matches. The condition may use the table's columns.
@@ -164,5 +166,12 @@ class DeltaMergeBuilder:
     def _condition(self, value: Any) -> str | None:
         return condition_text(value, origins=self._start.origins)
 
-    def _with(self, clause: Clause) -> DeltaMergeBuilder:
+    def _updating(self, kind: Kind, values: dict[str, str], where: str | None) -> DeltaMergeBuilder:
+        """Adds an update. As in delta-spark, one of no column leaves the rows as they are: without a
+        condition it is no clause, and with a condition no later clause of its kind applies to its rows."""
+        if not values and where is None:
+            return self
+        return self._with(lambda merge: merge._with(Clause(kind, "update", where, values)))
+
+    def _with(self, clause: AddClause) -> DeltaMergeBuilder:
         return DeltaMergeBuilder(replace(self._start, clauses=(*self._start.clauses, clause)))

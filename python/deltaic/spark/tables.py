@@ -355,7 +355,9 @@ class DeltaTable:
                 source, on, source_alias=source_alias, target_alias=target_alias, schema_mode=mode
             )
 
-        return DeltaMergeBuilder(MergeStart(self._spark, begin, origins=origins))
+        # an insert knows only the source's columns, also if they are those of `toDF` in a merge into itself
+        of_source = Origins(lambda: [(source, source_alias)], self._spark, replaced)
+        return DeltaMergeBuilder(MergeStart(self._spark, begin, origins=origins, of_source=of_source))
 
     def _origins(
         self,

@@ -140,7 +140,7 @@ def unknown_column(shown: str, known: Iterable[str]) -> InvalidArgumentError:
         expected += f"; or {shown!r}, if it is text"
     return InvalidArgumentError(
         f"[UNRESOLVED_COLUMN] no column {shown}", found=shown, expected=expected or "no columns here"
-    ).with_values(columns=most_similar(shown, names))
+    ).with_values(columns=most_similar(shown, names), unresolved=shown)
 
 
 def known_limits(field: Field) -> v.Limits | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from deltaic.commands.assignment import unqualified
 from deltaic.commands.merge import MergeSpec
 from deltaic.engine.source import buffered
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol.schema import Schema
+from deltaic.protocol.schema import Schema, split_path
 from deltaic.rows.rows import Rows
 from deltaic.sql.change import defaulted, is_left_to_table, read_assignment
 from deltaic.sql.names import Name, Tables, read_name
@@ -98,14 +99,14 @@ def _assigned(
     column."""
     pairs = []
     for column, value in assignments:
-        path = (
-            column[1:]
-            if len(column) > 1 and column[0].lower() == alias.lower() and schema.get(column[0]) is None
-            else column
-        )
+        path = unqualified(column, schema, alias)
         key = ".".join(quote_name(part) for part in column)
         pairs.append((key, defaulted(value, schema, ".".join(quote_name(part) for part in path))))
     return pairs
+
+
+def _path_of(key: str, schema: Schema, alias: str) -> tuple[str, ...]:
+    return tuple(part.lower() for part in unqualified(split_path(key), schema, alias))
 
 
 def _clause(reader: Reader, building: Any, schema: Schema, alias: str, unconditional: set[str]) -> Any:
@@ -142,7 +143,8 @@ def _clause(reader: Reader, building: Any, schema: Schema, alias: str, unconditi
         error = InvalidArgumentError(
             "a column is set twice in one clause", where="MERGE", found=sorted(values)
         )
-        raise error.with_values(columns=tuple(column[-1] for column, _ in assignments))
+        paths = [unqualified(column, schema, alias) for column, _ in assignments]
+        raise error.with_values(columns=tuple(".".join(path) for path in paths))
     return (
         building.when_not_matched_by_source_update(values, where)
         if by_source
@@ -169,7 +171,7 @@ def _insert(reader: Reader, building: Any, where: str | None, schema: Schema, al
         if len(pair[0]) > 1 or not is_left_to_table(pair[1], schema, quote_name(pair[0][0]))
     ]
     values = _assigned(explicit or pairs, schema, alias)
-    if len({name.lower() for name, _ in values}) < len(values):
+    if len({_path_of(name, schema, alias) for name, _ in values}) < len(values):
         raise InvalidArgumentError(
             "a column is listed twice in one clause", where="MERGE", found=[name for name, _ in values]
         )

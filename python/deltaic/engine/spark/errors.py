@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from deltaic.engine.spark.origins import unnoted
 from deltaic.errors import DeltaError, InvalidArgumentError, ProtocolError, UnsupportedFeatureError
 from deltaic.plan.failures import read_failure
+from deltaic.protocol.schema import split_path
+from deltaic.sql_text import quote_name
 
 _CONDITION = re.compile(r"\[([A-Z_][A-Z0-9_.]+)\] (.*?)(?: SQLSTATE: \w{5}|\n|$)", re.DOTALL)
 _ALIASES = re.compile(r"`?\b__deltaic_[st]\b`?\.")
@@ -91,7 +93,11 @@ def named(error: Exception) -> Exception:
             )
         if match and match[1].startswith("UNSUPPORTED"):
             return UnsupportedFeatureError(message)
-        return InvalidArgumentError(message, where=_place(text))
+        refused = InvalidArgumentError(message, where=_place(text))
+        if match and match[1].startswith("UNRESOLVED_COLUMN"):
+            name = without_aliases((error.getMessageParameters() or {}).get("objectName", ""))
+            refused.with_values(unresolved=".".join(map(quote_name, split_path(name))) if name else None)
+        return refused
     if match and match[1].startswith("FAILED_READ_FILE"):
         if "FILE_NOT_EXIST" in match[1] or "FileNotFoundException" in text:
             return _gone(message)

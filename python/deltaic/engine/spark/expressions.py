@@ -79,6 +79,11 @@ class Analyser:
             if getattr(error.__cause__, "getCondition", lambda: None)() == "MISSING_GROUP_BY":
                 raise _not_on_rows("an aggregate", text) from error.__cause__
             raise
+        except UnsupportedFeatureError as error:
+            condition = getattr(error.__cause__, "getCondition", lambda: None)() or ""
+            if condition.startswith("UNSUPPORTED_GENERATOR"):
+                raise _not_on_rows("a generator", text) from error.__cause__
+            raise
 
     def _analyse(
         self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str, queries: bool
