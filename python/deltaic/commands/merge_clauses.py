@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = Literal["matched", "not_matched", "not_matched_by_source"]
 Action: TypeAlias = Literal["update", "delete", "insert"]
+
+_OF_AGGREGATE = re.compile(r"(an aggregate|the aggregate function \w+) cannot stand")
+"""Matches the errors of both engines about an aggregate in an expression on rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -361,7 +365,7 @@ def resolve_in_merge(
         try:
             resolved = engine.resolve(text, scope, queries=queries)
         except InvalidArgumentError as error:
-            if not error.message.startswith("an aggregate cannot stand"):
+            if _OF_AGGREGATE.search(error.message) is None:
                 raise
             refused = InvalidArgumentError(
                 "an aggregate cannot stand in a condition of MERGE", found=repr(text)
