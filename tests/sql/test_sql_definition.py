@@ -232,6 +232,8 @@ def test_vacuum(table: deltaic.DeltaTable) -> None:
     deltaic.sql("INSERT OVERWRITE t SELECT 1, 'a', 1.0", tables={"t": table})
     with pytest.raises(InvalidArgumentError):
         deltaic.sql("VACUUM t RETAIN 0 HOURS", tables={"t": table})
+    with pytest.raises(InvalidArgumentError, match="retention is out of range; found 100000000000"):
+        deltaic.sql("VACUUM t RETAIN 100000000000 HOURS", tables={"t": table})
     assert deltaic.sql("VACUUM t RETAIN 200 HOURS DRY RUN", tables={"t": table}).to_arrow().num_rows == 0
     assert deltaic.sql("VACUUM t DRY RUN LITE", tables={"t": table}).schema.names == ["path"]
     assert deltaic.sql("VACUUM t FULL", tables={"t": table}).to_arrow().to_pylist() == [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
-from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -280,10 +279,12 @@ def vacuum(
     as_json: AsJson = False,
 ) -> None:
     """Delete files that no version within the retention needs."""
+    from deltaic.commands.vacuum import hours
+
     table = _open(path, None, None, storage_option)
     with working(f"vacuuming {table.location}"):
         gone = table.vacuum(
-            retention=None if retain is None else timedelta(hours=retain),
+            retention=None if retain is None else hours(retain),
             mode="lite" if lite else "full",
             dry_run=dry_run,
             enforce_retention=not force,

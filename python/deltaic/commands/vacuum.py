@@ -179,6 +179,17 @@ def _commit_if_room(transaction: Transaction, metrics: dict[str, int]) -> Snapsh
         return None
 
 
+def hours(number: float) -> timedelta:
+    """Returns a retention of a number of hours. Raises InvalidArgumentError for NaN, and for more hours than
+    a timedelta holds."""
+    try:
+        return timedelta(hours=number)
+    except (OverflowError, ValueError):
+        raise InvalidArgumentError(
+            "retention is out of range", found=f"{number} hours", expected="less than 24000000000 hours"
+        ) from None
+
+
 def _retention(snapshot: Snapshot, retention: timedelta | None, enforce: bool) -> timedelta:
     table = snapshot.properties.deleted_file_retention
     if retention is None:

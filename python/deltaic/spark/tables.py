@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Literal
 
 import deltaic
+from deltaic.commands.vacuum import hours
 from deltaic.engine.spark.native.column_text import Origins
 from deltaic.engine.spark.native.session import has_jvm, is_classic_frame, logical_plan, qualified_columns
 from deltaic.engine.spark.settings import (
@@ -402,7 +402,7 @@ class DeltaTable:
         >>> table.vacuum().count()
         0
         """
-        retention = None if retentionHours is None else timedelta(hours=float(retentionHours))
+        retention = None if retentionHours is None else hours(float(retentionHours))
         self._table().vacuum(
             retention=retention,
             mode=vacuum_mode(self._spark),

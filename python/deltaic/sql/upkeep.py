@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
+from deltaic.commands.vacuum import hours
 from deltaic.errors import InvalidArgumentError
 from deltaic.log import references
 from deltaic.protocol.schema import path_text
@@ -107,7 +108,7 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
         elif reader.accept("FULL"):
             mode = "full"
         elif reader.accept("RETAIN"):
-            retention = timedelta(hours=reader.number())
+            retention = hours(reader.number())
             if not reader.accept("HOURS"):
                 reader.expect("HOUR")
         elif reader.accept("DRY", "RUN"):
