@@ -2,7 +2,7 @@
 
 python scripts/archive_spark_classes.py .venv/spark-classes.jsa
 
-The file is empty if this Java writes no archive; the tests then go without one.
+The file is empty if this Java writes no archive, or if Spark fails; the tests then go without one.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def run_spark(folder: Path) -> None:
 
 
 def main(archive: Path) -> None:
-    unfinished = archive.with_suffix(".unfinished")
+    unfinished = archive.absolute().with_suffix(".unfinished")
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         home = java_home(folder / "java")
@@ -67,7 +67,8 @@ def main(archive: Path) -> None:
         command = [sys.executable, __file__, "--run", str(folder / "warehouse")]
         done = subprocess.run(command, env=environment, cwd=folder, capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(done.stderr)
+        print(done.stderr, file=sys.stderr)
+        unfinished.unlink(missing_ok=True)
     unfinished.touch()
     unfinished.replace(archive)
     print(f"{archive}: {archive.stat().st_size >> 20} MB")
