@@ -26,7 +26,7 @@ help: ## this list
 demo: $(if $(wildcard .venv/built),.venv/built,.venv/for-demo) ## a demo on 336,776 flights; DuckDB checks every number
 	$(BIN)/python examples/demo.py
 
-test: .venv/built .venv/spark-classes.jsa ## all tests, Rust and Python; some Python tests: TESTS="tests/test_x.py -k name"
+test: .venv/built ## all tests, Rust and Python; some Python tests: TESTS="tests/test_x.py -k name"
 ifeq ($(TESTS),)
 	cargo test --locked --release --no-default-features
 	$(MAKE) --no-print-directory --jobs=2 --output-sync=target test-embedded test-on-spark
@@ -38,10 +38,10 @@ test-quick: .venv/built ## Python tests without Spark and servers that take litt
 	$(BIN)/python -m pytest -q -m "not spark and not slow" --ignore=tests/spark
 
 # The two parts of the Python tests. They take about the same time, and each uses little more than one core.
-test-embedded: .venv/built .venv/spark-classes.jsa
+test-embedded: .venv/built
 	$(BIN)/python -m pytest -q --durations=20 $(addprefix --ignore=,$(ON_SPARK))
 
-test-on-spark: .venv/built .venv/spark-classes.jsa
+test-on-spark: .venv/built
 	$(BIN)/python -m pytest -q --durations=20 $(ON_SPARK)
 
 test-spark: .venv/built ## tests/spark on another PySpark, in its own environment: VERSION=4.1
@@ -108,11 +108,6 @@ clean: ## deletes the environments; compiled code stays in CARGO_TARGET_DIR
 .venv/built: .venv/ready $(RUST)
 	$(BIN)/maturin develop --locked --release
 	@touch $@
-
-# Java starts Spark in a third of the processors' time when it finds its classes here, and does so dozens of
-# times in the tests.
-.venv/spark-classes.jsa: .venv/ready scripts/archive_spark_classes.py | .venv/built
-	$(BIN)/python scripts/archive_spark_classes.py $@
 
 # A first look: the packages of the demo alone, and the extension without optimizations. Compiling it takes
 # 5.5 minutes of CPU time instead of 13.5. `make build` replaces it.

@@ -7,7 +7,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-from java import java_options
+from java import JVM
 from slow_tests import SLOW, TESTS
 from spark_session import IGNORED, spark
 
@@ -18,7 +18,7 @@ settings.register_profile(
     "suite", deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
-os.environ["JDK_JAVA_OPTIONS"] = java_options()
+os.environ["JDK_JAVA_OPTIONS"] = JVM
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from deltaic import DeltaTable
 from deltaic.errors import (
     DeltaError,
     InvalidArgumentError,
+    ProtocolError,
     SchemaMismatchError,
     TableAlreadyExistsError,
     UnsupportedFeatureError,
@@ -96,6 +97,10 @@ def test_files_of_a_stream(tmp_path: Path) -> None:
     ):
         DeltaTable.convert(tmp_path.parent / "moved")
     (tmp_path.parent / "moved").rename(tmp_path)
+    for broken in (b"", b"v2\n", b"v1\n{", b'v1\n{"path": "x"}', b"v1\n\xff"):
+        (tmp_path / "_spark_metadata/4").write_bytes(broken)
+        with pytest.raises(ProtocolError, match="_spark_metadata/4"):
+            DeltaTable.convert(tmp_path)
 
 
 def test_statistics_come_from_footers(tmp_path: Path) -> None:

@@ -11,28 +11,30 @@ import pyarrow.compute as pc
 from deltaic import _core
 from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.log import references
-from deltaic.protocol.bounded_json import parse_json
 
 _BATCH = re.compile(r"^_spark_metadata/([0-9]+)(\.compact)?$")
+_ENTRIES = pa.schema([("path", pa.string()), ("action", pa.string())])
 
 
 def sink_files(store: _core.Store, paths: pa.ChunkedArray) -> pa.Array | None:
     """Returns the files of a stream's complete batches, relative to the folder of the store; None for a
     folder without such a log. `paths`: all files below the folder."""
-    batches = sorted(
+    batches = [
         (int(match[1]), match[2] is not None, path)
         for path in paths.filter(pc.starts_with(paths, "_spark_metadata/")).to_pylist()
         if (match := _BATCH.match(path))
-    )
+    ]
     if not batches:
         return None
     # `9.compact` has the entries of the batches 0 to 9.
     last = max((number for number, is_compact, _ in batches if is_compact), default=-1)
-    entries: dict[str, str] = {}
-    for number, is_compact, path in batches:
-        if number > last or (number == last and is_compact):
-            entries |= _entries(store, path)
-    present = pa.array([uri for uri, action in entries.items() if action != "delete"], pa.string())
+    entries = pa.concat_tables(
+        _entries(store, path)
+        for number, is_compact, path in batches
+        if number > last or (number == last and is_compact)
+    )
+    gone = entries.filter(pc.equal(entries["action"], "delete"))["path"]
+    present = pc.unique(entries.filter(pc.invert(pc.is_in(entries["path"], value_set=gone)))["path"])
     files = references.data_files(pa.table({"path": present}), store.location)
     inside = references.inside(files)
     if len(inside) != len(files):
@@ -46,12 +48,24 @@ def sink_files(store: _core.Store, paths: pa.ChunkedArray) -> pa.Array | None:
     return inside
 
 
-def _entries(store: _core.Store, path: str) -> dict[str, str]:
-    """Returns URI -> action of the entries in a file of the log. Its first line is the version, `v1`."""
-    version, *lines = store.get(path).decode().splitlines()
-    if version != "v1":
+def _entries(store: _core.Store, path: str) -> pa.Table:
+    """Returns path (a URI) and action of the entries in a file of the log. Its first line is the version,
+    `v1`."""
+    import pyarrow.json
+
+    where = f"{store.location}/{path}"
+    version, _, lines = store.get(path).partition(b"\n")
+    if version.strip() != b"v1":
         raise ProtocolError(
-            "unknown version of the log of a stream", where=path, found=version, expected="v1"
+            "unknown version of the log of a stream", where=where, found=repr(version[:20]), expected="'v1'"
         )
-    actions = (parse_json(line) for line in lines if line)
-    return {str(each["path"]): str(each["action"]) for each in actions}
+    if not lines.strip():
+        return _ENTRIES.empty_table()
+    options = pyarrow.json.ParseOptions(explicit_schema=_ENTRIES, unexpected_field_behavior="ignore")
+    try:
+        entries = pyarrow.json.read_json(pa.BufferReader(lines), parse_options=options)
+    except pa.ArrowInvalid as error:
+        raise ProtocolError("the log of a stream cannot be read", where=where, found=str(error)) from None
+    if entries["path"].null_count or entries["action"].null_count:
+        raise ProtocolError("an entry of the log of a stream has no path or no action", where=where)
+    return entries
