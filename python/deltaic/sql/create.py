@@ -13,7 +13,7 @@ from deltaic.protocol.column_mapping import strip, without_keys
 from deltaic.protocol.properties import canonical_name
 from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Map, Schema, Struct, path_text
 from deltaic.rows.rows import Rows
-from deltaic.sql.names import Existing, Name, Tables, read_name
+from deltaic.sql.names import Existing, Name, Tables, read_name, same_folder
 from deltaic.sql.results import counts, nothing
 from deltaic.sql.tokens import Reader
 from deltaic.table import DeltaTable
@@ -163,10 +163,11 @@ def _check_folder(path: str, name: Name, source: Name | None, tables: Tables, *,
 
 
 def _check_clone(name: Name, clauses: _Clauses, *, has_query: bool) -> None:
-    if clauses.location is not None and name.path is not None and clauses.location != name.path:
+    location, path = clauses.location, name.path
+    if location is not None and path is not None and not same_folder(location, path):
         raise InvalidArgumentError(
             "the clone has a path as its name, and a LOCATION",
-            found=f"{name} LOCATION '{clauses.location}'",
+            found=f"{name} LOCATION '{location}'",
             expected="one of the two",
         )
     if has_query or clauses.seen - {"TBLPROPERTIES", "LOCATION"}:

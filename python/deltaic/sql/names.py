@@ -203,7 +203,7 @@ class Tables:
         """Returns the location of a table to create, and True if its name is new in the catalog. `location`:
         LOCATION of the statement, or None. `existing`: what happens if a table has the name."""
         if location is not None and name.path is not None:
-            if _folder(location) != _folder(name.path):
+            if not same_folder(location, name.path):
                 raise UnsupportedFeatureError(
                     "[DELTA_AMBIGUOUS_PATHS_IN_CREATE_TABLE] the name and LOCATION are two paths",
                     where=name.path,
@@ -379,6 +379,7 @@ def _is_of_files(source: Name) -> bool:
     return len(source.parts) == 2 and source.parts[0].lower() in ("parquet", "iceberg")
 
 
-def _folder(path: str) -> str:
-    """Returns a path without the scheme of local files and without a slash at its end."""
-    return re.sub(r"^file:(//)?(?=/)", "", path).rstrip("/")
+def same_folder(first: str, second: str) -> bool:
+    """True if two paths differ at most in the scheme of local files and in a slash at the end."""
+    short, other = (re.sub(r"^file:(//)?(?=/)", "", path).rstrip("/") for path in (first, second))
+    return short == other
