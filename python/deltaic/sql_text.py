@@ -104,6 +104,18 @@ def name_of(quoted: str) -> str:
     return quoted[1:-1].replace("``", "`")
 
 
+def with_backticks(text: str) -> str:
+    """Returns a text with names in backticks instead of double quotes: `"a" > 1` -> `` `a` > 1 ``."""
+    return edited(
+        text,
+        (
+            (token.start, token.end, spark_name(token.text[1:-1].replace('""', '"')))
+            for token in tokens(text)
+            if token.kind == "string" and token.text[0] == '"'
+        ),
+    )
+
+
 def string_value(token: str) -> str:
     """Returns the text of a string literal of Spark, with its escapes replaced; an r before the quote turns
     escapes off."""

@@ -28,6 +28,7 @@ from deltaic.errors import (
     SchemaMismatchError,
     TableAlreadyExistsError,
 )
+from spark_session import setting
 
 
 @pytest.fixture
@@ -336,3 +337,20 @@ def test_the_session_sets_how_vacuum_and_restore_run(tmp_path: Path, session: An
     assert DeltaTable(path).protocol == DeltaTable(path, version=0).protocol
     session.sql(f"VACUUM delta.`{path}` FULL RETAIN 0 HOURS")
     assert list(path.glob("*.parquet")) == []
+
+
+def test_text_is_resolved_anew_when_a_setting_gives_it_another_meaning(tmp_path: Path, session: Any) -> None:
+    table = f"delta.`{tmp_path}/t`"
+    deltaic.write(tmp_path / "t", {"id": [1, 2], "t": ["a", "T"]})
+    session.sql(f"DELETE FROM {table} WHERE id = 3 AND T = 'b'")
+    session.sql(f'UPDATE {table} SET t = "T" WHERE "T" = t')
+    with (
+        setting(session, "spark.sql.caseSensitive", "true"),
+        pytest.raises(InvalidArgumentError, match="`T` cannot be resolved"),
+    ):
+        session.sql(f"DELETE FROM {table} WHERE id = 3 AND T = 'b'")
+    with (
+        setting(session, "spark.sql.ansi.enabled", "true"),
+        setting(session, "spark.sql.ansi.doubleQuotedIdentifiers", "true"),
+    ):
+        assert session.sql(f'UPDATE {table} SET t = "T" WHERE "T" = t').first()[0] == 2

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from deltaic.engine.spark.engine import application_of, enabled_as
 from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
-from deltaic.engine.spark.settings import timestamps_of
+from deltaic.engine.spark.settings import timestamps_of, with_names_in_backticks
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.plan.literal import col
@@ -194,6 +194,7 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
     """Runs a statement by `deltaic.sql` if it changes or describes a Delta table, else by Spark. `frames`:
     DataFrames by their names in the text, if the session has no tables of these names."""
     names_table = functools.partial(_names_table, spark)
+    text = with_names_in_backticks(spark, text)
     if is_script(text, names_table):
         return run_script(
             spark,

@@ -49,7 +49,7 @@ from deltaic.engine.spark.on_driver import (
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
-from deltaic.engine.spark.settings import auto_compacts, compaction, store_assignment
+from deltaic.engine.spark.settings import USUAL_MEANING, auto_compacts, compaction, store_assignment
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.stores import RecentSnapshots, travels
 from deltaic.engine.spark.types import bare, described, nullable_inside, shown_to_spark
@@ -504,7 +504,7 @@ class SparkEngine:
         if not (relation.on_driver and are_plain(data.schema) and self.session.has_few_rows(relation.frame)):
             return None
         usual = all(
-            str(self.spark.conf.get(name, value)).lower() == value for name, value in _USUAL_MEANING.items()
+            str(self.spark.conf.get(name, value)).lower() == value for name, value in USUAL_MEANING.items()
         )
         return self.to_table(relation) if usual else None
 
@@ -582,16 +582,6 @@ def _is_partitioned(plan: Plan) -> bool:
     return isinstance(plan, (Project, Filter)) and _is_partitioned(plan.input)
 
 
-_USUAL_MEANING = {
-    "spark.sql.ansi.enabled": "true",
-    "spark.sql.caseSensitive": "false",
-    "spark.sql.storeAssignmentPolicy": "ansi",
-    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
-    "spark.sql.parser.escapedStringLiterals": "false",
-    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
-}
-"""Settings on which the meaning of operators, names and literals depends, and their defaults. The embedded
-engine, which computes few rows on the driver, implements the meaning of the defaults only."""
 _UNCOMPRESSED = {"spark.sql.inMemoryColumnarStorage.compressed": "false"}
 """Settings for rows that a command caches and drops again: compressing them would take longer than it
 saves."""

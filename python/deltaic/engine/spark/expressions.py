@@ -15,6 +15,7 @@ from sqlglot import exp
 from deltaic.engine.spark.errors import named_errors
 from deltaic.engine.spark.native.session import analyzed_plan, parsed_expression
 from deltaic.engine.spark.read_path import ReadPath
+from deltaic.engine.spark.settings import USUAL_MEANING, with_names_in_backticks
 from deltaic.engine.spark.types import of_frame, to_spark
 from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression
@@ -67,13 +68,12 @@ class Analyser:
             raise InvalidTypeError("an expression is text in Spark's SQL dialect", found=repr(text)[:80])
         try:
             with named_errors():
-                ansi, zone = (
-                    self._spark.conf.get(name)
-                    for name in ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
-                )
+                zone = self._spark.conf.get("spark.sql.session.timeZone")
+                meaning = tuple(self._spark.conf.get(name, usual) for name, usual in USUAL_MEANING.items())
+                text = with_names_in_backticks(self._spark, text)
                 # a subquery may read other tables next time
                 analyse = self._analyse if queries else self._cached_analysis
-                return analyse(text, tuple(schemas.items()), ansi, zone, queries)
+                return analyse(text, tuple(schemas.items()), meaning, zone, queries)
         except InvalidArgumentError as error:
             # Spark takes an aggregate beside a column, as in `id = max(id)`, for a query without GROUP BY
             if getattr(error.__cause__, "getCondition", lambda: None)() == "MISSING_GROUP_BY":
@@ -86,9 +86,17 @@ class Analyser:
             raise
 
     def _analyse(
-        self, text: str, schemas: tuple[tuple[str, Schema], ...], ansi: str, zone: str, queries: bool
+        self,
+        text: str,
+        schemas: tuple[tuple[str, Schema], ...],
+        meaning: tuple[str, ...],
+        zone: str,
+        queries: bool,
     ) -> Expression:
-        """Analyses the text in brackets, because `F.expr` accepts a name after an expression, as in `id = 1
+        """Analyses the text under the session's settings. `meaning`: their values, which are part of the
+        cache's key.
+
+        Analyses the text in brackets, because `F.expr` accepts a name after an expression, as in `id = 1
         flag`. The text without brackets is parsed, too: otherwise `a) + (b` would be accepted."""
         from pyspark.sql import functions as F
 

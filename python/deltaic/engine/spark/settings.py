@@ -14,6 +14,7 @@ from deltaic.errors import InvalidArgumentError, check_instance
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import timestamps_without_zone
 from deltaic.protocol.properties import canonical_name
+from deltaic.sql_text import with_backticks
 
 log = logging.getLogger("deltaic.spark")
 
@@ -38,6 +39,16 @@ RETENTION_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 """Setting: if false, VACUUM may delete files that are younger than the table's retention."""
 ZORDER_CHECK = "spark.databricks.delta.optimize.zorder.checkStatsCollection.enabled"
 """Setting: if false, OPTIMIZE sorts files by columns without statistics, too."""
+USUAL_MEANING = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.storeAssignmentPolicy": "ansi",
+    "spark.sql.decimalOperations.allowPrecisionLoss": "true",
+    "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.ansi.doubleQuotedIdentifiers": "false",
+}
+"""Settings on which the meaning of operators, names and literals depends, and their defaults. The embedded
+engine, which computes few rows on the driver, implements the meaning of the defaults only."""
 LITE_VACUUM = "spark.databricks.delta.vacuum.lite.enabled"
 """Setting: if true, a VACUUM without LITE or FULL takes the files from the log alone (LITE)."""
 DOWNGRADE = "spark.databricks.delta.restore.protocolDowngradeAllowed"
@@ -84,6 +95,16 @@ STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
 
 TIMESTAMP_TYPE = "spark.sql.timestampType"
 """Setting: TIMESTAMP_NTZ makes TIMESTAMP of SQL the type without a time zone."""
+
+
+def with_names_in_backticks(spark: Any, text: str) -> str:
+    """Returns SQL text in which double quotes enclose no names. They do in a session with ANSI mode and
+    `spark.sql.ansi.doubleQuotedIdentifiers`; elsewhere the text is returned as it is."""
+    if '"' not in text:
+        return text
+    names = ("spark.sql.ansi.doubleQuotedIdentifiers", "spark.sql.ansi.enabled")
+    quotes = all(str(spark.conf.get(name, USUAL_MEANING[name])).lower() == "true" for name in names)
+    return with_backticks(text) if quotes else text
 
 
 def setting_text(spark: Any, name: str) -> str | None:
