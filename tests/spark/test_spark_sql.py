@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import AnalysisException
 
 import deltaic
 from deltaic.errors import (
@@ -468,6 +469,13 @@ def test_views_of_columns(spark: Any, sql: Any, path: str) -> None:
         assert [row[0] for row in rows_at(path)] == [2, 3, 4, 5]
         assert sql(f"SELECT amount FROM delta.`{path}` WHERE id = 2").first().amount == 3.0
         assert sorted(row.id for row in spark.table("some").collect()) == [2, 3, 4, 5]
+        for statement in (
+            "DELETE FROM some WHERE name = 'a'",
+            "UPDATE some SET name = 'z'",
+            "UPDATE some AS s SET amount = length(s.name) WHERE id = 2",
+        ):
+            with pytest.raises(AnalysisException, match="UNRESOLVED_COLUMN"):
+                sql(statement)
         for query in (
             f"SELECT id AS k FROM delta.`{path}`",
             f"SELECT id FROM delta.`{path}` WHERE id > 3",

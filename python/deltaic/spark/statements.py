@@ -49,6 +49,7 @@ from deltaic.spark.session_tables import SparkTables, timestamp_of
 from deltaic.spark.statement_errors import creates_function, delta_errors, refuse_unsupported, runner
 from deltaic.spark.view_statements import Projection, projection, view_statement
 from deltaic.spark.views import (
+    check_columns_of_view,
     path_of,
     path_of_projection,
     path_of_view,
@@ -219,7 +220,7 @@ def _dispatched(spark: Any, text: str, args: Any, frames: Mapping[str, Any]) -> 
     definitions = read_definitions(reader, CHANGES)
     original_target = target = target_of(reader)
     if target is not None and reader.tokens[reader.position].keyword in ("DELETE", "UPDATE"):
-        reader, target = _through_projection(spark, reader, target)
+        reader, target = _through_projection(spark, reader, target, args)
     if target is not None and _is_of_delta(spark, reader, target):
         return _run_on_table(spark, with_arguments(reader.text, args), original_target, target, frames)
     if definitions is not None:
@@ -331,7 +332,7 @@ def _like(reader: Reader) -> Name | None:
     return None
 
 
-def _through_projection(spark: Any, reader: Reader, target: Name) -> tuple[Reader, Name]:
+def _through_projection(spark: Any, reader: Reader, target: Name, args: Any) -> tuple[Reader, Name]:
     """Replaces a target that is a view of some columns of a table by this table, with the view's name as
     alias. Returns the changed statement and the table, or both arguments for any other target."""
     path = path_of_projection(spark, target)
@@ -341,6 +342,7 @@ def _through_projection(spark: Any, reader: Reader, target: Name) -> tuple[Reade
     cursor.position = reader.position
     passes_head(cursor)
     start = cursor.tokens[cursor.position].start
+    check_columns_of_view(spark, with_arguments(reader.text[start:], args))
     read_name(cursor)
     end = cursor.tokens[cursor.position - 1].end
     has_alias = not cursor.done and (cursor.at("AS") or not (cursor.at("SET") or cursor.at("WHERE")))

@@ -8,7 +8,9 @@ from typing import Any
 from deltaic.engine.spark.native.session import analyzed_plan, has_jvm, has_temporary_view, qualified
 from deltaic.errors import InvalidArgumentError
 from deltaic.spark.named_tables import SESSION_CATALOG, parsed, path_in_catalog, schema_and_name
+from deltaic.sql.change import read_assignment
 from deltaic.sql.names import Name, read_name
+from deltaic.sql.subqueries import hold_queries
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
 
@@ -72,6 +74,22 @@ def path_of_projection(spark: Any, name: Name) -> str | None:
     """Returns the path of the table if the name is of a temporary view of some columns of it, under their own
     names and with all rows, else None. DELETE and UPDATE may change the table by the name of such a view."""
     return _stored_path(spark, _PROJECTIONS, name.parts[0]) if len(name.parts) == 1 else None
+
+
+def check_columns_of_view(spark: Any, text: str) -> None:
+    """Raises Spark's error for a column that the view in a DELETE or UPDATE lacks, even if its table has it.
+    `text`: the statement from the view's name on. Subqueries are not checked."""
+    from pyspark.sql import functions as F
+
+    reader = Reader(text)
+    view = read_name(reader, alias=True)
+    assignments = reader.listed(lambda: read_assignment(reader, "WHERE")) if reader.accept("SET") else []
+    texts = [value for _, value in assignments if value.upper() != "DEFAULT"]
+    texts += [".".join(map(spark_name, column)) for column, _ in assignments]
+    texts += [reader.rest("a condition")] if reader.accept("WHERE") else []
+    if not hold_queries(texts):
+        frame = _table(spark, view.parts[0])
+        (frame.alias(view.alias) if view.alias else frame).select(*map(F.expr, texts))
 
 
 def with_view_names(spark: Any, frame: Any, path: str) -> Any:
