@@ -89,7 +89,8 @@ def check_columns_of_view(spark: Any, text: str) -> None:
     texts += [reader.rest("a condition")] if reader.accept("WHERE") else []
     if not hold_queries(texts):
         frame = _table(spark, view.parts[0])
-        (frame.alias(view.alias) if view.alias else frame).select(*map(F.expr, texts))
+        named = frame.alias(view.alias) if view.alias else frame
+        _ = named.select(*map(F.expr, texts)).schema  # Spark Connect resolves the columns for the schema
 
 
 def with_view_names(spark: Any, frame: Any, path: str) -> Any:
