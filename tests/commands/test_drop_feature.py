@@ -443,3 +443,11 @@ def test_what_is_protected_stays_so_whatever_becomes_of_the_table(tmp_path: Path
     assert kept.items() <= table.metadata.configuration.items()
     deltaic.write(table, pa.table({"a": [1]}), mode="overwrite", schema_mode="overwrite")
     assert kept.items() <= table.metadata.configuration.items()
+
+
+def test_the_statement_takes_a_name_in_backticks_or_quotes(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.alter.add_features("typeWidening-preview", "vacuumProtocolCheck")
+    deltaic.sql("ALTER TABLE t DROP FEATURE `typeWidening-preview`", tables={"t": table})
+    deltaic.sql("ALTER TABLE t DROP FEATURE 'vacuumProtocolCheck'", tables={"t": table})
+    assert not features(table) & {"typeWidening-preview", "vacuumProtocolCheck"}
