@@ -113,6 +113,18 @@ def test_cluster_sorts_along_both_columns_and_only_what_is_new(tmp_path: Path) -
     assert json.loads(info["operationParameters"]["clusterBy"]) == ["a", "b"]
 
 
+def test_the_statement_clusters_as_in_delta_spark(tmp_path: Path) -> None:
+    """Source: delta-spark 4.4's rows and history of the same statements."""
+    table = deltaic.write(tmp_path / "t", points(100), cluster_by=["a"])
+    deltaic.write(table, points(100), mode="append")
+    (done,) = deltaic.sql("OPTIMIZE t", tables={"t": table}).to_arrow().to_pylist()
+    assert done["metrics"]["clusteringStats"]["inputOtherFiles"]["numFiles"] == 2
+    assert (providers(table), table.history()[0]["operationParameters"]["isFull"]) == (["liquid"], False)
+    assert table.scan().to_arrow()["a"].to_pylist() == [row[0] for row in rows(table)]
+    (done,) = deltaic.sql("OPTIMIZE t", tables={"t": table}).to_arrow().to_pylist()
+    assert (done["metrics"]["numFilesAdded"], table.version) == (0, 2)
+
+
 def test_what_another_program_clustered_is_its_own(tmp_path: Path) -> None:
     table = deltaic.write(tmp_path / "t", points(100), cluster_by="a")
     deltaic.write(table, points(100), mode="append")

@@ -64,7 +64,8 @@ def check_protected(table: DeltaTable, name: str) -> None:
     )
     assert table._snapshot.properties.checkpoint_protection_before_version == table.version
     info = actions(table, "commitInfo")[0]
-    assert (info["operation"], info["operationParameters"]) == ("DROP FEATURE", {"featureName": name})
+    parameters = {"featureName": name, "truncateHistory": False}
+    assert (info["operation"], info["operationParameters"]) == ("DROP FEATURE", parameters)
     assert (Path(table.location) / "_delta_log" / f"{table.version:020}.checkpoint.parquet").exists()
 
 
@@ -390,7 +391,8 @@ def test_features_of_columns_and_of_the_feed(tmp_path: Path) -> None:
     for name in names:
         table.alter.drop_feature(name)
         assert name not in features(table)
-        assert table.history()[0]["operationParameters"] == {"featureName": name}
+        parameters = {"featureName": name, "truncateHistory": False}
+        assert table.history()[0]["operationParameters"] == parameters
     assert not any(field.metadata for field in table.schema)
     assert "delta.enableChangeDataFeed" not in table.metadata.configuration
     assert not table.detail().clustering_columns
@@ -441,3 +443,11 @@ def test_what_is_protected_stays_so_whatever_becomes_of_the_table(tmp_path: Path
     assert kept.items() <= table.metadata.configuration.items()
     deltaic.write(table, pa.table({"a": [1]}), mode="overwrite", schema_mode="overwrite")
     assert kept.items() <= table.metadata.configuration.items()
+
+
+def test_the_statement_takes_a_name_in_backticks_or_quotes(tmp_path: Path) -> None:
+    table = make(tmp_path)
+    table.alter.add_features("typeWidening-preview", "vacuumProtocolCheck")
+    deltaic.sql("ALTER TABLE t DROP FEATURE `typeWidening-preview`", tables={"t": table})
+    deltaic.sql("ALTER TABLE t DROP FEATURE 'vacuumProtocolCheck'", tables={"t": table})
+    assert not features(table) & {"typeWidening-preview", "vacuumProtocolCheck"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import pytest
 
 from deltaic.errors import InvalidArgumentError
@@ -129,6 +131,18 @@ def test_columns_that_expressions_use(expression, used):
                 edits.check_unused(schema, metadata, ("id",))
         else:
             edits.check_unused(schema, metadata, ("id",))
+
+
+@pytest.mark.parametrize(
+    ("check", "used"), [("hash(S) > 0", True), ("s . `X` > 0", True), ("s.y > 0", False), ("t.s > 0", False)]
+)
+def test_a_field_of_a_struct_that_an_expression_uses_as_a_whole(check, used):
+    """delta-spark 4.4 refuses the same changes."""
+    fields = [Field("x", "long"), Field("y", "long")]
+    schema = Schema([Field("s", Struct(fields)), Field("t", Struct([Field("s", "long")]))])
+    metadata = Metadata("i", configuration={"delta.constraints.c": check})
+    with pytest.raises(InvalidArgumentError, match="expression") if used else nullcontext():
+        edits.check_unused(schema, metadata, ("s", "x"))
 
 
 def test_clustering_columns_stay():

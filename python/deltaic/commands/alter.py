@@ -11,7 +11,7 @@ from types import NoneType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from deltaic.commands import backfill, identity
-from deltaic.commands.column_changes import ColumnChange, changed, field_json, position_of
+from deltaic.commands.column_changes import ColumnChange, changed, field_json, path_in_history, position_of
 from deltaic.commands.constraints import new_constraints
 from deltaic.deltalake_names import ALTER, unknown
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, check_instance
@@ -170,7 +170,7 @@ class Alter:
             new_name if len(path) == 1 and item == path[0] else item
             for item in snapshot.metadata.partition_columns
         ]
-        parameters = {"oldColumnPath": path_text(path), "newColumnPath": path_text(new_path)}
+        parameters = {"oldColumnPath": path_in_history(path), "newColumnPath": path_in_history(new_path)}
         self._commit(
             snapshot,
             "RENAME COLUMN",
@@ -204,7 +204,7 @@ class Alter:
         self._commit(
             snapshot,
             "DROP COLUMNS",
-            {"columns": [path_text(path) for path in paths]},
+            {"columns": [path_in_history(path) for path in paths]},
             commit,
             schema=edits.drop_columns(snapshot.schema, paths),
             properties=edits.stats_columns(snapshot.metadata, dict.fromkeys(paths)),

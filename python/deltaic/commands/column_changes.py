@@ -14,6 +14,7 @@ from deltaic.protocol import edits
 from deltaic.protocol.ddl import parse_column_type, parse_type
 from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, check_type, path_text, type_to_json
 from deltaic.spark_sql.char_types import check_longer
+from deltaic.sql_text import quote_name
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
@@ -139,12 +140,18 @@ def position_of(after: str | None) -> dict[str, str]:
     return {"position": "FIRST" if after is None else f"AFTER {after}"}
 
 
+def path_in_history(path: tuple[str, ...]) -> str:
+    """Returns a path for operationParameters, like delta-spark: only parts with a dot are in backticks, as in
+    ``new col.`b.c` ``."""
+    return ".".join(quote_name(part) if "." in part else part for part in path)
+
+
 def field_json(item: Field, path: tuple[str, ...]) -> dict[str, Any]:
     """Returns a column or field for operationParameters, like delta-spark: its name is the whole path, and
     its type has no elements: `array<struct<a: int>>` is "array"."""
     shown = type_to_json(item.type)
     return {
-        "name": path_text(path),
+        "name": path_in_history(path),
         "type": shown if isinstance(shown, str) else shown["type"],
         "nullable": item.nullable,
         "metadata": dict(item.metadata),

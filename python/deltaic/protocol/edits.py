@@ -14,6 +14,7 @@ from typing import Any
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.column_mapping import physical_name, strip
+from deltaic.protocol.expression_names import uses
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
 from deltaic.protocol.schema import (
     Array,
@@ -27,7 +28,6 @@ from deltaic.protocol.schema import (
     type_name,
     walk,
 )
-from deltaic.sql_text import tokens
 
 UNCHANGED = Struct([])
 """The key or value type of a map in the new columns of `add_columns`, if it gets no new fields."""
@@ -422,11 +422,10 @@ def check_unused(
     schema: Schema, metadata: Metadata, path: Sequence[str], *, clustering: Iterable[Sequence[str]] = ()
 ) -> None:
     """Raises InvalidArgumentError if a field cannot be renamed or dropped: a constraint, an invariant or a
-    generated column contains its name, even as the name of another column's field, or the table is clustered
-    by it.
+    generated column contains its name, even as the name of another column's field, or uses a struct that has
+    the field as a whole (`hash(s)` for `s.x`), or the table is clustered by it.
 
     `clustering`: physical paths of the clustering columns."""
-    name = path[-1].lower()
     expressions = {
         key: text for key, text in metadata.configuration.items() if key.startswith(CONSTRAINT_PREFIX)
     }
@@ -437,7 +436,8 @@ def check_unused(
                 expressions[f"{key} of {path_text(where)}"] = _expression(item.metadata[key])
                 if key == "delta.generationExpression":
                     generated[f"{key} of {path_text(where)}"] = f"{path_text(where)} -> {item.metadata[key]}"
-    users = {key: text for key, text in expressions.items() if name in _words(text)}
+    folded = tuple(part.lower() for part in path)
+    users = {key: text for key, text in expressions.items() if uses(text, folded)}
     for key, text in users.items():
         error = InvalidArgumentError(
             "an expression of the table uses the column", where=path_text(path), found=f"{key}: {text}"
@@ -459,20 +459,6 @@ def _expression(value: Any) -> str:
         return str(json.loads(value)["expression"]["expression"])
     except (ValueError, KeyError, TypeError):
         return str(value)
-
-
-def _words(text: str) -> set[str]:
-    """Returns all that may be a name in an expression, in lower case. A name may begin with a digit. Words in
-    comments count, too."""
-    found: set[str] = set()
-    for token in tokens(text):
-        if token.kind == "comment":
-            found |= _words(token.text[2:])
-        elif token.kind == "quoted":
-            found.add(token.name.lower())
-        elif token.kind in ("word", "number"):
-            found |= set(token.text.lower().split("."))
-    return found
 
 
 def stats_columns(

@@ -50,7 +50,7 @@ from deltaic.spark.views import named_frame, named_path
 from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.names import Name
-from deltaic.sql.optimized import optimized
+from deltaic.sql.optimized import optimized, optimized_in_order
 from deltaic.sql.results import nothing
 from deltaic.sql.subqueries import hold_queries
 from deltaic.sql.tokens import Reader, without_qualifiers
@@ -617,7 +617,8 @@ class DeltaOptimizeBuilder:
 
     @raises_as_spark(of_predicates=OF_PARTITIONS)
     def executeCompaction(self) -> DataFrame:
-        """Rewrites small files, and files with many deleted rows, into files of `delta.targetFileSize`.
+        """Rewrites small files, and files with many deleted rows, into files of `delta.targetFileSize`. In a
+        table with clustering columns it sorts the rows of files that are not clustered yet by them.
 
         Returns one row: path, and the struct metrics: numFilesAdded, numFilesRemoved, filesAdded and
         filesRemoved (structs of min, max, avg, totalFiles, totalSize, in bytes), partitionsOptimized,
@@ -627,9 +628,7 @@ class DeltaOptimizeBuilder:
         >>> table.optimize().executeCompaction().first().metrics.numFilesRemoved
         2
         """
-        return frame_of(
-            self._spark, optimized(self._table, lambda: self._table.optimize.compact(self._where))
-        )
+        return frame_of(self._spark, optimized_in_order(self._table, self._where))
 
     @raises_as_spark(of_predicates=OF_PARTITIONS)
     def executeZOrderBy(self, *cols: Any) -> DataFrame:

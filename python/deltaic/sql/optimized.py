@@ -108,6 +108,14 @@ def optimized(table: DeltaTable, run: Callable[[], Mapping[str, int]], kind: str
     return rows_of(pa.table({"path": pa.array([table.location]), "metrics": pa.array([values], METRICS)}))
 
 
+def optimized_in_order(table: DeltaTable, where: str | None) -> Rows:
+    """Runs OPTIMIZE without ZORDER BY, as delta-spark does: a table with clustering columns is clustered,
+    files that already are excepted; another one is compacted. `where`: a condition on partition columns."""
+    if where is None and table.detail().clustering_columns:
+        return optimized(table, table.optimize.cluster, "clustering")
+    return optimized(table, lambda: table.optimize.compact(where))
+
+
 def _metrics(metrics: Mapping[str, int], kind: str) -> dict[str, Any]:
     removed = (metrics["num_files_removed"], metrics["bytes_removed"])
     vectors = metrics["num_deletion_vectors_removed"]

@@ -16,7 +16,7 @@ from deltaic.log import references
 from deltaic.protocol.schema import path_text
 from deltaic.rows.rows import Rows
 from deltaic.sql.names import Name, Tables, read_moment, read_name
-from deltaic.sql.optimized import optimized
+from deltaic.sql.optimized import optimized, optimized_in_order
 from deltaic.sql.results import counts, nothing, rows_of
 from deltaic.sql.tokens import Reader, without_qualifiers
 from deltaic.table import DeltaTable
@@ -45,7 +45,7 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
     if columns is not None:
         names = columns
         return optimized(table, lambda: table.optimize.z_order(names, where), "zorder")
-    return optimized(table, lambda: table.optimize.compact(where))
+    return optimized_in_order(table, where)
 
 
 def reorg(reader: Reader, tables: Tables) -> Rows:
