@@ -253,6 +253,12 @@ def all_partitioned(at: Place) -> None:
     at.spark.range(1).write.format("delta").partitionBy("id").save(f"{at.root}/n")
 
 
+def only_partitions(at: Place) -> None:
+    rows = at.spark.range(1).selectExpr("id", "id AS p")
+    rows.write.format("delta").partitionBy("p").save(f"{at.root}/n")
+    rows.select("p").write.format("delta").mode("append").save(f"{at.root}/n")
+
+
 def partitioned(data_type: str) -> str:
     return CREATE.replace("INT)", f"INT, x {data_type})") + " PARTITIONED BY (x)"
 
@@ -1176,6 +1182,7 @@ CASES = (
         "ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", A, ARGUMENT, statement(f"{CREATE} PARTITIONED BY (id)")
     ),
     Case("DELTA_CANNOT_USE_ALL_COLUMNS_FOR_PARTITION", "428FT", A, ARGUMENT, all_partitioned),
+    Case("DELTA_NON_PARTITION_COLUMN_ABSENT", "KD005", A, errors.SchemaMismatchError, only_partitions),
     *(
         Case(
             "ALL_PARTITION_COLUMNS_NOT_ALLOWED",

@@ -16,6 +16,7 @@ import deltaic.spark
 from deltaic import CommitOptions, DeltaTable
 from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.settings import (
+    LAST_COMMIT,
     REPLACE_WHERE_CHECK,
     TXN_APP_ID,
     TXN_AUTO_RESET,
@@ -28,6 +29,7 @@ from deltaic.errors import (
     SchemaMismatchError,
     TableAlreadyExistsError,
 )
+from deltaic.spark.tables import DeltaTable as DeltaTableOfSpark
 from spark_session import setting
 
 
@@ -103,6 +105,25 @@ def test_a_transaction_of_the_session_is_unset_after_its_command(tmp_path: Path,
         session.range(3).write.format("delta").mode("append").save(str(tmp_path))
 
 
+def test_the_session_has_the_version_of_its_last_commit(tmp_path: Path, session: Any) -> None:
+    path = str(tmp_path)
+    session.range(3).write.format("delta").save(path)
+    versions = [session.conf.get(LAST_COMMIT)]
+    deltaic.write(tmp_path, pa.table({"id": [7]}), mode="append")  # of no session
+    table = DeltaTableOfSpark.forPath(session, path)
+    for command in (
+        lambda: session.sql(f"INSERT INTO delta.`{path}` VALUES (8)"),
+        lambda: table.delete("id = 100"),  # commits nothing
+        lambda: table.optimize().executeCompaction(),
+        lambda: session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (x INT)"),
+        lambda: table.restoreToVersion(0),
+        lambda: session.sql(f"CREATE TABLE delta.`{path}/other` (id INT) USING delta"),
+    ):
+        command()
+        versions.append(session.conf.get(LAST_COMMIT))
+    assert versions == ["0", "2", "2", "3", "4", "5", "0"]
+
+
 def test_metadata_of_the_session_is_in_every_commit(tmp_path: Path, session: Any) -> None:
     session.conf.set(USER_METADATA, "nightly")
     session.conf.set("spark.databricks.delta.properties.defaults.appendOnly", "false")
@@ -174,6 +195,17 @@ def test_an_overwrite_that_does_not_check_its_condition(tmp_path: Path, session:
     rows.write.format("delta").mode("overwrite").option("replaceWhere", "id < 2").save(path)
     session.sql(f"INSERT INTO delta.`{path}` REPLACE WHERE id = 2 SELECT 10L AS id")
     assert sorted(row.id for row in session.read.format("delta").load(path).collect()) == [3, 7, 8, 10]
+
+
+def test_rows_of_a_new_table_need_not_match_the_condition(tmp_path: Path, session: Any) -> None:
+    writer = session.range(3).write.format("delta").mode("overwrite").option("replaceWhere", "id < 2")
+    writer.save(str(tmp_path))
+    assert session.read.format("delta").load(str(tmp_path)).count() == 3
+    (commit,) = DeltaTable(tmp_path).history()
+    assert commit["operationParameters"]["predicate"] == "id < 2"
+    assert commit["operationMetrics"].keys() >= {"numAddedChangeFiles", "numCopiedRows"}
+    with pytest.raises(ConstraintViolationError):
+        writer.save(str(tmp_path))
 
 
 def test_values_that_do_not_fit_are_no_errors_with_legacy_store_assignment(

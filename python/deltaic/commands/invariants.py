@@ -14,11 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from deltaic.commands import defaults
 from deltaic.commands.data_files import hidden_field
 from deltaic.errors import ConstraintViolationError, DeltaError, ProtocolError, SchemaMismatchError
 from deltaic.plan.expression import COUNT, Expression, Pieces, column_at, columns_of
 from deltaic.plan.failures import failing_with
 from deltaic.plan.nodes import STORED_ALIAS, Aggregate, Data, Filter, Plan, Project, Scan
+from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, constraint_names
 from deltaic.protocol.schema import (
     CHAR_TYPES,
@@ -37,6 +39,7 @@ from deltaic.spark_sql.char_types import length_conditions
 
 if TYPE_CHECKING:
     from deltaic.engine.engine import Engine
+    from deltaic.log.snapshot import Snapshot
     from deltaic.protocol.actions import Metadata
 
 KEY = "delta.invariants"
@@ -270,3 +273,36 @@ def broken_rows(engine: Engine, plan: Plan, conditions: Sequence[Expression]) ->
     )
     groups = engine.to_table(engine.run(Aggregate(plan, flags, (("rows", COUNT),)))).to_pylist()
     return [sum(group["rows"] for group in groups if group[name]) for name, _ in flags]
+
+
+def check_same_files(winner: Snapshot, ours: Metadata) -> None:
+    """Raises SchemaMismatchError if files written for our definition cannot be read with the winner's:
+    columns, physical names, partitioning and constraints must be the same."""
+    schema = Schema.from_json(ours.schema_string)
+    problem = None
+    if winner.metadata.partition_columns != ours.partition_columns:
+        problem = f"partitioned by {list(winner.metadata.partition_columns)}"
+    for other in winner.schema:
+        mine = schema.get(other.name)
+        if mine is None and other.nullable and defaults.KEY not in other.metadata and not has_checks(other):
+            continue
+        if (
+            mine is None
+            or mine.name != other.name
+            or mine.type != other.type
+            or (mine.nullable and not other.nullable)
+        ):
+            problem = f"column {other.name} of type {type_name(other.type)}"
+        elif physical_name(other) != other.name or has_checks(other):
+            problem = f"column {other.name} with metadata {dict(other.metadata)}"
+    if constraint_names(winner.metadata.configuration) != constraint_names(ours.configuration):
+        problem = "CHECK constraints, against which the rows were not checked"
+    if extra := [item.name for item in schema if winner.schema.get(item.name) is None]:
+        problem = f"no column {extra[0]}"
+    if problem is not None:
+        raise SchemaMismatchError(
+            "another writer created the table first, and the data does not fit it",
+            where=winner.location,
+            found=problem,
+            expected=repr(schema),
+        )

@@ -26,7 +26,6 @@ from deltaic.commands.write_job import Write
 from deltaic.engine.exporters import is_replayable
 from deltaic.errors import (
     InvalidArgumentError,
-    SchemaMismatchError,
     TableAlreadyExistsError,
     UnsupportedFeatureError,
 )
@@ -38,8 +37,7 @@ from deltaic.protocol import clustering, definition, evolution
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
 from deltaic.protocol.features import Change
-from deltaic.protocol.properties import constraint_names
-from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text, type_name
+from deltaic.protocol.schema import DataType, Field, Schema, Struct, path_text
 from deltaic.protocol.widening import is_upcast, is_widening
 from deltaic.transaction.transaction import Transaction, already_committed
 
@@ -356,6 +354,8 @@ def needed_definition(
         snapshot.keep_of_definition(("fits", data), check)
     if not job.fills_partitions:
         evolution.check_partitions(snapshot.schema, snapshot.metadata.partition_columns, data)
+    if job.same_types:
+        evolution.check_stored_columns(snapshot.metadata.partition_columns, data)
     if job.schema_mode == "merge":
         return definition.evolve(snapshot.protocol, snapshot.metadata, schema=merged, upcasts=job.same_types)
     return snapshot.protocol, snapshot.metadata
@@ -431,8 +431,10 @@ def _write_first(
     store: _core.Store, engine: Engine, rows: NewRows, job: Write
 ) -> tuple[Snapshot, dict[str, int]]:
     """Writes the first version of a table. If another writer creates the table meanwhile, the files are
-    committed to that table."""
+    committed to that table, unless it has rows that a condition would replace. `save` of Spark does not check
+    the condition for the rows of a new table, as in delta-spark."""
     protocol, metadata = rows.definition(None, job)
+    is_unchecked = job.where is not None and job.same_types
     check_expressions(metadata)
     transaction = Transaction(None, job.operation, job.parameters(metadata), job.commit, store=store)
     transaction.set_protocol(protocol)
@@ -442,8 +444,11 @@ def _write_first(
     if job.mode in ("overwrite", "overwrite_partitions") and job.where is None:
         transaction.read()  # no blind append, also if there is nothing to replace yet
         removed = {"num_removed_files": 0, "num_removed_bytes": 0}
+    if job.where is not None:
+        removed = {"num_added_change_files": 0, "num_copied_rows": 0}
     with staging(transaction):
-        adds = rows.files(transaction, protocol, metadata, job)
+        own = replace(job, checks_where=False) if is_unchecked else job
+        adds = rows.files(transaction, protocol, metadata, own)
     transaction.add(adds)
     metrics = {**_written(adds, job), **removed}
     try:
@@ -451,9 +456,9 @@ def _write_first(
     except TableAlreadyExistsError:
         winner = Snapshot.load(store)
         done = already_committed(winner, job.commit)
-        if done or job.mode in ("error", "ignore"):
+        if done or is_unchecked or job.mode in ("error", "ignore"):
             transaction.discard()
-            if job.mode == "error" and not done:
+            if not done and job.mode != "ignore":
                 raise
             return winner, {}
     return _onto_winner(transaction, winner, engine, adds, metadata, job)
@@ -466,7 +471,7 @@ def _onto_winner(
     transaction = Transaction(winner, job.operation, job.parameters(winner.metadata), job.commit)
     lost.hand_over(transaction)
     with staging(transaction):
-        _check_same_files(winner, metadata)
+        invariants.check_same_files(winner, metadata)
         removed = _make_room(transaction, winner, engine, adds, job)
         inserts = change_files.write_inserts(
             transaction, engine, winner.protocol, winner.metadata, adds, removed(), job.parquet
@@ -479,44 +484,6 @@ def _onto_winner(
         return {**_added(written, removed()), **inserts}
 
     return transaction.commit(metrics), metrics()
-
-
-def _check_same_files(winner: Snapshot, ours: Metadata) -> None:
-    """Raises SchemaMismatchError if files written for our definition cannot be read with the winner's:
-    columns, physical names, partitioning and constraints must be the same."""
-    schema = Schema.from_json(ours.schema_string)
-    problem = None
-    if winner.metadata.partition_columns != ours.partition_columns:
-        problem = f"partitioned by {list(winner.metadata.partition_columns)}"
-    for other in winner.schema:
-        mine = schema.get(other.name)
-        if (
-            mine is None
-            and other.nullable
-            and defaults.KEY not in other.metadata
-            and not invariants.has_checks(other)
-        ):
-            continue
-        if (
-            mine is None
-            or mine.name != other.name
-            or mine.type != other.type
-            or (mine.nullable and not other.nullable)
-        ):
-            problem = f"column {other.name} of type {type_name(other.type)}"
-        elif physical_name(other) != other.name or invariants.has_checks(other):
-            problem = f"column {other.name} with metadata {dict(other.metadata)}"
-    if constraint_names(winner.metadata.configuration) != constraint_names(ours.configuration):
-        problem = "CHECK constraints, against which the rows were not checked"
-    if extra := [item.name for item in schema if winner.schema.get(item.name) is None]:
-        problem = f"no column {extra[0]}"
-    if problem is not None:
-        raise SchemaMismatchError(
-            "another writer created the table first, and the data does not fit it",
-            where=winner.location,
-            found=problem,
-            expected=repr(schema),
-        )
 
 
 def _written(adds: pa.Table, job: Write) -> dict[str, int]:

@@ -278,3 +278,16 @@ def check_partitions(table: Schema, partition_columns: Iterable[str], data: Sche
             raise SchemaMismatchError(
                 "the data lacks a partition column", found=", ".join(data.names), expected=name
             )
+
+
+def check_stored_columns(partition_columns: Iterable[str], data: Schema) -> None:
+    """SchemaMismatchError for data that has partition columns only, or void columns beside them: no column of
+    it would be in the files."""
+    partitioned = {name.lower() for name in partition_columns}
+    stored = [item for item in data if item.type != "void" and item.name.lower() not in partitioned]
+    if partitioned and not stored:
+        raise SchemaMismatchError(
+            "the data has partition columns only",
+            found=", ".join(data.names),
+            expected="one column at least that is in the files",
+        )

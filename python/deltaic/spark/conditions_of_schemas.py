@@ -207,6 +207,14 @@ CONDITIONS: tuple[Condition, ...] = (
         "not every column can be a partition",
     ),
     Condition("ALL_PARTITION_COLUMNS_NOT_ALLOWED", "KD005", ANALYSIS),
+    Condition(
+        "DELTA_NON_PARTITION_COLUMN_ABSENT",
+        "KD005",
+        ANALYSIS,
+        _SCHEMA,
+        "^the data has partition columns only",
+        {"details": "="},
+    ),
     Condition("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", ANALYSIS),
     Condition(
         "DELTA_INVALID_PARTITION_COLUMN_TYPE",

@@ -87,6 +87,20 @@ def collecting(collect: Callable[[Transaction, Counted], Snapshot]) -> Iterator[
         _collector.reset(token)
 
 
+_listener: ContextVar[Callable[[int], None] | None] = ContextVar("listener to commits", default=None)
+
+
+@contextmanager
+def listening(listener: Callable[[int], None]) -> Iterator[None]:
+    """Makes `Transaction.commit` in this thread call `listener` with the version of each commit, inside the
+    block."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
 def is_collecting() -> bool:
     """True inside a block of `collecting`."""
     return _collector.get() is not None
@@ -299,13 +313,16 @@ class Transaction:
             return collect(self, counted)
         worker = Worker[Snapshot](lambda worker: self._commit(counted, worker))
         try:
-            return worker.result()
+            snapshot = worker.result()
         except BaseException as error:
             if worker.withdrawn:
                 self.discard()
             elif worker.stopping:
                 self._add_note(error, worker)
             raise
+        if (listener := _listener.get()) is not None:
+            listener(snapshot.version)
+        return snapshot
 
     def _add_note(self, error: BaseException, worker: Worker[Snapshot]) -> None:
         """Adds a note to an exception that stopped the caller, if the commit exists or may exist."""

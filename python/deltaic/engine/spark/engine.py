@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
@@ -49,7 +49,13 @@ from deltaic.engine.spark.on_driver import (
 from deltaic.engine.spark.predicates import predicate_text
 from deltaic.engine.spark.read_path import Native, ReadPath
 from deltaic.engine.spark.relation import SparkRelation
-from deltaic.engine.spark.settings import USUAL_MEANING, auto_compacts, compaction, store_assignment
+from deltaic.engine.spark.settings import (
+    USUAL_MEANING,
+    auto_compacts,
+    compaction,
+    noting_commits,
+    store_assignment,
+)
 from deltaic.engine.spark.sources import conformed, frame_of
 from deltaic.engine.spark.stores import RecentSnapshots, travels
 from deltaic.engine.spark.types import bare, described, nullable_inside, shown_to_spark
@@ -111,8 +117,10 @@ class SparkEngine:
     def pinned(self) -> SparkEngine:
         return self
 
-    def working_on(self, operation: str, location: str) -> AbstractContextManager[None]:
-        return job_description(self.spark, f"{operation} on {location}")
+    @contextmanager
+    def working_on(self, operation: str, location: str) -> Iterator[None]:
+        with job_description(self.spark, f"{operation} on {location}"), noting_commits(self.spark):
+            yield
 
     @property
     def is_embedded(self) -> bool:

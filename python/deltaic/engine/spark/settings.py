@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any, Literal, TypedDict
 
@@ -15,10 +15,13 @@ from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import timestamps_without_zone
 from deltaic.protocol.properties import canonical_name
 from deltaic.sql_text import with_backticks
+from deltaic.transaction.transaction import listening
 
 log = logging.getLogger("deltaic.spark")
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
+"""Setting that each commit of the session sets: the version of the table that it wrote."""
 TXN_APP_ID = "spark.databricks.delta.write.txnAppId"
 TXN_VERSION = "spark.databricks.delta.write.txnVersion"
 TXN_AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
@@ -208,6 +211,19 @@ def commit_options(spark: Any, options: CommitOptions | None) -> CommitOptions |
     return replace(options or CommitOptions(), user_metadata=text)
 
 
+def noting_commits(spark: Any) -> AbstractContextManager[None]:
+    """In the body, each commit sets LAST_COMMIT in the session. An error is only logged, because the commit
+    has succeeded."""
+
+    def note(version: int) -> None:
+        try:
+            spark.conf.set(LAST_COMMIT, str(version))
+        except Exception as error:
+            log.warning("%s is not set to %d: %s", LAST_COMMIT, version, str(error).split("\n")[0])
+
+    return listening(note)
+
+
 @contextmanager
 def committing(spark: Any, options: CommitOptions | None) -> Iterator[CommitOptions | None]:
     """Yields the options of the commit of a command that writes or changes rows. They are those of
@@ -215,9 +231,11 @@ def committing(spark: Any, options: CommitOptions | None) -> Iterator[CommitOpti
     the command, the transaction's version is unset if TXN_AUTO_RESET is true."""
     complete = commit_options(spark, options)
     if (complete is not None and complete.transactions) or not (transaction := _transaction(spark)):
-        yield complete
+        with noting_commits(spark):
+            yield complete
         return
-    yield replace(complete or CommitOptions(), transactions=transaction)
+    with noting_commits(spark):
+        yield replace(complete or CommitOptions(), transactions=transaction)
     if is_on(spark, TXN_AUTO_RESET):
         spark.conf.unset(TXN_VERSION)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
 from deltaic import _core, configuration
 from deltaic.engine.spark.native.session import hadoop_settings, has_jvm
+from deltaic.engine.spark.settings import noting_commits
 from deltaic.errors import InvalidArgumentError
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_own, open_store, opened_by
@@ -63,9 +64,12 @@ def reached_by(location: str, setting: Setting) -> dict[str, str] | Literal["had
     return "hadoop"
 
 
-def opening(spark: Any) -> AbstractContextManager[None]:
-    """While the context is entered, stores are opened with the session's Hadoop configuration."""
-    return opened_by(lambda location, options: store_of(spark, location, options))
+@contextmanager
+def opening(spark: Any) -> Iterator[None]:
+    """While the context is entered, stores are opened with the session's Hadoop configuration, and commits
+    are noted in the session's settings."""
+    with opened_by(lambda location, options: store_of(spark, location, options)), noting_commits(spark):
+        yield
 
 
 class RecentSnapshots:
