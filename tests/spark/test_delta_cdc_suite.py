@@ -86,3 +86,12 @@ def test_new_tables_without_names_of_the_feed(session: Any, tmp_path: Path) -> N
     session.sql(f"{new} USING delta AS SELECT 1L AS _commit_version")
     turns_on = f"ALTER TABLE delta.`{tmp_path}/n` SET {FEED}"
     assert condition_of(session, turns_on) == ("DELTA_TABLE_ALREADY_CONTAINS_CDC_COLUMNS", "42711")
+
+
+def test_columns_that_a_table_got_after_the_range(session: Any, path: str) -> None:
+    """The rows of an earlier range have the columns of the newest version."""
+    session.sql(f"INSERT INTO delta.`{path}` VALUES (1)")
+    session.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN (`b.c` STRING)")
+    columns = ["id", "b.c", "_change_type", "_commit_version", "_commit_timestamp"]
+    rows = session.sql(f"SELECT * FROM table_changes_by_path('{path}', 0, 1) WHERE _change_type = 'insert'")
+    assert (rows.columns, [tuple(row)[:4] for row in rows.collect()]) == (columns, [(1, None, "insert", 1)])
