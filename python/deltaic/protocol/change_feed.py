@@ -37,15 +37,15 @@ def with_changes(schema: Schema, columns: Sequence[Field] = COLUMNS, *, mapped: 
     return Schema([*schema, *(item.with_(metadata=metadata) for item in columns)])
 
 
-def check_names(schema: Schema, was_on: bool) -> None:
+def check_names(schema: Schema, *, is_turned_on: bool) -> None:
     """Raises SchemaMismatchError if the table has a column with a name of the feed, such as `_change_type`.
-    `was_on`: True if the table had the feed before, so that the column is new."""
+    `is_turned_on`: True if an existing table gets the feed; if it is False, the column is new."""
     reserved = {item.name for item in COLUMNS}
     if taken := [item.name for item in schema if item.name.lower() in reserved]:
         raise SchemaMismatchError(
-            "a new column of a table with the change data feed has one of the feed's own names"
-            if was_on
-            else "a table with the change data feed has no column of the feed's own names",
+            "a table with the change data feed has no column of the feed's own names"
+            if is_turned_on
+            else "a new column of a table with the change data feed has one of the feed's own names",
             where=f"column {taken[0]}",
             expected=f"a name other than {', '.join(sorted(reserved))}",
         )

@@ -323,8 +323,8 @@ def _check_combination(definition: Definition, before: Definition | None = None)
     data feed with columns of its names."""
     properties = definition.properties
     if properties.change_data_feed:
-        was_on = before is not None and before.properties.change_data_feed
-        change_feed.check_names(definition.schema, was_on)
+        is_turned_on = before is not None and not before.properties.change_data_feed
+        change_feed.check_names(definition.schema, is_turned_on=is_turned_on)
     if not properties.deletion_vectors:
         return
     if properties.symlink_manifests:

@@ -103,6 +103,12 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a range of changes begins and ends at",
     ),
     Condition(
+        "DELTA_UNSUPPORTED_EXPRESSION",
+        "0A000",
+        ANALYSIS,
+        parameters={"expType": "found", "causedBy": "argument", "supportedTypes": "expected"},
+    ),
+    Condition(
         "DELTA_NO_START_FOR_CDC_READ", "42601", ANALYSIS, _ARGUMENT, "needs a first version or timestamp"
     ),
     Condition(

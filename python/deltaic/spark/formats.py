@@ -17,6 +17,8 @@ from deltaic.engine.spark.settings import OUT_OF_RANGE, is_on
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.plan.literal import lit
+from deltaic.protocol import change_feed
+from deltaic.protocol.features import column_mapping_mode
 from deltaic.spark import catalog, merge_into, patches, streams
 from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
 from deltaic.spark.frames import newest, version_at
@@ -28,6 +30,7 @@ from deltaic.spark.references import view_over_delta
 from deltaic.spark.session_tables import timestamp_of
 from deltaic.spark.views import named_frame, path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
+from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 _STATE = "_deltaic_state"
@@ -206,7 +209,28 @@ def _read_changes(spark: Any, read_options: ReadOptions, changes: ChangeOptions)
         columns=read_options.columns,
         allow_out_of_range=allowed,
     )
-    return rows.to_spark()
+    frame = rows.to_spark()
+    return frame if read_options.columns is not None else _with_later_columns(spark, frame, table)
+
+
+def _with_later_columns(spark: Any, changes: Any, table: DeltaTable) -> Any:
+    """Adds the columns that a table without column mapping got after the range of a change feed, with nulls:
+    as in delta-spark, the rows have the columns of the newest version."""
+    from pyspark.sql import functions as F
+
+    feed, there = [item.name for item in change_feed.COLUMNS], set(changes.columns)
+    later = [name for name in table.schema.names if name not in there]
+    is_mapped = column_mapping_mode(table.protocol, table.metadata) != "none"
+    if not later or is_mapped or len(there) + len(later) != len(table.schema) + len(feed):
+        return changes
+    fields = newest(spark, table.location, None, dict(table.storage_options)).schema.fields
+    columns = [
+        F.lit(None).cast(item.dataType).alias(item.name, metadata=item.metadata)
+        if item.name in later
+        else changes[quote_name(item.name)]
+        for item in fields
+    ]
+    return changes.select(*columns, *feed)
 
 
 def _path(path: Any) -> str:

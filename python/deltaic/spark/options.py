@@ -136,12 +136,6 @@ class ReadOptions:
             )
         columns, partitions = reader.names("columns"), reader.whole("partitions", least=1)
         changes = ChangeOptions.of(reader)
-        if changes is not None and (version is not None or timestamp is not None):
-            raise InvalidArgumentError(
-                "the change data feed of a version in the past",
-                found="versionAsOf or timestampAsOf",
-                expected="endingVersion",
-            )
         for name in _WRITER_OPTIONS:
             reader.flag(name)
         storage_options = reader.rest()
@@ -150,6 +144,12 @@ class ReadOptions:
         elif travelled(path, storage_options)[1:] != (None, None):
             raise InvalidArgumentError(
                 "time travel is given both in the path and as an option", found=path, expected="one of them"
+            )
+        if changes is not None and (version is not None or timestamp is not None):
+            raise InvalidArgumentError(
+                "the change data feed of a version in the past",
+                found=f"version {version}" if timestamp is None else timestamp,
+                expected="endingVersion",
             )
         return ReadOptions(
             path=path,

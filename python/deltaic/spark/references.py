@@ -20,6 +20,7 @@ from deltaic.spark.named_tables import (
     query_of_view,
     schema_and_name,
 )
+from deltaic.spark.patches import spark_sql
 from deltaic.spark.table_positions import ENDS_FROM, QUERY, Clauses, Definition, definitions_of, is_name
 from deltaic.spark.time_travel import time_travel
 from deltaic.spark.views import path_of
@@ -410,7 +411,7 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
     last]), from the opening bracket on."""
     inner = Reader(reader.inside("the table and the range of its changes"))
     end = reader.tokens[reader.position - 1].end
-    text = inner.string()
+    text = _named_by_text(inner, spark, "path" if by_path else "name")
     ends: list[str] = []
     while inner.accept(","):
         ends.append(inner.slice(",", expected="a version or a time"))
@@ -422,6 +423,10 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
     name = parsed(text)
     path = text if by_path else None if name is None else path_of(spark, name)
     if path is None:
+        if name is not None and is_in_catalog(spark, name.parts):
+            raise InvalidArgumentError(
+                "[DELTA_TABLE_ONLY_OPERATION] not a Delta table", where=str(name)
+            ).with_values(operation=_CHANGES[0])
         error = InvalidArgumentError(
             "no such table or view",
             found=text if name is None else str(name),
@@ -435,6 +440,29 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
         raise error
     alias = None if by_path or name is None or _alias_follows(reader) else name.parts[-1]
     return Reference(start, end, path, by_path=False, alias=alias, changes=tuple(ends))
+
+
+def _named_by_text(arguments: Reader, spark: Any, what: str) -> str:
+    """Reads the first argument of a call of table_changes: the text that names the table. `what`: "name" or
+    "path"."""
+    if arguments.done:
+        raise InvalidArgumentError("table_changes takes a table, a start and, if wanted, an end", found="()")
+    token = arguments.tokens[arguments.position]
+    given = arguments.slice(",", expected="the table")
+    if token.kind == "string" and given == token.text:
+        return Reader(given).string()
+    kind = spark_sql(spark, f"SELECT ({given})").schema[0].dataType
+    raise unsupported_argument(kind, f"table {what}", "StringType literal")
+
+
+def unsupported_argument(kind: Any, argument: str, expected: str) -> InvalidArgumentError:
+    """Returns the error for an argument of table_changes whose type `kind` is not allowed. `argument`: which
+    argument it is, such as "starting option"."""
+    return InvalidArgumentError(
+        f"[DELTA_UNSUPPORTED_EXPRESSION] an expression of this type is not supported for the {argument}",
+        found=str(kind).replace("()", ""),
+        expected=expected,
+    ).with_values(argument=argument)
 
 
 def _alias_follows(reader: Reader) -> bool:

@@ -20,7 +20,7 @@ from deltaic.engine.spark.native import catalog
 from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.settings import timestamps_of, with_names_in_backticks
 from deltaic.engine.spark.stores import opening
-from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.plan.literal import col
 from deltaic.planning.columns import check_has_columns
 from deltaic.protocol.schema import Schema
@@ -42,7 +42,7 @@ from deltaic.spark.parameters import over_frames, with_arguments, with_values
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.patches import ORIGINAL, original, spark_sql
 from deltaic.spark.raising import raises_as_spark
-from deltaic.spark.references import Reference, references, spliced, text_of_view
+from deltaic.spark.references import Reference, references, spliced, text_of_view, unsupported_argument
 from deltaic.spark.results import frame_of
 from deltaic.spark.script_runs import run_script
 from deltaic.spark.session_tables import SparkTables, timestamp_of
@@ -78,6 +78,9 @@ _MAY_NAME_DELTA = re.compile(
 _NAMES_A_TABLE = re.compile(
     r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE
 )
+
+_ENDS_OF_CHANGES = ("IntegerType", "LongType", "StringType", "TimestampType")
+"""Types of the arguments of table_changes that say where the range begins and ends."""
 
 _CATALOG_WORDS = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
 """First words of the statements that `run_in_catalog` may run."""
@@ -493,14 +496,22 @@ def _time_of(spark: Any, text: str) -> datetime:
 def _change_rows(spark: Any, reference: Reference) -> DataFrame:
     reader = spark.read.format("delta").option("readChangeFeed", "true")
     for end, text in zip(("starting", "ending"), reference.changes, strict=False):
-        value = spark_sql(spark, f"SELECT {text}").collect()[0][0]
+        frame = spark_sql(spark, f"SELECT ({text})")
+        kind = frame.schema[0].dataType
+        if type(kind).__name__ not in (*_ENDS_OF_CHANGES, "NullType"):
+            raise unsupported_argument(kind, f"{end} option", ",".join(_ENDS_OF_CHANGES))
+        value = frame.collect()[0][0]
         if value is None:
             raise InvalidArgumentError(
                 "a range of changes begins and ends at a version or a time", found=text
             )
-        is_version = isinstance(value, int) and not isinstance(value, bool)
+        is_version = isinstance(value, int)
         reader = reader.option(f"{end}{'Version' if is_version else 'Timestamp'}", str(value))
-    return reader.load(reference.path)
+    try:
+        return reader.load(reference.path)
+    except TableNotFoundError as error:
+        message = "[DELTA_MISSING_DELTA_TABLE] no Delta table"
+        raise TableNotFoundError(message, where=reference.path, found=error.found) from None
 
 
 def rows_of_view(spark: Any, view: ViewQuery) -> DataFrame:
