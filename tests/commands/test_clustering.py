@@ -106,11 +106,17 @@ def test_cluster_sorts_along_both_columns_and_only_what_is_new(tmp_path: Path) -
     assert len(kept) >= len(clustered) - 1, "files that are clustered stay, but for a small last one"
     assert set(providers(table)) == {"liquid"}
     assert len(rows(table)) == 22_000
-    metrics = table.optimize.cluster(full=True, target_size=5_000)
+    assert table.optimize.cluster(full=True, target_size=5_000)["num_files_added"] == 0
+    table.alter.cluster_by("b", "a")
+    assert table.optimize.cluster(target_size=5_000)["num_files_added"] == 0
+    assert table.optimize.cluster(full=True, target_size=5_000)["num_files_added"] >= 8
+    assert {tags["ZCUBE_ZORDER_BY"] for tags in map(dict, table.files().to_arrow()["tags"].to_pylist())} == {
+        '["b","a"]'
+    }
     assert not clustered & set(table.files().to_arrow()["path"].to_pylist())
     info = actions(table, "commitInfo")[0]
     assert (info["operation"], info["operationParameters"]["isFull"]) == ("OPTIMIZE", True)
-    assert json.loads(info["operationParameters"]["clusterBy"]) == ["a", "b"]
+    assert json.loads(info["operationParameters"]["clusterBy"]) == ["b", "a"]
 
 
 def test_the_statement_clusters_as_in_delta_spark(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ Source: delta-spark's OptimizeTableCommand, for the semantics and the metrics.
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from functools import partial
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from deltaic.pictures.picture import Kind, Picture
 
 CLUSTERING_PROVIDER = "liquid"
+ZCUBE_COLUMNS = "ZCUBE_ZORDER_BY"
+"""Tag of a clustered file: the columns by which its rows are sorted, as delta-spark writes it. delta-spark
+sorts a file without the tags ZCUBE_ID and ZCUBE_ZORDER_BY again in each OPTIMIZE."""
 MAX_HILBERT_COLUMNS = 9
 """Maximum number of columns of a Hilbert curve; more are an InvalidArgumentError."""
 
@@ -145,8 +149,9 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Sorts rows along a Hilbert curve over the table's clustering columns (`alter.cluster_by`). `full`
-        (bool): True to include files that are already sorted. A table without clustering columns raises
+        """Sorts rows along a Hilbert curve over the table's clustering columns (`alter.cluster_by`), of
+        files that are not sorted yet. `full` (bool): True to include files that were sorted by other columns.
+        A table without clustering columns raises
         UnsupportedFeatureError.
 
         Other arguments, result keys and errors: see `Optimize`.
@@ -304,12 +309,17 @@ def cluster(snapshot: Snapshot, engine: Engine, job: Job, *, full: bool = False)
         )
     names = _curve_columns(snapshot, [path_text(path) for path in paths], "hilbert")
     curve: Curve = "hilbert" if len(names) > 1 else "zorder"
-    more = {"clusteringProvider": CLUSTERING_PROVIDER}
+    tags = {"ZCUBE_ID": str(uuid.uuid4()), ZCUBE_COLUMNS: _names_text(names)}
+    more = {
+        "clusteringProvider": pa.scalar(CLUSTERING_PROVIDER),
+        "tags": pa.scalar(tags, pa.map_(pa.string(), pa.string())),
+    }
     rewrite = Rewrite(snapshot, engine, job, "OPTIMIZE", columns=names, curve=curve, more=more)
 
     def bins(files: CandidateFiles, target: int) -> list[list[pa.Table]]:
         ours = files.only(_ours_to_cluster(files))
-        return whole_partitions(ours if full else ours.only(_unclustered(ours, target)))
+        chosen = _unclustered(ours, target)
+        return whole_partitions(ours.only(chosen | _in_another_order(ours, names) if full else chosen))
 
     return rewrite.run(bins, {"clusterBy": names, "zOrderBy": [], "auto": False, "isFull": full})
 
@@ -333,6 +343,18 @@ def _unclustered(files: CandidateFiles, target: int) -> np.ndarray[Any, np.dtype
     if clustered.all() and small.sum() < 2:
         return np.zeros(len(small), dtype=np.bool_)
     return np.asarray(~clustered | small, dtype=np.bool_)
+
+
+def _in_another_order(files: CandidateFiles, names: Sequence[str]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Returns a mask of files that were not sorted by these columns, as far as their tags say."""
+    columns = pc.map_lookup(files.files["tags"].combine_chunks(), pa.scalar(ZCUBE_COLUMNS), "first")
+    same = pc.fill_null(pc.equal(columns, _names_text(names)), False)
+    return ~np.asarray(same.to_numpy(zero_copy_only=False), dtype=np.bool_)
+
+
+def _names_text(names: Sequence[str]) -> str:
+    """Returns names as delta-spark writes them into the tag: `["a","s.x"]`."""
+    return json.dumps(list(names), ensure_ascii=False, separators=(",", ":"))
 
 
 def statistics(

@@ -4,7 +4,7 @@ bins, writes the rows of each bin to new files (in order, or sorted along a curv
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -88,7 +88,7 @@ class Rewrite:
         *,
         columns: Sequence[str] = (),
         curve: Curve | None = None,
-        more: dict[str, str] | None = None,
+        more: Mapping[str, pa.Scalar[Any]] | None = None,
     ) -> None:
         self.snapshot, self.engine, self.job, self.operation = snapshot, engine, job, operation
         self.columns, self.curve, self.more = columns, curve, more or {}
@@ -195,7 +195,7 @@ class Rewrite:
         adds = self.engine.write(relation, self.target)
         transaction.written(adds["path"].to_pylist())
         for name, value in self.more.items():
-            column = pa.array([value] * adds.num_rows, pa.string())
+            column = pa.array([value] * adds.num_rows, value.type)
             adds = adds.drop_columns([name]) if name in adds.column_names else adds
             adds = adds.append_column(name, column)
         removes = _core.removes_of(files, transaction.clock(), data_change=False)
