@@ -821,6 +821,22 @@ CASES = (
         ARGUMENT,
         statement("ALTER TABLE {t} ADD COLUMN g BIGINT GENERATED ALWAYS AS (id + 1)"),
     ),
+    Case(
+        "CREATE_TABLE_COLUMN_DESCRIPTOR_DUPLICATE",
+        "42710",
+        P,
+        ARGUMENT,
+        statement("CREATE TABLE x (id BIGINT COMMENT 'a' COMMENT 'b') USING delta"),
+    ),
+    Case(
+        "IDENTITY_COLUMNS_DUPLICATED_SEQUENCE_GENERATOR_OPTION",
+        "42601",
+        P,
+        ARGUMENT,
+        statement(
+            "CREATE TABLE x (id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 1 START WITH 2)) USING delta"
+        ),
+    ),
     *(
         Case(
             "DELTA_IDENTITY_COLUMNS_ALTER_COLUMN_NOT_SUPPORTED",

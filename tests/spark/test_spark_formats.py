@@ -517,6 +517,8 @@ def test_tables_by_path_under_the_calls_that_name_tables(tmp_path: Path, enabled
     assert enabled.sql(f"SELECT * FROM {name} WHERE id = 103").collect()[0][2] == "3"
     with pytest.raises(SchemaMismatchError, match="column id"):
         frame.selectExpr("'abc'", "p", "name").write.insertInto(name)
+    with pytest.raises(InvalidArgumentError, match="cannot change the partition columns"):
+        frame.where("id = 1").writeTo(name).option("replaceWhere", "id = 1").createOrReplace()
     frame.select("id").writeTo(name).createOrReplace()
     frame.select("id").writeTo(name).replace()
     history = [row["operation"] for row in DeltaTable(path).history()]

@@ -399,6 +399,24 @@ def test_insert_of_a_query_places_its_structs(nested: deltaic.DeltaTable) -> Non
     ]
 
 
+@pytest.mark.parametrize(
+    ("insert", "stored"),
+    [
+        ("INTO t SELECT 1 AS a, named_struct('y', 5, 'x', 4) AS s", {"x": 4, "y": 5}),
+        ("OVERWRITE t PARTITION (a = 1) SELECT named_struct('y', 5, 'x', 4) AS s", {"x": 4, "y": 5}),
+        ("INTO t (a, s) SELECT 1 AS a, named_struct('y', 5, 'x', 4) AS s", {"x": 5, "y": 4}),
+        ("INTO t SELECT 1L AS a, named_struct('y', 5, 'x', 4) AS s", {"x": 5, "y": 4}),
+        ("INTO t SELECT 1 AS b, named_struct('y', 5, 'x', 4) AS s", {"x": 5, "y": 4}),
+    ],
+)
+def test_fields_match_by_name_unless_a_column_is_cast_or_renamed(
+    tmp_path: Path, insert: str, stored: dict[str, int]
+) -> None:
+    table = deltaic.DeltaTable.create(tmp_path / "t", "a int, s struct<x: int, y: int>", partition_by=["a"])
+    deltaic.sql("INSERT " + insert, tables={"t": table})
+    assert rows(table) == [(1, stored)]
+
+
 def test_insert_behind_from(table: deltaic.DeltaTable) -> None:
     deltaic.sql("FROM t INSERT INTO t SELECT id + 10, part, amount WHERE id < 3", tables={"t": table})
     assert [row[0] for row in rows(table)] == [1, 2, 3, 4, 11, 12]

@@ -282,9 +282,7 @@ class Alter:
                 "not an identity column", where=name, expected="a column that is GENERATED ... AS IDENTITY"
             )
         low, high = identity.value_range(self._engine(), ScanPlan(snapshot).scan([field.name]), field)
-        if low is None or high is None:
-            return
-        synced = field.with_(metadata={**field.metadata, identity.MARK: identity.further(field, low, high)})
+        synced = field if low is None or high is None else identity.further(field, low, high)
         schema = Schema([synced if item.name == field.name else item for item in snapshot.schema])
         self._commit(
             snapshot,

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 START = "delta.identity.start"
 STEP = "delta.identity.step"
 MARK = "delta.identity.highWaterMark"
+_LEAST = -(2**63)
+"""The least bigint."""
 EXPLICIT = "delta.identity.allowExplicitInsert"
 FEATURE = "identityColumns"
 
@@ -119,7 +121,7 @@ def marked(
             engine, store, protocol, metadata, schema, field, adds
         )
         if low is not None and high is not None:
-            changed[field.name] = field.with_(metadata={**field.metadata, MARK: further(field, low, high)})
+            changed[field.name] = further(field, low, high)
     return with_fields(metadata, schema, changed)
 
 
@@ -144,18 +146,27 @@ def with_marks(now: Schema, then: Schema, schema_string: str) -> str:
             else None
         )
         if mark is not None and mark != item.metadata.get(MARK):
-            changed[item.name] = item.with_(metadata={**item.metadata, MARK: further(item, mark, mark)})
+            changed[item.name] = further(item, mark, mark)
     return Schema([changed.get(item.name, item) for item in then]).to_json() if changed else schema_string
 
 
-def further(field: Field, low: int, high: int) -> int:
-    """Returns the high-water mark after rows with values from `low` to `high`. It is a number of the column's
-    series, and never before the former mark: with start 1, step 10 and `high` 25 it is 31."""
+def further(field: Field, low: int, high: int) -> Field:
+    """Returns a column with its high-water mark after rows with values from `low` to `high`. The mark is a
+    number of the column's series, and never before the former mark: with start 1, step 10 and `high` 25 it is
+    31. Values before the start do not change the mark: with start 100 and `high` 99 the next number is 100.
+    Raises InvalidArgumentError if the mark would not be a bigint."""
     start, step = field.metadata[START], field.metadata[STEP]
     reached = high if step > 0 else low
+    if reached < start if step > 0 else reached > start:
+        return field
     steps = -((start - reached) // step)  # rounded up to the next number of the series
     number = int(start + steps * step)
-    return max(_mark(field), number) if step > 0 else min(_mark(field), number)
+    mark = max(_mark(field), number) if step > 0 else min(_mark(field), number)
+    if not _LEAST <= mark <= -_LEAST - 1:
+        raise InvalidArgumentError(
+            "the next number of an identity column is not a bigint", where=field.name, found=mark
+        )
+    return field.with_(metadata={**field.metadata, MARK: mark})
 
 
 def _range(adds: pa.Table, field: Field) -> tuple[int, int] | None:

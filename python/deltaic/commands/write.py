@@ -147,6 +147,7 @@ def write(
         return snapshot, {}
     rows = _rows(engine, data, job)
     protocol, metadata = rows.definition(snapshot, job)
+    job.check_partitions(snapshot.metadata, metadata)
     if job.defines or job.replaces_definition:
         check_expressions(metadata)
     transaction = _changing(snapshot, protocol, metadata, job)
@@ -392,8 +393,7 @@ def _make_room(
     if job.where is not None:
         return delete.stage_replaced(transaction, snapshot, engine, job.where, job.parquet)
     if job.mode == "overwrite":
-        predicate = None
-        gone = snapshot.files().adds
+        predicate, gone = None, snapshot.files().adds
     else:
         predicate = _partitions_of(snapshot, adds)
         gone = snapshot.files(predicate, skipping=False).adds

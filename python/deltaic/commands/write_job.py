@@ -89,6 +89,16 @@ class Write:
     def replaces_definition(self) -> bool:
         return self.schema_mode == "overwrite"
 
+    def check_partitions(self, before: Metadata, after: Metadata) -> None:
+        """Raises InvalidArgumentError if a write that keeps rows changes the partition columns: the rows
+        would lose the values of the former ones."""
+        if self.where is not None and before.partition_columns != after.partition_columns:
+            raise InvalidArgumentError(
+                "a write with a condition, which keeps other rows, cannot change the partition columns",
+                found=list(after.partition_columns),
+                expected=list(before.partition_columns),
+            )
+
     @property
     def operation(self) -> str:
         """The operation in commitInfo, as in delta-spark."""

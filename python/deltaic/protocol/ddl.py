@@ -47,6 +47,10 @@ _SRIDS = {
 _BOUNDED = {"char": "char", "character": "char", "varchar": "varchar"}
 _TABLE_CONSTRAINTS = frozenset({("primary", "key"), ("foreign", "key"), ("unique", "("), ("check", "(")})
 _COLUMN_CONSTRAINTS = frozenset({"primary", "foreign", "unique", "check", "references", "constraint"})
+_NESTED_CLAUSES = {"not": "NOT NULL", "comment": "COMMENT"}
+"""First word of a clause of a field in a struct -> the clause's name in errors."""
+_CLAUSES = {**_NESTED_CLAUSES, "default": "DEFAULT", "generated": "GENERATED ALWAYS AS"}
+"""Like `_NESTED_CLAUSES`, for a column."""
 
 
 @contextmanager
@@ -176,7 +180,9 @@ class _Parser:
         data_type = self.data_type(depth)
         nullable = True
         metadata: dict[str, Any] = {} if nested else self.lengths(data_type)
+        clauses: set[str] = set()
         while True:
+            self.refuse_repeated(clauses, name, nested)
             if self.words("not", "null"):
                 nullable = False
             elif self.words("comment"):
@@ -189,6 +195,16 @@ class _Parser:
                 self.fail_on_constraint()
             else:
                 return Field(name, data_type, nullable, metadata)
+
+    def refuse_repeated(self, clauses: set[str], column: str, nested: bool) -> None:
+        """InvalidArgumentError if a clause of a column comes next that is among its `clauses` already;
+        otherwise adds it to them."""
+        words = _NESTED_CLAUSES if nested else _CLAUSES
+        if (clause := words.get(self.peek().text.lower() if self.peek().kind == "word" else "")) is None:
+            return
+        if clause in clauses:
+            raise InvalidArgumentError("a clause of a column comes twice", where=column, found=clause)
+        clauses.add(clause)
 
     def refuse_constraint(self) -> None:
         """UnsupportedFeatureError where a constraint stands in the place of a column. The next words decide,
@@ -237,20 +253,24 @@ class _Parser:
             metadata["delta.generationExpression"] = self.text[opening.end : token.start].strip()
 
     def identity_range(self) -> tuple[int, int]:
-        start = step = 1
+        options = {"START": 1, "INCREMENT": 1}
+        given: set[str] = set()
         if self.is_mark("("):
             self.next()
             while not self.is_mark(")"):
-                if self.words("start", "with"):
-                    start = self.whole_number()
-                elif self.words("increment", "by"):
-                    step = self.whole_number()
-                else:
+                option = self.peek().text.upper()
+                if not self.words("start", "with") and not self.words("increment", "by"):
                     self.fail("START WITH, INCREMENT BY or ')'")
+                if option in given:
+                    raise InvalidArgumentError(
+                        "an option of IDENTITY comes twice", where=repr(self.text[:200]), found=option
+                    )
+                given.add(option)
+                options[option] = self.whole_number()
             self.next()
-        if step == 0:
+        if options["INCREMENT"] == 0:
             raise InvalidArgumentError("an identity column's step is not 0", where=repr(self.text[:200]))
-        return start, step
+        return options["START"], options["INCREMENT"]
 
     def whole_number(self) -> int:
         sign = 1

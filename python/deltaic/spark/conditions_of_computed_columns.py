@@ -27,6 +27,22 @@ CONDITIONS: tuple[Condition, ...] = (
         {"colName": "where"},
     ),
     Condition("IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", PARSE, _ARGUMENT, "step is not 0"),
+    Condition(
+        "IDENTITY_COLUMNS_DUPLICATED_SEQUENCE_GENERATOR_OPTION",
+        "42601",
+        PARSE,
+        _ARGUMENT,
+        "^an option of IDENTITY comes twice",
+        {"sequenceGeneratorOption": "found"},
+    ),
+    Condition(
+        "CREATE_TABLE_COLUMN_DESCRIPTOR_DUPLICATE",
+        "42710",
+        PARSE,
+        _ARGUMENT,
+        "^a clause of a column comes twice",
+        {"columnName": "where", "optionName": "found"},
+    ),
     Condition("DELTA_IDENTITY_COLUMNS_ILLEGAL_STEP", "42611", ANALYSIS, _ARGUMENT, "step to be non-zero"),
     Condition("IDENTITY_COLUMNS_UNSUPPORTED_DATA_TYPE", "428H2", PARSE, parameters={"dataType": "found"}),
     Condition(

@@ -38,7 +38,7 @@ from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.references import references, spliced
 from deltaic.spark.views import is_known, no_such_table, path_of, path_of_view
 from deltaic.sql.names import CatalogEntry, Existing, Name, Tables
-from deltaic.sql.positions import named
+from deltaic.sql.positions import named_columns
 from deltaic.sql.subqueries import defined, hold_queries
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import quote_name
@@ -226,7 +226,7 @@ class SparkTables(Tables):
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
         return rows.toDF(*names)
 
-    def placed(self, rows: Any, columns: Sequence[Field | None]) -> Any:
+    def placed(self, rows: Any, columns: Sequence[Field | None], *, listed: bool = False) -> Any:
         from pyspark.sql import functions as F
 
         frame = rows.toDF(
@@ -235,8 +235,9 @@ class SparkTables(Tables):
                 for name, column in zip(rows.columns, columns, strict=True)
             )
         )
-        matches = zip(of_frame(frame), columns, strict=True)
-        pairs = [(column, column if target is None else named(column, target)) for column, target in matches]
+        renamed = list(of_frame(frame))
+        sources = [column.with_(name=name) for column, name in zip(renamed, rows.columns, strict=True)]
+        pairs = zip(renamed, named_columns(sources, columns, listed=listed), strict=True)
         return frame.select(
             *(
                 (

@@ -282,7 +282,8 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
         _check_given(table.schema, [*target.columns, *target.fixed])
     fields = [table.schema.field(name) for name in target.columns]
     columns = matched(names, fields, where, listed=target.listed, evolves=evolves)
-    return tables.placed(rows, [*columns, *(table.schema.field(name) for name in target.fixed)])
+    columns += [table.schema.field(name) for name in target.fixed]
+    return tables.placed(rows, columns, listed=target.listed)
 
 
 def _check_known(schema: Schema, given: Sequence[str]) -> None:

@@ -277,12 +277,11 @@ class Tables:
 
         return renamed(rows, names)
 
-    def placed(self, rows: Any, columns: Sequence[Field | None]) -> Any:
-        """Renames the columns of a result of `query`, and the fields in them, to those of `columns`, by
-        position; None keeps a column's name."""
+    def placed(self, rows: Any, columns: Sequence[Field | None], *, listed: bool = False) -> Any:
+        """Renames the columns of a result of `query`, and the fields in them, as `named_columns` does."""
         from deltaic.sql.positions import placed
 
-        return placed(rows, columns)
+        return placed(rows, columns, listed=listed)
 
     def engine_with_queries(self, engine: Engine) -> Engine:
         """The engine of a cluster, for expressions with subqueries over the tables of the statement."""

@@ -46,13 +46,9 @@ def matched(
     return [*columns, *([None] * (len(names) - len(columns)))]
 
 
-def placed(rows: Rows, columns: Sequence[Field | None]) -> Rows:
-    """Renames the columns of rows to those of `columns`, by position; None keeps a column's name. No value is
-    copied."""
-    fields = Schema(
-        source if target is None else named(source, target)
-        for source, target in zip(rows.schema, columns, strict=True)
-    )
+def placed(rows: Rows, columns: Sequence[Field | None], *, listed: bool = False) -> Rows:
+    """Renames the columns of rows as `named_columns` does. No value is copied."""
+    fields = Schema(named_columns(list(rows.schema), columns, listed=listed))
 
     def opened() -> pa.RecordBatchReader:
         reader = rows.to_reader()
@@ -62,6 +58,41 @@ def placed(rows: Rows, columns: Sequence[Field | None]) -> Rows:
         return pa.RecordBatchReader.from_batches(schema, (_viewed(batch, schema) for batch in reader))
 
     return Rows(fields, opened)
+
+
+def named_columns(
+    sources: Sequence[Field], columns: Sequence[Field | None], *, listed: bool = False
+) -> list[Field]:
+    """Returns the columns of a query with the names of `columns`, by position; None keeps a column's name.
+
+    Fields of structs are renamed by position, too. As in delta-spark, they keep their names, and match by
+    name, if the statement has no list of columns (`listed`) and no column needs another name or a cast:
+    `INSERT INTO t SELECT named_struct('y', 1, 'x', 2) AS s` writes 2 to `s.x` of a table with
+    `s struct<x: int, y: int>`, and 1 if the query calls the column `r`."""
+    pairs = list(zip(sources, columns, strict=True))
+    if not listed and all(
+        target is None or (source.name == target.name and _fits_by_name(source.type, target.type))
+        for source, target in pairs
+    ):
+        return list(sources)
+    return [source if target is None else named(source, target) for source, target in pairs]
+
+
+def _fits_by_name(source: DataType, target: DataType) -> bool:
+    """True if the values of a type need no cast when the fields of its structs match by name. Structs may
+    have more fields than those of `target`, which are new fields, but not fewer."""
+    if isinstance(source, Struct) and isinstance(target, Struct):
+        fields = {item.name.lower(): item for item in target.fields}
+        pairs = [(item, fields.pop(item.name.lower(), None)) for item in source.fields]
+        return not fields and all(
+            of_target is None or (item.name == of_target.name and _fits_by_name(item.type, of_target.type))
+            for item, of_target in pairs
+        )
+    if isinstance(source, Array) and isinstance(target, Array):
+        return _fits_by_name(source.element, target.element)
+    if isinstance(source, Map) and isinstance(target, Map):
+        return _fits_by_name(source.key, target.key) and _fits_by_name(source.value, target.value)
+    return source == target
 
 
 def named(source: Field, target: Field) -> Field:
