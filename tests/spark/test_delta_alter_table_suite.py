@@ -148,6 +148,12 @@ def test_a_name_for_an_existing_table_has_its_definition(session: Any, tmp_path:
     (tmp_path / "other/file.parquet").touch()
     condition, parameters = refused(session, f"CREATE TABLE two USING delta LOCATION '{tmp_path}/other'")
     assert condition == "DELTA_CREATE_EXTERNAL_TABLE_WITHOUT_TXN_LOG"
+    clustered = f"(a INT, b INT) USING delta LOCATION '{tmp_path}/c'"
+    session.sql(f"CREATE TABLE three {clustered} CLUSTER BY (a)")
+    session.sql(f"CREATE TABLE four {clustered} CLUSTER BY (A)")
+    for clause in ("", "CLUSTER BY (b)"):
+        condition, _ = refused(session, f"CREATE TABLE two {clustered} {clause}")
+        assert condition == "DELTA_CREATE_TABLE_WITH_DIFFERENT_CLUSTERING"
     assert parameters["logPath"] == f"{tmp_path}/other/_delta_log"
 
 

@@ -233,6 +233,12 @@ CONDITIONS: tuple[Condition, ...] = (
         parameters={"path": "where", "specifiedColumns": "specified", "existingColumns": "existing"},
     ),
     Condition(
+        "DELTA_CREATE_TABLE_WITH_DIFFERENT_CLUSTERING",
+        "42KD7",
+        ANALYSIS,
+        parameters={"path": "where", "specifiedColumns": "specified", "existingColumns": "existing"},
+    ),
+    Condition(
         "DELTA_CREATE_TABLE_WITH_DIFFERENT_PROPERTY",
         "42KD7",
         ANALYSIS,

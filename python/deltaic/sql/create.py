@@ -180,8 +180,8 @@ def _check_clone(name: Name, clauses: _Clauses, *, has_query: bool) -> None:
 
 def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses) -> None:
     """Raises InvalidArgumentError if a CREATE TABLE that gives an existing table a new name has other
-    columns, partition columns or properties than the table. A statement with columns must have the partition
-    columns, too."""
+    columns, partition columns, clustering columns or properties than the table. A statement with columns must
+    have the partition columns and the clustering columns, too."""
     from deltaic.sql.show import shown_properties
 
     metadata, place, known = table.metadata, table.location, shown_properties(table)
@@ -194,17 +194,18 @@ def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses)
                 found=columns,
                 expected=table.schema.to_ddl(),
             ).with_values(specified=new, existing=table.schema)
-    partitions = clauses.partition_by or ([] if columns is not None else None)
-    if partitions is not None and [each.lower() for each in partitions] != [
-        each.lower() for each in metadata.partition_columns
-    ]:
-        raise InvalidArgumentError(
-            "[DELTA_CREATE_TABLE_WITH_DIFFERENT_PARTITIONING] the table at this place has other partition"
-            " columns",
-            where=place,
-            found=partitions,
-            expected=list(metadata.partition_columns),
-        ).with_values(specified=tuple(partitions), existing=tuple(metadata.partition_columns))
+    for kind, what, listed, existing in (
+        ("PARTITIONING", "partition", clauses.partition_by, tuple(metadata.partition_columns)),
+        ("CLUSTERING", "clustering", clauses.cluster_by, table.detail().clustering_columns),
+    ):
+        specified = tuple(listed or ())
+        if (listed or columns is not None) and _folded(specified) != _folded(existing):
+            raise InvalidArgumentError(
+                f"[DELTA_CREATE_TABLE_WITH_DIFFERENT_{kind}] the table there has other {what} columns",
+                where=place,
+                found=list(specified),
+                expected=list(existing),
+            ).with_values(specified=specified, existing=existing)
     wanted = {canonical_name(key): text for key, text in (clauses.properties or {}).items()}
     if differing := {key: text for key, text in wanted.items() if known.get(key) != text}:
         raise InvalidArgumentError(
@@ -212,6 +213,10 @@ def _check_definition(table: DeltaTable, columns: str | None, clauses: _Clauses)
             where=place,
             found=differing,
         ).with_values(specified=_lines(wanted), existing=_lines(metadata.configuration))
+
+
+def _folded(names: Iterable[str]) -> list[str]:
+    return [name.lower() for name in names]
 
 
 def _lines(properties: Mapping[str, str]) -> str:
