@@ -149,10 +149,9 @@ class Optimize:
         parquet: ParquetOptions | None = None,
         commit: CommitOptions | None = None,
     ) -> dict[str, int]:
-        """Sorts rows along a Hilbert curve over the table's clustering columns (`alter.cluster_by`), of
-        files that are not sorted yet. `full` (bool): True to include files that were sorted by other columns.
-        A table without clustering columns raises
-        UnsupportedFeatureError.
+        """Sorts the rows of files that are not sorted yet along a Hilbert curve over the table's clustering
+        columns (`alter.cluster_by`). `full` (bool): True to include files that were sorted by other columns.
+        A table without clustering columns raises UnsupportedFeatureError.
 
         Other arguments, result keys and errors: see `Optimize`.
 
