@@ -25,6 +25,11 @@ def made(schema="a int, b string", **options):
     return new_table(schema, new_id=lambda: f"id{next(counter)}", clock=lambda: 1234, **options)
 
 
+def stats_columns(names: str) -> dict[str, object]:
+    schema = "a int, p int, l array<int>, s struct<x: int, l: array<int>>"
+    return {"schema": schema, "properties": {"delta.dataSkippingStatsColumns": names}}
+
+
 def schema_of(metadata: Metadata) -> Schema:
     return Schema.from_json(metadata.schema_string)
 
@@ -126,11 +131,20 @@ def test_ids_of_another_table_are_taken_off():
         ({"properties": {"delta.minWriterVersion": 9}}, InvalidArgumentError, "protocol version"),
         ({"properties": {"delta.dataSkippingStatsColumns": "a,x"}}, InvalidArgumentError, "'x'"),
         ({"schema": 5}, InvalidArgumentError, "schema"),
+        ({**stats_columns("p"), "partition_columns": "p"}, InvalidArgumentError, "a partition column"),
+        (stats_columns("a,l"), InvalidArgumentError, "column l: no statistics of this type"),
+        (stats_columns("a,a"), InvalidArgumentError, "comes twice; found a"),
+        (stats_columns("s,s.x"), InvalidArgumentError, "comes twice; found s.x"),
     ],
 )
 def test_refused_tables(options, error, message):
     with pytest.raises(error, match=message):
         made(**options)
+
+
+def test_nested_columns_of_statistics_may_have_any_type():
+    _, metadata = made(**stats_columns("a,s,s.l"))
+    assert metadata.configuration == {"delta.dataSkippingStatsColumns": "a,s,s.l"}
 
 
 def test_nothing_to_change():

@@ -1224,6 +1224,21 @@ CASES = (
             f"{CREATE} TBLPROPERTIES ('delta.dataSkippingStatsColumns' = 'nope')",
         )
     ),
+    *(
+        Case(
+            condition,
+            sql_state,
+            I,
+            ARGUMENT,
+            statement(
+                f"ALTER TABLE {{t}} SET TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{columns}')"
+            ),
+        )
+        for condition, sql_state, columns in (
+            ("DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_PARTITIONED_COLUMN", "0AKDC", "part"),
+            ("DELTA_DUPLICATE_DATA_SKIPPING_COLUMNS", "42701", "id,id"),
+        )
+    ),
     Case("INVALID_PARTITION_COLUMN_DATA_TYPE", "0A000", A, ARGUMENT, statement(partitioned("ARRAY<INT>"))),
     Case("DELTA_CANNOT_WRITE_EMPTY_SCHEMA.TABLE_ALL_VOID_COLUMNS", "428GU", A, ARGUMENT, nothing_typed),
     *(

@@ -32,14 +32,23 @@ def condition_of(session: Any, statement: str) -> tuple[str, str]:
     return raised.value.getCondition(), raised.value.getSqlState()
 
 
-@pytest.mark.parametrize(
-    "end", ["1.0", "true", "1S", "current_date()", "DATE'2000-01-01'", "TIMESTAMP_NTZ'2000-01-01'", "X'01'"]
-)
-def test_invalid_types_of_ends(session: Any, path: str, end: str) -> None:
+def test_invalid_types_of_ends(session: Any, path: str) -> None:
     """negative case - invalid type of args"""
     unsupported = ("DELTA_UNSUPPORTED_EXPRESSION", "0A000")
-    assert condition_of(session, f"SELECT * FROM table_changes_by_path('{path}', {end})") == unsupported
-    assert condition_of(session, f"SELECT * FROM table_changes_by_path('{path}', 0, {end})") == unsupported
+    timestamp = "TIMESTAMP_NTZ'2000-01-01'"
+    for end in ("1.0", "true", "1S", "current_date()", "DATE'2000-01-01'", timestamp, "X'01'"):
+        assert condition_of(session, f"SELECT * FROM table_changes_by_path('{path}', {end})") == unsupported
+        assert (
+            condition_of(session, f"SELECT * FROM table_changes_by_path('{path}', 0, {end})") == unsupported
+        )
+
+
+def test_wrong_number_of_arguments(session: Any, path: str) -> None:
+    """negative case - not enough / too many args"""
+    wrong = ("INCORRECT_NUMBER_OF_ARGUMENTS", "42605")
+    for arguments in ("", f"'{path}'", f"'{path}', 0, 1, 2"):
+        for function in ("table_changes", "table_changes_by_path"):
+            assert condition_of(session, f"SELECT * FROM {function}({arguments})") == wrong
 
 
 def test_the_table_is_named_by_a_text(session: Any, path: str) -> None:
@@ -56,13 +65,16 @@ def test_the_table_is_named_by_a_text(session: Any, path: str) -> None:
     )
 
 
-def test_changes_of_what_is_no_delta_table(session: Any, tmp_path: Path) -> None:
+def test_changes_of_what_is_no_delta_table(session: Any, path: str, tmp_path: Path) -> None:
     """table_changes and table_changes_by_path with a non-delta table"""
     session.sql("CREATE TABLE of_rows (id INT) USING parquet")
     try:
         only = condition_of(session, "SELECT * FROM table_changes('of_rows', 0, 1)")
         assert only == ("DELTA_TABLE_ONLY_OPERATION", "0AKDD")
+        session.sql(f"CREATE TEMPORARY VIEW of_delta AS SELECT * FROM delta.`{path}`")
+        assert condition_of(session, "SELECT id FROM table_changes('of_delta', 0)") == only
     finally:
+        session.sql("DROP VIEW IF EXISTS of_delta")
         session.sql("DROP TABLE of_rows")
     session.range(1).write.parquet(f"{tmp_path}/p")
     for folder in ("p", "missing"):
@@ -95,3 +107,49 @@ def test_columns_that_a_table_got_after_the_range(session: Any, path: str) -> No
     columns = ["id", "b.c", "_change_type", "_commit_version", "_commit_timestamp"]
     rows = session.sql(f"SELECT * FROM table_changes_by_path('{path}', 0, 1) WHERE _change_type = 'insert'")
     assert (rows.columns, [tuple(row)[:4] for row in rows.collect()]) == (columns, [(1, None, "insert", 1)])
+
+
+def test_ranges_without_an_end_follow_the_table(session: Any, path: str) -> None:
+    """A view or DataFrame of a range that ends after the newest version also has the changes of later
+    commits."""
+    view = "CREATE TEMPORARY VIEW of_changes AS SELECT id, _change_type FROM table_changes_by_path"
+    session.sql(f"{view}('{path}', 0)")
+    reader = session.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    frames = [reader.option("endingVersion", last).load(path) for last in (0, 1, 7)]
+    try:
+        session.sql(f"INSERT INTO delta.`{path}` VALUES (1)")
+        session.sql(f"DELETE FROM delta.`{path}`")
+        assert sorted(map(tuple, session.table("of_changes").collect())) == [(1, "delete"), (1, "insert")]
+        counted = session.sql("SELECT count(*) FROM of_changes WHERE _change_type = 'delete'")
+        assert counted.first()[0] == 1
+    finally:
+        session.sql("DROP VIEW of_changes")
+    assert [frame.count() for frame in frames] == [0, 1, 2]
+
+
+def test_options_of_the_range(session: Any, path: str) -> None:
+    """In `load`, a version goes before a timestamp. None is a wrong end, and no end."""
+    reader = session.read.format("delta").option("readChangeFeed", "true").option("startingVersion", 0)
+    assert reader.option("startingTimestamp", "2000-01-01").load(path).count() == 0
+    for end, condition in (
+        ("endingTimestamp", "DELTA_TIMESTAMP_INVALID"),
+        ("endingVersion", "DELTA_VERSION_INVALID"),
+    ):
+        with pytest.raises(PySparkException) as raised:
+            reader.option(end, None).load(path)
+        assert raised.value.getCondition() == condition
+
+
+def test_options_beside_time_travel(session: Any, path: str) -> None:
+    """A table with time travel has neither a change feed nor another version in its options."""
+    feed = "'readChangeFeed' = 'true'"
+    for options, condition in (
+        (feed, "DELTA_NO_START_FOR_CDC_READ"),
+        (f"{feed}, 'startingVersion' = '0'", "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS"),
+        ("'versionAsOf' = '0'", "MULTIPLE_TIME_TRAVEL_SPEC"),
+    ):
+        statement = f"SELECT * FROM delta.`{path}` VERSION AS OF 0 WITH ({options})"
+        assert condition_of(session, statement)[0] == condition
+    both = f"{feed}, 'startingVersion' = '0', 'startingTimestamp' = '2000-01-01'"
+    condition = condition_of(session, f"SELECT * FROM delta.`{path}` WITH ({both})")
+    assert condition == ("DELTA_MULTIPLE_CDC_BOUNDARY", "42614")

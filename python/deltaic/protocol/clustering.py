@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from deltaic.errors import InvalidArgumentError, ProtocolError
 from deltaic.protocol.column_mapping import PHYSICAL_NAME, physical_name
-from deltaic.protocol.schema import Schema, Struct, decimal_parts, path_text, type_name, walk
+from deltaic.protocol.schema import DataType, Schema, Struct, decimal_parts, path_text, type_name, walk
 
 if TYPE_CHECKING:
     from deltaic.protocol.features import Definition
@@ -25,6 +25,11 @@ MAX_COLUMNS = 4
 _ORDERED = frozenset(
     {"byte", "short", "integer", "long", "float", "double", "date", "timestamp", "timestamp_ntz", "string"}
 )
+
+
+def is_ordered(data_type: DataType) -> bool:
+    """True for a type whose values have an order, so that statistics hold their minimum and maximum."""
+    return isinstance(data_type, str) and (data_type in _ORDERED or decimal_parts(data_type) is not None)
 
 
 def configuration_of(definition: Definition, names: Iterable[str]) -> str:
@@ -45,7 +50,7 @@ def configuration_of(definition: Definition, names: Iterable[str]) -> str:
             raise unknown.with_values(**error.values, table_schema=definition.schema) from None
         if path in paths:
             raise InvalidArgumentError("a clustering column comes twice", found=path_text(path))
-        if not isinstance(item.type, str) or (item.type not in _ORDERED and decimal_parts(item.type) is None):
+        if not is_ordered(item.type):
             where = f"column {path_text(path)}"
             unordered = InvalidArgumentError(
                 "no statistics to cluster by",

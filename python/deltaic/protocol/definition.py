@@ -16,7 +16,16 @@ from dataclasses import replace
 from typing import Any
 
 from deltaic.errors import InvalidArgumentError
-from deltaic.protocol import change_feed, column_mapping, edits, iceberg, partitioning, row_tracking, widening
+from deltaic.protocol import (
+    change_feed,
+    clustering,
+    column_mapping,
+    edits,
+    iceberg,
+    partitioning,
+    row_tracking,
+    widening,
+)
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
 from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
@@ -28,7 +37,7 @@ from deltaic.protocol.properties import (
     canonical_name,
     request,
 )
-from deltaic.protocol.schema import Schema, path_text, primitive_types, type_name, walk
+from deltaic.protocol.schema import Schema, Struct, path_text, primitive_types, type_name, walk
 from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
 
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
@@ -80,7 +89,7 @@ def new_table(
     metadata = Metadata(new_id(), name, description, table.to_json(), partitions, configuration, clock())
     definition = Definition(metadata, schema=table)
     _check_combination(definition)
-    _check_stats_columns(table, asked)
+    _check_stats_columns(definition, asked)
     needed = in_use(definition) | {*asked.features, *features}
     _check_clustering(metadata, needed)
     check_honoured(sorted(needed))
@@ -178,7 +187,7 @@ def evolve(
     )
     after = Definition(changed, schema=table)
     _check_combination(after, before)
-    _check_stats_columns(table, asked)
+    _check_stats_columns(after, asked)
     needed = _newly_used(protocol, before, after, asked) | {*asked.features, *features}
     _check_clustering(changed, needed)
     check_honoured(sorted(needed))
@@ -350,12 +359,29 @@ def _check_clustering(metadata: Metadata, needed: Collection[str]) -> None:
         )
 
 
-def _check_stats_columns(schema: Schema, asked: RequestedProperties) -> None:
-    if _STATS_COLUMNS in asked.stored:
-        for path in TableProperties(asked.stored).data_skipping_stats_columns or ():
-            try:
-                schema.find(path)
-            except InvalidArgumentError as error:
-                raise InvalidArgumentError(
-                    "no such column to collect statistics", found=error.found, expected=error.expected
-                ).with_values(**error.values, table_schema=schema) from None
+def _check_stats_columns(definition: Definition, asked: RequestedProperties) -> None:
+    """Raises InvalidArgumentError for a column of `delta.dataSkippingStatsColumns` that gets no statistics,
+    and for one that is named twice. As in delta-spark, the type of a nested column does not matter."""
+    if _STATS_COLUMNS not in asked.stored:
+        return
+    schema, leaves = definition.schema, list[str]()
+    for name in TableProperties(asked.stored).data_skipping_stats_columns or ():
+        if name in definition.metadata.partition_columns:
+            raise InvalidArgumentError("a partition column has no statistics", found=name)
+        try:
+            path, field = schema.find(name)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(
+                "no such column to collect statistics", found=error.found, expected=error.expected
+            ).with_values(**error.values, table_schema=schema) from None
+        if isinstance(field.type, Struct):
+            inner = (leaf for leaf, item in walk(field.type.fields) if clustering.is_ordered(item.type))
+            leaves += [f"{name}.{path_text(leaf)}" for leaf in inner]
+        elif clustering.is_ordered(field.type):
+            leaves.append(name)
+        elif len(path) == 1:
+            raise InvalidArgumentError(
+                f"column {name}: no statistics of this type", found=type_name(field.type)
+            ).with_values(column=name)
+    if twice := sorted({leaf for leaf in leaves if leaves.count(leaf) > 1}):
+        raise InvalidArgumentError("a column to collect statistics comes twice", found=", ".join(twice))

@@ -103,6 +103,17 @@ CONDITIONS: tuple[Condition, ...] = (
         "^a range of changes begins and ends at",
     ),
     Condition(
+        "INCORRECT_NUMBER_OF_ARGUMENTS",
+        "42605",
+        ANALYSIS,
+        parameters={
+            "failure": "failure",
+            "functionName": "function",
+            "minArgs": "=2",
+            "maxArgs": "=3",
+        },
+    ),
+    Condition(
         "DELTA_UNSUPPORTED_EXPRESSION",
         "0A000",
         ANALYSIS,

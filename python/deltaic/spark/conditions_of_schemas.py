@@ -4,7 +4,7 @@ one that fits."""
 from __future__ import annotations
 
 from deltaic import errors as e
-from deltaic.spark.condition import ANALYSIS, Condition
+from deltaic.spark.condition import ANALYSIS, ARGUMENT, Condition
 
 _ARGUMENT = e.InvalidArgumentError
 _SCHEMA = e.SchemaMismatchError
@@ -184,6 +184,30 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^no such clustering column|^no such column to collect statistics",
         {"columnName": "found", "tableSchema": "%table_schema"},
+    ),
+    Condition(
+        "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_PARTITIONED_COLUMN",
+        "0AKDC",
+        ARGUMENT,
+        _ARGUMENT,
+        "^a partition column has no statistics",
+        {"column": "found"},
+    ),
+    Condition(
+        "DELTA_COLUMN_DATA_SKIPPING_NOT_SUPPORTED_TYPE",
+        "0AKDC",
+        ARGUMENT,
+        _ARGUMENT,
+        "no statistics of this type$",
+        {"column": "column", "type": "found"},
+    ),
+    Condition(
+        "DELTA_DUPLICATE_DATA_SKIPPING_COLUMNS",
+        "42701",
+        ARGUMENT,
+        _ARGUMENT,
+        "^a column to collect statistics comes twice",
+        {"columns": "found"},
     ),
     *(
         Condition(

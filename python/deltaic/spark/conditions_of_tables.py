@@ -206,6 +206,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^time travel is given both",
     ),
+    Condition("MULTIPLE_TIME_TRAVEL_SPEC", "42K0E", ANALYSIS),
     Condition(
         "DELTA_UNSUPPORTED_TIME_TRAVEL_VIEWS",
         "0AKDC",

@@ -8,29 +8,26 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_enabled, session_of
-from deltaic.engine.spark.settings import OUT_OF_RANGE, is_on
 from deltaic.engine.spark.stores import opening
 from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
 from deltaic.plan.literal import lit
-from deltaic.protocol import change_feed
-from deltaic.protocol.features import column_mapping_mode
 from deltaic.spark import catalog, merge_into, patches, streams
+from deltaic.spark.change_frames import read_changes, versions_first
 from deltaic.spark.frame_writes import FORMATS, BuilderState, write_frame
 from deltaic.spark.frames import newest, version_at
 from deltaic.spark.named_tables import naming, parsed, path_in_catalog, refuse_relative
-from deltaic.spark.options import ChangeOptions, ReadOptions
+from deltaic.spark.options import ReadOptions
 from deltaic.spark.partition_paths import partition_of
 from deltaic.spark.raising import UNPARSED, raises_as_spark
 from deltaic.spark.references import view_over_delta
 from deltaic.spark.session_tables import timestamp_of
 from deltaic.spark.views import named_frame, path_or_named
 from deltaic.spark.writers import NamedWriter, PathWriter, insert_into, save_as
-from deltaic.sql_text import quote_name
 from deltaic.table import DeltaTable
 
 _STATE = "_deltaic_state"
@@ -114,7 +111,7 @@ def _wrap_reader(readers: Any) -> None:
         state.put({**options, **({} if path is None else {"path": _path(path)})})
         if schema is not None:
             state.schema = schema
-        return _rows_of(session_of(self), state)
+        return _rows_of(session_of(self), state, by_path=True)
 
     loaded.__dict__[_STATE] = True
     patches.replace(readers, "load", loaded)
@@ -154,21 +151,31 @@ def _rows_of_view(spark: Any, identifier: str, state: BuilderState) -> Any:
     return rows_of_view(spark, view)
 
 
-def _rows_of(spark: Any, state: BuilderState) -> Any:
-    """Returns the rows of the table that a reader's options name."""
+def rows_with_options(spark: Any, options: Mapping[str, str]) -> Any:
+    """Returns the rows of a table that a query names. `options`: those in the query, and its `path`."""
+    state = BuilderState()
+    state.put(options)
+    return _rows_of(spark, state)
+
+
+def _rows_of(spark: Any, state: BuilderState, *, by_path: bool = False) -> Any:
+    """Returns the rows of the table that a reader's options name. `by_path`: True for `load`, in which a
+    version decides where a range of changes also has a timestamp, as in delta-spark."""
     if state.schema is not None:
         raise InvalidArgumentError(
             "a Delta table has its own schema", found="schema()", expected="select() or the option columns"
         )
     with opening(spark):
         read_options = ReadOptions.of(state.options)
+    if by_path and read_options.changes is not None:
+        read_options = replace(read_options, changes=versions_first(read_options.changes))
     return _read(spark, read_options)
 
 
 def _read(spark: Any, read_options: ReadOptions) -> Any:
     options = dict(read_options.storage_options)
     if read_options.changes is not None:
-        return _read_changes(spark, read_options, read_options.changes)
+        return read_changes(spark, read_options, read_options.changes)
     path, partition = partition_of(spark, read_options.path, options)
     if partition is not None:
         rows = _read(spark, replace(read_options, path=path, columns=None)).where(partition)
@@ -187,50 +194,6 @@ def _read(spark: Any, read_options: ReadOptions) -> Any:
         )
     table = DeltaTable(read_options.path, version=version, storage_options=options, spark=spark)
     return table.scan(read_options.columns).to_spark()
-
-
-def _read_changes(spark: Any, read_options: ReadOptions, changes: ChangeOptions) -> Any:
-    """Returns the rows of a change feed. As in delta-spark, a range that ends after the newest version ends
-    with the newest version."""
-    table = DeltaTable(read_options.path, storage_options=dict(read_options.storage_options), spark=spark)
-    start, end = (
-        None if text is None else timestamp_of(spark, lit(text))
-        for text in (changes.starting_timestamp, changes.ending_timestamp)
-    )
-    last = None if changes.ending_version is None else min(changes.ending_version, table.version)
-    allowed = is_on(spark, OUT_OF_RANGE)
-    if last is not None and changes.starting_version is not None and changes.starting_version > table.version:
-        last = None  # so that the error names the start and not the end
-    rows = table.changes(
-        changes.starting_version,
-        last,
-        starting_timestamp=start,
-        ending_timestamp=end,
-        columns=read_options.columns,
-        allow_out_of_range=allowed,
-    )
-    frame = rows.to_spark()
-    return frame if read_options.columns is not None else _with_later_columns(spark, frame, table)
-
-
-def _with_later_columns(spark: Any, changes: Any, table: DeltaTable) -> Any:
-    """Adds the columns that a table without column mapping got after the range of a change feed, with nulls:
-    as in delta-spark, the rows have the columns of the newest version."""
-    from pyspark.sql import functions as F
-
-    feed, there = [item.name for item in change_feed.COLUMNS], set(changes.columns)
-    later = [name for name in table.schema.names if name not in there]
-    is_mapped = column_mapping_mode(table.protocol, table.metadata) != "none"
-    if not later or is_mapped or len(there) + len(later) != len(table.schema) + len(feed):
-        return changes
-    fields = newest(spark, table.location, None, dict(table.storage_options)).schema.fields
-    columns = [
-        F.lit(None).cast(item.dataType).alias(item.name, metadata=item.metadata)
-        if item.name in later
-        else changes[quote_name(item.name)]
-        for item in fields
-    ]
-    return changes.select(*columns, *feed)
 
 
 def _path(path: Any) -> str:

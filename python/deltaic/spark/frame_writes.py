@@ -14,6 +14,8 @@ from deltaic.plan.literal import col
 from deltaic.spark.options import WriteOptions
 from deltaic.table import DeltaTable, run_write
 
+_ENDS_OF_CHANGES = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
+"""Options, in lower case, that begin and end the range of a change feed."""
 FORMATS = frozenset({"delta", "deltaic"})
 """Names of the format, in lower case."""
 _MODES: dict[str, Mode] = {
@@ -51,11 +53,14 @@ class BuilderState:
 
     def put(self, more: Mapping[str, Any]) -> None:
         """Adds options. Names are case-insensitive, a later value replaces an earlier one, and None removes
-        the option."""
+        the option, unless it is an end of a range of changes: as in delta-spark, None is a wrong value then,
+        and the range does not become longer."""
         for name, value in more.items():
             for known in [each for each in self.options if each.lower() == name.lower()]:
                 del self.options[known]
-            if value is not None:
+            if value is None and name.lower() in _ENDS_OF_CHANGES:
+                self.options[name] = "null"
+            elif value is not None:
                 self.options[name] = str(value).lower() if isinstance(value, bool) else str(value)
 
     def get(self, name: str) -> str | None:

@@ -80,18 +80,30 @@ def newest(
     path, version, _ = pinned_path(spark, path, None, None, options)
     if version is not None:
         return read(spark, path, version=version, columns=columns, storage_options=options)
-    snapshot = engine.recent_snapshots.open(spark, path, options)
+    snapshot = newest_snapshot(spark, path, options)
 
     def newer(last: Snapshot) -> Snapshot:
-        return engine.recent_snapshots.open(spark, path, options, known=last)
+        return newest_snapshot(spark, path, options, last)
 
-    # The location appears in query plans, so it has a hash of the store's options instead of their secrets.
-    options_hash = (
-        hashlib.blake2b(repr(sorted(options.items())).encode(), digest_size=8).hexdigest() if options else ""
-    )
-    place = f"{snapshot.location} {options_hash}".rstrip()
-    frame = engine.following(snapshot, resolve_columns(snapshot.schema, columns), newer, place)
+    names = resolve_columns(snapshot.schema, columns)
+    frame = engine.following(snapshot, names, newer, place_of(snapshot, options))
     return with_view_names(spark, frame, snapshot.location) if columns is None else frame
+
+
+def newest_snapshot(
+    spark: Any, path: Path, storage_options: Mapping[str, str], known: Snapshot | None = None
+) -> Snapshot:
+    """Opens the newest version of a table. `known`: as for `RecentSnapshots.open`."""
+    return engine_of(spark).recent_snapshots.open(spark, path, storage_options, known=known)
+
+
+def place_of(snapshot: Snapshot, storage_options: Mapping[str, str]) -> str:
+    """Returns a text that is equal for the same table with the same credentials. It appears in query plans,
+    so it has a hash of the store's options instead of their secrets."""
+    if not storage_options:
+        return snapshot.location
+    options = repr(sorted(storage_options.items())).encode()
+    return f"{snapshot.location} {hashlib.blake2b(options, digest_size=8).hexdigest()}"
 
 
 def pinned_path(

@@ -14,6 +14,7 @@ from deltaic.spark.named_tables import (
     SESSION_CATALOG,
     ViewQuery,
     is_in_catalog,
+    is_temporary_view,
     naming,
     parsed,
     path_in_catalog,
@@ -22,7 +23,7 @@ from deltaic.spark.named_tables import (
 )
 from deltaic.spark.patches import spark_sql
 from deltaic.spark.table_positions import ENDS_FROM, QUERY, Clauses, Definition, definitions_of, is_name
-from deltaic.spark.time_travel import time_travel
+from deltaic.spark.time_travel import check_no_range, time_travel
 from deltaic.spark.views import path_of
 from deltaic.sql.create import read_properties
 from deltaic.sql.names import Name
@@ -332,7 +333,9 @@ def _reference(reader: Reader, spark: Any, definitions: list[Definition]) -> Ref
         return _changes(reader, spark, token.start, by_path=parts[-1].lower() != _CHANGES[0])
     by_path = len(parts) == 2 and parts[0].lower() in _FORMATS
     travel = time_travel(reader)
-    options = _options(reader) if travel is None else ()
+    options = _options(reader)
+    if travel is not None:
+        check_no_range(dict(options))
     end = reader.tokens[reader.position - 1].end
     if by_path or travel is not None:
         path = path_of(spark, Name(("delta", parts[1]) if by_path else parts))
@@ -409,6 +412,8 @@ def _options(reader: Reader) -> tuple[tuple[str, str], ...]:
 def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Reference | None:
     """Reads the arguments of table_changes('name', first[, last]) or table_changes_by_path('path', first[,
     last]), from the opening bracket on."""
+    if reader.at("(", ")"):
+        raise _wrong_count(by_path, 0)
     inner = Reader(reader.inside("the table and the range of its changes"))
     end = reader.tokens[reader.position - 1].end
     text = _named_by_text(inner, spark, "path" if by_path else "name")
@@ -417,13 +422,11 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
         ends.append(inner.slice(",", expected="a version or a time"))
     inner.end()
     if not 1 <= len(ends) <= 2:
-        raise InvalidArgumentError(
-            "table_changes takes a table, a start and, if wanted, an end", found=f"{len(ends) + 1} arguments"
-        )
+        raise _wrong_count(by_path, len(ends) + 1)
     name = parsed(text)
-    path = text if by_path else None if name is None else path_of(spark, name)
+    path = text if by_path else None if name is None else name.path or path_in_catalog(spark, name.parts)
     if path is None:
-        if name is not None and is_in_catalog(spark, name.parts):
+        if name is not None and (is_temporary_view(spark, name.parts) or is_in_catalog(spark, name.parts)):
             raise InvalidArgumentError(
                 "[DELTA_TABLE_ONLY_OPERATION] not a Delta table", where=str(name)
             ).with_values(operation=_CHANGES[0])
@@ -445,14 +448,21 @@ def _changes(reader: Reader, spark: Any, start: int, *, by_path: bool) -> Refere
 def _named_by_text(arguments: Reader, spark: Any, what: str) -> str:
     """Reads the first argument of a call of table_changes: the text that names the table. `what`: "name" or
     "path"."""
-    if arguments.done:
-        raise InvalidArgumentError("table_changes takes a table, a start and, if wanted, an end", found="()")
     token = arguments.tokens[arguments.position]
     given = arguments.slice(",", expected="the table")
     if token.kind == "string" and given == token.text:
         return Reader(given).string()
     kind = spark_sql(spark, f"SELECT ({given})").schema[0].dataType
     raise unsupported_argument(kind, f"table {what}", "StringType literal")
+
+
+def _wrong_count(by_path: bool, count: int) -> InvalidArgumentError:
+    """Returns the error for a call of table_changes with `count` arguments."""
+    failure = "not enough args" if count < 2 else "too many args"
+    return InvalidArgumentError(
+        "[INCORRECT_NUMBER_OF_ARGUMENTS] table_changes takes a table, a start and, if wanted, an end",
+        found=f"{count} arguments",
+    ).with_values(failure=failure, function=_CHANGES[1 if by_path else 0])
 
 
 def unsupported_argument(kind: Any, argument: str, expected: str) -> InvalidArgumentError:

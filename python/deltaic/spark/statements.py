@@ -472,7 +472,9 @@ def referred(spark: Any, reference: Reference) -> DataFrame:
     if reference.view is not None:
         return rows_of_view(spark, reference.view)
     if reference.options:
-        return spark.read.format("delta").options(**dict(reference.options)).load(reference.path)
+        from deltaic.spark.formats import rows_with_options
+
+        return rows_with_options(spark, {**dict(reference.options), "path": reference.path})
     path, partition = partition_of(spark, reference.path)
     if reference.timestamp is not None:
         version = version_at(spark, path, _time_of(spark, reference.timestamp))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from deltaic.errors import UnsupportedFeatureError
+from collections.abc import Mapping
+
+from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.sql.tokens import Reader
 
 _OPERATORS = ("+", "-", "*", "/", "%", "DIV", "||")
@@ -40,6 +42,24 @@ def time_travel(reader: Reader) -> tuple[str, str] | None:
             return kind, _value(reader)
     reader.position = start
     return None
+
+
+def check_no_range(options: Mapping[str, str]) -> None:
+    """Raises InvalidArgumentError for options of a table with time travel that are another time travel or a
+    change feed. Other options have no effect."""
+    given = {name.lower(): value for name, value in options.items()}
+    if given.keys() & {"versionasof", "timestampasof"}:
+        raise InvalidArgumentError(
+            "[MULTIPLE_TIME_TRAVEL_SPEC] time travel is given both in the query and as an option"
+        )
+    if "true" not in (given.get(name, "").lower() for name in ("readchangefeed", "readchangedata")):
+        return
+    starts = [given[name] for name in ("startingversion", "startingtimestamp") if name in given]
+    if not starts:
+        raise InvalidArgumentError("a change feed needs a first version or timestamp")
+    raise InvalidArgumentError(
+        "the change data feed of a version in the past", found=starts[0], expected="endingVersion"
+    )
 
 
 def _value(reader: Reader) -> str:

@@ -47,13 +47,20 @@ class TableRows:
     `snapshot`: the version from which the DataFrame was created. `columns`: names of the leaf's columns.
     `newest`: opens the newest version, given the last one seen; None for a leaf that stays at its version.
     `place`: equal for leaves that read one table with the same credentials. `frame_of`: returns a DataFrame
-    of the columns of a version, with Spark's `_metadata` last if its type is given as JSON."""
+    of the columns of a version, with Spark's `_metadata` last if its type is given as JSON. `changes`: the
+    range, as text, if the rows are those of the change feed up to the version; else ""."""
 
     snapshot: Snapshot
     columns: tuple[str, ...]
     newest: Callable[[Snapshot], Snapshot] | None
     place: str
     frame_of: Callable[[Snapshot, str | None], Any]
+    changes: str = ""
+
+    @property
+    def is_tracked(self) -> bool:
+        """True if `_metadata` of the rows has the fields TRACKED."""
+        return not self.changes and is_tracked(self.snapshot)
 
 
 @dataclass(eq=False)
@@ -95,7 +102,7 @@ class TableLeaf:
         self._lock = threading.Lock()
         self._built: tuple[Snapshot, list[Any]] = (
             rows.snapshot,
-            [] if frame is None else [frame._jdf.queryExecution().analyzed()],
+            [] if frame is None else [self._analysed(frame)],
         )
         self._scans: OrderedDict[str, int] = OrderedDict()
         """Number of cached plans that a query has used, by the text of its planning."""
@@ -113,6 +120,8 @@ class TableLeaf:
         """Returns the values of aggregates over the rows for which all conditions are true, as a Java List of
         text; None if the log does not have them. `aggregates`: one on each line, as `totals.totals` takes
         them. `conditions`: a Seq of Catalyst expressions."""
+        if self._rows.changes:
+            return None
         try:
             with self._lock:
                 last = self._built[0]
@@ -141,11 +150,19 @@ class TableLeaf:
                 f"{SCHEMA_CHANGED} the columns of the table at {snapshot.location} have changed: {text}. Load"
                 " it again"
             )
-        plan = self._rows.frame_of(snapshot, metadata)._jdf.queryExecution().analyzed()
+        plan = self._analysed(self._rows.frame_of(snapshot, metadata))
         if metadata is None:
             with self._lock:
                 self._built, self._scans = (snapshot, [plan]), OrderedDict({planning: 1})
         return plan
+
+    def _analysed(self, frame: Any) -> Any:
+        plan = frame._jdf.queryExecution().analyzed()
+        if not self._rows.changes:
+            return plan
+        # Spark's rule that removes aliases runs before `PlanTables`.
+        rule = self._jvm.companion("org.apache.spark.sql.catalyst.analysis.EliminateSubqueryAliases")
+        return rule.apply(plan)
 
     def _next(self, planning: str, plans: list[Any]) -> Any:
         """Returns the first of `plans` that this query has not used, or another plan like them."""
@@ -234,9 +251,9 @@ def table_relation(jvm: Jvm, rows: TableRows, schema: Any, frame: Any | None) ->
     leaf = TableLeaf(jvm, rows, frame)
     size = rows.snapshot.core.size_in_bytes
     root = "" if rows.newest is None else rows.snapshot.location
-    partitions = "\0".join(rows.snapshot.table_schema.partition_columns)
+    partitions = "" if rows.changes else "\0".join(rows.snapshot.table_schema.partition_columns)
     files = jvm.callbacks.create("TableFiles", leaf, jvm.spark, _key(rows), size, root, partitions)
-    file_format = jvm.callbacks.tracked_format(" ".join(TRACKED)) if is_tracked(rows.snapshot) else None
+    file_format = jvm.callbacks.tracked_format(" ".join(TRACKED)) if rows.is_tracked else None
     table = TableRelation(jvm, rows, java_relation(jvm, files, _no_columns(), schema, {}, file_format))
     _rehearse(jvm, table)
     return table
@@ -270,8 +287,9 @@ def _key(rows: TableRows) -> str:
     finds cached rows."""
     snapshot = rows.snapshot
     version = "newest" if rows.newest is not None else f"{snapshot.metadata.id} {snapshot.version}"
-    tracked = "with row ids " if is_tracked(snapshot) else ""
-    return f"deltaic table {rows.place} {version} {tracked}{' '.join(rows.columns)}"
+    tracked = "with row ids " if rows.is_tracked else ""
+    changes = f"{rows.changes} " if rows.changes else ""
+    return f"deltaic table {rows.place} {version} {changes}{tracked}{' '.join(rows.columns)}"
 
 
 def is_tracked(snapshot: Snapshot) -> bool:
