@@ -198,6 +198,16 @@ CASES: dict[str, Case] = {
         InvalidArgumentError,
         "no table can be created here; found a file; expected",
     ),
+    "write below a file": (
+        lambda t: deltaic.write(f"{__file__}/a/b", FRAME),
+        InvalidArgumentError,
+        "no table can be created here; found a file; expected",
+    ),
+    "a name with a NUL character": (  # which would end the name in Arrow's C interface
+        lambda t: deltaic.write(t.location, pd.DataFrame({"s": [{"a\0b": 1}]}), mode="append"),
+        InvalidArgumentError,
+        "a column's name has a NUL character",
+    ),
     "create in a log": (
         lambda t: deltaic.DeltaTable.create(t.location + "/_delta_log", "id int"),
         InvalidArgumentError,

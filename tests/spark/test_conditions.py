@@ -430,6 +430,13 @@ CASES = (
         UNSUPPORTED,
         statement("ALTER TABLE {t} SET LOCATION '{root}/n'"),
     ),
+    Case(
+        "DELTA_CANNOT_CREATE_LOG_PATH",
+        "42KD5",
+        "PySparkException",
+        ARGUMENT,
+        lambda at: at.spark.range(1).write.format("delta").save(f"{at.path}/_delta_log/{0:020}.json/t"),
+    ),
     Case("DELTA_PATH_EXISTS", "42K04", A, errors.TableAlreadyExistsError, lambda at: at.write(mode="error")),
     Case(
         "DELTA_CANNOT_RESTORE_TABLE_VERSION",

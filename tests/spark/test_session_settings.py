@@ -17,7 +17,9 @@ from deltaic import CommitOptions, DeltaTable
 from deltaic.engine.spark.engine import SETTING
 from deltaic.engine.spark.settings import (
     LAST_COMMIT,
+    OVERWRITE_PARTITIONS,
     REPLACE_WHERE_CHECK,
+    REPLACE_WHERE_DATA,
     TXN_APP_ID,
     TXN_AUTO_RESET,
     TXN_VERSION,
@@ -25,6 +27,7 @@ from deltaic.engine.spark.settings import (
 )
 from deltaic.errors import (
     ConstraintViolationError,
+    DeltaError,
     InvalidArgumentError,
     SchemaMismatchError,
     TableAlreadyExistsError,
@@ -206,6 +209,56 @@ def test_rows_of_a_new_table_need_not_match_the_condition(tmp_path: Path, sessio
     assert commit["operationMetrics"].keys() >= {"numAddedChangeFiles", "numCopiedRows"}
     with pytest.raises(ConstraintViolationError):
         writer.save(str(tmp_path))
+
+
+def test_a_condition_that_may_read_partition_columns_only(tmp_path: Path, session: Any) -> None:
+    path, rows = str(tmp_path), session.range(4).selectExpr("id", "id % 2 AS part")
+    rows.write.format("delta").partitionBy("part").save(path)
+    writer = rows.where("part = 1").write.format("delta")
+    session.conf.set(REPLACE_WHERE_DATA, "false")
+    for condition, name in (
+        ("id < 5", "DELTA_NON_PARTITION_COLUMN_REFERENCE"),
+        ("part IN (SELECT 1)", "DELTA_UNSUPPORTED_SUBQUERY_IN_PARTITION_PREDICATES"),
+        ("part = 0", "DELTA_REPLACE_WHERE_MISMATCH"),
+        ("false", "DELTA_REPLACE_WHERE_MISMATCH"),
+        ("null", "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN"),
+    ):
+        with pytest.raises(DeltaError) as caught:
+            writer.mode("overwrite").option("replaceWhere", condition).save(path)
+        assert caught.value.getCondition() == name, condition
+    writer.option("replaceWhere", "part = 1").save(path)
+    metrics = DeltaTable(tmp_path).history(1)[0]["operationMetrics"]
+    assert "numRemovedFiles" in metrics
+    assert not metrics.keys() & {"numDeletedRows", "numCopiedRows"}
+
+
+def test_the_history_shows_a_condition_that_has_no_effect(tmp_path: Path, session: Any) -> None:
+    writer = session.range(3).write.format("delta").mode("append").option("replaceWhere", "id < 2")
+    for _ in range(2):
+        writer.save(str(tmp_path))
+        commit = DeltaTable(tmp_path).history(1)[0]
+        assert commit["operationParameters"]["predicate"] == "id < 2"
+        assert commit["operationMetrics"].keys() >= {"numAddedChangeFiles", "numCopiedRows"}
+    with pytest.raises(InvalidArgumentError) as caught:
+        writer.option("replaceWhere", "id < ").save(str(tmp_path))
+    assert caught.value.getCondition() == "DELTA_FAILED_RECOGNIZE_PREDICATE"
+
+
+def test_a_session_that_refuses_to_overwrite_by_partition(tmp_path: Path, session: Any) -> None:
+    path, rows = str(tmp_path), session.range(4).selectExpr("id", "id % 2 AS part")
+    rows.write.format("delta").partitionBy("part").save(path)
+    session.conf.set(OVERWRITE_PARTITIONS, "false")
+    writer = rows.write.format("delta").mode("overwrite")
+    writer.option("partitionOverwriteMode", "adaptive").save(path)
+    session.conf.set("spark.sql.sources.partitionOverwriteMode", "dynamic")
+    for overwrite in (
+        lambda: writer.option("partitionOverwriteMode", "dynamic").save(path),
+        lambda: rows.writeTo(f"delta.`{path}`").overwritePartitions(),
+        lambda: session.sql(f"INSERT OVERWRITE delta.`{path}` VALUES (1, 1)"),
+    ):
+        with pytest.raises(InvalidArgumentError) as caught:
+            overwrite()
+        assert caught.value.getCondition() == "DELTA_DYNAMIC_PARTITION_OVERWRITE_DISABLED"
 
 
 def test_values_that_do_not_fit_are_no_errors_with_legacy_store_assignment(

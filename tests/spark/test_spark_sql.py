@@ -233,6 +233,16 @@ def test_insert(spark: Any, sql: Any, path: str) -> None:
         sql(f"INSERT INTO delta.`{path}` VALUES (1, 'a')")
 
 
+def test_conditions_of_inserts_in_the_history(sql: Any, tmp_path: Path) -> None:
+    table = f"delta.`{tmp_path / 't'}`"
+    sql(f"CREATE TABLE {table} (id INT, part INT) USING delta PARTITIONED BY (part)")
+    sql(f"INSERT INTO {table} REPLACE WHERE part = 1 VALUES (5, 1)")
+    sql(f"INSERT OVERWRITE {table} PARTITION (part = 1) VALUES (6)")
+    history = deltaic.DeltaTable(tmp_path / "t").history(2)
+    predicates = [commit["operationParameters"]["predicate"] for commit in history]
+    assert predicates == ["(part <=> 1)", "(part = 1)"]
+
+
 def test_insert_behind_from(sql: Any, path: str) -> None:
     sql(f"FROM delta.`{path}` INSERT INTO delta.`{path}` SELECT id + 10, part, amount WHERE id < 3")
     assert [row[0] for row in rows_at(path)] == [1, 2, 3, 4, 5, 11, 12]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,7 +18,7 @@ from deltaic.errors import (
     check_instance,
     items_of,
 )
-from deltaic.log.segment import NO_PLACE
+from deltaic.log.segment import A_FILE, NO_FOLDER, NO_PLACE
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
 from deltaic.options import CommitOptions
@@ -305,11 +306,20 @@ def existing(store: _core.Store) -> Snapshot | None:
     try:
         return Snapshot.load(store)
     except TableNotFoundError as error:
-        if error.found in NO_PLACE:
+        found = A_FILE if error.found == NO_FOLDER and _is_below_file(str(error.where)) else error.found
+        if found in NO_PLACE:
             raise InvalidArgumentError(
-                "no table can be created here", where=error.where, found=error.found, expected=error.expected
+                "no table can be created here", where=error.where, found=found, expected=error.expected
             ) from None
         return None
+
+
+def _is_below_file(path: str) -> bool:
+    """True if the first parent of a local path that exists is a file."""
+    parent = os.path.dirname(path.rstrip("/"))
+    while parent and not os.path.lexists(parent):
+        parent = os.path.dirname(parent)
+    return os.path.isfile(parent)
 
 
 def _replace(snapshot: Snapshot, schema: Any, wanted: TableOptions, commit: CommitOptions | None) -> Snapshot:

@@ -53,11 +53,12 @@ text."""
 @dataclass(frozen=True)
 class Rule:
     """A SQL condition that must be true for every new row. `message`, `expected`: of the error for a row that
-    violates it."""
+    violates it. `types`: the types that the condition may have."""
 
     message: str
     condition: str
     expected: str
+    types: tuple[str, ...] = ("boolean", "void")
 
 
 def rules_of(metadata: Metadata, schema: Schema) -> list[Rule]:
@@ -136,7 +137,7 @@ def checked(
     whens: list[str | Expression] = []
     for rule in rules:
         resolved = engine.resolve(rule.condition, {STORED_ALIAS: schema})
-        if resolved.type not in ("boolean", "void"):
+        if resolved.type not in rule.types:
             raise SchemaMismatchError(
                 "a condition must be a boolean", where=repr(rule.condition), found=type_name(resolved.type)
             )

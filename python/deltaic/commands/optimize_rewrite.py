@@ -22,7 +22,14 @@ from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import Expression
 from deltaic.plan.nodes import Scan
 from deltaic.planning.partition_functions import matching_files
-from deltaic.planning.planned import ScanPlan, column_names, plan, resolve_condition
+from deltaic.planning.planned import (
+    ScanPlan,
+    column_names,
+    not_of_partitions,
+    plan,
+    resolve_condition,
+    subquery_of_partitions,
+)
 from deltaic.protocol.clustering import DOMAIN, logical_columns
 from deltaic.protocol.column_mapping import physical_names
 from deltaic.protocol.features import Change
@@ -104,9 +111,7 @@ class Rewrite:
             planned = plan(self.snapshot, self.engine, self.job.where, as_stored=True)
         except DeltaError as error:
             if isinstance(error, UnsupportedFeatureError) and "a subquery" in error.message:
-                raise UnsupportedFeatureError(
-                    "the condition on partition columns has a subquery", found=repr(self.job.where)
-                ) from None
+                raise subquery_of_partitions(self.job.where) from None
             error.with_values(columns=partition_columns)
             raise
         if self.job.where is not None and logical_columns(
@@ -136,20 +141,11 @@ class Rewrite:
         known = tuple(self.snapshot.metadata.partition_columns)
         read = column_names([where], self.snapshot.schema)
         if where.sources or not where.deterministic or not set(read) <= set(known):
-            raise self._not_of_partitions(next((name for name in read if name not in known), None))
+            column = next((name for name in read if name not in known), None)
+            raise not_of_partitions(self.job.where, column, known, "where= of OPTIMIZE")
         return matching_files(
             self.snapshot, self.engine, planned.residual, files, planned.pushed, planned.alias
         )
-
-    def _not_of_partitions(self, column: str | None) -> InvalidArgumentError:
-        where, known = self.job.where, tuple(self.snapshot.metadata.partition_columns)
-        message = "where= of OPTIMIZE is a condition on partition columns"
-        if column is not None:  # in the words of delta-spark
-            message = (
-                f"Predicate references non-partition column '{column}'. Only the partition columns may be"
-                f" referenced: [{', '.join(known)}]"
-            )
-        return InvalidArgumentError(message, found=repr(where)).with_values(columns=known, column=column)
 
     def _rewrite(
         self, partitions: list[list[pa.Table]], parameters: dict[str, Any]

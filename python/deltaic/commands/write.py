@@ -33,6 +33,7 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.plan.expression import column
 from deltaic.plan.nodes import Project
 from deltaic.planning.literals import is_utc
+from deltaic.planning.planned import check_of_partitions
 from deltaic.protocol import clustering, definition, evolution
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import physical_name
@@ -145,9 +146,13 @@ def write(
         return _write_first(store, engine, _rows(engine, data, job), job)
     if _is_done(snapshot, job):
         return snapshot, {}
+    if job.where is None and job.shown_where is not None:
+        engine.parsed_text(job.shown_where)
     rows = _rows(engine, data, job)
     protocol, metadata = rows.definition(snapshot, job)
     job.check_partitions(snapshot.metadata, metadata)
+    if job.where is not None and job.where_of_partitions:
+        check_of_partitions(engine, job.where, snapshot, "where= of the write")
     if job.defines or job.replaces_definition:
         check_expressions(metadata)
     transaction = _changing(snapshot, protocol, metadata, job)
@@ -213,7 +218,8 @@ def _new_rows(
     rules = generated.rules_of({name: text for name, text in texts.items() if name not in missing})
     rules += invariants.rules_of(metadata, schema)
     if job.where is not None and job.checks_where:
-        rules.append(Rule("a new row does not match the where of the overwrite", job.where, job.where))
+        types = ("boolean",) if job.same_types else ("boolean", "void")
+        rules.append(Rule("a new row does not match the where of the overwrite", job.where, job.where, types))
     rows = _cast(defaults.filled(source, schema, engine), source, schema, engine, job.casting, job.fills)
     columns = _numbered_columns(source.schema, protocol, schema)
     # Generated and identity columns are null here, as they are computed below.
@@ -391,7 +397,8 @@ def _make_room(
     if job.mode == "append":
         return dict
     if job.where is not None:
-        return delete.stage_replaced(transaction, snapshot, engine, job.where, job.parquet)
+        deleted = delete.stage_replaced(transaction, snapshot, engine, job.where, job.parquet)
+        return (lambda: _of_files(deleted())) if job.where_of_partitions else deleted
     if job.mode == "overwrite":
         predicate, gone = None, snapshot.files().adds
     else:
@@ -403,6 +410,11 @@ def _make_room(
     if job.streaming is None:
         removed["num_removed_bytes"] = total_size(gone)
     return lambda: removed
+
+
+def _of_files(metrics: dict[str, int]) -> dict[str, int]:
+    """Returns the metrics of replaced partitions, which are those of whole files."""
+    return {name: metrics[name] for name in ("num_removed_files", "num_removed_bytes") if name in metrics}
 
 
 def _partitions_of(snapshot: Snapshot, adds: pa.Table) -> _core.Predicate:
@@ -435,6 +447,8 @@ def _write_first(
     the condition for the rows of a new table, as in delta-spark."""
     protocol, metadata = rows.definition(None, job)
     is_unchecked = job.where is not None and job.same_types
+    if job.history_predicate is not None and job.same_types:
+        engine.parsed_text(job.history_predicate)
     check_expressions(metadata)
     transaction = Transaction(None, job.operation, job.parameters(metadata), job.commit, store=store)
     transaction.set_protocol(protocol)
@@ -444,8 +458,6 @@ def _write_first(
     if job.mode in ("overwrite", "overwrite_partitions") and job.where is None:
         transaction.read()  # no blind append, also if there is nothing to replace yet
         removed = {"num_removed_files": 0, "num_removed_bytes": 0}
-    if job.where is not None:
-        removed = {"num_added_change_files": 0, "num_copied_rows": 0}
     with staging(transaction):
         own = replace(job, checks_where=False) if is_unchecked else job
         adds = rows.files(transaction, protocol, metadata, own)
@@ -493,7 +505,10 @@ def _written(adds: pa.Table, job: Write) -> dict[str, int]:
         if job.streaming is None
         else {"num_added_files": adds.num_rows, "num_removed_files": 0}
     )
-    return {**files, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}
+    counted = {**files, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}
+    if job.history_predicate is not None and not job.where_of_partitions:
+        counted |= {"num_added_change_files": 0, "num_copied_rows": 0}
+    return counted
 
 
 def _added(written: dict[str, int], removed: dict[str, int]) -> dict[str, int]:

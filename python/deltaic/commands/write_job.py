@@ -30,6 +30,9 @@ class Write:
     """The arguments of a write; see `deltaic.write`.
 
     `checks_where`: False to allow new rows for which `where` is not true.
+    `shown_where`: the condition that the history shows, if it is another text than `where`: that of
+        `replaceWhere` of Spark in a mode other than overwrite, which has no effect.
+    `where_of_partitions`: True to refuse a `where` that reads other columns than partition columns.
     `wanted`: options of a new table.
     `defines`: True for CREATE [OR REPLACE] TABLE AS SELECT, which replaces an existing table completely.
     `saves_as_table`: True for the overwrite of Spark's saveAsTable, which keeps the definition of an existing
@@ -46,6 +49,8 @@ class Write:
     mode: Mode = "error"
     where: str | None = None
     checks_where: bool = True
+    shown_where: str | None = None
+    where_of_partitions: bool = False
     schema_mode: SchemaMode | None = None
     wanted: TableOptions = field(default_factory=TableOptions)
     target_file_size: int | None = None
@@ -89,6 +94,11 @@ class Write:
     def replaces_definition(self) -> bool:
         return self.schema_mode == "overwrite"
 
+    @property
+    def history_predicate(self) -> str | None:
+        """The condition that the history shows."""
+        return self.where if self.shown_where is None else self.shown_where
+
     def check_partitions(self, before: Metadata, after: Metadata) -> None:
         """Raises InvalidArgumentError if a write that keeps rows changes the partition columns: the rows
         would lose the values of the former ones."""
@@ -121,8 +131,8 @@ class Write:
             if not self.saves_as_table:
                 return shown
             shown["isV1SaveAsTableOverwrite"] = True
-        if self.where is not None:
-            shown["predicate"] = self.where
+        if self.history_predicate is not None:
+            shown["predicate"] = self.history_predicate
         if self.mode == "overwrite_partitions":
             shown["isDynamicPartitionOverwrite"] = True
         if self.schema_mode is not None:

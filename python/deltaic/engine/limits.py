@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from deltaic.engine.exporters import Failure, noting
 from deltaic.errors import SchemaMismatchError
+from deltaic.protocol.column_mapping import check_no_nul
 
 _PLAIN = {
     "arrow.json",
@@ -39,13 +40,14 @@ Check = Callable[[pa.Array], pa.Array]
 """True for each value that is refused."""
 
 
-def refuse_extensions(schema: pa.Schema) -> None:
-    """SchemaMismatchError names the column, or what is in it, of an extension type that Delta has no type
-    for."""
+def check_columns(schema: pa.Schema) -> None:
+    """Raises SchemaMismatchError for a column or field of an extension type that Delta has no type for, and
+    InvalidArgumentError for a name with a NUL character, at which Arrow's C interface would end the name."""
     fields = [(item.name, item) for item in schema]
     while fields:
         place, item = fields.pop()
         data_type = item.type
+        check_no_nul(place, item.name)
         name = (
             data_type.extension_name
             if isinstance(data_type, pa.BaseExtensionType)

@@ -26,7 +26,7 @@ from deltaic.engine.exporters import (
     is_replayable,
     started,
 )
-from deltaic.engine.limits import CheckedValues, refuse_extensions, value_checks
+from deltaic.engine.limits import CheckedValues, check_columns, value_checks
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.schema import Schema
 
@@ -56,7 +56,7 @@ def read_source(data: Any, *, rounding: bool = False) -> Source:
     check_unread(data)
     exporter, arrow_schema = exporter_of(data, failure)
     _refuse_twins(arrow_schema.names)
-    refuse_extensions(arrow_schema)
+    check_columns(arrow_schema)
     schema = Schema.from_arrow(arrow_schema)
     table_schema = _core.TableSchema(schema.to_json())
     if any(has_deep_struct(item.type) for item in arrow_schema):

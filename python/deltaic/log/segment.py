@@ -22,6 +22,7 @@ from deltaic.log.intents import Intent
 LOG = "_delta_log"
 # Descriptions of local paths at which no table can be created.
 A_FILE = "a file"
+NO_FOLDER = "no such folder"
 A_LOG = "the folder of a log"
 NO_PLACE = (A_FILE, A_LOG)
 # Maximum number of names in a folder without a log that an error message checks for Parquet files. In a
@@ -399,7 +400,7 @@ def _instead_of_table(path: str) -> tuple[str, str] | None:
     if not os.path.isdir(path):
         tilde = "~" in path.split("/")
         return (
-            "no such folder",
+            NO_FOLDER,
             "a path without '~': os.path.expanduser() replaces it" if tilde else "the folder of a table",
         )
     if name == LOG:

@@ -305,6 +305,42 @@ def column_names(resolved: Iterable[Expression], schema: Schema, alias: str = "t
     return tuple(name for name in schema.names if name in read)
 
 
+def check_of_partitions(engine: Engine, text: str, snapshot: Snapshot, what: str) -> None:
+    """Raises InvalidArgumentError for a condition that reads other columns than partition columns, and
+    UnsupportedFeatureError for one with a subquery. `what`: names the condition in the message."""
+    known = tuple(snapshot.metadata.partition_columns)
+    alias = own_alias(snapshot.schema)
+    try:
+        resolved = resolve_condition(engine, text, snapshot.schema, alias)
+    except UnsupportedFeatureError as error:
+        if "a subquery" in error.message:
+            raise subquery_of_partitions(text) from None
+        raise
+    column = next(
+        (name for name in column_names([resolved], snapshot.schema, alias) if name not in known), None
+    )
+    if column is not None:
+        raise not_of_partitions(text, column, known, what)
+
+
+def not_of_partitions(
+    text: str | None, column: str | None, known: tuple[str, ...], what: str
+) -> InvalidArgumentError:
+    """Returns the error of a condition that may read the partition columns `known` only. `column`: another
+    column that it reads."""
+    message = f"{what} is a condition on partition columns"
+    if column is not None:  # in the words of delta-spark
+        message = (
+            f"Predicate references non-partition column '{column}'. Only the partition columns may be"
+            f" referenced: [{', '.join(known)}]"
+        )
+    return InvalidArgumentError(message, found=repr(text)).with_values(columns=known, column=column)
+
+
+def subquery_of_partitions(text: str | None) -> UnsupportedFeatureError:
+    return UnsupportedFeatureError("the condition on partition columns has a subquery", found=repr(text))
+
+
 def live_rows(planned: ScanPlan) -> int | None:
     """Counts the rows of the selected files from metadata, for a condition on partition values. None if the
     statistics of a file lack the number of rows."""

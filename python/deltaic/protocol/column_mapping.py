@@ -134,9 +134,17 @@ def check_mode_change(before: str, after: str) -> None:
         )
 
 
+def check_no_nul(place: str, name: str) -> None:
+    """Raises InvalidArgumentError for a column's name with a NUL character."""
+    if "\0" in name:
+        raise InvalidArgumentError(
+            "a column's name has a NUL character", where=repr(place), expected="another name"
+        )
+
+
 def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
-    """Raises InvalidArgumentError for a name that cannot be stored: an empty one, and without column mapping
-    one with any of ``,;{}()=``, a space, a tab or a line break.
+    """Raises InvalidArgumentError for a name that cannot be stored: an empty one, one with a NUL character,
+    and without column mapping one with any of ``,;{}()=``, a space, a tab or a line break.
 
     `known`: the table's current schema; its names are not checked."""
     current = {path for path, _ in walk(known or ())}
@@ -145,6 +153,7 @@ def check_names(schema: Schema, mode: str, known: Schema | None = None) -> None:
             continue
         if not item.name:
             raise InvalidArgumentError("a column has an empty name", where=path_text(path[:-1]) or None)
+        check_no_nul(path_text(path), item.name)
         if mode == "none" and (bad := sorted(_BAD_CHARACTERS & set(item.name))):
             error = InvalidArgumentError(
                 "a column's name has characters that need column mapping",

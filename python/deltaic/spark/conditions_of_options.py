@@ -42,6 +42,7 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^replaceWhere and partitionOver",
     ),
+    Condition("DELTA_DYNAMIC_PARTITION_OVERWRITE_DISABLED", "0A000", ARGUMENT),
     Condition(
         "DELTA_INVALID_IDEMPOTENT_WRITES_OPTIONS",
         "42616",

@@ -4,7 +4,7 @@ one that fits."""
 from __future__ import annotations
 
 from deltaic import errors as e
-from deltaic.spark.condition import ANALYSIS, ARGUMENT, PARSE, RUNTIME, Condition
+from deltaic.spark.condition import ANALYSIS, ARGUMENT, BASE, PARSE, RUNTIME, Condition
 
 _ARGUMENT = e.InvalidArgumentError
 _UNSUPPORTED = e.UnsupportedFeatureError
@@ -38,6 +38,15 @@ CONDITIONS: tuple[Condition, ...] = (
         details="found no such folder",
     ),
     Condition("DELTA_TABLE_NOT_FOUND", "42P01", ANALYSIS, e.TableNotFoundError, "", {"tableName": "`where`"}),
+    Condition(
+        "DELTA_CANNOT_CREATE_LOG_PATH",
+        "42KD5",
+        BASE,
+        _ARGUMENT,
+        "^no table can be created here",
+        {"path": "where"},
+        details="found a file",
+    ),
     Condition("DELTA_SCHEMA_NOT_SET", "KD008", ANALYSIS),
     Condition(
         "DELTA_TABLE_ONLY_OPERATION",

@@ -108,14 +108,18 @@ def write_frame(
         raise SchemaMismatchError("the data has no columns", found=df, expected="one at least")
     spark = df.sparkSession
     write_options, optimize = options_of(spark, state, save_mode)
+    if settings.refuses_partition_overwrites(spark):
+        _check_overwrite_mode(spark, state, write_options)
     if write_options.by_partition:
         write_options = write_options.into(_metadata(spark, write_options))
+    of_partitions = settings.replaces_partitions(spark)
     job = replace(
         write_options.job,
         more=write_options.more if optimize is None else {**write_options.more, "optimize_write": optimize},
         # The condition FALSE replaces no row and allows every new one, as in delta-spark.
-        checks_where=settings.checks_replace_where(spark)
-        and (write_options.job.where or "").lower() != "false",
+        checks_where=of_partitions
+        or (settings.checks_replace_where(spark) and (write_options.job.where or "").lower() != "false"),
+        where_of_partitions=of_partitions,
         defines=defines,
         saves_as_table=saves_as_table and save_mode == "overwrite" and write_options.job.where is None,
         casting="strict" if casts else None,
@@ -168,6 +172,11 @@ def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
     ):
         is_dynamic = settings.overwrites_partitions(spark)
         complete_state.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
+    # Such a session reads `dynamic` only, to refuse it, and ignores any other text.
+    elif (complete_state.get("partitionOverwriteMode") or "").lower() != "dynamic" and (
+        settings.refuses_partition_overwrites(spark)
+    ):
+        complete_state.put({"partitionOverwriteMode": None})
     if merges_schema(spark, complete_state):
         complete_state.put({"mergeSchema": "true"})
     if not complete_state.has("optimizeWrite") and settings.is_on(spark, settings.OPTIMIZE_WRITE):
@@ -175,6 +184,16 @@ def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
     if not complete_state.has("maxRecordsPerFile"):
         complete_state.put({"maxRecordsPerFile": settings.setting_text(spark, settings.RECORDS)})
     return complete_state
+
+
+def _check_overwrite_mode(spark: Any, state: BuilderState, write_options: WriteOptions) -> None:
+    """Raises InvalidArgumentError if an option or the session asks to overwrite by partition, in any mode, as
+    in delta-spark. `replaceWhere` takes precedence over the session."""
+    given = state.get("partitionOverwriteMode")
+    from_session = given is None and not state.has("replaceWhere") and settings.overwrites_partitions(spark)
+    is_dynamic = from_session or (given or "").lower() == "dynamic"
+    if is_dynamic and write_options.partitions(_metadata(spark, write_options)):
+        raise settings.partition_overwrite_refused()
 
 
 def merges_schema(spark: Any, state: BuilderState) -> bool:

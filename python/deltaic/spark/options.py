@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -292,25 +292,24 @@ class WriteOptions:
         path = reader.path()
         dynamic = reader.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
         where = reader.text("replaceWhere")
+        if where is not None and not where.strip():
+            raise InvalidArgumentError(
+                "[DELTA_FAILED_RECOGNIZE_PREDICATE] replaceWhere is empty", found=repr(where)
+            ).with_values(predicate=where)
         merges, overwrites = reader.flag("mergeSchema"), reader.flag("overwriteSchema")
+        shown_where = None
         if mode != "overwrite":  # as in delta-spark
             for name, is_given in (("replaceWhere", where is not None), ("overwriteSchema", overwrites)):
                 if is_given:
                     log.warning(
                         "the option %s has no effect on a Delta table: it goes with mode overwrite", name
                     )
-            where, overwrites = None, False
+            shown_where, where, overwrites = where, None, False
         elif overwrites and where is not None:
             log.warning(
                 "the option overwriteSchema has no effect beside replaceWhere, which keeps the other rows"
             )
             overwrites = False
-        if where is not None and not where.strip():
-            raise InvalidArgumentError(
-                "[DELTA_FAILED_RECOGNIZE_PREDICATE] replaceWhere is empty",
-                found=repr(where),
-                expected="a condition",
-            ).with_values(predicate=where)
         schema_mode: SchemaMode | None = "overwrite" if overwrites else "merge" if merges else None
         partition_by, cluster_by = reader.top_level("partitionBy"), reader.names("clusterBy")
         if schema_mode == "overwrite":
@@ -327,6 +326,7 @@ class WriteOptions:
         job = Write(
             mode=mode,
             where=where,
+            shown_where=shown_where,
             schema_mode=schema_mode,
             wanted=TableOptions.of(
                 partition_by, cluster_by, None, reader.text("description"), reader.properties()
@@ -341,17 +341,19 @@ class WriteOptions:
             path=path, job=job, by_partition=by_partition, more=more, storage_options=reader.rest()
         )
 
+    def partitions(self, metadata: Metadata | None) -> Sequence[str]:
+        """Returns the partition columns of the table after the write. `metadata`: that of an existing table,
+        or None."""
+        if metadata is None or self.job.replaces_definition:
+            return self.job.wanted.partition_by or ()
+        return metadata.partition_columns
+
     def into(self, metadata: Metadata | None) -> WriteOptions:
         """Returns the options for an existing table with this metadata (None: no table). A dynamic overwrite
         of a table without partition columns replaces all rows, or those of replaceWhere, because the table is
         a single partition. With overwriteSchema, the partition columns are those of the new definition.
         Raises InvalidArgumentError for replaceWhere or overwriteSchema if there are partition columns."""
-        partitions = (
-            self.job.wanted.partition_by
-            if metadata is None or self.job.replaces_definition
-            else metadata.partition_columns
-        )
-        if not self.by_partition or not partitions:
+        if not self.by_partition or not self.partitions(metadata):
             return self
         if self.job.where is not None:
             raise InvalidArgumentError(

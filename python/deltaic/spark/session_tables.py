@@ -98,7 +98,11 @@ class SparkTables(Tables):
         return {} if self.target is None else naming(self._spark, self.target.parts)
 
     def overwrites_partitions(self) -> bool:
-        return settings.overwrites_partitions(self._spark)
+        if not settings.overwrites_partitions(self._spark):
+            return False
+        if settings.refuses_partition_overwrites(self._spark):
+            raise settings.partition_overwrite_refused()
+        return True
 
     def opened(self, path: str, version: int | None = None, timestamp: Any = None) -> DeltaTable:
         if timestamp is not None and version is None:
@@ -192,6 +196,13 @@ class SparkTables(Tables):
     @property
     def checks_where(self) -> bool:
         return settings.checks_replace_where(self._spark)
+
+    def history_text(self, condition: str) -> str:
+        return engine_of(self._spark).shown_condition(condition, None)
+
+    @property
+    def where_of_partitions(self) -> bool:
+        return settings.replaces_partitions(self._spark)
 
     def restore(self, table: DeltaTable, target: Name) -> Mapping[str, int]:
         """Restores a table to the version or timestamp in `target`. Raises VersionNotFoundError for a

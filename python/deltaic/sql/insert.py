@@ -74,9 +74,12 @@ def insert(reader: Reader, tables: Tables) -> Rows:
     mode: Mode = "overwrite" if overwrite or where is not None else "append"
     if overwrite and table.metadata.partition_columns and tables.overwrites_partitions():
         mode = "overwrite_partitions"
-    elif overwrite and fixed:
+    shown_where = None
+    if mode == "overwrite" and overwrite and fixed:
         where = " AND ".join(f"{quote_name(column)} {_equal_to(value)}" for column, value in fixed.items())
-    tables.insert(table, rows, mode, where, "merge" if evolves else None)
+        given = {name: value for name, value in partition if value is not None}
+        shown_where = " AND ".join(f"{quote_name(name)} <=> {value}" for name, value in given.items())
+    tables.insert(table, rows, mode, where, "merge" if evolves else None, shown_where)
     return nothing()
 
 

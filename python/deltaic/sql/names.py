@@ -311,27 +311,44 @@ class Tables:
         """True if the rows of INSERT ... REPLACE WHERE must match its condition."""
         return True
 
+    @property
+    def where_of_partitions(self) -> bool:
+        """True if the condition of INSERT ... REPLACE WHERE may read partition columns only."""
+        return False
+
     def overwrites_partitions(self) -> bool:
         """True if INSERT OVERWRITE replaces only the partitions of the new rows, and not all rows of the
         table."""
         return False
 
     def insert(
-        self, table: DeltaTable, rows: Any, mode: Mode, where: str | None, schema_mode: SchemaMode | None
+        self,
+        table: DeltaTable,
+        rows: Any,
+        mode: Mode,
+        where: str | None,
+        schema_mode: SchemaMode | None,
+        shown_where: str | None = None,
     ) -> None:
         """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
-        the new version."""
+        the new version. `shown_where`: SQL whose meaning is that of `where`, for the history."""
         from deltaic.commands.write_job import Write
 
         job = Write(
             mode=mode,
             where=where,
-            checks_where=self.checks_where,
+            shown_where=None if where is None else self.history_text(shown_where or where),
+            checks_where=self.checks_where or self.where_of_partitions,
+            where_of_partitions=self.where_of_partitions,
             schema_mode=schema_mode,
             casting="strict",
             fills_partitions=True,
         )
         run_write(table, rows, job)
+
+    def history_text(self, condition: str) -> str:
+        """Returns the text of a condition for the history."""
+        return condition
 
     def create(self, path: str, rows: Any, job: Write) -> None:
         """Creates or replaces a table with a result of `query`."""

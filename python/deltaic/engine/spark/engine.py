@@ -161,11 +161,12 @@ class SparkEngine:
         return resolved_text(condition, alias)
 
     def parsed_text(self, condition: str) -> str:
-        return self.read_path.planned(
-            "the text of a parsed condition",
-            lambda: str(parsed_expression(self.spark, condition).toString()),
-            lambda: self.shown_condition(condition, None),
-        )
+        with named_errors():
+            return self.read_path.planned(
+                "the text of a parsed condition",
+                lambda: str(parsed_expression(self.spark, condition).toString()),
+                lambda: self.shown_condition(condition, None),
+            )
 
     def compose(self, pieces: Pieces, data_type: DataType) -> Expression:
         return composed(pieces, data_type, self.time_zone)

@@ -83,7 +83,11 @@ property."""
 REPLACE_WHERE_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 """Setting: if false, an overwrite of the rows for which a condition is true may write rows for which it is
 not."""
+REPLACE_WHERE_DATA = "spark.databricks.delta.replaceWhere.dataColumns.enabled"
+"""Setting: if false, the condition of such an overwrite may read partition columns only."""
 OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+OVERWRITE_PARTITIONS = "spark.databricks.delta.dynamicPartitionOverwrite.enabled"
+"""Setting: if false, an overwrite by partition is an error."""
 RECORDS = "spark.sql.files.maxRecordsPerFile"
 """Setting: maximum number of rows of a written file; 0: no limit."""
 BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
@@ -130,6 +134,11 @@ def timestamps_of(spark: Any) -> Iterator[None]:
 
 def checks_replace_where(spark: Any) -> bool:
     return (setting_text(spark, REPLACE_WHERE_CHECK) or "").lower() != "false"
+
+
+def replaces_partitions(spark: Any) -> bool:
+    """True if the condition of `replaceWhere` may read partition columns only."""
+    return (setting_text(spark, REPLACE_WHERE_DATA) or "").lower() == "false"
 
 
 def auto_compacts(spark: Any) -> bool | None:
@@ -188,6 +197,20 @@ def compaction(spark: Any) -> Compaction:
 def overwrites_partitions(spark: Any) -> bool:
     """True if an overwrite replaces only the partitions that get new rows (dynamic partition overwrite)."""
     return (setting_text(spark, OVERWRITE_MODE) or "").lower() == "dynamic"
+
+
+def refuses_partition_overwrites(spark: Any) -> bool:
+    return (setting_text(spark, OVERWRITE_PARTITIONS) or "").lower() == "false"
+
+
+def partition_overwrite_refused() -> InvalidArgumentError:
+    """Returns the error of a dynamic partition overwrite in a session in which OVERWRITE_PARTITIONS is
+    false."""
+    return InvalidArgumentError(
+        "[DELTA_DYNAMIC_PARTITION_OVERWRITE_DISABLED] the session refuses to overwrite by partition",
+        found=f"{OVERWRITE_PARTITIONS} = false",
+        expected="true, or partitionOverwriteMode = static",
+    )
 
 
 def store_assignment(spark: Any) -> StoreAssignment:
