@@ -320,7 +320,8 @@ class Tables:
         self, table: DeltaTable, rows: Any, mode: Mode, where: str | None, schema_mode: SchemaMode | None
     ) -> None:
         """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
-        the new version."""
+        the new version. A partition column that the rows lack becomes null, unless the new rows choose the
+        partitions that are replaced."""
         from deltaic.commands.write_job import Write
 
         job = Write(
@@ -329,7 +330,7 @@ class Tables:
             checks_where=self.checks_where,
             schema_mode=schema_mode,
             casting="strict",
-            fills_partitions=True,
+            fills_partitions=mode != "overwrite_partitions",
         )
         run_write(table, rows, job)
 
