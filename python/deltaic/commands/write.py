@@ -152,7 +152,10 @@ def write(
     """
     if snapshot is None:
         if job.replacement is not None:
-            raise TableNotFoundError("there is no Delta table whose rows are replaced", where=store.location)
+            raise TableNotFoundError(
+                "[DELTA_PATH_DOES_NOT_EXIST] there is no Delta table whose rows are replaced",
+                where=store.location,
+            )
         return _write_first(store, engine, _rows(engine, data, job), job)
     if _is_done(snapshot, job):
         return snapshot, {}
