@@ -542,8 +542,9 @@ def test_options_of_delta_spark_that_come_later_are_named(tmp_path: Path, enable
     with pytest.raises(UnsupportedFeatureError, match=name.lower()):
         enabled.read.format("delta").option(name, "true").load(path)
     assert enabled.read.format("delta").option("mergeSchema", "true").load(path).count() == 0
-    with pytest.raises(UnsupportedFeatureError, match="replaceUsing"):
-        enabled.range(3).write.format("delta").mode("overwrite").option("replaceUsing", "id").save(path)
+    writer = enabled.range(3).write.format("delta").option("writePartitionColumns", "true")
+    with pytest.raises(UnsupportedFeatureError, match="writePartitionColumns"):
+        writer.mode("append").save(path)
 
 
 def test_other_formats_are_left_alone(tmp_path: Path, enabled: Any) -> None:

@@ -16,7 +16,7 @@ from deltaic.commands.marking import FileChanges, staging, take_out, total_size,
 from deltaic.commands.phase_times import PhaseTimes
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.plan.expression import columns_of
-from deltaic.plan.nodes import Project
+from deltaic.plan.nodes import Plan, Project, Scan
 from deltaic.planning.opening import ROW_ID_FIELDS
 from deltaic.planning.planned import ScanPlan, live_rows, plan
 from deltaic.protocol import change_feed
@@ -121,7 +121,8 @@ def stage(
     transaction.read(None if planned.reads_itself else planned.predicate, rows_only=not planned.reads_itself)
     if planned.partition_only:
         return _drop_files(transaction, planned)
-    return _drop_rows(transaction, snapshot, engine, planned, parquet, times)
+    scan = planned.scan(planned.residual_columns, row_ids=True)
+    return drop_rows(transaction, snapshot, engine, scan, scan, parquet, times)
 
 
 def stage_replaced(
@@ -130,7 +131,13 @@ def stage_replaced(
     """Stages the deletion of the rows that a write replaces. Returns the metrics that the write shows: those
     of the deletion, and `num_files`, `num_output_rows` and `num_output_bytes` of the files to which rows that
     stay are copied."""
-    staged = stage(transaction, snapshot, engine, where, parquet) or NOTHING.copy
+    return of_write(stage(transaction, snapshot, engine, where, parquet))
+
+
+def of_write(deletion: Metrics | None) -> Metrics:
+    """Returns the metrics that a write shows of the deletion of the rows that it replaces. None: it deletes
+    no row."""
+    staged = deletion or NOTHING.copy
 
     def metrics() -> dict[str, int]:
         counts = staged()
@@ -165,16 +172,18 @@ def _drop_files(transaction: Transaction, planned: ScanPlan) -> Metrics | None:
     return lambda: metrics
 
 
-def _drop_rows(
+def drop_rows(
     transaction: Transaction,
     snapshot: Snapshot,
     engine: Engine,
-    planned: ScanPlan,
+    scan: Scan,
+    matches: Plan,
     parquet: ParquetOptions | None,
-    times: PhaseTimes | None,
+    times: PhaseTimes | None = None,
 ) -> Metrics | None:
-    scan = planned.scan(planned.residual_columns, row_ids=True)
-    rows = engine.row_ids(engine.run(Project(scan, columns_of(scan.alias, ROW_ID_FIELDS), "ids")))
+    """Stages the deletion of the rows of `scan` that `matches`, a plan over it, returns with their row ids.
+    Returns the metrics; None if there is none."""
+    rows = engine.row_ids(engine.run(Project(matches, columns_of(scan.alias, ROW_ID_FIELDS), "ids")))
     if len(rows) == 0:
         return None
     if times is not None:

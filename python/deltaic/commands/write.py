@@ -7,7 +7,7 @@ Data files are written before the commit. If the commit fails, they are deleted.
 from __future__ import annotations
 
 import json
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from typing import Protocol as Interface
@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from deltaic import _core, configuration
-from deltaic.commands import change_files, defaults, delete, generated, identity, invariants
+from deltaic.commands import change_files, defaults, delete, generated, identity, invariants, replacement
 from deltaic.commands.create import TableOptions, check_expressions, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
@@ -27,6 +27,7 @@ from deltaic.engine.exporters import is_replayable
 from deltaic.errors import (
     InvalidArgumentError,
     TableAlreadyExistsError,
+    TableNotFoundError,
     UnsupportedFeatureError,
 )
 from deltaic.log.snapshot import Snapshot
@@ -65,6 +66,14 @@ class _Source:
     def __init__(self, engine: Engine, data: Any, job: Write) -> None:
         self._engine, self._replayable = engine, is_replayable(data)
         self._source = engine.source(data, "s", rounding=job.casting is not None)
+
+    def hold(self, held: ExitStack, alias: str) -> Data:
+        """Computes the rows once until the end of `held`, as they are read several times, and returns them
+        under this alias."""
+        self._source = held.enter_context(
+            self._engine.hold(self._engine.run(self._source), self._source.alias)
+        )
+        return replace(self._source, alias=alias)
 
     def definition(self, snapshot: Snapshot | None, job: Write) -> tuple[Protocol, Metadata]:
         policy = self._engine.store_assignment
@@ -143,6 +152,11 @@ def write(
     conflicts, and InvalidArgumentError for options that differ from the table's.
     """
     if snapshot is None:
+        if job.replacement is not None:
+            raise TableNotFoundError(
+                "[DELTA_PATH_DOES_NOT_EXIST] there is no Delta table whose rows are replaced",
+                where=store.location,
+            )
         return _write_first(store, engine, _rows(engine, data, job), job)
     if _is_done(snapshot, job):
         return snapshot, {}
@@ -156,9 +170,10 @@ def write(
     if job.defines or job.replaces_definition:
         check_expressions(metadata)
     transaction = _changing(snapshot, protocol, metadata, job)
-    with staging(transaction):
+    with ExitStack() as held, staging(transaction):
+        replaced = _replaced_by(transaction, snapshot, engine, rows, job, held)
         adds = rows.files(transaction, protocol, metadata, job)
-        removed = _make_room(transaction, snapshot, engine, adds, job)
+        removed = replaced or _make_room(transaction, snapshot, engine, adds, job)
         inserts = change_files.write_inserts(
             transaction, engine, protocol, metadata, adds, removed(), job.parquet
         )
@@ -185,6 +200,8 @@ def write(
 def prepared(snapshot: Snapshot | None, schema: Schema, job: Write) -> tuple[Protocol, Metadata] | None:
     """Returns the definition for which Spark tasks must write rows of this schema; None if there is nothing
     to write. Raises all errors that can be found without the rows."""
+    if job.replacement is not None:
+        raise _by_tasks()
     if snapshot is None:
         return needed_definition(None, schema, job)
     if _is_done(snapshot, job):
@@ -361,8 +378,9 @@ def needed_definition(
         snapshot.keep_of_definition(("fits", data), check)
     if not job.fills_partitions:
         evolution.check_partitions(snapshot.schema, snapshot.metadata.partition_columns, data)
-    if job.same_types:
-        evolution.check_stored_columns(snapshot.metadata.partition_columns, data)
+    if job.needs_stored_columns:
+        partitions = snapshot.metadata.partition_columns
+        evolution.check_stored_columns(partitions, data, casts=job.casting is not None)
     if job.schema_mode == "merge":
         return definition.evolve(snapshot.protocol, snapshot.metadata, schema=merged, upcasts=job.same_types)
     return snapshot.protocol, snapshot.metadata
@@ -388,6 +406,25 @@ def _stage_clustering(transaction: Transaction, snapshot: Snapshot, metadata: Me
         if wanted.cluster_by is None and not wanted.partition_by:
             wanted = replace(wanted, cluster_by=tuple(map(path_text, before)))
         set_clustering(transaction, wanted.clustering(metadata))
+
+
+def _replaced_by(
+    transaction: Transaction, snapshot: Snapshot, engine: Engine, rows: NewRows, job: Write, held: ExitStack
+) -> delete.Metrics | None:
+    """Stages the deletion of the rows that match a new one, and returns its metrics. None if the job does not
+    replace rows by a match."""
+    if job.replacement is None:
+        return None
+    if not isinstance(rows, _Source):
+        raise _by_tasks()
+    matching = rows.hold(held, job.replacement.source)
+    return replacement.stage(transaction, snapshot, engine, job.replacement, matching, job.parquet)
+
+
+def _by_tasks() -> UnsupportedFeatureError:
+    return UnsupportedFeatureError(
+        "replaceUsing and replaceOn need deltaic.spark.enable: tasks that write without it have no join"
+    )
 
 
 def _make_room(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltaic.commands.assignment import check_casting
 from deltaic.commands.create import TableOptions, definition_parameters, operation_of
@@ -13,6 +13,9 @@ from deltaic.commands.store_assignment import Casting
 from deltaic.errors import InvalidArgumentError
 from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.actions import Metadata
+
+if TYPE_CHECKING:
+    from deltaic.commands.replacement import Replacement
 
 Mode = Literal["error", "append", "overwrite", "overwrite_partitions", "ignore"]
 SchemaMode = Literal["merge", "overwrite"]
@@ -43,6 +46,7 @@ class Write:
     `more`: further options of the engine's writer.
     `streaming`: for a batch of a stream, its parameters in the history.
     `sources`: locations of tables from which the rows come. A write of a table's own rows is no blind append.
+    `replacement`: for an overwrite, which rows it replaces; None for all rows, or those of `where`.
     `fills_partitions`: True to write nulls into a partition column that the rows lack, as INSERT does; else
         this is an error."""
 
@@ -64,6 +68,7 @@ class Write:
     more: Mapping[str, Any] = field(default_factory=dict)
     streaming: Mapping[str, Any] | None = None
     sources: frozenset[str] = frozenset()
+    replacement: Replacement | None = None
     fills_partitions: bool = False
 
     def __post_init__(self) -> None:
@@ -99,6 +104,17 @@ class Write:
         """The condition that the history shows."""
         return self.where if self.shown_where is None else self.shown_where
 
+    @property
+    def keeps_rows(self) -> bool:
+        """True if an overwrite replaces only some rows, by a condition or by a match."""
+        return self.where is not None or self.replacement is not None
+
+    @property
+    def needs_stored_columns(self) -> bool:
+        """True if rows that have partition columns only are an error, as in delta-spark."""
+        by_partition = self.mode == "overwrite_partitions" and self.casting is not None
+        return self.same_types or (by_partition and not self.fills_partitions)
+
     def check_partitions(self, before: Metadata, after: Metadata) -> None:
         """Raises InvalidArgumentError if a write that keeps rows changes the partition columns: the rows
         would lose the values of the former ones."""
@@ -133,6 +149,8 @@ class Write:
             shown["isV1SaveAsTableOverwrite"] = True
         if self.history_predicate is not None:
             shown["predicate"] = self.history_predicate
+        if self.replacement is not None:
+            shown |= self.replacement.parameters
         if self.mode == "overwrite_partitions":
             shown["isDynamicPartitionOverwrite"] = True
         if self.schema_mode is not None:

@@ -280,11 +280,13 @@ def check_partitions(table: Schema, partition_columns: Iterable[str], data: Sche
             )
 
 
-def check_stored_columns(partition_columns: Iterable[str], data: Schema) -> None:
+def check_stored_columns(partition_columns: Iterable[str], data: Schema, *, casts: bool = False) -> None:
     """SchemaMismatchError for data that has partition columns only, or void columns beside them: no column of
-    it would be in the files."""
+    it would be in the files. `casts`: True if void columns get the types of the table's columns."""
     partitioned = {name.lower() for name in partition_columns}
-    stored = [item for item in data if item.type != "void" and item.name.lower() not in partitioned]
+    stored = [
+        item for item in data if (casts or item.type != "void") and item.name.lower() not in partitioned
+    ]
     if partitioned and not stored:
         raise SchemaMismatchError(
             "the data has partition columns only",

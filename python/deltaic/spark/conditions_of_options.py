@@ -93,6 +93,40 @@ CONDITIONS: tuple[Condition, ...] = (
         r"^the option (?P<name>\w+)",
         {"name": "name", "input": "found", "explain": "explain|expected"},
     ),
+    # The options replaceUsing and replaceOn
+    Condition(
+        "DELTA_INCOMPATIBLE_DATAFRAME_OPTIONS",
+        "42613",
+        ARGUMENT,
+        parameters={"firstDeltaOption": "first", "secondDeltaOption": "second"},
+    ),
+    Condition("DELTA_OVERWRITE_BY_FILTER_INCOMPATIBLE_REPLACE_ON_OR_USING", "42613", ARGUMENT),
+    Condition("DELTA_DYNAMIC_PARTITION_OVERWRITE_INCOMPATIBLE_REPLACE_ON_OR_USING", "42613", ARGUMENT),
+    Condition("DELTA_DFV2_CREATE_REPLACE_INCOMPATIBLE_REPLACE_ON_OR_USING", "42000", ANALYSIS),
+    Condition(
+        "UNRESOLVED_INSERT_REPLACE_USING_COLUMN",
+        "42703",
+        ANALYSIS,
+        parameters={"colName": "`column`", "relationType": "relation", "suggestion": "columns"},
+    ),
+    Condition(
+        "INSERT_REPLACE_USING_DISALLOW_MISALIGNED_COLUMNS",
+        "42802",
+        ANALYSIS,
+        parameters={"misalignedReplaceUsingCols": "`columns`"},
+    ),
+    Condition(
+        "DELTA_INSERT_REPLACE_ON_AMBIGUOUS_COLUMNS_IN_CONDITION",
+        "42702",
+        ANALYSIS,
+        parameters={"columnNames": "found"},
+    ),
+    Condition(
+        "DELTA_INSERT_REPLACE_ON_UNRESOLVED_COLUMNS_IN_CONDITION",
+        "42703",
+        ANALYSIS,
+        parameters={"columnNames": "found"},
+    ),
     Condition("DELTA_METADATA_MISMATCH", "42KDG", ANALYSIS, _ARGUMENT, "^partition_by differs"),
     Condition("DELTA_CLUSTERING_COLUMNS_MISMATCH", "42P10", ANALYSIS, _ARGUMENT, "^cluster_by differs"),
     # The change data feed

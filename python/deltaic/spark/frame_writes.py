@@ -12,6 +12,7 @@ from deltaic.engine.spark.stores import opening
 from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.literal import col
 from deltaic.spark.options import WriteOptions
+from deltaic.spark.replacements import named_in
 from deltaic.table import DeltaTable, run_write
 
 _ENDS_OF_CHANGES = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
@@ -26,6 +27,10 @@ _MODES: dict[str, Mode] = {
     "errorifexists": "error",
     "default": "error",
 }
+
+_PARTIAL = ("replaceWhere", "partitionOverwriteMode", "replaceUsing", "replaceOn")
+"""Options by which an overwrite replaces a part of the table. Beside them, the session's setting
+spark.sql.sources.partitionOverwriteMode has no effect."""
 
 
 class BuilderState:
@@ -80,6 +85,7 @@ def write_frame(
     saves_as_table: bool = False,
     casts: bool = False,
     by_name: bool = False,
+    fills_partitions: bool = False,
 ) -> None:
     """Writes a DataFrame.
 
@@ -88,7 +94,8 @@ def write_frame(
     `casts`: values are cast to the table's types by store assignment. Fields that structs of a stream lack
     become null. Else values of another type than their column's are a SchemaMismatchError.
     `by_name`: columns and fields match by name, like INSERT BY NAME. Columns that the DataFrame lacks become
-    null, also partition columns.
+    null.
+    `fills_partitions`: partition columns that the DataFrame lacks become null, too; else this is an error.
     """
     save_mode = _MODES.get((mode or "error").lower())
     if save_mode is None:
@@ -110,7 +117,7 @@ def write_frame(
     write_options, optimize = options_of(spark, state, save_mode)
     if settings.refuses_partition_overwrites(spark):
         _check_overwrite_mode(spark, state, write_options)
-    if write_options.by_partition:
+    if write_options.by_partition and not defines:  # a table that is replaced keeps no partition
         write_options = write_options.into(_metadata(spark, write_options))
     of_partitions = settings.replaces_partitions(spark)
     job = replace(
@@ -121,14 +128,16 @@ def write_frame(
         or (settings.checks_replace_where(spark) and (write_options.job.where or "").lower() != "false"),
         where_of_partitions=of_partitions,
         defines=defines,
-        saves_as_table=saves_as_table and save_mode == "overwrite" and write_options.job.where is None,
+        saves_as_table=saves_as_table and save_mode == "overwrite" and not write_options.job.keeps_rows,
         casting="strict" if casts else None,
         same_types=not casts,
         fills=by_name or state.streaming is not None,
         streaming=state.streaming,
         sources=state.sources,
-        fills_partitions=by_name,
+        fills_partitions=fills_partitions,
     )
+    if job.replacement is not None:
+        job = replace(job, replacement=named_in(df, job.replacement))
     if state.properties:
         job = replace(
             job, wanted=replace(job.wanted, properties={**(job.wanted.properties or {}), **state.properties})
@@ -165,11 +174,7 @@ def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
     """Returns the writer's options, with the session's settings in place of options that are not set."""
     complete_state = BuilderState()
     complete_state.put(state.options)
-    if (
-        mode == "overwrite"
-        and not complete_state.has("replaceWhere")
-        and not complete_state.has("partitionOverwriteMode")
-    ):
+    if mode == "overwrite" and not any(map(complete_state.has, _PARTIAL)):
         is_dynamic = settings.overwrites_partitions(spark)
         complete_state.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
     # Such a session reads `dynamic` only, to refuse it, and ignores any other text.

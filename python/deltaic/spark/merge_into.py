@@ -11,11 +11,12 @@ from deltaic.engine.spark.engine import enabled_as
 from deltaic.engine.spark.native.column_text import Origins
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.spark import patches
+from deltaic.spark.aliases import alias_of
 from deltaic.spark.expressions import assignments, condition_text
 from deltaic.spark.merge_builder import DeltaMergeBuilder
 from deltaic.spark.named_tables import SESSION_CATALOG, named_table, parsed
 from deltaic.spark.raising import methods_raise_as_spark, raises_as_spark
-from deltaic.spark.tables import DeltaTable, alias_of
+from deltaic.spark.tables import DeltaTable
 
 _WRAPPED = "_deltaic_merge_into"
 _TARGET = "__deltaic_t"

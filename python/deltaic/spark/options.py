@@ -24,6 +24,7 @@ from deltaic.options import CommitOptions, ParquetOptions
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.properties import REGISTRY
 from deltaic.protocol.schema import path_text
+from deltaic.spark.replacements import replacement_of
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import name_of
 from deltaic.table import DeltaTable
@@ -55,8 +56,6 @@ _STREAM_OPTIONS = (
 """Options of streams. They have no effect on a batch read or write."""
 # Options that raise UnsupportedFeatureError, in lower case, and their names in the message.
 _UNSUPPORTED = {
-    "replaceon": "replaceOn",
-    "replaceusing": "replaceUsing",
     "writepartitioncolumns": "writePartitionColumns",
 }
 # Options that raise UnsupportedFeatureError if they are true.
@@ -291,7 +290,7 @@ class WriteOptions:
         reader = _OptionReader(options)
         path = reader.path()
         dynamic = reader.one_of("partitionOverwriteMode", ("static", "dynamic")) == "dynamic"
-        where = reader.text("replaceWhere")
+        where, replacement = reader.text("replaceWhere"), replacement_of(options, mode, reader.text)
         if where is not None and not where.strip():
             raise InvalidArgumentError(
                 "[DELTA_FAILED_RECOGNIZE_PREDICATE] replaceWhere is empty", found=repr(where)
@@ -327,6 +326,7 @@ class WriteOptions:
             mode=mode,
             where=where,
             shown_where=shown_where,
+            replacement=replacement,
             schema_mode=schema_mode,
             wanted=TableOptions.of(
                 partition_by, cluster_by, None, reader.text("description"), reader.properties()

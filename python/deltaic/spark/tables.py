@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import deltaic
 from deltaic.commands.vacuum import hours
 from deltaic.engine.spark.native.column_text import Origins
-from deltaic.engine.spark.native.session import has_jvm, is_classic_frame, logical_plan, qualified_columns
+from deltaic.engine.spark.native.session import has_jvm, is_classic_frame, qualified_columns
 from deltaic.engine.spark.settings import (
     MERGE_SCHEMA,
     commit_options,
@@ -37,6 +37,7 @@ from deltaic.errors import (
 from deltaic.plan.literal import lit
 from deltaic.protocol.properties import FEATURE_PREFIX
 from deltaic.rows.rows import Rows
+from deltaic.spark.aliases import alias_of
 from deltaic.spark.conversions import convert_named, schema_of
 from deltaic.spark.expressions import assignments, condition_text, sql_text
 from deltaic.spark.frames import check_restorable
@@ -660,39 +661,12 @@ class DeltaOptimizeBuilder:
         return " AND ".join(f"({text})" for text in self._filters) or None
 
 
-def alias_of(frame: Any) -> str | None:
-    """Returns the alias of a DataFrame, or None if its plan has none or several."""
-    if not is_classic_frame(frame):
-        plan = getattr(frame, "_plan", None)
-        while type(plan).__name__ in _SAME_COLUMNS:
-            plan = getattr(plan, "_child", None)
-        return getattr(plan, "_alias", None)
-    plan = logical_plan(frame)
-    while plan.nodeName() in _SAME_COLUMNS:
-        plan = plan.children().head()
-    if plan.nodeName() == "SubqueryAlias":
-        return str(plan.alias())
-    aliases = {alias for alias, _ in qualified_columns(frame)}
-    return aliases.pop() if len(aliases) == 1 else None
-
-
 def _columns_by_alias(frame: Any, alias: str) -> dict[tuple[str, ...], str]:
     """Returns what replaces the columns of a source whose plan has several aliases, as that of a join: `r.w`
     is the column `w` under the alias that the command gives to the source. A MERGE refuses a source with two
     columns of one name."""
     columns = qualified_columns(frame) if is_classic_frame(frame) else ()
     return {(its_alias, name): f"{quote_name(alias)}.{quote_name(name)}" for its_alias, name in columns}
-
-
-_SAME_COLUMNS = frozenset(
-    [
-        *("Deduplicate", "UnresolvedDeduplicate", "Filter", "Sort", "Sample"),
-        *("Limit", "GlobalLimit", "LocalLimit", "Repartition", "RepartitionByExpression"),
-        *("WithColumns", "WithColumnsRenamed"),
-    ]
-)
-"""Operators of classic and Connect plans whose columns keep the alias of their child:
-`df.alias("s").dropDuplicates(["id"])` has `s.id`."""
 
 
 def _check(value: Any, kind: type, name: str, expected: str) -> None:

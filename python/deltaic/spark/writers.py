@@ -28,6 +28,7 @@ from deltaic.spark.named_tables import (
     replacing,
 )
 from deltaic.spark.raising import SPARK_CONDITIONS, UNPARSED, methods_raise_as_spark, raises_as_spark
+from deltaic.spark.replacements import check_positions
 from deltaic.spark.session_tables import SparkTables
 from deltaic.sql.names import Existing, Name
 from deltaic.sql.positions import matched
@@ -71,7 +72,16 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
                 refuse_other_files(new.path, None, naming(spark, new.parts))
         with entering(spark, new):
             casts = lower == "append" and not new.enters
-            write_frame(df, state, mode, defines=is_new, saves_as_table=True, casts=casts, by_name=True)
+            write_frame(
+                df,
+                state,
+                mode,
+                defines=is_new,
+                saves_as_table=True,
+                casts=casts,
+                by_name=True,
+                fills_partitions=casts,
+            )
 
 
 def insert_into(df: Any, state: BuilderState, path: str) -> None:
@@ -83,6 +93,8 @@ def insert_into(df: Any, state: BuilderState, path: str) -> None:
         raise InvalidArgumentError(
             "insertInto and partitionBy: the table is partitioned already", found=state.partition_by
         )
+    if state.mode == "overwrite":
+        check_positions(df, state, schema)
     state.put({"path": path})
     rows = SparkTables(spark).placed(df, columns)
     write_frame(rows, state, "overwrite" if state.mode == "overwrite" else "append", casts=True)
@@ -194,10 +206,11 @@ class PathWriter:
         self._write("overwrite")
 
     def overwritePartitions(self) -> None:
-        """Replaces the partitions that get new rows. Raises TableNotFoundError if there is no table."""
+        """Replaces the partitions that get new rows. Raises TableNotFoundError if there is no table,
+        SchemaMismatchError if the DataFrame lacks a partition column or has no other column."""
         self._must_exist()
         self._state.put({"partitionOverwriteMode": "dynamic"})
-        self._write("overwrite")
+        self._write("overwrite", fills_partitions=False)
 
     def _must_exist(self) -> None:
         with opening(self._df.sparkSession):
@@ -211,7 +224,7 @@ class PathWriter:
                     else error.with_values(**naming(self._df.sparkSession, self._new.parts))
                 )
 
-    def _write(self, mode: Mode, *, defines: bool = False) -> None:
+    def _write(self, mode: Mode, *, defines: bool = False, fills_partitions: bool = True) -> None:
         state = self._state
         if defines and mode == "overwrite" and (state.get("overwriteSchema") or "").lower() == "false":
             raise InvalidArgumentError(
@@ -220,11 +233,26 @@ class PathWriter:
                 found="overwriteSchema = false",
                 expected="no such option, or overwrite() to keep the schema",
             )
+        if defines and (state.has("replaceUsing") or state.has("replaceOn")):
+            raise InvalidArgumentError(
+                "[DELTA_DFV2_CREATE_REPLACE_INCOMPATIBLE_REPLACE_ON_OR_USING] a table that is created or"
+                " replaced has no rows that match a new one",
+                where=self._path,
+                expected="neither replaceUsing nor replaceOn",
+            )
         if not defines:
             state = BuilderState()
             state.put(self._state.options)
         with entering(self._df.sparkSession, self._new):
-            write_frame(self._df, state, mode, defines=defines, casts=not defines, by_name=True)
+            write_frame(
+                self._df,
+                state,
+                mode,
+                defines=defines,
+                casts=not defines,
+                by_name=True,
+                fills_partitions=fills_partitions,
+            )
 
 
 @methods_raise_as_spark

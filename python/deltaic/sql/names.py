@@ -331,7 +331,8 @@ class Tables:
         shown_where: str | None = None,
     ) -> None:
         """Writes a result of `query` to an existing table, cast by store assignment, and updates `table` to
-        the new version. `shown_where`: SQL whose meaning is that of `where`, for the history."""
+        the new version. A partition column that the rows lack becomes null, unless the new rows choose the
+        partitions that are replaced. `shown_where`: SQL whose meaning is that of `where`, for the history."""
         from deltaic.commands.write_job import Write
 
         job = Write(
@@ -342,7 +343,7 @@ class Tables:
             where_of_partitions=self.where_of_partitions,
             schema_mode=schema_mode,
             casting="strict",
-            fills_partitions=True,
+            fills_partitions=mode != "overwrite_partitions",
         )
         run_write(table, rows, job)
 
