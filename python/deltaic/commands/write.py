@@ -20,7 +20,7 @@ from deltaic.commands import change_files, defaults, delete, generated, identity
 from deltaic.commands.create import TableOptions, check_expressions, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
-from deltaic.commands.marking import rows_of, staging, total_size
+from deltaic.commands.marking import staging, total_size
 from deltaic.commands.store_assignment import Casting, as_cast, assigned, check_types, same_type
 from deltaic.commands.write_job import Write
 from deltaic.engine.exporters import is_replayable
@@ -181,7 +181,7 @@ def write(
     if not transaction.changes_table and not job.defines:
         return snapshot, {}
 
-    written = _written(adds, job)
+    written = job.metrics_of(adds)
 
     def metrics() -> dict[str, int]:
         return {**_added(written, removed()), **inserts}
@@ -499,7 +499,7 @@ def _write_first(
         own = replace(job, checks_where=False) if is_unchecked else job
         adds = rows.files(transaction, protocol, metadata, own)
     transaction.add(adds)
-    metrics = {**_written(adds, job), **removed}
+    metrics = {**job.metrics_of(adds), **removed}
     try:
         return transaction.commit(metrics), metrics
     except TableAlreadyExistsError:
@@ -527,25 +527,12 @@ def _onto_winner(
         )
         transaction.add(adds)
 
-    written = _written(adds, job)
+    written = job.metrics_of(adds)
 
     def metrics() -> dict[str, int]:
         return {**_added(written, removed()), **inserts}
 
     return transaction.commit(metrics), metrics()
-
-
-def _written(adds: pa.Table, job: Write) -> dict[str, int]:
-    """Returns the metrics of the new files, with delta-spark's names for WRITE or STREAMING UPDATE."""
-    files = (
-        {"num_files": adds.num_rows}
-        if job.streaming is None
-        else {"num_added_files": adds.num_rows, "num_removed_files": 0}
-    )
-    counted = {**files, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}
-    if job.history_predicate is not None and not job.where_of_partitions:
-        counted |= {"num_added_change_files": 0, "num_copied_rows": 0}
-    return counted
 
 
 def _added(written: dict[str, int], removed: dict[str, int]) -> dict[str, int]:

@@ -1,5 +1,5 @@
-"""`Write`, the checked arguments of a write, and the operation and parameters that its commit has in the
-history."""
+"""`Write`, the checked arguments of a write, and the operation, parameters and metrics that its commit has
+in the history."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import pyarrow as pa
+
 from deltaic.commands.assignment import check_casting
 from deltaic.commands.create import TableOptions, definition_parameters, operation_of
+from deltaic.commands.marking import rows_of, total_size
 from deltaic.commands.store_assignment import Casting
 from deltaic.errors import InvalidArgumentError
 from deltaic.options import CommitOptions, ParquetOptions
@@ -156,3 +159,15 @@ class Write:
         if self.schema_mode is not None:
             shown["canMergeSchema" if self.schema_mode == "merge" else "canOverwriteSchema"] = True
         return shown
+
+    def metrics_of(self, adds: pa.Table) -> dict[str, int]:
+        """Returns the metrics of the new files, with delta-spark's names for WRITE or STREAMING UPDATE."""
+        files = (
+            {"num_files": adds.num_rows}
+            if self.streaming is None
+            else {"num_added_files": adds.num_rows, "num_removed_files": 0}
+        )
+        counted = {**files, "num_output_rows": rows_of(adds), "num_output_bytes": total_size(adds)}
+        if self.history_predicate is not None and not self.where_of_partitions:
+            counted |= {"num_added_change_files": 0, "num_copied_rows": 0}
+        return counted
