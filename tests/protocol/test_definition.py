@@ -133,7 +133,9 @@ def test_ids_of_another_table_are_taken_off():
         ({"schema": 5}, InvalidArgumentError, "schema"),
         ({**stats_columns("p"), "partition_columns": "p"}, InvalidArgumentError, "a partition column"),
         (stats_columns("a,l"), InvalidArgumentError, "column l: no statistics of this type"),
+        ({**stats_columns("P"), "partition_columns": "p"}, InvalidArgumentError, "a partition column"),
         (stats_columns("a,a"), InvalidArgumentError, "comes twice; found a"),
+        (stats_columns("a,A"), InvalidArgumentError, "comes twice; found a"),
         (stats_columns("s,s.x"), InvalidArgumentError, "comes twice; found s.x"),
     ],
 )

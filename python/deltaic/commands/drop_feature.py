@@ -9,9 +9,9 @@ of them during a log cleanup), or the history is truncated until no such version
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -97,8 +97,9 @@ def drop_feature(
     cleared = snapshot if droppable.clear is None else droppable.clear(snapshot, engine, before)
     if truncate_history:
         cleared = _truncate(cleared, droppable, name, before)
-    parameters = {"featureName": name, "truncateHistory": truncate_history}
-    dropped = _drop(cleared, droppable, parameters, commit, protect=of_readers and not truncate_history)
+    dropped = _drop(
+        cleared, droppable, name, commit, of_readers=of_readers, truncate_history=truncate_history
+    )
     if of_readers:
         try:
             # readers of the newest version then need no earlier commit with the feature
@@ -139,16 +140,18 @@ def _checked(snapshot: Snapshot, name: str) -> Droppable:
 def _drop(
     snapshot: Snapshot,
     droppable: Droppable,
-    parameters: Mapping[str, Any],
+    name: str,
     commit: CommitOptions | None,
     *,
-    protect: bool,
+    of_readers: bool,
+    truncate_history: bool,
 ) -> Snapshot:
-    """Commits the protocol without the feature. `parameters`: operationParameters, whose "featureName" is the
-    feature. With `protect`, the protected versions end at this version, which is known only if it is the next
-    one; so the commit is not retried after a conflict."""
+    """Commits the protocol without the feature. For a feature of readers whose history stays, the protected
+    versions end at this version, which is known only if it is the next one; so the commit is not retried
+    after a conflict."""
+    protect = of_readers and not truncate_history
     added = {PROTECTION} if protect else set()
-    protocol = without_features(snapshot.protocol, {parameters["featureName"]}, added)
+    protocol = without_features(snapshot.protocol, {name}, added)
     configuration = {
         key: text for key, text in snapshot.metadata.configuration.items() if key not in droppable.properties
     }
@@ -156,6 +159,7 @@ def _drop(
     if protect:
         configuration[PROTECTED_BEFORE] = str(snapshot.version + 1)
         options = replace(options, max_retries=0)
+    parameters = {"featureName": name, "truncateHistory": truncate_history}
     transaction = Transaction(snapshot, "DROP FEATURE", parameters, options)
     if droppable.clear is not None or droppable.stage is not None:
         transaction.read()  # another writer may add uses of the feature meanwhile, which must be a conflict

@@ -366,22 +366,23 @@ def _check_stats_columns(definition: Definition, asked: RequestedProperties) -> 
         return
     schema, leaves = definition.schema, list[str]()
     for name in TableProperties(asked.stored).data_skipping_stats_columns or ():
-        if name in definition.metadata.partition_columns:
-            raise InvalidArgumentError("a partition column has no statistics", found=name)
         try:
             path, field = schema.find(name)
         except InvalidArgumentError as error:
             raise InvalidArgumentError(
                 "no such column to collect statistics", found=error.found, expected=error.expected
             ).with_values(**error.values, table_schema=schema) from None
+        column = path_text(path)
+        if path[0] in definition.metadata.partition_columns:
+            raise InvalidArgumentError("a partition column has no statistics", found=column)
         if isinstance(field.type, Struct):
             inner = (leaf for leaf, item in walk(field.type.fields) if clustering.is_ordered(item.type))
-            leaves += [f"{name}.{path_text(leaf)}" for leaf in inner]
+            leaves += [path_text((*path, *leaf)) for leaf in inner]
         elif clustering.is_ordered(field.type):
-            leaves.append(name)
+            leaves.append(column)
         elif len(path) == 1:
             raise InvalidArgumentError(
-                f"column {name}: no statistics of this type", found=type_name(field.type)
-            ).with_values(column=name)
+                f"column {column}: no statistics of this type", found=type_name(field.type)
+            ).with_values(column=column)
     if twice := sorted({leaf for leaf in leaves if leaves.count(leaf) > 1}):
         raise InvalidArgumentError("a column to collect statistics comes twice", found=", ".join(twice))

@@ -177,7 +177,7 @@ def _with_settings(spark: Any, state: BuilderState, mode: Mode) -> BuilderState:
     if mode == "overwrite" and not any(map(complete_state.has, _PARTIAL)):
         is_dynamic = settings.overwrites_partitions(spark)
         complete_state.put({"partitionOverwriteMode": "dynamic"} if is_dynamic else {})
-    # Such a session reads `dynamic` only, to refuse it, and ignores any other text.
+    # A session that refuses dynamic overwrites ignores the option's other values, also wrong ones.
     elif (complete_state.get("partitionOverwriteMode") or "").lower() != "dynamic" and (
         settings.refuses_partition_overwrites(spark)
     ):

@@ -79,7 +79,7 @@ _NAMES_A_TABLE = re.compile(
     r"\b(FROM|JOIN|TABLE|USING|COLUMNS|PARTITIONS|TBLPROPERTIES|table_changes)\b", re.IGNORECASE
 )
 
-_ENDS_OF_CHANGES = ("IntegerType", "LongType", "StringType", "TimestampType")
+_TYPES_OF_ENDS = ("IntegerType", "LongType", "StringType", "TimestampType")
 """Types of the arguments of table_changes that say where the range begins and ends."""
 
 _CATALOG_WORDS = {"DROP", "ALTER", "REFRESH", "CACHE", "UNCACHE", "CREATE", "ANALYZE", "SHOW"}
@@ -500,8 +500,8 @@ def _change_rows(spark: Any, reference: Reference) -> DataFrame:
     for end, text in zip(("starting", "ending"), reference.changes, strict=False):
         frame = spark_sql(spark, f"SELECT ({text})")
         kind = frame.schema[0].dataType
-        if type(kind).__name__ not in (*_ENDS_OF_CHANGES, "NullType"):
-            raise unsupported_argument(kind, f"{end} option", ",".join(_ENDS_OF_CHANGES))
+        if type(kind).__name__ not in (*_TYPES_OF_ENDS, "NullType"):
+            raise unsupported_argument(kind, f"{end} option", ",".join(_TYPES_OF_ENDS))
         value = frame.collect()[0][0]
         if value is None:
             raise InvalidArgumentError(

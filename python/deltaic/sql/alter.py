@@ -314,10 +314,7 @@ def _drop_constraint(reader: Reader) -> _Change:
 def _drop_feature(reader: Reader) -> _Change:
     """DROP FEATURE name [TRUNCATE HISTORY]"""
     token = reader.tokens[reader.position] if not reader.done else reader.fail("a feature")
-    if token.kind == "string":
-        name = string_value(token.text)
-    else:
-        name = token.name if token.kind == "quoted" else token.text
+    name = string_value(token.text) if token.kind == "string" else token.name
     reader.position += 1
     truncate = reader.accept("TRUNCATE", "HISTORY")
     return lambda table: table.alter.drop_feature(name, truncate_history=truncate)

@@ -93,11 +93,9 @@ class Analyser:
         zone: str,
         queries: bool,
     ) -> Expression:
-        """Analyses the text under the session's settings. `meaning`: their values, which are part of the
-        cache's key.
-
-        Analyses the text in brackets, because `F.expr` accepts a name after an expression, as in `id = 1
-        flag`. The text without brackets is parsed, too: otherwise `a) + (b` would be accepted."""
+        """Analyses the text in brackets, because `F.expr` accepts a name after an expression, as in `id = 1
+        flag`. The text without brackets is parsed, too: otherwise `a) + (b` would be accepted. `meaning`: the
+        values of USUAL_MEANING in the session, which are a part of the cache's key."""
         from pyspark.sql import functions as F
 
         scope = self._scope(schemas)

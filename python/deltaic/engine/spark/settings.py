@@ -254,11 +254,9 @@ def committing(spark: Any, options: CommitOptions | None) -> Iterator[CommitOpti
     the command, the transaction's version is unset if TXN_AUTO_RESET is true."""
     complete = commit_options(spark, options)
     if (complete is not None and complete.transactions) or not (transaction := _transaction(spark)):
-        with noting_commits(spark):
-            yield complete
+        yield complete
         return
-    with noting_commits(spark):
-        yield replace(complete or CommitOptions(), transactions=transaction)
+    yield replace(complete or CommitOptions(), transactions=transaction)
     if is_on(spark, TXN_AUTO_RESET):
         spark.conf.unset(TXN_VERSION)
 
