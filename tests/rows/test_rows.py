@@ -326,3 +326,19 @@ def test_rows_as_python_values(tmp_path: Path) -> None:
     assert list(rows) == expected
     assert next(iter(rows)) == expected[0]
     assert deltaic.sql("VALUES (1), (2)").to_pylist() == [{"col1": 1}, {"col1": 2}]
+
+
+def test_dates_that_python_does_not_have(tmp_path: Path) -> None:
+    far = pa.table({"d": pa.array([2_932_897], pa.int32()).cast(pa.date32())})  # 10000-01-01
+    rows = deltaic.write(tmp_path / "t", far).scan()
+    for call in (rows.to_pylist, rows.to_pandas, lambda: list(rows)):
+        with pytest.raises(InvalidArgumentError, match="Python has no date or datetime"):
+            call()
+    assert rows.to_pandas(date_as_object=False)["d"].dt.year.to_list() == [10_000]
+    assert rows.to_arrow().equals(far)
+
+
+def test_no_relation_without_columns(table: DeltaTable) -> None:
+    with pytest.raises(InvalidArgumentError, match="without columns"):
+        table.scan([]).to_duckdb()
+    assert table.scan([]).to_arrow().num_rows == table.scan().count()

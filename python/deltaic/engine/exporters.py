@@ -45,7 +45,7 @@ def exporter_of(data: Any, failure: Failure) -> tuple[Any, pa.Schema]:
     if type(data).__name__ == "DeltaTable" and hasattr(data, "scan"):
         data = data.scan()
     if _instance(data, "polars", "DataFrame"):
-        _refuse_objects(data.schema)
+        _refuse_types_without_arrow(data.schema)
     if isinstance(data, pa.RecordBatch) or (
         hasattr(data, "__arrow_c_array__") and not hasattr(data, "__arrow_c_stream__")
     ):
@@ -193,7 +193,7 @@ def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
     import polars
 
     types = frame.collect_schema()
-    _refuse_objects(types)
+    _refuse_types_without_arrow(types)
     schema: pa.Schema = polars.DataFrame(schema=types).to_arrow().schema
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -212,18 +212,26 @@ def _of_lazy_frame(frame: Any, failure: Failure) -> tuple[Any, pa.Schema]:
     )
 
 
-def _refuse_objects(types: Mapping[str, Any]) -> None:
-    """Raises an error for columns of Python objects: Polars would export their addresses in memory."""
+_TYPES_WITHOUT_ARROW = {
+    "Object": "another type",
+    "Int128": "another type: cast it to Decimal or text",
+    "UInt128": "another type: cast it to Decimal or text",
+}
+"""Types of Polars that it does not export as Arrow types (of Object the addresses in memory), with what is
+expected instead."""
+
+
+def _refuse_types_without_arrow(types: Mapping[str, Any]) -> None:
     for name, data_type in types.items():
         inner = [data_type]
         while inner:
             each = inner.pop()
-            if str(each) == "Object":
+            if (expected := _TYPES_WITHOUT_ARROW.get(str(each))) is not None:
                 raise SchemaMismatchError(
-                    "Delta has no type for Python objects",
+                    "Delta has no type for this type of Polars",
                     where=f"column {name}",
-                    found="Polars Object",
-                    expected="another type",
+                    found=each,
+                    expected=expected,
                 )
             inner += [getattr(each, "inner", None)] if getattr(each, "inner", None) is not None else []
             inner += [item.dtype for item in getattr(each, "fields", ())]
@@ -311,10 +319,15 @@ def _array(name: str, values: Any, convert: Callable[[], Any]) -> Any:
         raise SchemaMismatchError(
             "values of a column have no Arrow type in common",
             where=f"column {name}",
-            found=str(getattr(values, "dtype", ""))
-            or str(error.args[0] if error.args else error).split("\n")[0],
+            found=_kind(values) or str(error.args[0] if error.args else error).split("\n")[0],
             expected="values of one type that Arrow has",
         ) from error
+
+
+def _kind(values: Any) -> str:
+    """The type of a NumPy array or a pandas Series; empty if it says nothing, as `object`."""
+    kind = str(getattr(values, "dtype", ""))
+    return "" if kind == "object" else kind
 
 
 def _table(columns: list[tuple[Any, Any]]) -> pa.Table:
@@ -394,7 +407,9 @@ def _as_batches(item: Any) -> list[pa.RecordBatch]:
     if hasattr(item, "__arrow_c_stream__"):
         return _as_batches(pa.table(item))
     raise InvalidTypeError(
-        "not a record batch", found=type(item).__name__, expected="an object with __arrow_c_array__"
+        "an item of the data is no record batch",
+        found=type(item).__name__,
+        expected=f"record batches, tables or DataFrames in an iterable; else {EXPECTED}",
     )
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, overload
 
@@ -11,6 +12,7 @@ from deltaic import _core
 from deltaic.cancellation import Cancellation
 from deltaic.deltalake_names import ROWS, unknown
 from deltaic.engine.engine import Replayable
+from deltaic.errors import InvalidArgumentError
 from deltaic.html_tables import html_facts, html_table
 from deltaic.protocol.schema import Schema
 from deltaic.rows.shown_predicates import shown_predicate
@@ -152,13 +154,12 @@ class Rows(Replayable):
         >>> table.scan(["id"], where="id = 1").to_pylist()
         [{'id': 1}]
         """
-        rows: list[dict[str, Any]] = self.to_arrow().to_pylist()
-        return rows
+        return _dicts(self.to_arrow())
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Yields each row as a dict; reads batch by batch, in bounded memory."""
         for batch in self.to_reader():
-            yield from batch.to_pylist()
+            yield from _dicts(batch)
 
     def to_pandas(self, **options: Any) -> pandas.DataFrame:
         """Returns all rows as a pandas DataFrame. `options`: those of `pyarrow.Table.to_pandas`. Raises
@@ -168,7 +169,9 @@ class Rows(Replayable):
 
         >>> frame = table.scan().to_pandas(types_mapper=None)
         """
-        return self.to_arrow().to_pandas(**options)
+        rows = self.to_arrow()
+        with _refusing_far_dates("to_pandas(date_as_object=False)"):
+            return rows.to_pandas(**options)
 
     @overload
     def to_polars(self, lazy: Literal[False] = False) -> polars.DataFrame: ...
@@ -217,6 +220,8 @@ class Rows(Replayable):
         """
         import duckdb
 
+        if not self.schema.names:
+            raise InvalidArgumentError("DuckDB has no relation without columns", expected="a scan of columns")
         source = self.to_dataset()
         return duckdb.from_arrow(source) if connection is None else connection.from_arrow(source)
 
@@ -295,6 +300,26 @@ class Rows(Replayable):
                 if not count:
                     break
             return pa.Table.from_batches(batches, schema=reader.schema)
+
+
+def _dicts(rows: pa.Table | pa.RecordBatch) -> list[dict[str, Any]]:
+    with _refusing_far_dates("to_arrow()"):
+        return list(rows.to_pylist())
+
+
+@contextmanager
+def _refusing_far_dates(instead: str) -> Iterator[None]:
+    """Raises InvalidArgumentError where Python has no date or datetime for a value."""
+    try:
+        yield
+    except (OverflowError, ValueError) as error:
+        if "out of range" not in str(error):
+            raise
+        raise InvalidArgumentError(
+            "Python has no date or datetime for a value of these rows",
+            found=error,
+            expected=f"the years 1 to 9999; or call {instead}, which returns all dates",
+        ) from error
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:

@@ -137,9 +137,11 @@ def _head(reader: Reader) -> tuple[bool, bool]:
         replace, must_exist = reader.accept("OR", "REPLACE"), False
         if not replace:
             reader.accept("EXTERNAL")  # LOCATION alone decides where the table lies
-    if reader.at("TEMPORARY") or reader.at("VIEW"):
+    if any(map(reader.at, ("TEMPORARY", "TEMP", "GLOBAL", "VIEW"))):
         raise UnsupportedFeatureError(
-            "CREATE makes Delta tables only", found=reader.tokens[reader.position].text, expected="TABLE"
+            "CREATE makes Delta tables only",
+            found=reader.tokens[reader.position].text,
+            expected="TABLE; instead of a view, give the rows of a query a name in tables=",
         )
     reader.expect("TABLE")
     return replace, must_exist
