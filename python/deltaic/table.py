@@ -1262,8 +1262,12 @@ def _read_by_query(storage_options: Mapping[str, str], name: TableName, alias: s
 
     if len(name.parts) != 2 or name.parts[0].lower() not in ("delta", "deltaic"):
         raise InvalidArgumentError("no such table", found=str(name), expected="delta.`path`")
-    table = DeltaTable(
-        name.parts[1], version=name.version, timestamp=name.timestamp, storage_options=storage_options
-    )
+    timestamp = None
+    if name.timestamp is not None:
+        from deltaic.engine.duckdb.times import timestamp_of
+
+        timestamp = timestamp_of(name.timestamp)
+    path = name.parts[1]
+    table = DeltaTable(path, version=name.version, timestamp=timestamp, storage_options=storage_options)
     snapshot = table._snapshot
     return ScanPlan(snapshot).scan(snapshot.schema.names, alias=alias)

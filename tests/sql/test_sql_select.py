@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 import deltaic
 from deltaic.errors import (
     DeltaConcurrentModificationException,
+    DeltaError,
     InvalidArgumentError,
     UnsupportedFeatureError,
     VersionNotFoundError,
@@ -109,6 +112,36 @@ def test_versions(table: deltaic.DeltaTable) -> None:
     assert values(gone, t=table) == [(1,)]
     with pytest.raises(VersionNotFoundError):
         deltaic.sql(f"SELECT * FROM {path} VERSION AS OF 9")
+
+
+def test_timestamps_of_versions_are_expressions_in_the_time_zone(table: deltaic.DeltaTable) -> None:
+    table.delete("id = 1")
+    for version, time in enumerate(("2026-01-02T10:00Z", "2026-01-02T11:30Z")):
+        seconds = datetime.fromisoformat(time.replace("Z", "+00:00")).timestamp()
+        os.utime(Path(table.location) / "_delta_log" / f"{version:020}.json", (seconds, seconds))
+    path = f"delta.`{table.location}`"
+    with deltaic.configure(time_zone="Europe/Rome"):  # 11:00 and 12:30 there
+        for text, rows in (
+            ("'2026-01-02 12:00:00'", 4),
+            ("'2026-1-2 12:00:00'", 4),
+            ("'2026-01-02 12:00:00Z'", 3),
+            ("TIMESTAMP'2026-01-02 12:30:00'", 3),
+            ("TIMESTAMP'2026-01-02 12:30:00' - INTERVAL 1 SECOND", 4),
+            ("CAST('2026-01-03 10:00:00' AS DATE)", 3),
+            ("current_date() - 1", 3),
+        ):
+            assert values(f"SELECT count(*) FROM {path} TIMESTAMP AS OF {text}") == [(rows,)], text
+        deltaic.sql(f"RESTORE {path} TIMESTAMP AS OF '2026-01-02 12:00:00'")
+        table.refresh()
+        table.delete(f"id IN (SELECT id FROM {path} TIMESTAMP AS OF '2026-01-02 12:30:00' WHERE id < 3)")
+        assert values(f"SELECT count(*) FROM {path}") == [(3,)]
+    for text, error in (
+        ("'x'", "The provided timestamp"),
+        ("(SELECT max(day) FROM t)", "subquery"),
+        ("NULL", "The provided timestamp"),
+    ):
+        with pytest.raises(DeltaError, match=error):
+            deltaic.sql(f"SELECT * FROM {path} TIMESTAMP AS OF {text}", tables={"t": table})
 
 
 def test_lazy_and_of_the_version_at_the_call(table: deltaic.DeltaTable) -> None:
@@ -231,10 +264,13 @@ def test_table_changes(tmp_path: Path) -> None:
         " c._commit_version = 0"
     )
     assert sorted(row["id"] for row in deltaic.sql(joined, tables={"named": table})) == [2, 3]
-    assert (
-        deltaic.sql("SELECT * FROM table_changes('named', '2001-01-01', 0)", tables={"named": table}).count()
-        == 3
-    )
+    for start in (
+        "'2001-01-01'",
+        "CAST('2001-01-01' AS DATE)",
+        "TIMESTAMP'2001-01-01 00:00:00' + INTERVAL 1 DAY",
+    ):
+        query = f"SELECT * FROM table_changes('named', {start}, 0)"
+        assert deltaic.sql(query, tables={"named": table}).count() == 3
     for wrong in (
         "table_changes('named')",
         "table_changes('nothing', 0)",

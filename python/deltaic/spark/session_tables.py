@@ -18,7 +18,6 @@ from deltaic.engine.spark.native.session import has_jvm, session_catalog
 from deltaic.engine.spark.types import described, of_frame
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, VersionNotFoundError
 from deltaic.options import CommitOptions
-from deltaic.plan.literal import lit
 from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.schema import Field, Schema
 from deltaic.spark.named_tables import (
@@ -104,16 +103,15 @@ class SparkTables(Tables):
             raise settings.partition_overwrite_refused()
         return True
 
-    def opened(self, path: str, version: int | None = None, timestamp: Any = None) -> DeltaTable:
+    def opened(self, path: str, version: int | None = None, timestamp: datetime | None = None) -> DeltaTable:
         if timestamp is not None and version is None:
             from deltaic.spark.frames import version_at
 
-            time = timestamp_of(self._spark, lit(timestamp)) if isinstance(timestamp, str) else timestamp
-            version = version_at(self._spark, path, time)
+            version = version_at(self._spark, path, timestamp)
         return DeltaTable(path, version=version, spark=self._spark)
 
-    def moment(self, text: str) -> Any:
-        return timestamp_of(self._spark, lit(text))
+    def moment(self, text: str) -> datetime:
+        return timestamp_of(self._spark, text)
 
     def _rows(self, name: Name) -> Any:
         """Returns the DataFrame for a name, which is a key of `frames` or the name of a table in the
@@ -213,7 +211,7 @@ class SparkTables(Tables):
             )(target.version, **settings.of_restore(self._spark))
         from deltaic.spark.frames import check_restorable
 
-        time = timestamp_of(self._spark, lit(target.timestamp))
+        time = self.moment(target.timestamp)
         check_restorable(self._spark, table.location, time)
         return table.restore(timestamp=time, **settings.of_restore(self._spark))
 

@@ -6,12 +6,13 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from deltaic.deferred import load
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
-from deltaic.plan.literal import col
+from deltaic.plan.literal import col, lit
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable, clone_files, run_write
@@ -32,8 +33,8 @@ _NOT_AN_ALIAS = frozenset({"WHERE", "SET", "USING", "ON", "WHEN", "VERSION", "TI
 
 @dataclass(frozen=True)
 class Name:
-    """A table in a statement: the parts of its name, the version or timestamp at which it is read, and its
-    alias."""
+    """A table in a statement: the parts of its name, the version or timestamp (an SQL expression, such as
+    `'2026-01-31'`) at which it is read, and its alias."""
 
     parts: tuple[str, ...]
     version: int | None = None
@@ -73,8 +74,8 @@ def _travelled(reader: Reader, name: Name) -> Name:
 def read_moment(reader: Reader, name: Name, is_version: bool) -> Name:
     """Parses the value after VERSION AS OF or TIMESTAMP AS OF. A version may be in quotes, as in Spark."""
     if not is_version:
-        reader.accept("TIMESTAMP") or reader.accept("DATE")
-        return replace(name, timestamp=reader.string())
+        kind = next((word for word in ("TIMESTAMP", "DATE") if reader.accept(word)), "")
+        return replace(name, timestamp=kind + lit(reader.string()))
     if not reader.done and reader.tokens[reader.position].kind == "string":
         text = reader.string()
         if not text.isdecimal():
@@ -138,7 +139,7 @@ class Tables:
         if (path := name.path) is not None:
             key = path, name.version, name.timestamp
             if key not in self._opened:
-                self._opened[key] = self.opened(*key)
+                self._opened[key] = self.opened(path, name.version, self._timestamp_of(name))
             return self._opened[key]
         value = self._lookup(name)
         if name.version is None and name.timestamp is None:
@@ -147,7 +148,16 @@ class Tables:
             raise InvalidArgumentError(
                 "only a Delta table has versions", where=str(name), found=type(value).__name__
             )
-        return value.at(name.version, timestamp=name.timestamp)
+        return value.at(name.version, timestamp=self._timestamp_of(name))
+
+    def moment(self, text: str) -> datetime:
+        """Evaluates the SQL expression of a timestamp, in the time zone of the session or process."""
+        from deltaic.engine.duckdb.times import timestamp_of
+
+        return timestamp_of(text)
+
+    def _timestamp_of(self, name: Name) -> datetime | None:
+        return None if name.timestamp is None else self.moment(name.timestamp)
 
     def table(self, name: Name) -> DeltaTable:
         """Returns the Delta table with this name, for a command. Other data is an InvalidArgumentError."""
@@ -243,7 +253,7 @@ class Tables:
         it."""
         return f"delta.{col(table.location)}", None
 
-    def opened(self, path: str, version: int | None = None, timestamp: str | None = None) -> DeltaTable:
+    def opened(self, path: str, version: int | None = None, timestamp: datetime | None = None) -> DeltaTable:
         """Opens the table at a path."""
         return DeltaTable(path, version=version, timestamp=timestamp, storage_options=self.storage_options)
 
@@ -357,7 +367,7 @@ class Tables:
 
     def restore(self, table: DeltaTable, target: Name) -> Mapping[str, int]:
         """Restores a table to the version or timestamp in `target`. Returns the metrics."""
-        return table.restore(target.version, timestamp=target.timestamp)
+        return table.restore(target.version, timestamp=self._timestamp_of(target))
 
     def table_properties(self, given: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
         """Returns the properties of a table that a statement creates. `given`: those in the statement."""

@@ -275,8 +275,8 @@ def _data(tables: Tables, name: TableName) -> Any:
     return table.changes(
         start if isinstance(start, int) else None,
         end if isinstance(end, int) else None,
-        starting_timestamp=start if isinstance(start, str) else None,
-        ending_timestamp=end if isinstance(end, str) else None,
+        starting_timestamp=tables.moment(start) if isinstance(start, str) else None,
+        ending_timestamp=tables.moment(end) if isinstance(end, str) else None,
     )
 
 

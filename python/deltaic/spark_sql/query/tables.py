@@ -21,8 +21,8 @@ CHANGE_FUNCTIONS = ("table_changes", "table_changes_by_path")
 
 @dataclass(frozen=True)
 class ChangeRange:
-    """The range of the change data feed that a table function returns: each end is a version (int) or a
-    timestamp (text)."""
+    """The range of the change data feed that a table function returns: each end is a version (int), or the
+    SQL expression of a timestamp (str)."""
 
     start: int | str
     end: int | str | None = None
@@ -31,9 +31,9 @@ class ChangeRange:
 
 @dataclass(frozen=True)
 class TableName:
-    """A table in a query: the parts of its name, and the version or timestamp to read. `changes`: the query
-    reads the table's change data feed; `parts` then has one item, the text in the call of the table
-    function."""
+    """A table in a query: the parts of its name, and the version or timestamp to read. A timestamp is an SQL
+    expression, such as `date'2026-01-31'`. `changes`: the query reads the table's change data feed; `parts`
+    then has one item, the text in the call of the table function."""
 
     parts: tuple[str, ...]
     version: int | None = None
@@ -112,25 +112,29 @@ def _changes(node: exp.Table) -> TableName | None:
         raise InvalidArgumentError(
             f"the table function {function}", found=f"{len(call.expressions)} arguments", expected=form
         )
-    name, *ends = (_literal(argument, form) for argument in call.expressions)
-    if not isinstance(name, str):
+    name, *ends = (argument.unnest() for argument in call.expressions)
+    if not isinstance(name, exp.Literal) or not name.is_string:
         raise InvalidArgumentError(
-            f"the table function {function} with a name that is no text", found=name, expected=form
+            f"the table function {function} with a name that is no text",
+            found=name.sql(dialect="databricks")[:80],
+            expected=form,
         )
-    start, end = ends[0], ends[1] if len(ends) == 2 else None
-    return TableName((name,), changes=ChangeRange(start, end, function == CHANGE_FUNCTIONS[1]))
+    start, end = _end(ends[0]), _end(ends[1]) if len(ends) == 2 else None
+    return TableName((str(name.name),), changes=ChangeRange(start, end, function == CHANGE_FUNCTIONS[1]))
 
 
-def _literal(node: exp.Expr, form: str) -> int | str:
-    while isinstance(node, (exp.Paren, exp.Cast)):
-        node = node.this
-    if not isinstance(node, exp.Literal) or not (node.is_string or node.name.isdecimal()):
+def _end(node: exp.Expr) -> int | str:
+    is_version = isinstance(node, exp.Literal) and not node.is_string and node.name.isdecimal()
+    return int(node.name) if is_version else _timestamp(node)
+
+
+def _timestamp(node: exp.Expr) -> str:
+    """The text of an expression that is evaluated without a table."""
+    if node.find(exp.Query):
         raise UnsupportedFeatureError(
-            "an argument of this form is not supported",
-            found=node.sql(dialect="databricks")[:80],
-            expected=f"literals: {form}",
+            "a subquery in a timestamp is not supported", found=node.sql(dialect="databricks")[:80]
         )
-    return str(node.name) if node.is_string else int(node.name)
+    return str(node.sql(dialect="databricks"))
 
 
 def _is_defined(node: exp.Table) -> bool:
@@ -172,16 +176,11 @@ def _name(node: exp.Table) -> TableName:
             found=version.sql(dialect="databricks"),
             expected="VERSION | TIMESTAMP AS OF",
         )
-    while isinstance(moment, (exp.Paren, exp.Cast)):
-        moment = moment.this
-    if not isinstance(moment, exp.Literal):
-        raise UnsupportedFeatureError(
-            "a computed version or timestamp is not supported",
-            found=version.sql(dialect="databricks"),
-            expected="a literal",
-        )
     if str(version.name).upper() in ("TIMESTAMP", "SYSTEM_TIME"):
-        return TableName(parts, timestamp=moment.name)
-    if not moment.name.isdecimal():
-        raise InvalidArgumentError("not a version of a table", found=moment.name, expected="a whole number")
+        return TableName(parts, timestamp=_timestamp(moment))
+    moment = moment.unnest()
+    if not isinstance(moment, exp.Literal) or not moment.name.isdecimal():
+        raise InvalidArgumentError(
+            "not a version of a table", found=moment.sql(dialect="databricks"), expected="a whole number"
+        )
     return TableName(parts, version=int(moment.name))
