@@ -342,3 +342,15 @@ def test_no_relation_without_columns(table: DeltaTable) -> None:
     with pytest.raises(InvalidArgumentError, match="without columns"):
         table.scan([]).to_duckdb()
     assert table.scan([]).to_arrow().num_rows == table.scan().count()
+
+
+def test_filters_on_bytes_beside_floats(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2, 3], "b": [b"\xff", b"", b"a"], "f": [1.0, 2.0, float("nan")]})
+    dataset = deltaic.write(tmp_path / "t", rows).scan().to_dataset()
+    number = ds.field("f") > 0.5
+    for condition in (
+        ds.field("b").isin([b"", b"a"]) & number,
+        (ds.field("b") == b"\xff") & number,
+        (ds.field("b") == b"") | number,
+    ):
+        assert dataset.to_table(filter=condition).equals(rows.filter(condition))

@@ -8,7 +8,7 @@ dataset answers as pyarrow does over rows in memory.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -24,10 +24,14 @@ def said_by_pyarrow(
     """Translates a `pyarrow.dataset.Expression` into the predicate tree as far as possible. The second result
     says whether nothing is left."""
     predicate, exact = _core.Predicate.from_pyarrow(expression, table_schema)
-    if predicate is None or not any(
-        _has_floats(schema.field(name).type) for name in predicate.columns if name in schema.names
-    ):
+    if predicate is None:
+        return None, exact
+    types = [schema.field(name).type for name in predicate.columns if name in schema.names]
+    if not any(_has(pa.types.is_floating, data_type) for data_type in types):
         return predicate, exact
+    # JSON has no text for empty bytes, nor for bytes that are no UTF-8.
+    if any(_has(pa.types.is_binary, data_type) for data_type in types):
+        return None, False
     parts = [_translated(node, schema) for node in _conjuncts(json.loads(predicate.json))]
     said = [node for node in parts if node is not None]
     if not said:
@@ -73,7 +77,8 @@ def _type_at(schema: pa.Schema, path: Sequence[str]) -> pa.DataType:
     return data_type
 
 
-def _has_floats(data_type: pa.DataType) -> bool:
-    return pa.types.is_floating(data_type) or any(
-        _has_floats(data_type.field(at).type) for at in range(data_type.num_fields)
+def _has(is_kind: Callable[[pa.DataType], bool], data_type: pa.DataType) -> bool:
+    """True if the type or a type in it is of this kind."""
+    return is_kind(data_type) or any(
+        _has(is_kind, data_type.field(at).type) for at in range(data_type.num_fields)
     )
