@@ -672,3 +672,13 @@ def test_a_merge_that_has_not_run_says_so(tmp_path: Path) -> None:
         shown == "<Merge of Table ON t.id = s.id WHEN MATCHED AND s.id > 3 THEN DELETE WHEN NOT MATCHED THEN"
         " INSERT; not run yet: call execute()>"
     )
+
+
+def test_a_column_without_a_type_that_no_clause_sets(make: Make) -> None:
+    table = make(pa.table({"id": [1], "v": pa.nulls(1)}))
+    for evolves in (None, "merge"):
+        merge = table.merge(pa.table({"id": [1, 2]}), "t.id = s.id", schema_mode=evolves)
+        merge.when_matched_update({"id": "t.id"}).when_not_matched_insert({"id": "s.id"}).execute()
+    assert rows(table) == [(1, None), (2, None)]
+    with pytest.raises(SchemaMismatchError, match="found string; expected void"):
+        table.update({"v": "'x'"})

@@ -8,11 +8,14 @@ from decimal import Decimal
 from typing import Any
 
 import duckdb
+import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deltaic.errors import DeltaError, InvalidTypeError
+import deltaic
+from deltaic.errors import DeltaError, InvalidArgumentError, InvalidTypeError
 from deltaic.plan.literal import col, lit
 from deltaic.protocol.schema import Array, Field, Schema, Struct
 from deltaic.spark_sql.duckdb import prepare, translate
@@ -57,6 +60,30 @@ def test_value_and_type_come_back(engine: duckdb.DuckDBPyConnection, value: Any,
     assert read_back(engine, value) == value
 
 
+@pytest.mark.parametrize("value", [dt.timedelta(1, 2, 3), dt.timedelta(0, -1), dt.timedelta(-400, 5, 6)])
+def test_an_interval_comes_back(value: dt.timedelta) -> None:
+    assert deltaic.sql("SELECT :v AS v", parameters={"v": value}).to_pylist() == [{"v": value}]
+
+
+def test_scalars_of_numpy_and_pandas() -> None:
+    for value, text in (
+        (pd.NaT, "NULL"),
+        (pd.NA, "NULL"),
+        (np.datetime64("NaT", "ns"), "NULL"),
+        (np.int64(5), "5"),
+        (np.datetime64("2026-01-31T10:00", "ns"), "TIMESTAMP_NTZ'2026-01-31 10:00:00'"),
+        (np.timedelta64(90, "m"), "INTERVAL '0 01:30:00.000000' DAY TO SECOND"),
+    ):
+        assert lit(value) == text
+    for wrong, error in (
+        (np.datetime64(1, "ns"), InvalidArgumentError),
+        (np.timedelta64(1, "M"), InvalidTypeError),
+        (np.datetime64(10**18, "s"), InvalidTypeError),
+    ):
+        with pytest.raises(error):
+            lit(wrong)
+
+
 def test_a_quote_is_doubled() -> None:
     assert lit("O'Neil") == "'O''Neil'"
 
@@ -85,9 +112,7 @@ def test_any_decimal_comes_back(engine: duckdb.DuckDBPyConnection, value: Decima
     assert read_back(engine, value) == value
 
 
-@pytest.mark.parametrize(
-    "value", [object(), dt.timedelta(1), Decimal("NaN"), {1: 2}, {"a": object()}, 10**40]
-)
+@pytest.mark.parametrize("value", [object(), dt.time(1), Decimal("NaN"), {1: 2}, {"a": object()}, 10**40])
 def test_what_has_no_literal_is_refused(value: Any) -> None:
     with pytest.raises(DeltaError):
         lit(value)

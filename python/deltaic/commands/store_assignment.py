@@ -258,6 +258,8 @@ def _always_fits(source: DataType, target: DataType) -> bool:
 def _has_cast(source: str, target: str) -> bool:
     """True if Spark's ANSI mode casts a type without parts to another one (Cast.canAnsiCast): a date to a
     timestamp, for example, but not to an integer."""
+    if target == "void":
+        return False
     groups = {_group_of(source), _group_of(target)}
     return len(groups) == 1 or "string" in groups or ("number" in groups and "timestamp" in (source, target))
 

@@ -113,8 +113,9 @@ def columns_of(alias: str, fields: Iterable[Field]) -> tuple[tuple[str, Expressi
 
 
 def null(data_type: DataType) -> Expression:
-    """Returns the null of a type, such as `CAST(NULL AS INT)`."""
-    return Expression(f"CAST(NULL AS {cast_type(data_type)})", data_type)
+    """Returns the null of a type, such as `CAST(NULL AS INT)`. No cast to VOID is allowed."""
+    text = "NULL" if data_type == "void" else f"CAST(NULL AS {cast_type(data_type)})"
+    return Expression(text, data_type)
 
 
 def composed(pieces: Pieces, data_type: DataType, time_zone: str) -> Expression:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date, datetime, timezone
+from datetime import date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -35,13 +35,14 @@ def lit(value: Any) -> str:
     """Returns a Python value as SQL: `lit("O'Neil")` is `'O''Neil'`.
 
     `value`: None, bool, int, float, Decimal, str, bytes, date, datetime (with a zone: timestamp, without:
-    timestamp_ntz), list or tuple (an array), or dict (a struct). Raises InvalidTypeError for any other type,
-    and InvalidArgumentError for a Decimal that is not finite or has more than 38 digits.
+    timestamp_ntz), timedelta (an interval), list or tuple (an array), dict (a struct), or a scalar of NumPy
+    or pandas (NA and NaT are NULL). Raises InvalidTypeError for any other type, and InvalidArgumentError for
+    a Decimal that is not finite or has more than 38 digits, and for a time with digits below a microsecond.
 
     >>> deltaic.lit("O'Neil"), deltaic.lit([1, 2])
     ("'O''Neil'", 'array(1, 2)')
     """
-    if value is None:
+    if value is None or type(value).__name__ in ("NaTType", "NAType"):
         return "NULL"
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -59,12 +60,14 @@ def lit(value: Any) -> str:
         return _datetime(value)
     if isinstance(value, date):
         return f"DATE'{value.isoformat()}'"
+    if isinstance(value, timedelta):
+        return _interval(value)
     if isinstance(value, Mapping):
         return _struct(value)
     if isinstance(value, Sequence):
         return f"array({', '.join(map(lit, value))})"
     if hasattr(value, "item"):  # a NumPy scalar
-        return lit(value.item())
+        return lit(_item(value))
     raise InvalidTypeError("a value of this type has no SQL literal", found=type(value).__name__)
 
 
@@ -105,6 +108,26 @@ def _datetime(value: datetime) -> str:
     if value.tzinfo is None:
         return f"TIMESTAMP_NTZ'{value.isoformat(sep=' ')}'"
     return f"TIMESTAMP'{value.astimezone(timezone.utc).replace(tzinfo=None).isoformat(sep=' ')}Z'"
+
+
+def _interval(value: timedelta) -> str:
+    sign, length = ("-", -value) if value < timedelta(0) else ("", value)
+    minutes, seconds = divmod(length.seconds, 60)
+    time = f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}.{length.microseconds:06}"
+    return f"INTERVAL '{sign}{length.days} {time}' DAY TO SECOND"
+
+
+def _item(value: Any) -> Any:
+    """The Python value of a NumPy scalar. Times in nanoseconds, whose `item()` is an int, become datetime or
+    timedelta."""
+    item = value.item()
+    if not isinstance(item, int) or value.dtype.kind not in "mM":
+        return item
+    if not str(value.dtype).endswith("[ns]"):
+        raise InvalidTypeError("Python has no value for this time of NumPy", found=f"{value!r}")
+    if item % 1000:
+        raise InvalidArgumentError("a time has digits below a microsecond", found=value)
+    return value.astype(f"{value.dtype.kind}8[us]").item()
 
 
 def _struct(value: Mapping[Any, Any]) -> str:
