@@ -15,6 +15,7 @@ from deltaic.errors import (
     ConstraintViolationError,
     InvalidArgumentError,
     MetadataChangedException,
+    SchemaMismatchError,
     UnsupportedFeatureError,
 )
 
@@ -188,7 +189,10 @@ def test_on_spark_each_row_gets_a_number_of_the_series(table: DeltaTable, spark:
     frame = spark.range(0, 1000, 1, 4).selectExpr("concat('x', id) AS s")
     deltaic.write(on_spark, frame, mode="append")
     source = spark.range(0, 20).selectExpr("concat('y', id) AS s")
-    on_spark.merge(source, "s.s = t.s").when_matched_update_all().when_not_matched_insert_all().execute()
+    merge = on_spark.merge(source, "s.s = t.s").when_matched_update_all(exclude=["id", "n"])
+    with pytest.raises(SchemaMismatchError, match="insert of all columns needs each column"):
+        merge.when_not_matched_insert_all().execute()
+    merge.when_not_matched_insert_all(exclude=["id", "n"]).execute()
     ids = [row[0] for row in rows(DeltaTable(table.location))]
     assert len(ids) == len(set(ids)) == 1022
     assert all((number - 10) % 5 == 0 for number in ids)

@@ -98,7 +98,7 @@ def check_files(snapshot: Snapshot, engine: Engine, adds: pa.Table) -> None:
     """Raises ConstraintViolationError if rows of these files, which are not in the table yet, violate a
     constraint of the table, NOT NULL included."""
     rules = generated.rules_of(generated.columns_of(snapshot.protocol, snapshot.schema))
-    rules += rules_of(snapshot.metadata, snapshot.schema)
+    rules += rules_of(snapshot.metadata, snapshot.schema, engine)
     for field in snapshot.schema:
         for condition, place in null_conditions(field):
             rules.append(

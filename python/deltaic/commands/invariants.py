@@ -1,5 +1,5 @@
 """Conditions that every new row must satisfy: CHECK constraints, column invariants, and the lengths of CHAR
-and VARCHAR. The writer of files checks NOT NULL.
+and VARCHAR. The writer of files checks NOT NULL, but for NOT NULL fields of null structs.
 
 Sources: PROTOCOL.md, "CHECK Constraints": `delta.constraints.<name>` in the table's configuration; "Column
 Invariants": `delta.invariants` in a column's metadata, `{"expression": {"expression": "x > 3"}}`. As in
@@ -61,10 +61,26 @@ class Rule:
     types: tuple[str, ...] = ("boolean", "void")
 
 
-def rules_of(metadata: Metadata, schema: Schema) -> list[Rule]:
+def rules_of(metadata: Metadata, schema: Schema, engine: Engine) -> list[Rule]:
     """Returns the rules of a table: constraints sorted by name, then invariants and lengths in the order of
-    the columns."""
-    return [*_constraints(metadata.configuration), *_column_rules(schema)]
+    the columns. On Spark, a struct with a NOT NULL field is not null either, as in delta-spark; the embedded
+    engine takes Arrow's null structs, whose fields have no values."""
+    rules = [*_constraints(metadata.configuration), *_column_rules(schema)]
+    return rules if engine.is_embedded else [*rules, *_struct_rules(schema)]
+
+
+def _struct_rules(
+    fields: Iterable[Field], above: tuple[str, ...] = (), may_be_null: bool = False
+) -> Iterator[Rule]:
+    """Yields the rules of NOT NULL fields in structs that may be null. `above`: the path of the struct with
+    these fields. `may_be_null`: True if this struct, or one around it, may be null."""
+    for item in fields:
+        path = (*above, item.name)
+        if may_be_null and not item.nullable:
+            message = f"column {'.'.join(path)} is NOT NULL and a row has a null there"
+            yield Rule(message, f"{path_text(path)} IS NOT NULL", "a value")
+        if isinstance(item.type, Struct):
+            yield from _struct_rules(item.type.fields, path, may_be_null or item.nullable)
 
 
 def _constraints(configuration: Mapping[str, str]) -> Iterator[Rule]:

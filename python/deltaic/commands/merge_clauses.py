@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -254,7 +254,7 @@ def bind(
     values = (
         clause.values
         if clause.values is not None
-        else _star(clause, target, source, spec.source_alias, evolves)
+        else _star(engine, clause, target, source, spec.source_alias, evolves)
     )
     try:
         assignments = Assignments(target, values, spec.target_alias, fills=evolves)
@@ -272,11 +272,14 @@ def bind(
 
 
 def _star(
-    clause: Clause, target: Schema, source: Schema, source_alias: str, evolves: bool
+    engine: Engine, clause: Clause, target: Schema, source: Schema, source_alias: str, evolves: bool
 ) -> dict[str, Expression]:
     excluded = _excluded(clause, source, target)
     if not evolves:
-        _check_complete(clause, target, source, excluded, source_alias)
+        required = [item for item in target if item.name.lower() not in excluded]
+        if engine.is_embedded:  # the table computes these; delta-spark requires them like any other column
+            required = [item for item in required if not invariants.is_computed(item)]
+        _check_complete(clause, required, source, source_alias)
     values: dict[str, Expression] = {}
     for item in source:
         field = target.get(item.name)
@@ -295,14 +298,7 @@ def _star(
     return values
 
 
-def _check_complete(
-    clause: Clause, target: Schema, source: Schema, excluded: set[str], source_alias: str
-) -> None:
-    required = [
-        column
-        for column in target
-        if column.name.lower() not in excluded and not invariants.is_computed(column)
-    ]
+def _check_complete(clause: Clause, required: Iterable[Field], source: Schema, source_alias: str) -> None:
     missing = [column.name for column in required if source.get(column.name) is None]
     if missing:
         error = SchemaMismatchError(

@@ -212,7 +212,7 @@ class Run:
     def _write(self, new: list[Plan], changed_rows: _core.RowIds, target: WriteTarget) -> FileChanges:
         """Stages the definition, writes the new rows, and marks the old ones."""
         self._stage_definition()
-        rules = [*self.generated.rules, *rules_of(self.metadata, self.schema)]
+        rules = [*self.generated.rules, *rules_of(self.metadata, self.schema, self.engine)]
         hidden = [*(target.row_tracking or ()), *([change_feed.CHANGE_TYPE] if self.recording else ())]
         partitions = self.metadata.partition_columns
         new = [as_stored(plan, self.schema, rules, self.engine, partitions, hidden=hidden) for plan in new]

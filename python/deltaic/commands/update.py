@@ -118,7 +118,7 @@ def _with_generated(
         rows, snapshot.schema, {name: texts[name] for name in stale}, engine, hidden=hidden
     )
     rules = generated.rules_of({name: text for name, text in texts.items() if name in assignments.columns})
-    return computed, [*rules, *rules_of(snapshot.metadata, snapshot.schema)]
+    return computed, [*rules, *rules_of(snapshot.metadata, snapshot.schema, engine)]
 
 
 def matched_rows(scan: Scan, rows: _core.RowIds, snapshot: Snapshot, *, row_ids: bool = False) -> Scan:

@@ -233,7 +233,7 @@ def _new_rows(
     texts = generated.columns_of(protocol, schema)
     missing = {name: text for name, text in texts.items() if source.schema.get(name) is None}
     rules = generated.rules_of({name: text for name, text in texts.items() if name not in missing})
-    rules += invariants.rules_of(metadata, schema)
+    rules += invariants.rules_of(metadata, schema, engine)
     if job.where is not None and job.checks_where:
         types = ("boolean",) if job.same_types else ("boolean", "void")
         rules.append(Rule("a new row does not match the where of the overwrite", job.where, job.where, types))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from deltaic.commands import identity
 from deltaic.commands.create import TableOptions, refuse_other_files, requiring_table
 from deltaic.commands.write_job import Write
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, UnsupportedFeatureError
-from deltaic.protocol.column_mapping import strip, without_keys
+from deltaic.protocol.column_mapping import strip
 from deltaic.protocol.properties import canonical_name
 from deltaic.protocol.schema import CHAR_TYPES, Array, DataType, Map, Schema, Struct, path_text
 from deltaic.rows.rows import Rows
@@ -279,7 +278,7 @@ def _create_like(path: str, clauses: _Clauses, like: Name, name: Name, tables: T
     source = tables.table(like)
     DeltaTable.create(
         path,
-        without_keys(strip(source.schema), {identity.MARK}),
+        strip(source.schema),
         partition_by=source.metadata.partition_columns,
         cluster_by=source.detail().clustering_columns,
         description=source.metadata.description,
