@@ -42,6 +42,9 @@ FILES = (
     "test_stream_sink.py::test_a_temporary_view_takes_no_stream",
 )
 OTHERWISE = {
+    "test_names_in_catalog.py::test_the_catalog_knows_comment_and_columns_of_a_replaced_table": (
+        "by public interfaces the entry of a table keeps the columns with which it was created"
+    ),
     "test_spark_sql.py::test_a_query_follows_its_table_until_it_is_run": (
         "by public interfaces a DataFrame stays at its version"
     ),

@@ -952,6 +952,30 @@ def test_show_create_table_and_like(session: Any, tmp_path: Path) -> None:
     session.sql("ANALYZE TABLE of_parquet COMPUTE STATISTICS")
 
 
+def test_the_catalog_knows_comment_and_columns_of_a_replaced_table(session: Any) -> None:
+    """dbt reads the columns of its catalog there."""
+
+    def information() -> str:
+        (row,) = session.sql("SHOW TABLE EXTENDED LIKE 'replaced_twice'").collect()
+        return str(row.information)
+
+    session.sql("CREATE TABLE replaced_twice (a INT) USING delta COMMENT 'the first'")
+    assert "Comment: the first\n" in information()
+    session.sql("CREATE OR REPLACE TABLE replaced_twice (b INT COMMENT 'x', c STRING) USING delta")
+    assert "Comment:" not in information()
+    assert [line for line in information().split("\n") if line.startswith(" |--")] == [
+        " |-- b: integer (nullable = true)",
+        " |-- c: string (nullable = true)",
+    ]
+    rows = session.range(2).withColumnRenamed("id", "d")
+    rows.write.format("delta").mode("overwrite").option("overwriteSchema", "true").saveAsTable(
+        "replaced_twice"
+    )
+    assert " |-- d: long" in information()
+    session.sql("ALTER TABLE replaced_twice ADD COLUMNS (e INT)")
+    assert session.table("replaced_twice").columns == ["d", "e"], "the table's columns, not the catalog's"
+
+
 def test_clones_by_name(session: Any, tmp_path: Path) -> None:
     session.range(3).write.format("delta").saveAsTable("original")
     session.sql("DELETE FROM original WHERE id = 2")

@@ -21,6 +21,7 @@ from deltaic.errors import DeltaError, InvalidArgumentError, TableAlreadyExistsE
 from deltaic.protocol.paths import decoded_path
 from deltaic.spark.frame_writes import FORMATS
 from deltaic.spark.portable import names
+from deltaic.spark.portable.arrow_values import spark_schema
 from deltaic.spark.view_clauses import ViewClauses
 from deltaic.sql.names import Existing, Name, read_name
 from deltaic.sql.tokens import Reader
@@ -288,11 +289,13 @@ def naming(spark: Any, parts: Sequence[str]) -> dict[str, str]:
 
 
 @contextmanager
-def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
+def entering(spark: Any, new: NewTable | None, *, replaces: bool = False) -> Iterator[None]:
     """Adds the name of a table to the catalog after the body, which creates the table. If the body raises a
-    DeltaError, the name is not added, and the error gets the forms of the name. `new` None: does nothing."""
+    DeltaError, the name is not added, and the error gets the forms of the name. `new` None: does nothing.
+    `replaces`: the body replaces the table of a name that is in the catalog. As delta-spark does, it stores
+    the new columns and comment in the catalog then."""
     try:
-        with making_managed(new is not None and new.managed), _entering(spark, new):
+        with making_managed(new is not None and new.managed), _entering(spark, new, replaces):
             yield
     except DeltaError as error:
         if new is not None:
@@ -301,12 +304,17 @@ def entering(spark: Any, new: NewTable | None) -> Iterator[None]:
 
 
 @contextmanager
-def _entering(spark: Any, new: NewTable | None) -> Iterator[None]:
-    if new is None or not new.enters:
+def _entering(spark: Any, new: NewTable | None, replaces: bool) -> Iterator[None]:
+    if new is None or not (new.enters or (replaces and has_jvm(spark))):
         yield
     elif has_jvm(spark):
         yield
-        catalog.enter_table(spark, new.parts, new.path, managed=new.managed)
+        table = DeltaTable(new.path, spark=spark)
+        if new.enters:
+            catalog.enter_table(spark, new.parts, new.path, table.metadata.description, managed=new.managed)
+        else:
+            columns = spark_schema(table.schema).json()
+            catalog.describe_table(spark, new.parts, columns, table.metadata.description)
     elif new.managed:
         with names.reserved(spark, new.parts):
             yield

@@ -270,7 +270,7 @@ class SparkTables(Tables):
                 raise
             self._entering.enter_context(set_aside(self._spark, other))
             new = place_of(self._spark, name, location)
-        self._entering.enter_context(entering(self._spark, new))
+        self._entering.enter_context(entering(self._spark, new, replaces=existing in ("use", "replace")))
         return new.path, new.enters
 
     def cloned(

@@ -215,7 +215,8 @@ class DeltaTableBuilder:
                 "the builder has no location and no table name", expected="location(path), or tableName(name)"
             )
         try:
-            with opening(self._spark), entering(self._spark, new):
+            replaces = self._mode in ("replace", "createOrReplace")
+            with opening(self._spark), entering(self._spark, new, replaces=replaces):
                 self._make(path, is_new_name=new is not None and new.enters)
         except TableAlreadyExistsError as error:
             if self._name is None:

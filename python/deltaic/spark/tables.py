@@ -547,7 +547,7 @@ class DeltaTable:
                     expected="replace=True, or another name",
                 )
                 raise taken.with_values(**naming(self._spark, new.parts))
-            with entering(self._spark, new):
+            with entering(self._spark, new, replaces=replace):
                 table.clone(new.path, shallow=shallow, replace=replace, properties=properties)
         return DeltaTable.forName(self._spark, target)
 

@@ -70,7 +70,7 @@ def save_as(df: Any, state: BuilderState, name: Name, mode: str | None) -> None:
             is_new = new.enters and not DeltaTable.exists(new.path)
             if is_new and lower != "overwrite":
                 refuse_other_files(new.path, None, naming(spark, new.parts))
-        with entering(spark, new):
+        with entering(spark, new, replaces=lower == "overwrite"):
             casts = lower == "append" and not new.enters
             write_frame(
                 df,
@@ -243,7 +243,7 @@ class PathWriter:
         if not defines:
             state = BuilderState()
             state.put(self._state.options)
-        with entering(self._df.sparkSession, self._new):
+        with entering(self._df.sparkSession, self._new, replaces=defines and mode == "overwrite"):
             write_frame(
                 self._df,
                 state,

@@ -44,14 +44,27 @@ def default_location(spark: Any, name: tuple[str, str]) -> str:
     return str(session_catalog(spark).defaultTablePath(identifier(spark, name)))
 
 
-def enter_table(spark: Any, name: tuple[str, str], location: str, *, managed: bool) -> None:
-    """Creates the entry of a Delta table: provider `delta`, a location, no columns."""
+def enter_table(
+    spark: Any, name: tuple[str, str], location: str, comment: str | None, *, managed: bool
+) -> None:
+    """Creates the entry of a Delta table: provider `delta`, a location, a comment, no columns."""
     jvm = spark._jvm
-    uri = jvm.scala.Option.apply(jvm.org.apache.hadoop.fs.Path(location).toUri())
+    option = jvm.scala.Option.apply
+    uri = option(jvm.org.apache.hadoop.fs.Path(location).toUri())
     entry = _new_entry(
         spark, name, "MANAGED" if managed else "EXTERNAL", jvm.org.apache.spark.sql.types.StructType(), uri
     )
-    session_catalog(spark).createTable(_copied(entry, provider=jvm.scala.Option.apply("delta")), False, False)
+    whole = _copied(entry, provider=option("delta"), comment=option(comment))
+    session_catalog(spark).createTable(whole, False, False)
+
+
+def describe_table(spark: Any, name: tuple[str, str], schema_json: str, comment: str | None) -> None:
+    """Stores columns and comment of a table in its entry, where SHOW TABLE EXTENDED and other readers of a
+    metastore find them. The columns may be any others than before."""
+    jvm, catalog = spark._jvm, session_catalog(spark)
+    catalog.alterTable(_copied(entry_of(spark, name), comment=jvm.scala.Option.apply(comment)))
+    schema = jvm.org.apache.spark.sql.types.DataType.fromJson(schema_json)
+    catalog.externalCatalog().alterTableDataSchema(*name, schema)  # the session's catalog drops no column
 
 
 def enter_view(
