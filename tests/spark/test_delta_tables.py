@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,18 @@ def test_an_object_sees_what_others_commit(spark: Any, path: str) -> None:
     assert table.toDF().count() == 5
     table.delete("id = 9")
     assert deltaic.DeltaTable(path).scan().count() == 4
+
+
+def test_a_library_that_imports_delta_gets_this_module(
+    spark: Any, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The line is in docs/from-delta-spark.md."""
+    for name in ("delta", "delta.tables"):
+        monkeypatch.setitem(sys.modules, name, deltaic.spark.tables)
+    library: dict[str, Any] = {}
+    exec("from delta import DeltaTable\nfrom delta.tables import DeltaTable as Same", library)
+    assert library["Same"] is library["DeltaTable"] is DeltaTable
+    assert library["DeltaTable"].isDeltaTable(spark, path)
 
 
 def test_delete(spark: Any, path: str) -> None:
