@@ -67,9 +67,9 @@ types, unusual text, early dates and clock changes. A test compares every answer
 
 ## Differences from Spark
 
-- **Last digits**: `exp`, `ln`, `pow` and the trigonometric functions may differ from Spark in the last digit
-  of a double, because Java's and C's mathematical libraries do; so may `percentile` and `median` between two
-  rows.
+- **Last digits**: `exp`, `ln`, `pow`, `cbrt` and the trigonometric functions may differ from Spark in the
+  last digit of a double, because Java's and C's mathematical libraries do; so may `percentile` and `median`
+  between two rows.
 - **Text of doubles**: a double becomes the shortest text that reads back as the same number, as in Java 19
   and later. Example: `2e23` is `2.0E23`, which older Java versions write as `1.9999999999999998E23`.
 - **Sums of integers**: a sum fails if the total is outside `bigint`. Spark may also fail if only an

@@ -280,6 +280,7 @@ CASES: list[tuple[str, str, list[tuple[Any, ...]]]] = [
         "id bigint not null, a decimal(14,6)",
         [(1, Decimal("5.675000"))],
     ),
+    ("SELECT cbrt(27) AS c, cbrt(-1000) AS d", "c double not null, d double not null", [(3.0, -10.0)]),
     # grouping
     (
         "SELECT part, count(*) AS c, grouping(part) AS g FROM t GROUP BY ROLLUP (part) ORDER BY g, part",
@@ -293,6 +294,16 @@ CASES: list[tuple[str, str, list[tuple[Any, ...]]]] = [
         ),
         "part string, odd bigint, c bigint not null, g bigint not null",
         [(None, None, 4, 3), (None, 0, 2, 2), (None, 1, 2, 2)],
+    ),
+    (
+        "SELECT id > 3 AS b, count(*) AS c FROM t GROUP BY CUBE (id > 3) ORDER BY ALL",
+        "b boolean, c bigint not null",
+        [(None, 4), (False, 3), (True, 1)],
+    ),
+    (
+        "SELECT count(*) AS c FROM t GROUP BY GROUPING SETS (id > 3, ROLLUP (part IS NULL)) ORDER BY ALL",
+        "c bigint not null",
+        [(1,), (1,), (3,), (3,), (4,)],
     ),
     # joins
     (

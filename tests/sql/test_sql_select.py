@@ -191,6 +191,11 @@ def test_refusals(table: deltaic.DeltaTable, statement: str, error: Any) -> None
         deltaic.sql(statement, tables={"t": table, "s": pa.table({"a": [1]})}).to_arrow()
 
 
+def test_an_error_of_a_row_ends_where_its_message_ends() -> None:
+    with pytest.raises(InvalidArgumentError, match="because it is malformed.$"):
+        deltaic.sql("SELECT 1 UNION ALL SELECT 'z'").to_pylist()
+
+
 def test_two_columns_of_one_name(table: deltaic.DeltaTable) -> None:
     rows = deltaic.sql(
         "SELECT a.id, b.id, NULL AS none FROM t a JOIN t b ON a.id = b.id + 3", tables={"t": table}

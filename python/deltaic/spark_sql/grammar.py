@@ -75,6 +75,17 @@ class _Parser(ExpressionParser):
             self.raise_error("Expected a value in IN (...) of PIVOT")
         return found
 
+    def _parse_cube_or_rollup(self, with_prefix: bool = False) -> exp.Cube | exp.Rollup | None:
+        # sqlglot takes no conditions (`v > 1`) as keys
+        if with_prefix or not (self._match(TokenType.CUBE) or self._match(TokenType.ROLLUP)):
+            found: exp.Cube | exp.Rollup | None = super()._parse_cube_or_rollup(with_prefix)
+            return found
+        kind = exp.Cube if self._prev.token_type == TokenType.CUBE else exp.Rollup
+        return self.expression(kind(expressions=self._parse_wrapped_csv(self._parse_disjunction)))
+
+    def _parse_grouping_set(self) -> exp.Expr | None:
+        return self._parse_grouping_sets() or self._parse_cube_or_rollup() or self._parse_disjunction()
+
     def _parse_cte(self) -> Any:
         if self._match(TokenType.ALIAS, advance=False):
             self.raise_error("Expected a name in WITH")

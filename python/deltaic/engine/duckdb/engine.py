@@ -51,6 +51,8 @@ _KINDS = {
     "Out of Range Error": "OutOfRangeException",
     "Conversion Error": "ConversionException",
 }
+_OF_A_STREAM = re.compile(r"\(C Data interface error: (.*)\)$", re.DOTALL)
+"""Matches the message of an error that passed through an Arrow stream, within that of `_core`."""
 PLANNED_TWICE = 100_000
 """Rows of a query's tables from which on it is planned twice: it takes milliseconds, and a poor order of
 joins takes more."""
@@ -809,6 +811,8 @@ def _named(error: Exception) -> Exception:
     from deltaic.spark_sql.duckdb import failure_of
 
     text = str(error)
+    if (wrapped := _OF_A_STREAM.search(text)) is not None:
+        text = wrapped[1]
     if (raised := read_failure(text)) is not None:
         return raised
     if "Out of Memory Error" in text:
