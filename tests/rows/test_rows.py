@@ -3,6 +3,7 @@ pushed."""
 
 from __future__ import annotations
 
+import pickle
 from itertools import pairwise
 from pathlib import Path
 
@@ -336,6 +337,11 @@ def test_dates_that_python_does_not_have(tmp_path: Path) -> None:
             call()
     assert rows.to_pandas(date_as_object=False)["d"].dt.year.to_list() == [10_000]
     assert rows.to_arrow().equals(far)
+
+
+def test_rows_are_not_pickled(table: DeltaTable) -> None:
+    with pytest.raises(InvalidTypeError, match=r"the DeltaTable, or rows.to_arrow\(\)"):
+        pickle.dumps(table.scan())
 
 
 def test_no_relation_without_columns(table: DeltaTable) -> None:

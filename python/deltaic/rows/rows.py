@@ -12,7 +12,7 @@ from deltaic import _core
 from deltaic.cancellation import Cancellation
 from deltaic.deltalake_names import ROWS, unknown
 from deltaic.engine.engine import Replayable
-from deltaic.errors import InvalidArgumentError
+from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.html_tables import html_facts, html_table
 from deltaic.protocol.schema import Schema
 from deltaic.rows.shown_predicates import shown_predicate
@@ -275,6 +275,11 @@ class Rows(Replayable):
 
     def __getattr__(self, name: str) -> Any:
         raise unknown(name, "Rows", {}, ROWS)
+
+    def __reduce__(self) -> str:
+        raise InvalidTypeError(
+            "rows that have not been read cannot be pickled", expected="the DeltaTable, or rows.to_arrow()"
+        )
 
     def __arrow_c_schema__(self) -> object:
         return self.schema.__arrow_c_schema__()
