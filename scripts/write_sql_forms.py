@@ -87,6 +87,7 @@ types, unusual text, early dates and clock changes. A test compares every answer
 - **`IN (SELECT ...)` as a column**: as in Spark, it is false where it would be null. Over a query with such a
   column `x`, `NOT x` is its opposite; Spark may put the condition itself in its place, and then finds no row
   if one side has a null.
+- **CHAR(n)**: a value is the stored text. Spark pads it with spaces when it reads.
 - **Samples**: TABLESAMPLE selects other rows than Spark, also with the same seed.
 
 Two rules are Spark's and can surprise. An expression of literals alone is computed before any row is read,

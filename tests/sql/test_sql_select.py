@@ -15,6 +15,7 @@ from deltaic.errors import (
     DeltaConcurrentModificationException,
     DeltaError,
     InvalidArgumentError,
+    TableNotFoundError,
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
@@ -112,6 +113,9 @@ def test_versions(table: deltaic.DeltaTable) -> None:
     assert values(gone, t=table) == [(1,)]
     with pytest.raises(VersionNotFoundError):
         deltaic.sql(f"SELECT * FROM {path} VERSION AS OF 9")
+    assert values(f"SELECT count(*) FROM delta.`{table.location}@v0`") == [(4,)]
+    with pytest.raises(TableNotFoundError):
+        deltaic.sql(f"DELETE FROM delta.`{table.location}@v0`")
 
 
 def test_timestamps_of_versions_are_expressions_in_the_time_zone(table: deltaic.DeltaTable) -> None:
@@ -192,7 +196,7 @@ def test_refusals(table: deltaic.DeltaTable, statement: str, error: Any) -> None
 
 
 def test_an_error_of_a_row_ends_where_its_message_ends() -> None:
-    with pytest.raises(InvalidArgumentError, match="because it is malformed.$"):
+    with pytest.raises(InvalidArgumentError, match=r"because it is malformed\.$"):
         deltaic.sql("SELECT 1 UNION ALL SELECT 'z'").to_pylist()
 
 

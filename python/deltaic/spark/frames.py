@@ -18,10 +18,10 @@ from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
 from deltaic.plan.literal import lit
 from deltaic.planning.columns import resolve_columns
-from deltaic.spark.options import travelled
 from deltaic.spark.raising import raises_as_spark
 from deltaic.spark.session_tables import timestamp_of
 from deltaic.spark.views import with_view_names
+from deltaic.sql.pinned_paths import travelled
 
 Path = str | os.PathLike[str]
 

@@ -25,9 +25,9 @@ from deltaic.protocol.actions import Metadata
 from deltaic.protocol.properties import REGISTRY
 from deltaic.protocol.schema import path_text
 from deltaic.spark.replacements import replacement_of
+from deltaic.sql.pinned_paths import travelled
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import name_of
-from deltaic.table import DeltaTable
 
 # Matches the names of options that go to the table's store.
 _STORE_OPTION = re.compile(
@@ -77,8 +77,6 @@ log = logging.getLogger("deltaic.spark")
 _WRITER_OPTIONS = ("mergeSchema", "overwriteSchema")
 """Options of writers that jobs also set on readers. They have no effect on reads, as in delta-spark."""
 _NAME = re.compile(r"\s*(?:(`(?:[^`]|``)+`)\s*(?:,|$)|([^,]+)(?:,|$))")
-_TRAVEL = re.compile(r"(?P<path>.+)@([vV](?P<version>\d+)|(?P<time>\d{17}))")
-"""Matches `path@v3` and `path@yyyyMMddHHmmssSSS`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -362,22 +360,6 @@ class WriteOptions:
         if metadata is None and not self.job.replaces_definition:
             return self
         return replace(self, job=replace(self.job, mode="overwrite_partitions"))
-
-
-def travelled(path: str, storage_options: Mapping[str, str]) -> tuple[str, int | None, str | None]:
-    """Splits `path@v3` or `path@yyyyMMddHHmmssSSS` into path, version and timestamp. If there is a table at
-    the whole path, it is not split."""
-    match = _TRAVEL.fullmatch(path)
-    if match is None or DeltaTable.exists(path, storage_options=storage_options):
-        return path, None, None
-    if match["version"] is not None:
-        return match["path"], int(match["version"]), None
-    digits = match["time"]
-    day, time = (
-        f"{digits[:4]}-{digits[4:6]}-{digits[6:8]}",
-        f"{digits[8:10]}:{digits[10:12]}:{digits[12:14]}.{digits[14:]}",
-    )
-    return match["path"], None, f"{day}T{time}"
 
 
 def _codec(name: str) -> str:

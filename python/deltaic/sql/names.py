@@ -13,6 +13,7 @@ from deltaic.deferred import load
 from deltaic.errors import InvalidArgumentError, TableNotFoundError, UnsupportedFeatureError
 from deltaic.options import CommitOptions
 from deltaic.plan.literal import col, lit
+from deltaic.sql.pinned_paths import travelled
 from deltaic.sql.tokens import Reader
 from deltaic.sql_text import spark_name
 from deltaic.table import DeltaTable, clone_files, run_write
@@ -159,6 +160,14 @@ class Tables:
     def _timestamp_of(self, name: Name) -> datetime | None:
         return None if name.timestamp is None else self.moment(name.timestamp)
 
+    def read(self, name: Name) -> Any:
+        """Like `data`, for a query, in which the path may name a version: delta.`/t@v3`."""
+        if name.path is not None and "@" in name.path and name.version is None and name.timestamp is None:
+            path, version, time = travelled(name.path, self.storage_options)
+            timestamp = None if time is None else lit(time)
+            name = replace(name, parts=(name.parts[0], path), version=version, timestamp=timestamp)
+        return self.data(name)
+
     def table(self, name: Name) -> DeltaTable:
         """Returns the Delta table with this name, for a command. Other data is an InvalidArgumentError."""
         value = self.data(name)
@@ -264,7 +273,7 @@ class Tables:
         return self._rows(name)
 
     def _rows(self, name: Name) -> Any:
-        value = self.data(name)
+        value = self.read(name)
         return value.scan() if isinstance(value, DeltaTable) else value
 
     def query(self, text: str) -> Any:

@@ -268,7 +268,7 @@ def leaf_of(tables: Tables, name: TableName, leaf_name: str, engine: Any) -> Sca
 
 def _data(tables: Tables, name: TableName) -> Any:
     if (changes := name.changes) is None:
-        return tables.data(Name(name.parts, name.version, name.timestamp))
+        return tables.read(Name(name.parts, name.version, name.timestamp))
     (text,) = name.parts
     table = tables.table(Name(("delta", text)) if changes.by_path else read_name(Reader(text)))
     start, end = changes.start, changes.end
