@@ -570,31 +570,70 @@ def test_fields_inside_an_assigned_column_of_the_source(make: Make, mapping: str
     ]
 
 
-def test_assignments_that_add_no_fields(make: Make) -> None:
-    """Only the source's column of the same name does. Types stay, and values are cast to them."""
+def test_any_value_of_a_column_adds_the_fields_of_the_source(make: Make) -> None:
+    """As in delta-spark, the column's name decides, not the value. Values are cast to the table's types."""
     table = make(
         pa.table(
             {"id": [1], "n": pa.array([1], pa.int32()), "info": [{"x": 1, "in": {"y": 1}}], "st": [{"x": 1}]}
         )
     )
     source = pa.table({"id": [1], "n": ["7"], "info": [{"x": 2, "in": {"y": 2, "z": 3}, "lvl": 4}]})
-    for value in ("coalesce(s.info, s.info)", "named_struct('x', 1, 'in', s.info.in)", "s.info.in"):
+    for values in ({"info": "s.info.in"}, {"st": "s.info"}):
         with pytest.raises(SchemaMismatchError, match="has fields that its column lacks"):
-            table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(
-                {"info": value}
-            ).execute()
-    with pytest.raises(SchemaMismatchError, match="has fields that its column lacks"):
-        table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(
-            {"st": "s.info"}
-        ).execute()
+            table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(values).execute()
     assert table.version == 0
-    table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(
-        {"n": "s.n", "info.in": "s.info.in"}
-    ).execute()
+    for values, info in (
+        ({"n": "s.n", "info.in": "s.info.in"}, {"x": 1, "in": {"y": 2, "z": 3}}),
+        ({"info": "named_struct('x', 5, 'in', null)"}, {"x": 5, "in": None, "lvl": None}),
+        ({"info": "coalesce(s.info, s.info)"}, {"x": 2, "in": {"y": 2, "z": 3}, "lvl": 4}),
+    ):
+        table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update(values).execute()
+        assert table.scan().to_arrow().to_pylist() == [{"id": 1, "n": 7, "info": info, "st": {"x": 1}}]
     assert table.schema.field("n").type == "integer"
-    assert table.scan().to_arrow().to_pylist() == [
-        {"id": 1, "n": 7, "info": {"x": 1, "in": {"y": 2, "z": 3}}, "st": {"x": 1}}
+
+
+def test_a_null_struct_of_the_source_in_an_update_of_all_columns(make: Make) -> None:
+    """delta-spark's MergeIntoStructEvolutionNullnessSuite: the null is stored, unless it would remove fields
+    that only the target has."""
+    kind = pa.struct([("y", pa.int32()), ("z", pa.int32())])
+    table = make(
+        pa.table(
+            {
+                "id": [1, 2, 3],
+                "more": pa.array([{"y": 1, "z": 2}, {"y": None, "z": None}, None], kind),
+                "same": pa.array([{"y": 1, "z": 2}, {"y": None, "z": None}, None], kind),
+                "deep": pa.array([{"in": {"y": 1, "z": 2}}, None, None], pa.struct([("in", kind)])),
+            }
+        )
+    )
+    less = pa.struct([("x", pa.int32()), ("y", pa.int32())])
+    source = pa.table(
+        {
+            "id": [1, 2, 3],
+            "more": pa.array([None] * 3, less),
+            "same": pa.array([None] * 3, pa.struct([("z", pa.int32()), ("y", pa.int32())])),
+            "deep": pa.array([{"in": None}, {"in": None}, None], pa.struct([("in", less)])),
+        }
+    )
+    merge = table.merge(source, "t.id = s.id", schema_mode="merge")
+    merge.when_matched_update_all().execute()
+    nulls = {"y": None, "z": None, "x": None}
+    assert table.scan().to_arrow().sort_by("id").to_pylist() == [
+        {"id": 1, "more": nulls | {"z": 2}, "same": None, "deep": {"in": nulls | {"z": 2}}},
+        {"id": 2, "more": nulls, "same": None, "deep": {"in": None}},
+        {"id": 3, "more": None, "same": None, "deep": None},
     ]
+
+
+def test_types_that_schema_evolution_does_not_convert(make: Make) -> None:
+    table = make(pa.table({"id": [1], "n": [1], "text": ["a"]}))
+    for source in (pa.table({"id": [1], "n": [True]}), pa.table({"id": [1], "n": [[1]]})):
+        merge = table.merge(source, "t.id = s.id", schema_mode="merge")
+        with pytest.raises(SchemaMismatchError, match="the data's type does not fit the column's"):
+            merge.when_matched_update_all().execute()
+    source = pa.table({"id": [1], "n": ["7"], "text": [True]})
+    table.merge(source, "t.id = s.id", schema_mode="merge").when_matched_update_all().execute()
+    assert table.scan().to_arrow().to_pylist() == [{"id": 1, "n": 7, "text": "true"}]
 
 
 @pytest.mark.parametrize("mapping", ["none", "name", "id"])

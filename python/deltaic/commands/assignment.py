@@ -69,11 +69,19 @@ class Assignments:
     Keys are `column`, `` `column` `` or `struct.field`, with or without the target's alias before it. Unknown
     columns and two assignments to one column are an InvalidArgumentError.
     `fills`: True to set fields that an assigned struct lacks to null, as with schema evolution; else they are
-    an error.
+    an error. `keeps`: True to let such fields keep their values instead, as UPDATE SET * does.
     """
 
-    def __init__(self, schema: Schema, values: Mapping[str, Any], alias: str, *, fills: bool = False) -> None:
-        self._schema, self._alias, self._fills = schema, alias, fills
+    def __init__(
+        self,
+        schema: Schema,
+        values: Mapping[str, Any],
+        alias: str,
+        *,
+        fills: bool = False,
+        keeps: bool = False,
+    ) -> None:
+        self._schema, self._alias, self._fills, self._keeps = schema, alias, fills, keeps
         self._roots: dict[str, _Node] = {}
         self._resolved: dict[str, Expression] = {}
         for key, value in values.items():
@@ -188,7 +196,15 @@ class Assignments:
             value = self._expression(engine, node.value, scope)
             try:
                 return assigned(
-                    engine, value, data_type, path, scope, casting, fills=self._fills, what="an assigned"
+                    engine,
+                    value,
+                    data_type,
+                    path,
+                    scope,
+                    casting,
+                    fills=self._fills,
+                    kept=kept if self._keeps else None,
+                    what="an assigned",
                 )
             except SchemaMismatchError as error:
                 error.with_values(expression=node.value if isinstance(node.value, str) else value.text)

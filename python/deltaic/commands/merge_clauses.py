@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from deltaic.commands import invariants
 from deltaic.commands.assignment import Assignments
-from deltaic.commands.store_assignment import as_cast, same_type
+from deltaic.commands.store_assignment import as_cast, as_implicit_cast
 from deltaic.errors import DeltaError, InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from deltaic.plan.expression import Expression, column, null
 from deltaic.planning.columns import narrowed
@@ -93,16 +93,15 @@ def evolved_schema(
     clauses: tuple[Clause, ...],
     schema_mode: str | None,
     target_alias: str,
-    source_alias: str,
     *,
     widen: bool = False,
 ) -> Schema:
     """Returns the target's schema after schema evolution by the clauses, if schema_mode="merge". A clause
     with all columns adds every column of the source (with `widen` also its wider types). Any other clause
-    adds the columns and fields that it assigns and that only the source has; where it assigns a column of the
-    source to the column of the same name, it also adds the fields inside. With `widen`, a column that it
-    assigns gets the wider type of the source's column of the same name, whatever the value is, as in
-    delta-spark."""
+    adds the columns and fields that it assigns, with the fields inside, as far as the source has columns of
+    the same names. With `widen`, a column that it assigns gets the wider type of the source's column. As in
+    delta-spark, the assigned value does not matter: `info = null` adds the field `info.level` of the source.
+    """
     if schema_mode != "merge":
         return target
     added: dict[str, Any] = {}
@@ -110,15 +109,13 @@ def evolved_schema(
         if clause.is_star:
             excluded = _excluded(clause, source, target)
             added |= {item.name: item for item in source if item.name.lower() not in excluded}
-    data = as_cast(Schema(item for item in source if item.name in added), target)
+    data = as_implicit_cast(Schema(item for item in source if item.name in added), target)
     schema = merge_schemas(target, data, widen=is_widening if widen else None)
     for clause in clauses:
         if clause.kind == "not_matched_by_source":
             continue  # such a clause cannot use the source's columns
-        # Only the source's columns can stand in an insert, so they need no alias there.
-        qualifiers = [(source_alias,), ()] if clause.kind == "not_matched" else [(source_alias,)]
-        for key, value in (clause.values or {}).items():
-            if (field := _assigned_field(key, value, schema, source, target_alias, qualifiers)) is not None:
+        for key in clause.values or ():
+            if (field := _assigned_field(key, schema, source, target_alias)) is not None:
                 schema = merge_schemas(schema, Schema([field]))
             if widen and (wider := _wider_field(key, schema, source, target_alias)) is not None:
                 schema = merge_schemas(schema, wider, widen=is_widening)
@@ -173,25 +170,11 @@ def _are_plain(*types: DataType) -> bool:
     return not any(isinstance(each, Struct | Array | Map) for each in types)
 
 
-def _assigned_field(
-    key: str,
-    value: Any,
-    schema: Schema,
-    source: Schema,
-    target_alias: str,
-    qualifiers: Sequence[tuple[str, ...]],
-) -> Field | None:
-    """Returns the source's column whose fields an assignment adds to the table; None if it adds none. For a
-    nested key, it is a struct with only that field. `qualifiers`: what may stand before the source's columns.
-
-    A column or field that the table lacks is added for any value. The fields inside one that the table has
-    are added if the value is the source's column of the same name: `info = s.info` adds `info.level`."""
-    paths = _paths_of(key, target_alias)
-    if not paths:
-        return None
-    has_key = schema.get(key) is not None or any(_has(schema, path) for path in paths)
-    path = next((path for path in paths if _has(source, path)), None)
-    if path is None or (has_key and not any(_is_column(value, (*before, *path)) for before in qualifiers)):
+def _assigned_field(key: Any, schema: Schema, source: Schema, target_alias: str) -> Field | None:
+    """Returns the source's column whose fields an assignment adds to the table; None if the source has no
+    column of that name. For a nested key, it is a struct with only that field."""
+    path = next((path for path in _paths_of(key, target_alias) if _has(source, path)), None)
+    if path is None:
         return None
     field = narrowed(source, path_text(path))
     known = schema.get(field.name)
@@ -206,15 +189,6 @@ def _paths_of(key: Any, target_alias: str) -> list[Sequence[str]]:
     parts = split_path(key)
     is_qualified = parts[0].lower() == target_alias.lower() and len(parts) > 1
     return [parts[1:], parts] if is_qualified else [parts]
-
-
-def _is_column(value: Any, path: tuple[str, ...]) -> bool:
-    """True if an assigned value is only the column of this path."""
-    try:
-        parts = split_path(value) if isinstance(value, str) else ()
-    except InvalidArgumentError:
-        return False
-    return [part.lower() for part in parts] == [part.lower() for part in path]
 
 
 def _keeps_type(source: DataType, target: DataType) -> bool:
@@ -256,8 +230,9 @@ def bind(
         if clause.values is not None
         else _star(engine, clause, target, source, spec.source_alias, evolves)
     )
+    keeps = clause.is_star and clause.action == "update"
     try:
-        assignments = Assignments(target, values, spec.target_alias, fills=evolves)
+        assignments = Assignments(target, values, spec.target_alias, fills=evolves, keeps=keeps)
     except InvalidArgumentError as error:
         if not error.message.startswith("no such column"):
             raise
@@ -285,11 +260,7 @@ def _star(
         field = target.get(item.name)
         if item.name.lower() in excluded or field is None:
             continue
-        value = column(source_alias, item)
-        if evolves and clause.action == "update":
-            _expand(values, (field.name,), field.type, value)
-        else:
-            values[quote_name(field.name)] = value
+        values[quote_name(field.name)] = column(source_alias, item)
     if not values:
         condition = "" if len(target) else "[DELTA_MERGE_INTO_EMPTY_SCHEMA_TARGET] "
         raise InvalidArgumentError(
@@ -311,20 +282,6 @@ def _check_complete(clause: Clause, required: Iterable[Field], source: Schema, s
         raise error.with_values(
             column=quote_name(missing[0]), clause=clause.place, columns=_qualified({source_alias: source})
         )
-
-
-def _expand(
-    values: dict[str, Expression], path: tuple[str, ...], target: DataType, value: Expression
-) -> None:
-    """Adds the assignments of an update with schema evolution. It sets only those fields of a struct that the
-    source has; other fields keep their values."""
-    if isinstance(target, Struct) and isinstance(value.type, Struct) and not same_type(value.type, target):
-        by_name = {item.name.lower(): item for item in target.fields}
-        for item in value.type.fields:
-            field = by_name[item.name.lower()]
-            _expand(values, (*path, field.name), field.type, value.field(item))
-        return
-    values[path_text(path) if len(path) > 1 else path[0]] = value
 
 
 def _excluded(clause: Clause, source: Schema, target: Schema) -> set[str]:

@@ -62,7 +62,7 @@ class Run:
         widen = snapshot.properties.type_widening
         self.protocol, self.metadata, self.schema = snapshot.protocol, snapshot.metadata, snapshot.schema
         evolved = evolved_schema(
-            snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, self.s, widen=widen
+            snapshot.schema, source.schema, spec.clauses, spec.schema_mode, self.t, widen=widen
         )
         if evolved is not snapshot.schema:
             self.protocol, self.metadata = evolve(snapshot.protocol, snapshot.metadata, schema=evolved)

@@ -65,18 +65,22 @@ def assigned(
     casting: Casting,
     *,
     fills: bool = False,
+    kept: Expression | None = None,
     what: str = "a",
 ) -> Expression:
     """Casts a value to the type of a column. `value`: an expression, or SQL text over `scope`. `casting`:
     "try" to make values that do not fit null. `fills`: True to set fields that its structs lack to null.
-    `what`: the words before "value" and "struct" in errors.
+    `kept`: a column of the type `target`; with `fills`, such fields get its values instead, except in arrays
+    and maps. `what`: the words before "value" and "struct" in errors.
 
     Types that never fit are a SchemaMismatchError here; a value that does not fit is one when its row is
     computed."""
     resolved = value if isinstance(value, Expression) else engine.resolve(value, scope)
     if same_type(resolved.type, target):
         return resolved
-    fit = _Fit(f"column {'.'.join(path)}", casting, fills, what=what, policy=engine.store_assignment)
+    fit = _Fit(
+        f"column {'.'.join(path)}", casting, fills, what=what, policy=engine.store_assignment, kept=kept
+    )
     if resolved.deterministic:
         return engine.compose(fit.value((resolved,), resolved.type, target), target)
     # A non-deterministic value must be evaluated once, but the cast uses it several times: it becomes the
@@ -92,7 +96,7 @@ def assigned(
 class _Fit:
     """One store assignment. `where`: the column or field, for errors. `fills`: True to set missing struct
     fields to null. `depth`: number of lambdas around the value, which makes the names of their parameters
-    unique. `policy`: the engine's `store_assignment`."""
+    unique. `policy`: the engine's `store_assignment`. `kept`: a column with the values of missing fields."""
 
     where: str
     casting: Casting
@@ -100,6 +104,7 @@ class _Fit:
     depth: int = 0
     what: str = "a"
     policy: StoreAssignment = "ansi"
+    kept: Expression | None = None
 
     def value(self, value: Pieces, source: DataType, target: DataType) -> Pieces:
         """Casts `value` from the type `source` to `target`."""
@@ -138,11 +143,11 @@ class _Fit:
         return self._primitive(value, source, target)
 
     def _inner(self) -> tuple[str, _Fit]:
-        return f"__deltaic_item{self.depth}", replace(self, depth=self.depth + 1)
+        return f"__deltaic_item{self.depth}", replace(self, depth=self.depth + 1, kept=None)
 
     def _struct(self, value: Pieces, source: Struct, target: Struct) -> Pieces:
         """Casts a struct by field name. Both must have the same fields; with `fills` the target may have
-        more."""
+        more. A null struct stays null, unless values of `kept` would be lost."""
         by_name = {item.name.lower(): item for item in source.fields}
         if extra := sorted(by_name.keys() - {item.name.lower() for item in target.fields}):
             raise SchemaMismatchError(
@@ -162,12 +167,16 @@ class _Fit:
         parts: list[str | Expression] = []
         for item in target.fields:
             field = by_name.get(item.name.lower())
-            inner = replace(self, where=f"{self.where}.{item.name}")
-            part: Pieces = (null(item.type).text,)
+            kept = None if self.kept is None else self.kept.field(item)
+            inner = replace(self, where=f"{self.where}.{item.name}", kept=kept)
+            part: Pieces = (null(item.type) if kept is None else kept,)
             if field is not None:
                 part = inner.value((*value, f".{col(field.name)}"), field.type, item.type)
             parts += [", " if parts else "", f"{lit(item.name)}, ", *part]
-        return ("CASE WHEN ", *value, " IS NOT NULL THEN named_struct(", *parts, ") END")
+        is_set: Pieces = (*value, " IS NOT NULL")
+        if self.kept is not None and _has_more_fields(target, source):
+            is_set = (*is_set, " OR ", self.kept, " IS NOT NULL")
+        return ("CASE WHEN ", *is_set, " THEN named_struct(", *parts, ") END")
 
     def _primitive(self, value: Pieces, source: str, target: str) -> Pieces:
         if is_shape(target) and source == "binary":
@@ -237,6 +246,19 @@ def same_type(left: DataType, right: DataType) -> bool:
     return left == right
 
 
+def _has_more_fields(target: Struct, source: Struct) -> bool:
+    """True if a struct, or a struct in it, has a field that the other one lacks; not if it is in an array or
+    map."""
+    by_name = {item.name.lower(): item.type for item in source.fields}
+    for item in target.fields:
+        other = by_name.get(item.name.lower())
+        if other is None:
+            return True
+        if isinstance(item.type, Struct) and isinstance(other, Struct) and _has_more_fields(item.type, other):
+            return True
+    return False
+
+
 def _always_fits(source: DataType, target: DataType) -> bool:
     """True if a cast from `source` to `target` fails for no value."""
     if not isinstance(source, str) or not isinstance(target, str):
@@ -291,6 +313,20 @@ def as_cast(data: Schema, table: Schema, policy: StoreAssignment = "ansi") -> Sc
     as for `Engine.store_assignment`; CAST and try_cast refuse types themselves."""
     known = ((item, table.get(item.name)) for item in data)
     is_cast = _is_cast_by_function if policy in ("CAST", "try_cast") else _is_cast
+    return Schema([item if other is None else _as_cast_to(item, other, is_cast) for item, other in known])
+
+
+def as_implicit_cast(data: Schema, table: Schema) -> Schema:
+    """Like `as_cast`, but by Spark's implicit casts (TypeCoercion.implicitCast), which convert booleans only
+    to strings. A type that none of them converts stays as it is."""
+
+    def is_cast(source: DataType, target: DataType) -> bool:
+        try:
+            return _is_cast(source, target) and (target == "string" or "boolean" not in (source, target))
+        except SchemaMismatchError:
+            return False
+
+    known = ((item, table.get(item.name)) for item in data)
     return Schema([item if other is None else _as_cast_to(item, other, is_cast) for item, other in known])
 
 
