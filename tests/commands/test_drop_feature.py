@@ -319,7 +319,7 @@ def test_truncated_history(tmp_path: Path) -> None:
     table = make(tmp_path, enableDeletionVectors=True)
     table.delete("a = 1")
     with pytest.raises(
-        InvalidArgumentError, match="older versions of the table still need deletionVectors"
+        InvalidArgumentError, match="does not use deletionVectors any more, but older versions of the table"
     ) as caught:
         table.alter.drop_feature("deletionVectors", truncate_history=True)
     assert "24" in str(caught.value) or "1 day" in str(caught.value)

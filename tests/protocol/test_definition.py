@@ -49,7 +49,7 @@ def test_users_properties_go_before_defaults():
     protocol, metadata = made(defaults=defaults)
     assert protocol == Protocol(3, 7, ("deletionVectors",), ("deletionVectors",))
     assert metadata.configuration == {"delta.enableDeletionVectors": "true", "delta.checkpointInterval": "7"}
-    assert "timestampNtz" in supported(made(defaults={"delta.feature.timestampNtz": "supported"})[0])
+    assert "timestampNtz" in supported(made(defaults={"delta.feature.timestampntz": "supported"})[0])
     protocol, metadata = made(defaults=defaults, properties={"DELTA.enabledeletionvectors": False})
     assert protocol == Protocol(1, 2)
     assert metadata.configuration["delta.enableDeletionVectors"] == "false"

@@ -118,6 +118,11 @@ def check(at: Place) -> None:
     at.sql("INSERT INTO {t} VALUES (10, 'a', 'x')")
 
 
+def drop_of_protection(at: Place) -> None:
+    at.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.feature.checkpointProtection = 'supported')")
+    at.sql("ALTER TABLE {t} DROP FEATURE checkpointProtection")
+
+
 def constraint_twice(at: Place) -> None:
     for _ in range(2):
         at.sql("ALTER TABLE {t} ADD CONSTRAINT low CHECK (id < 10)")
@@ -580,6 +585,20 @@ CASES = (
         R,
         UNSUPPORTED,
         statement("ALTER TABLE {t} DROP FEATURE invariants"),
+    ),
+    Case(
+        "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
+        "22KD0",
+        R,
+        ARGUMENT,
+        statement("ALTER TABLE {t} DROP FEATURE deletionVectors TRUNCATE HISTORY"),
+    ),
+    Case(
+        "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
+        "55000",
+        R,
+        ARGUMENT,
+        drop_of_protection,
     ),
     Case(
         "DELTA_UNSUPPORTED_FEATURE_STATUS",

@@ -253,7 +253,7 @@ class TableOptions:
                 protocol.min_writer_version,
                 "alter.set_properties",
             )
-        for name in asked.features:
+        for name in sorted(features.spelled(asked.features)):
             if name not in features.supported(protocol):
                 raise _differs(f"feature {name}", "supported", "unsupported", "alter.add_features")
 

@@ -96,7 +96,7 @@ def drop_feature(
     before = None if commit is None else replace(commit, transactions={})
     cleared = snapshot if droppable.clear is None else droppable.clear(snapshot, engine, before)
     if truncate_history:
-        cleared = _truncate(cleared, droppable, name, before)
+        cleared = _truncate(cleared, droppable, name, before, changed=cleared is not snapshot)
     dropped = _drop(
         cleared, droppable, name, commit, of_readers=of_readers, truncate_history=truncate_history
     )
@@ -171,9 +171,12 @@ def _drop(
     return transaction.commit()
 
 
-def _truncate(snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None) -> Snapshot:
+def _truncate(
+    snapshot: Snapshot, droppable: Droppable, name: str, commit: CommitOptions | None, *, changed: bool
+) -> Snapshot:
     """Writes a checkpoint of the newest version and cleans the log before it. Returns that version. If a
-    version that needs the feature is left, InvalidArgumentError is raised."""
+    version that needs the feature is left, InvalidArgumentError is raised. `changed`: True if the command has
+    removed uses of the feature, which its error says."""
     if _needs(snapshot, droppable, snapshot.version):  # a version can expire only if there is a later one
         snapshot = Transaction(snapshot, "Empty Commit", {}, commit).commit()
     checkpoint.write(snapshot, now=now_ms())
@@ -196,8 +199,9 @@ def _truncate(snapshot: Snapshot, droppable: Droppable, name: str, commit: Commi
     else:
         kept = next((version for version in left if _needs(snapshot, droppable, version)), None)
     if kept is not None:
+        done = f"the table does not use {name} any more, but " if changed else ""
         raise InvalidArgumentError(
-            f"older versions of the table still need {name}: drop it again when they have expired",
+            f"{done}older versions of the table still need {name}: drop it again when they have expired",
             where=f"{snapshot.location}/{commit_path(kept)}",
             found=(
                 f"version {kept} of"

@@ -28,7 +28,7 @@ from deltaic.protocol import (
 )
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.evolution import merge_schemas
-from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, supported
+from deltaic.protocol.features import FEATURES, Definition, column_mapping_mode, in_use, spelled, supported
 from deltaic.protocol.properties import (
     CONSTRAINT_PREFIX,
     REGISTRY,
@@ -90,7 +90,7 @@ def new_table(
     definition = Definition(metadata, schema=table)
     _check_combination(definition)
     _check_stats_columns(definition, asked)
-    needed = in_use(definition) | {*asked.features, *features}
+    needed = in_use(definition) | {*spelled(asked.features), *features}
     _check_clustering(metadata, needed)
     check_honoured(sorted(needed))
     protocol = new_protocol(
@@ -188,7 +188,7 @@ def evolve(
     after = Definition(changed, schema=table)
     _check_combination(after, before)
     _check_stats_columns(after, asked)
-    needed = _newly_used(protocol, before, after, asked) | {*asked.features, *features}
+    needed = _newly_used(protocol, before, after, asked) | {*spelled(asked.features), *features}
     _check_clustering(changed, needed)
     check_honoured(sorted(needed))
     new = upgrade(

@@ -8,7 +8,7 @@ fail that would break it. An unknown feature makes every read or commit fail.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -286,6 +286,13 @@ def implied(reader: int, writer: int) -> frozenset[str]:
         and writer < WRITER_FEATURES_VERSION
         and (reader >= item.legacy[0] or not item.reader)
     )
+
+
+def spelled(names: Iterable[str]) -> set[str]:
+    """Returns the names of features as PROTOCOL.md writes them. They match without case; an unknown name
+    stays as it is."""
+    known = {name.lower(): name for name in FEATURES}
+    return {known.get(name.lower(), name) for name in names}
 
 
 def supported(protocol: Protocol) -> frozenset[str]:

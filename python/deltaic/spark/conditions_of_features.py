@@ -61,6 +61,28 @@ CONDITIONS: tuple[Condition, ...] = (
         "DELTA_FEATURE_DROP_DEPENDENT_FEATURE", "55000", RUNTIME, _ARGUMENT, "another feature needs this one"
     ),
     Condition(
+        "DELTA_FEATURE_CAN_ONLY_DROP_CHECKPOINT_PROTECTION_WITH_HISTORY_TRUNCATION",
+        "55000",
+        RUNTIME,
+        _ARGUMENT,
+        "^checkpoint protection ends with the versions",
+    ),
+    Condition(
+        "DELTA_FEATURE_DROP_CHECKPOINT_PROTECTION_WAIT_FOR_RETENTION_PERIOD",
+        "22KD0",
+        RUNTIME,
+        _ARGUMENT,
+        "older versions of the table still need checkpointProtection",
+    ),
+    Condition(
+        "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
+        "22KD0",
+        RUNTIME,
+        _ARGUMENT,
+        r"^the table does not use (?P<feature>\S+) any more, but older versions",
+        {"feature": "feature"},
+    ),
+    Condition(
         "DELTA_FEATURE_DROP_HISTORICAL_VERSIONS_EXIST",
         "22KD0",
         RUNTIME,
