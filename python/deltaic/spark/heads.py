@@ -70,8 +70,15 @@ def passes_head(reader: Reader) -> bool:
 
 
 def needs_delta(reader: Reader) -> bool:
-    """True for DESCRIBE HISTORY and DESCRIBE DETAIL at the start, which only Delta tables have. `DESCRIBE
-    history` shows the columns of a table."""
+    """True for DESCRIBE HISTORY, DESCRIBE DETAIL and ALTER TABLE name DROP FEATURE, which only Delta tables
+    have. `DESCRIBE history` shows the columns of a table."""
+    start = Reader(reader.text)
+    if start.accept("ALTER", "TABLE"):
+        try:
+            read_name(start)
+        except InvalidArgumentError:
+            return False
+        return start.at("DROP", "FEATURE")
     return shows(reader, "HISTORY") or shows(reader, "DETAIL")
 
 
