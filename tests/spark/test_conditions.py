@@ -269,7 +269,8 @@ def partitioned(data_type: str) -> str:
 
 
 def with_default(text: str) -> str:
-    return CREATE.replace("INT)", f"INT DEFAULT {text})")
+    feature = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    return f"{CREATE.replace('INT)', f'INT DEFAULT {text})')} {feature}"
 
 
 def new_default(at: Place, text: str) -> None:
@@ -690,6 +691,20 @@ CASES = (
         A,
         ARGUMENT,
         statement("ALTER TABLE {t} RENAME COLUMN text TO words"),
+    ),
+    *(
+        Case("DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT", "42000", R, ARGUMENT, change)
+        for change in (
+            statement("ALTER TABLE {t} ADD COLUMNS (x ARRAY<TIMESTAMP_NTZ>)"),
+            statement("REPLACE TABLE {t} USING delta AS SELECT TIMESTAMP_NTZ '2024-01-01 00:00:00' AS x"),
+            lambda at: at.write(
+                "SELECT 1L AS id, 'a' AS part, TIMESTAMP_NTZ '2024-01-01 00:00:00' AS x", mergeSchema=True
+            ),
+        )
+    ),
+    *(
+        Case("WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED", "0AKDE", A, ARGUMENT, statement(text))
+        for text in ("ALTER TABLE {t} ALTER COLUMN id SET DEFAULT 1", CREATE.replace("INT", "INT DEFAULT 1"))
     ),
     Case("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_given),
     Case("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_updated),
@@ -1824,7 +1839,8 @@ def test_parameters_of_a_condition(place: Place) -> None:
             "constraintName": "LOW",
             "oldConstraint": "id < 10",
         },
-        "CREATE TABLE delta.`{root}/n` (id INT, g INT GENERATED ALWAYS AS (id) DEFAULT 3) USING delta": {
+        "CREATE TABLE delta.`{root}/n` (id INT, g INT GENERATED ALWAYS AS (id) DEFAULT 3) USING delta"
+        " TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')": {
             "colName": "g",
             "defaultValue": "3",
             "genExpr": "id",

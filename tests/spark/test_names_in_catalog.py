@@ -331,8 +331,9 @@ def test_upkeep_and_descriptions(session: Any) -> None:
 def test_entries_are_described(session: Any, tmp_path: Path) -> None:
     """DESCRIBE and the history say what the catalog says of a table."""
     columns = "(id BIGINT DEFAULT 7, v INT) USING delta"
-    session.sql(f"CREATE TABLE own {columns}")
-    session.sql(f"CREATE TABLE other {columns} LOCATION '{tmp_path / 'other'}'")
+    feature = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    session.sql(f"CREATE TABLE own {columns} {feature}")
+    session.sql(f"CREATE TABLE other {columns} {feature} LOCATION '{tmp_path / 'other'}'")
     for name, kind, managed in (("own", "MANAGED", "true"), ("other", "EXTERNAL", "false")):
         rows = [tuple(row) for row in session.sql(f"DESCRIBE EXTENDED {name}").collect()]
         said = {row[0]: row[1] for row in rows}

@@ -131,7 +131,8 @@ def test_statements_keep_rules_and_compute_columns(spark: Any, sql: Any, tmp_pat
         f"""CREATE TABLE {name} (
         id BIGINT GENERATED ALWAYS AS IDENTITY (START WITH 10 INCREMENT BY 10), n INT DEFAULT 4,
         day DATE GENERATED ALWAYS AS (CAST(ts AS DATE)), ts TIMESTAMP) PARTITIONED BY (day)
-        TBLPROPERTIES ('delta.constraints.few' = 'n < 100')"""
+        TBLPROPERTIES ('delta.constraints.few' = 'n < 100',
+        'delta.feature.allowColumnDefaults' = 'supported')"""
     )
     days = "(1, TIMESTAMP '2024-01-01 10:00:00'), (2, TIMESTAMP '2024-01-02 10:00:00')"
     sql(f"INSERT INTO {name} (n, ts) VALUES {days}")
@@ -288,6 +289,7 @@ def test_columns_that_only_spark_computes(sql: Any, tmp_path: Path) -> None:
     sql(
         f"CREATE TABLE {table} (ts TIMESTAMP, who STRING DEFAULT current_user(),"
         " day DATE GENERATED ALWAYS AS (to_date(ts, 'yyyy-MM-dd')))"
+        " TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
     )
     sql(f"INSERT INTO {table} (ts) VALUES (TIMESTAMP'2026-01-02 03:04:05')")
     query = f"SELECT who = current_user(), CAST(day AS STRING) FROM {table}"

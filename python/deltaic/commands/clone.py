@@ -26,9 +26,9 @@ from deltaic.options import CommitOptions
 from deltaic.protocol import clustering, definition, features, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID
-from deltaic.protocol.features import supported
+from deltaic.protocol.features import in_use, supported
 from deltaic.protocol.properties import OF_THE_LOG
-from deltaic.protocol.versions import upgrade, without_features
+from deltaic.protocol.versions import check_addable, upgrade, without_features
 from deltaic.sql_text import spark_name
 from deltaic.transaction import giving_way
 from deltaic.transaction.transaction import Transaction, already_committed
@@ -189,6 +189,7 @@ def _definition(
     if target is not None:
         before = target.metadata
         identity = before.id
+        check_addable(target.protocol, in_use(source.metadata), ())
         protocol = upgrade(
             target.protocol,
             supported(protocol),

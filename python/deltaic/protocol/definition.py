@@ -38,7 +38,7 @@ from deltaic.protocol.properties import (
     request,
 )
 from deltaic.protocol.schema import Schema, Struct, path_text, primitive_types, type_name, walk
-from deltaic.protocol.versions import check_honoured, new_protocol, upgrade
+from deltaic.protocol.versions import check_addable, new_protocol, upgrade
 
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
@@ -90,9 +90,9 @@ def new_table(
     definition = Definition(metadata, schema=table)
     _check_combination(definition)
     _check_stats_columns(definition, asked)
-    needed = in_use(definition) | {*spelled(asked.features), *features}
+    needed = in_use(definition) | (named := {*spelled(asked.features), *features})
     _check_clustering(metadata, needed)
-    check_honoured(sorted(needed))
+    check_addable(None, needed, named)
     protocol = new_protocol(
         needed, min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version
     )
@@ -188,9 +188,9 @@ def evolve(
     after = Definition(changed, schema=table)
     _check_combination(after, before)
     _check_stats_columns(after, asked)
-    needed = _newly_used(protocol, before, after, asked) | {*spelled(asked.features), *features}
+    needed = _newly_used(protocol, before, after, asked) | (named := {*spelled(asked.features), *features})
     _check_clustering(changed, needed)
-    check_honoured(sorted(needed))
+    check_addable(protocol, needed, named)
     new = upgrade(
         protocol,
         needed,

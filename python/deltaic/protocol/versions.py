@@ -7,7 +7,9 @@ so it is written only if the table has exactly this set.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltaic.protocol.actions import READER_FEATURES_VERSION, WRITER_FEATURES_VERSION, Protocol
@@ -21,6 +23,47 @@ from deltaic.protocol.features import (
 )
 
 BASE = Protocol(1, 2)
+DEFAULTS = "allowColumnDefaults"
+_NAMED_BY_USERS = frozenset({"timestampNtz", DEFAULTS})
+"""Features that delta-spark never adds to an existing table because of its columns alone. A new table, too,
+has column defaults only if its properties name the feature."""
+_on_spark: ContextVar[bool] = ContextVar("deltaic_features_as_on_spark", default=False)
+
+
+@contextmanager
+def features_as_on_spark() -> Iterator[None]:
+    """Inside the block, a definition must name `delta.feature.timestampNtz` and
+    `delta.feature.allowColumnDefaults` where delta-spark requires it. Elsewhere, a table gets all features of
+    its columns."""
+    token = _on_spark.set(True)
+    try:
+        yield
+    finally:
+        _on_spark.reset(token)
+
+
+def check_addable(protocol: Protocol | None, needed: Iterable[str], named: Iterable[str]) -> None:
+    """Raises an error if a table cannot get the features `needed`: as `check_honoured`, and
+    InvalidArgumentError for one that its columns need and the user must name. `protocol`: of the existing
+    table; None for a new one. `named`: features that the change names."""
+    check_honoured(sorted(needed))
+    if not _on_spark.get():
+        return
+    current = frozenset[str]() if protocol is None else supported(protocol)
+    missing = _NAMED_BY_USERS.intersection(needed) - current - frozenset(named)
+    if DEFAULTS in missing:
+        raise InvalidArgumentError(
+            "column defaults need a table feature that the table does not have",
+            expected=f"'delta.feature.{DEFAULTS}' = 'supported' in TBLPROPERTIES",
+        ).with_values(command="CREATE TABLE" if protocol is None else "ALTER TABLE")
+    if missing and protocol is not None:
+        raise InvalidArgumentError(
+            "the columns need a table feature that the table does not have",
+            found=", ".join(sorted(missing)),
+            expected=f"'delta.feature.{min(missing)}' = 'supported' by ALTER TABLE SET TBLPROPERTIES before",
+        ).with_values(supported=", ".join(sorted(current)))
+
+
 _LEGACY = ((1, 1), (1, 2), (1, 3), (1, 4), (2, 5), (2, 6))
 
 

@@ -39,6 +39,22 @@ CONDITIONS: tuple[Condition, ...] = (
         {"configs": "found"},
     ),
     Condition(
+        "DELTA_FEATURES_REQUIRE_MANUAL_ENABLEMENT",
+        "42000",
+        RUNTIME,
+        _ARGUMENT,
+        "^the columns need a table feature",
+        {"unsupportedFeatures": "found", "supportedFeatures": "supported"},
+    ),
+    Condition(
+        "WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED",
+        "0AKDE",
+        ANALYSIS,
+        _ARGUMENT,
+        "^column defaults need a table feature",
+        {"commandType": "command"},
+    ),
+    Condition(
         "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
         "0AKDC",
         RUNTIME,

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from deltaic.engine.spark.errors import describe_by, without_aliases
 from deltaic.engine.spark.native.java_errors import java_error_bases
 from deltaic.errors import DeltaError
+from deltaic.protocol.versions import features_as_on_spark
 from deltaic.spark.conditions import (
     CONDITIONS,
     REST,
@@ -60,7 +61,8 @@ def raises_as_spark(
     of_predicates: Mapping[str, str] = MappingProxyType({}),
 ) -> Callable[[_F], _F]:
     """Returns a decorator for public functions on Spark. It makes each DeltaError an instance of a class of
-    `pyspark.errors` too, with a condition of delta-spark.
+    `pyspark.errors` too, with a condition of delta-spark. Definitions in the function need the table features
+    that delta-spark needs.
 
     `preferred`: class of errors -> the condition that they get from this function.
     `instead`: condition of delta-spark -> Spark's condition for the same mistake, for statements that Spark
@@ -72,7 +74,8 @@ def raises_as_spark(
         @functools.wraps(function)
         def call(*args: Any, **named: Any) -> Any:
             try:
-                return function(*args, **named)
+                with features_as_on_spark():
+                    return function(*args, **named)
             except DeltaError as error:
                 name = next(
                     (name for kind, name in (preferred or {}).items() if isinstance(error, kind)), None
