@@ -105,6 +105,19 @@ def test_nested_types_are_noted_where_they_are(make: Make) -> None:
     assert sorted(table.scan().to_arrow().to_pylist(), key=lambda found: found["id"]) == [row, big]
 
 
+def test_replaced_columns_widen(make: Make) -> None:
+    """delta-spark's REPLACE COLUMNS takes the wider types that ALTER COLUMN takes."""
+    table = make(pa.table({"a": pa.array([1], pa.int32()), "l": [[1]]}))
+    with pytest.raises(InvalidArgumentError, match="replacing columns changes no type"):
+        table.alter.replace_columns("l array<bigint>, a bigint")
+    table.alter.set_properties(ON)
+    with pytest.raises(InvalidArgumentError, match="replacing columns changes no type"):
+        table.alter.replace_columns("l array<bigint>, a smallint")
+    table.alter.replace_columns("l array<bigint>, a bigint")
+    assert changes(table, "a") == [{"fromType": "integer", "toType": "long"}]
+    assert table.scan().to_arrow().to_pylist() == [{"l": [1], "a": 1}]
+
+
 def test_a_second_change_is_added_to_the_first(make: Make) -> None:
     table = make(pa.table({"a": pa.array([1], pa.int8())}), properties=ON)
     table.alter.change_column("a", type="short")

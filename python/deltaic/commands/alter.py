@@ -32,6 +32,7 @@ from deltaic.protocol.properties import (
     text_of,
 )
 from deltaic.protocol.schema import DataType, Schema, path_text
+from deltaic.protocol.widening import is_widening
 from deltaic.transaction.transaction import Transaction, already_committed
 
 if TYPE_CHECKING:
@@ -123,10 +124,10 @@ class Alter:
     def replace_columns(self, schema: Any, *, commit: CommitOptions | None = None) -> None:
         """Replaces the columns of the table by those of a schema, in their order and with their comments. A
         column for which the schema has no comment keeps its own. The schema must have all columns of the
-        table, with their types, and may have new ones. With column mapping, it may leave out columns or
-        struct fields instead, which are dropped as by `drop_columns`. A table or struct in which a column is
-        new and another one is missing is refused, because the new one may be the old one with another name;
-        `rename_column` is for that.
+        table, with their types, or wider ones in a table with type widening, and may have new ones. With
+        column mapping, it may leave out columns or struct fields instead, which are dropped as by
+        `drop_columns`. A table or struct in which a column is new and another one is missing is refused,
+        because the new one may be the old one with another name; `rename_column` is for that.
 
         `schema`: DDL text, or any schema that `DeltaTable.create` takes.
         `commit`: CommitOptions. Errors: see `Alter`.
@@ -139,7 +140,8 @@ class Alter:
         is_mapped = column_mapping_mode(snapshot.protocol, snapshot.metadata) != "none"
         dropped = edits.dropped_fields(snapshot.schema, new) if is_mapped else []
         self._check_unused(snapshot, dropped)
-        table = edits.replace_columns(edits.drop_columns(snapshot.schema, dropped), new)
+        widen = is_widening if snapshot.properties.type_widening else None
+        table = edits.replace_columns(edits.drop_columns(snapshot.schema, dropped), new, widen=widen)
         self._commit(
             snapshot,
             "REPLACE COLUMNS",

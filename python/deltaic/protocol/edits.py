@@ -14,6 +14,7 @@ from typing import Any
 from deltaic.errors import InvalidArgumentError
 from deltaic.protocol.actions import Metadata
 from deltaic.protocol.column_mapping import physical_name, strip
+from deltaic.protocol.evolution import Widening
 from deltaic.protocol.expression_names import uses
 from deltaic.protocol.properties import CONSTRAINT_PREFIX, TableProperties
 from deltaic.protocol.schema import (
@@ -134,14 +135,14 @@ def _add_to_side(old: DataType, new: DataType, path: tuple[str, ...]) -> DataTyp
     return new if old == UNCHANGED else _add_to(old, new, path)
 
 
-def replace_columns(schema: Schema, new: Schema) -> Schema:
+def replace_columns(schema: Schema, new: Schema, *, widen: Widening | None = None) -> Schema:
     """Returns the columns and fields of `new`, in their order and with their comments. Existing columns keep
-    their other metadata, and the comment that `new` does not have.
+    their other metadata, and the comment that `new` does not have. `widen`: which wider types they may get.
 
-    InvalidArgumentError is raised if `new` lacks a column or field, changes a type, default or expression, or
-    makes a nullable column NOT NULL.
+    InvalidArgumentError is raised if `new` lacks a column or field, changes another type, a default or an
+    expression, or makes a nullable column NOT NULL.
     """
-    return Schema(_replaced(schema, new, ()))
+    return Schema(_replaced(schema, new, (), widen))
 
 
 def dropped_fields(schema: Schema, new: Schema) -> list[tuple[str, ...]]:
@@ -162,7 +163,9 @@ def dropped_fields(schema: Schema, new: Schema) -> list[tuple[str, ...]]:
     return dropped
 
 
-def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...]) -> list[Field]:
+def _replaced(
+    fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ...], widen: Widening | None
+) -> list[Field]:
     known = {item.name.lower(): item for item in fields}
     result = []
     for item in new:
@@ -185,7 +188,7 @@ def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ..
             )
         result.append(
             old.with_(
-                type=_replaced_type(old.type, item.type, here),
+                type=_replaced_type(old.type, item.type, here, widen),
                 nullable=item.nullable,
                 metadata={**old.metadata, **item.metadata},
             )
@@ -198,14 +201,20 @@ def _replaced(fields: Iterable[Field], new: Iterable[Field], path: tuple[str, ..
     return result
 
 
-def _replaced_type(old: DataType, new: DataType, path: tuple[str, ...]) -> DataType:
+def _replaced_type(
+    old: DataType, new: DataType, path: tuple[str, ...], widen: Widening | None
+) -> DataType:
     if isinstance(old, Struct) and isinstance(new, Struct):
-        return Struct(_replaced(old.fields, new.fields, path))
+        return Struct(_replaced(old.fields, new.fields, path, widen))
     if isinstance(old, Array) and isinstance(new, Array):
-        return Array(_replaced_type(old.element, new.element, (*path, "element")), old.contains_null)
+        element = _replaced_type(old.element, new.element, (*path, "element"), widen)
+        return Array(element, old.contains_null)
     if isinstance(old, Map) and isinstance(new, Map):
-        key = _replaced_type(old.key, new.key, (*path, "key"))
-        return Map(key, _replaced_type(old.value, new.value, (*path, "value")), old.value_contains_null)
+        key = _replaced_type(old.key, new.key, (*path, "key"), widen)
+        value = _replaced_type(old.value, new.value, (*path, "value"), widen)
+        return Map(key, value, old.value_contains_null)
+    if widen is not None and widen(old, new):
+        return new
     if old != new:
         raise InvalidArgumentError(
             "replacing columns changes no type",
