@@ -417,6 +417,17 @@ def test_fields_match_by_name_unless_a_column_is_cast_or_renamed(
     assert rows(table) == [(1, stored)]
 
 
+def test_fields_of_wider_types_match_by_name_if_the_schema_evolves(tmp_path: Path) -> None:
+    """delta-spark: a wider type needs no cast where the table takes it."""
+    table = deltaic.DeltaTable.create(
+        tmp_path / "t", "a int, s struct<x: int, y: int>", properties={"delta.enableTypeWidening": "true"}
+    )
+    query = "SELECT 1L AS a, named_struct('y', 5, 'x', 4L) AS s"
+    deltaic.sql(f"INSERT WITH SCHEMA EVOLUTION INTO t {query}", tables={"t": table})
+    assert rows(table) == [(1, {"x": 4, "y": 5})]
+    assert [table.schema.find(name)[1].type for name in ("a", "s.x", "s.y")] == ["long", "long", "integer"]
+
+
 def test_insert_behind_from(table: deltaic.DeltaTable) -> None:
     deltaic.sql("FROM t INSERT INTO t SELECT id + 10, part, amount WHERE id < 3", tables={"t": table})
     assert [row[0] for row in rows(table)] == [1, 2, 3, 4, 11, 12]

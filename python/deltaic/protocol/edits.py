@@ -201,9 +201,7 @@ def _replaced(
     return result
 
 
-def _replaced_type(
-    old: DataType, new: DataType, path: tuple[str, ...], widen: Widening | None
-) -> DataType:
+def _replaced_type(old: DataType, new: DataType, path: tuple[str, ...], widen: Widening | None) -> DataType:
     if isinstance(old, Struct) and isinstance(new, Struct):
         return Struct(_replaced(old.fields, new.fields, path, widen))
     if isinstance(old, Array) and isinstance(new, Array):

@@ -19,6 +19,7 @@ from deltaic.engine.spark.types import described, of_frame
 from deltaic.errors import InvalidArgumentError, TableAlreadyExistsError, VersionNotFoundError
 from deltaic.options import CommitOptions
 from deltaic.protocol.ddl import cast_type
+from deltaic.protocol.evolution import Widening
 from deltaic.protocol.schema import Field, Schema
 from deltaic.spark.named_tables import (
     SESSION_CATALOG,
@@ -235,7 +236,14 @@ class SparkTables(Tables):
     def renamed(self, rows: Any, names: Sequence[str]) -> Any:
         return rows.toDF(*names)
 
-    def placed(self, rows: Any, columns: Sequence[Field | None], *, listed: bool = False) -> Any:
+    def placed(
+        self,
+        rows: Any,
+        columns: Sequence[Field | None],
+        *,
+        listed: bool = False,
+        widen: Widening | None = None,
+    ) -> Any:
         from pyspark.sql import functions as F
 
         frame = rows.toDF(
@@ -246,7 +254,8 @@ class SparkTables(Tables):
         )
         renamed = list(of_frame(frame))
         sources = [column.with_(name=name) for column, name in zip(renamed, rows.columns, strict=True)]
-        pairs = zip(renamed, named_columns(sources, columns, listed=listed), strict=True)
+        targets = named_columns(sources, columns, listed=listed, widen=widen)
+        pairs = zip(renamed, targets, strict=True)
         return frame.select(
             *(
                 (

@@ -13,6 +13,7 @@ from deltaic.errors import InvalidArgumentError, SchemaMismatchError, Unsupporte
 from deltaic.protocol.ddl import cast_type
 from deltaic.protocol.evolution import left_out
 from deltaic.protocol.schema import Schema
+from deltaic.protocol.widening import is_widening
 from deltaic.rows.rows import Rows
 from deltaic.sql.change import defaulted, is_left_to_table, refuse_default_inside
 from deltaic.sql.names import Tables, read_name
@@ -286,7 +287,8 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
     fields = [table.schema.field(name) for name in target.columns]
     columns = matched(names, fields, where, listed=target.listed, evolves=evolves)
     columns += [table.schema.field(name) for name in target.fixed]
-    return tables.placed(rows, columns, listed=target.listed)
+    widen = is_widening if evolves and table._snapshot.properties.type_widening else None
+    return tables.placed(rows, columns, listed=target.listed, widen=widen)
 
 
 def _check_known(schema: Schema, given: Sequence[str]) -> None:

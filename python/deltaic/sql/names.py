@@ -21,6 +21,7 @@ from deltaic.table import DeltaTable, clone_files, run_write
 if TYPE_CHECKING:
     from deltaic.commands.write_job import Mode, SchemaMode, Write
     from deltaic.engine.engine import Engine
+    from deltaic.protocol.evolution import Widening
     from deltaic.protocol.schema import Field, Schema
 
 Existing: TypeAlias = Literal["error", "ignore", "replace", "use"]
@@ -296,11 +297,18 @@ class Tables:
 
         return renamed(rows, names)
 
-    def placed(self, rows: Any, columns: Sequence[Field | None], *, listed: bool = False) -> Any:
+    def placed(
+        self,
+        rows: Any,
+        columns: Sequence[Field | None],
+        *,
+        listed: bool = False,
+        widen: Widening | None = None,
+    ) -> Any:
         """Renames the columns of a result of `query`, and the fields in them, as `named_columns` does."""
         from deltaic.sql.positions import placed
 
-        return placed(rows, columns, listed=listed)
+        return placed(rows, columns, listed=listed, widen=widen)
 
     def engine_with_queries(self, engine: Engine) -> Engine:
         """The engine of a cluster, for expressions with subqueries over the tables of the statement."""

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from deltaic.errors import InvalidArgumentError, SchemaMismatchError
+from deltaic.protocol.evolution import Widening
 from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct
 from deltaic.rows.rows import Rows
 
@@ -46,9 +47,11 @@ def matched(
     return [*columns, *([None] * (len(names) - len(columns)))]
 
 
-def placed(rows: Rows, columns: Sequence[Field | None], *, listed: bool = False) -> Rows:
+def placed(
+    rows: Rows, columns: Sequence[Field | None], *, listed: bool = False, widen: Widening | None = None
+) -> Rows:
     """Renames the columns of rows as `named_columns` does. No value is copied."""
-    fields = Schema(named_columns(list(rows.schema), columns, listed=listed))
+    fields = Schema(named_columns(list(rows.schema), columns, listed=listed, widen=widen))
 
     def opened() -> pa.RecordBatchReader:
         reader = rows.to_reader()
@@ -61,38 +64,45 @@ def placed(rows: Rows, columns: Sequence[Field | None], *, listed: bool = False)
 
 
 def named_columns(
-    sources: Sequence[Field], columns: Sequence[Field | None], *, listed: bool = False
+    sources: Sequence[Field],
+    columns: Sequence[Field | None],
+    *,
+    listed: bool = False,
+    widen: Widening | None = None,
 ) -> list[Field]:
     """Returns the columns of a query with the names of `columns`, by position; None keeps a column's name.
 
     Fields of structs are renamed by position, too. As in delta-spark, they keep their names, and match by
     name, if the statement has no list of columns (`listed`) and no column needs another name or a cast:
     `INSERT INTO t SELECT named_struct('y', 1, 'x', 2) AS s` writes 2 to `s.x` of a table with
-    `s struct<x: int, y: int>`, and 1 if the query calls the column `r`."""
+    `s struct<x: int, y: int>`, and 1 if the query calls the column `r`. `widen`: which wider types the table
+    takes from the query, so that they need no cast."""
     pairs = list(zip(sources, columns, strict=True))
     if not listed and all(
-        target is None or (source.name == target.name and _fits_by_name(source.type, target.type))
+        target is None or (source.name == target.name and _fits_by_name(source.type, target.type, widen))
         for source, target in pairs
     ):
         return list(sources)
     return [source if target is None else named(source, target) for source, target in pairs]
 
 
-def _fits_by_name(source: DataType, target: DataType) -> bool:
+def _fits_by_name(source: DataType, target: DataType, widen: Widening | None) -> bool:
     """True if the values of a type need no cast when the fields of its structs match by name. Structs may
     have more fields than those of `target`, which are new fields, but not fewer."""
     if isinstance(source, Struct) and isinstance(target, Struct):
         fields = {item.name.lower(): item for item in target.fields}
         pairs = [(item, fields.pop(item.name.lower(), None)) for item in source.fields]
         return not fields and all(
-            of_target is None or (item.name == of_target.name and _fits_by_name(item.type, of_target.type))
-            for item, of_target in pairs
+            other is None or (item.name == other.name and _fits_by_name(item.type, other.type, widen))
+            for item, other in pairs
         )
     if isinstance(source, Array) and isinstance(target, Array):
-        return _fits_by_name(source.element, target.element)
+        return _fits_by_name(source.element, target.element, widen)
     if isinstance(source, Map) and isinstance(target, Map):
-        return _fits_by_name(source.key, target.key) and _fits_by_name(source.value, target.value)
-    return source == target
+        return _fits_by_name(source.key, target.key, widen) and _fits_by_name(
+            source.value, target.value, widen
+        )
+    return source == target or (widen is not None and widen(target, source))
 
 
 def named(source: Field, target: Field) -> Field:
