@@ -4,6 +4,7 @@ were."""
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import pytest
 
@@ -154,6 +155,26 @@ def test_properties(plain):
         plain.alter.set_properties({"delta.nonsense": 1})
     with pytest.raises(UnsupportedFeatureError, match="enableIcebergWriterCompatV1"):
         plain.alter.set_properties({"delta.enableIcebergWriterCompatV1": True})
+
+
+def test_the_log_is_kept_as_long_as_deleted_files(plain, tmp_path):
+    """DeltaConfigs of delta-spark check the properties of a statement, and count others with their
+    defaults."""
+    log, files = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
+    for properties in (
+        {log: "interval 1 day"},
+        {files: timedelta(days=40)},
+        {log.upper(): "interval 1 hour", files: "1 day"},
+    ):
+        with pytest.raises(InvalidArgumentError, match=f"{log} is shorter than {files}; found interval"):
+            plain.alter.set_properties(properties)
+        with pytest.raises(InvalidArgumentError, match="is shorter than"):
+            deltaic.DeltaTable.create(tmp_path / "new", SCHEMA, properties=properties)
+    assert plain.version == 0
+    with deltaic.configure(default_properties={log: "interval 1 day"}):
+        deltaic.DeltaTable.create(tmp_path / "new", SCHEMA)
+    plain.alter.set_properties({log: "interval 1 hour", files: "interval 1 hour"})
+    assert plain.version == 1
 
 
 def test_internal_properties_stay(mapped):

@@ -369,6 +369,6 @@ def test_a_table_that_lost_them_can_be_mended(tmp_path: Path) -> None:
     table = DeltaTable(tmp_path / "t")
     with pytest.raises(UnsupportedFeatureError, match="must have statistics"):
         deltaic.write(table, pa.table({"a": pa.array([1], pa.int32())}), mode="append")
-    table.alter.set_properties({"delta.logRetentionDuration": "interval 3 days"})
+    table.alter.set_properties({"delta.logRetentionDuration": "interval 9 days"})
     table.alter.unset_properties("delta.dataSkippingNumIndexedCols")
     deltaic.write(table, pa.table({"a": pa.array([1], pa.int32())}), mode="append")

@@ -429,7 +429,8 @@ def test_a_commit_adds_one_manifest(path: str) -> None:
 def test_manifests_stay_few_and_old_ones_go(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(iceberg_manifests, "_MOST_MANIFESTS", 5)
     monkeypatch.setattr(iceberg_document, "_MOST_FORMER", 4)
-    table = made(path, NUMBERS, properties={"delta.logRetentionDuration": "interval 0 seconds"})
+    retentions = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
+    table = made(path, NUMBERS, properties=dict.fromkeys(retentions, "interval 0 seconds"))
     for number in range(40):
         deltaic.write(path, NUMBERS.slice(number % 10, 1), mode="append")
     found = check(table)

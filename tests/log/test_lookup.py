@@ -271,7 +271,8 @@ def test_any_log(
 def test_a_walk_of_commands(tmp_path: Path, seed: int) -> None:
     """A reader that looks names up sees the same files after each command as one that lists the folder."""
     choose = random.Random(seed)
-    properties = {"delta.checkpointInterval": "4", "delta.logRetentionDuration": "interval 0 hours"}
+    retentions = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
+    properties = {"delta.checkpointInterval": "4", **dict.fromkeys(retentions, "interval 0 hours")}
     writer = deltaic.write(tmp_path / "t", ROWS, properties=properties)
     reader = Snapshot.load(Store(str(tmp_path / "t")))
     for step in range(60):

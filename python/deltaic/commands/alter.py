@@ -28,6 +28,7 @@ from deltaic.protocol.properties import (
     REGISTRY,
     Status,
     canonical_name,
+    check_retentions,
     constraint_names,
     text_of,
 )
@@ -339,6 +340,7 @@ class Alter:
         if not properties:
             raise InvalidArgumentError("no properties to set")
         shown = {canonical_name(name): text_of(name, value) for name, value in properties.items()}
+        check_retentions(shown)
         stored = {name: value for name, value in properties.items() if name != "comment"}
         if (shown.get(MODE) or "").lower() == "none" and self._removes_mapping(
             commit, stored, len(shown) == 1

@@ -127,6 +127,7 @@ class TableOptions:
         if wanted is not None and "comment" in wanted:
             description = text_of("comment", wanted["comment"]) if description is None else description
             wanted = {key: value for key, value in wanted.items() if key != "comment"}
+        properties.check_retentions(wanted or {})
         partitions, clusters = _names(partition_by), _names(cluster_by)
         return TableOptions(
             partition_by=partitions,

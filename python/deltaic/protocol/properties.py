@@ -107,6 +107,7 @@ def _text(text: str) -> str:
 
 _R, _I = Status.REFUSED, Status.INTERNAL
 _DAY = timedelta(days=1)
+_LOG_RETENTION, _FILE_RETENTION = "delta.logRetentionDuration", "delta.deletedFileRetentionDuration"
 _INT64 = _integer(0, INT64_MAX)
 _COORDINATED = "coordinatedCommits-preview"
 
@@ -121,8 +122,8 @@ REGISTRY: Mapping[str, Property] = {
         Property("delta.checkpoint.writeStatsAsJson", parse_boolean, True),
         Property("delta.checkpoint.writeStatsAsStruct", parse_boolean, True),
         Property("delta.checkpointRetentionDuration", parse_duration, 2 * _DAY),
-        Property("delta.logRetentionDuration", parse_duration, 30 * _DAY),
-        Property("delta.deletedFileRetentionDuration", parse_duration, 7 * _DAY),
+        Property(_LOG_RETENTION, parse_duration, 30 * _DAY),
+        Property(_FILE_RETENTION, parse_duration, 7 * _DAY),
         Property("delta.setTransactionRetentionDuration", parse_duration, None),
         Property("delta.enableExpiredLogCleanup", parse_boolean, True),
         Property("delta.enableFullRetentionRollback", parse_boolean, True, _R),
@@ -297,6 +298,25 @@ def request(properties: Mapping[str, object] | None, *, defines: bool = False) -
     )
 
 
+def check_retentions(given: Mapping[str, object]) -> None:
+    """Raises InvalidArgumentError if the properties that a user sets keep the log for less time than deleted
+    files. A retention that is not among them counts with its default, as in delta-spark. The defaults of a
+    process or session are not checked."""
+    names = {name.lower(): name for name in given if isinstance(name, str)}
+    durations = []
+    for known in (REGISTRY[_LOG_RETENTION], REGISTRY[_FILE_RETENTION]):
+        name = names.get(known.name.lower())
+        text = None if name is None else text_of(known.name, given[name])
+        durations.append(known.default if text is None else _located(known.name, known.parse, text))
+    log, files = durations
+    if log < files:
+        raise InvalidArgumentError(
+            f"{_LOG_RETENTION} is shorter than {_FILE_RETENTION}",
+            found=format_duration(log),
+            expected=f"at least {format_duration(files)}",
+        )
+
+
 def _checked(name: str, text: str) -> str:
     """Returns the text to store. A property that is not in the registry is the user's and stays as it is."""
     known = REGISTRY.get(name)
@@ -401,11 +421,11 @@ class TableProperties:
 
     @property
     def log_retention(self) -> timedelta:
-        return _duration(self.value("delta.logRetentionDuration"))
+        return _duration(self.value(_LOG_RETENTION))
 
     @property
     def deleted_file_retention(self) -> timedelta:
-        return _duration(self.value("delta.deletedFileRetentionDuration"))
+        return _duration(self.value(_FILE_RETENTION))
 
     @property
     def set_transaction_retention(self) -> timedelta | None:
