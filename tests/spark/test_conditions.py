@@ -108,6 +108,25 @@ def gap(at: Place) -> None:
     at.read()
 
 
+def of_temporary_view(text: str, at: Place) -> None:
+    at.spark.sql("SELECT 1 AS one").createOrReplaceTempView("view_of_one")
+    at.spark.sql(text.format("view_of_one"))
+
+
+def truncated(at: Place) -> None:
+    (at.root / "t/_delta_log" / f"{0:020}.json").unlink()
+    at.read()
+
+
+def without_protocol(at: Place) -> None:
+    first = at.root / "t/_delta_log" / f"{0:020}.json"
+    lines = first.read_text().splitlines(keepends=True)
+    first.write_text("".join(line for line in lines if '"protocol"' not in line))
+    for checksum in first.parent.glob("*.crc"):
+        checksum.unlink()
+    at.read()
+
+
 def append_only(at: Place) -> None:
     at.properties(appendOnly="true")
     at.sql("DELETE FROM {t} WHERE id = 1")
@@ -550,6 +569,13 @@ CASES = (
         lambda at: at.spark.read.options(versionAsOf=0, timestampAsOf="2020-01-01").table(at.table),
     ),
     Case(
+        "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.OPTION",
+        "42K0E",
+        A,
+        ARGUMENT,
+        lambda at: at.spark.read.option("timestampAsOf", "none").table(at.table),
+    ),
+    Case(
         "DELTA_UNSUPPORTED_TIME_TRAVEL_MULTIPLE_FORMATS",
         "42613",
         A,
@@ -638,6 +664,13 @@ CASES = (
         U,
         ARGUMENT,
         statement("ALTER TABLE {t} SET TBLPROPERTIES (delta.universalFormat.enabledFormats = 'iceberg')"),
+    ),
+    Case(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.COMPAT_VERSION_NOT_SUPPORTED",
+        "KD00E",
+        U,
+        ARGUMENT,
+        statement("REORG TABLE {t} APPLY (UPGRADE UNIFORM (ICEBERG_COMPAT_VERSION = 9))"),
     ),
     Case(
         "DELTA_ICEBERG_COMPAT_VIOLATION.WRONG_REQUIRED_TABLE_PROPERTY",
@@ -984,6 +1017,8 @@ CASES = (
     ),
     Case("DELTA_REGEX_OPT_SYNTAX_ERROR", "2201B", "IllegalArgumentException", ARGUMENT, bad_pattern),
     Case("DELTA_VERSIONS_NOT_CONTIGUOUS", "KD00C", R, errors.ProtocolError, gap),
+    Case("DELTA_TRUNCATED_TRANSACTION_LOG", "42K03", R, errors.ProtocolError, truncated),
+    Case("DELTA_STATE_RECOVER_ERROR", "XXKDS", R, errors.ProtocolError, without_protocol),
     Case(
         "COLUMN_ALREADY_EXISTS",
         "42711",
@@ -1074,6 +1109,14 @@ CASES = (
     Case("RESERVED_CDC_COLUMNS_ON_WRITE", "42939", R, SCHEMA, reserved_columns),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "OPTIMIZE"), jvm=True),
     Case("DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "VACUUM"), jvm=True),
+    *(
+        Case("EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE", "42809", A, ARGUMENT, partial(of_temporary_view, text))
+        for text in (
+            "VACUUM {}",
+            "REORG TABLE {} APPLY (PURGE)",
+            "GENERATE symlink_format_manifest FOR TABLE {}",
+        )
+    ),
     Case(
         "DELTA_ONLY_OPERATION", "0AKDD", A, ARGUMENT, lambda at: of_parquet(at, "DESCRIBE HISTORY"), jvm=True
     ),
@@ -1495,6 +1538,7 @@ CASES = (
         statement("ANALYZE TABLE {t} COMPUTE STATISTICS"),
     ),
     Case("PARSE_SYNTAX_ERROR", "42601", P, ARGUMENT, statement("VACUUM {t} RETAIN x")),
+    Case("DUPLICATE_CLAUSES", "42614", P, ARGUMENT, statement("VACUUM {t} LITE FULL")),
     Case(
         "UNRESOLVED_COLUMN.WITH_SUGGESTION",
         "42703",
@@ -1847,6 +1891,9 @@ def test_parameters_of_a_condition(place: Place) -> None:
         },
         "ALTER TABLE {t} DROP FEATURE checkConstraints": {"constraints": "`low`"},
         "SELECT * FROM {t} VERSION AS OF -1": {"error": "'-'", "hint": ""},
+        "SELECT * FROM {t} VERSION AS OF 1 + 1": {"error": "'+'", "hint": ""},
+        "SELECT * FROM {t} VERSION AS OF 1.0": {"error": "'1.0'", "hint": ""},
+        "SELECT * FROM {t} VERSION AS OF abs(1)": {"error": "'abs'", "hint": ""},
         "RESTORE nobody TO VERSION AS OF 0": {"relationName": "`nobody`", "searchPath": "not available"},
         "SELECT * FROM table_changes('nobody', 0)": {
             "relationName": "`nobody`",

@@ -202,7 +202,7 @@ def test_optimize(table: deltaic.DeltaTable) -> None:
     assert (metrics["numBins"], metrics["numTableColumns"], metrics["numTableColumnsWithStats"]) == (1, 3, 3)
     assert 0 < metrics["startTimeMs"] <= metrics["endTimeMs"]
     deltaic.sql("DELETE FROM t WHERE id = 11", tables={"t": table})
-    [done] = deltaic.sql("OPTIMIZE t ZORDER BY (id, amount)", tables={"t": table}).to_arrow().to_pylist()
+    [done] = deltaic.sql("OPTIMIZE t ZORDER BY id, amount, ID", tables={"t": table}).to_arrow().to_pylist()
     assert done["metrics"]["deletionVectorStats"] == {
         "numDeletionVectorsRemoved": 1,
         "numDeletionVectorRowsRemoved": 1,
@@ -217,6 +217,7 @@ def test_optimize(table: deltaic.DeltaTable) -> None:
         "totalFiles": 0,
         "totalSize": 0,
     }
+    assert again["metrics"]["numBatches"] == 1
     assert table.history(1)[0]["operation"] == "OPTIMIZE"
     assert table.scan().count() == 6
 
@@ -267,7 +268,7 @@ def test_vacuum_using_inventory(table: deltaic.DeltaTable, tmp_path_factory: pyt
         "VACUUM t USING INVENTORY (SELECT * FROM listed WHERE false) DRY RUN", tables=tables
     )
     assert nothing.to_arrow().num_rows == 0
-    with pytest.raises(InvalidArgumentError, match="each modifier once"):
+    with pytest.raises(InvalidArgumentError, match="a modifier of VACUUM comes twice"):
         deltaic.sql("VACUUM t USING INVENTORY listed USING INVENTORY listed", tables=tables)
     with pytest.raises(SchemaMismatchError, match="required columns"):
         deltaic.sql("VACUUM t USING INVENTORY (SELECT path FROM listed)", tables=tables)

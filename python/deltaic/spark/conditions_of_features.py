@@ -215,6 +215,14 @@ CONDITIONS: tuple[Condition, ...] = (
         "vectors and Iceberg compatibility below",
     ),
     Condition(
+        "DELTA_ICEBERG_COMPAT_VIOLATION.COMPAT_VERSION_NOT_SUPPORTED",
+        "KD00E",
+        OPERATION,
+        _ARGUMENT,
+        "^no such version of Iceberg compatibility",
+        {"version": "found", "maxVersion": "=3"},
+    ),
+    Condition(
         "DELTA_ICEBERG_COMPAT_VIOLATION.VERSION_MUTUAL_EXCLUSIVE",
         "KD00E",
         OPERATION,

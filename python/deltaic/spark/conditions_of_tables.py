@@ -186,8 +186,9 @@ CONDITIONS: tuple[Condition, ...] = (
         PARSE,
         _ARGUMENT,
         "^not a version",
-        {"error": "='-'", "hint": "="},
-        details="found -",
+        {"error": "'error'", "hint": "="},
+        # Spark's grammar takes a whole number or a text, and names the first token that is neither
+        details=r"found (?:\d+(?![\w.])\s*)?(?P<error>[\w.]+|[^'\"])",
     ),
     Condition(
         "DELTA_TIME_TRAVEL_INVALID_BEGIN_VALUE",
@@ -197,7 +198,12 @@ CONDITIONS: tuple[Condition, ...] = (
         "^not a version",
         {"timeTravelKey": "=versionAsOf"},
     ),
-    Condition("INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.INPUT", "42K0E", ANALYSIS, parameters={"expr": "(found)"}),
+    *(
+        Condition(
+            f"INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.{place}", "42K0E", ANALYSIS, parameters={"expr": "(found)"}
+        )
+        for place in ("INPUT", "OPTION")
+    ),
     Condition(
         "DELTA_TIMESTAMP_INVALID",
         "42816",
@@ -223,7 +229,30 @@ CONDITIONS: tuple[Condition, ...] = (
         _ARGUMENT,
         "^the change data feed of a version in the past",
     ),
-    Condition("DELTA_STATE_RECOVER_ERROR", "XXKDS", RUNTIME, e.ProtocolError, "the log is truncated"),
+    *(
+        Condition(
+            "DELTA_STATE_RECOVER_ERROR",
+            "XXKDS",
+            RUNTIME,
+            e.ProtocolError,
+            f"^the log has no {action} action",
+            {"operation": f"={operation}", "version": "version"},
+            details=r"version (?P<version>\d+)",
+        )
+        for action, operation in (("protocol", "protocol"), ("metaData", "metadata"))
+    ),
+    Condition(
+        "DELTA_TRUNCATED_TRANSACTION_LOG",
+        "42K03",
+        RUNTIME,
+        e.ProtocolError,
+        "the log is truncated",
+        {
+            "path": "where",
+            "logRetentionKey": "=delta.logRetentionDuration",
+            "checkpointRetentionKey": "=delta.checkpointRetentionDuration",
+        },
+    ),
     Condition(
         "DELTA_MISSING_PART_FILES",
         "42KD6",

@@ -117,7 +117,12 @@ def _wrap_reader(readers: Any) -> None:
     patches.replace(readers, "load", loaded)
     table = readers.table
 
-    @raises_as_spark(instead={"DELTA_ONEOF_IN_TIMETRAVEL": "INVALID_TIME_TRAVEL_SPEC"})
+    @raises_as_spark(
+        instead={
+            "DELTA_ONEOF_IN_TIMETRAVEL": "INVALID_TIME_TRAVEL_SPEC",
+            "DELTA_TIMESTAMP_INVALID": "INVALID_TIME_TRAVEL_TIMESTAMP_EXPR.OPTION",
+        }
+    )
     @functools.wraps(table)
     def tabled(self: Any, tableName: str) -> Any:
         spark = session_of(self)

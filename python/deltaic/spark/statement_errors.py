@@ -23,7 +23,7 @@ from deltaic.sql.tokens import Reader
 
 _DELTA_ONLY = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
 """First words of statements that Spark does not have."""
-_OF_TABLES_ALONE = {"DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE"}
+_OF_TABLES_ALONE = {"DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE", "REORG"}
 """First words of statements for which Spark looks the table up, and refuses a view."""
 _NO_TABLE = re.compile(
     r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+:"
@@ -138,16 +138,12 @@ def _no_delta_table(spark: Any, reader: Reader, target: Name) -> DeltaError:
     words = [first] if first not in ("DESCRIBE", "DESC") else ["DESCRIBE", reader.tokens[1].keyword]
     if first == "RESTORE":
         condition = "DELTA_ONLY_OPERATION"
-    elif is_view and (is_persistent_view or words[0] == "DESCRIBE") and words[0] in _OF_TABLES_ALONE:
+    elif is_view and words[0] in _OF_TABLES_ALONE:
         condition = "EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE"
-    elif first == "REORG" and not is_view:
+    elif first == "REORG":
         condition = "DELTA_NOT_A_DELTA_TABLE"
     else:
-        condition = (
-            "DELTA_ONLY_OPERATION"
-            if words[0] in ("DESCRIBE", "OPTIMIZE", "VACUUM")
-            else "DELTA_MISSING_DELTA_TABLE"
-        )
+        condition = "DELTA_ONLY_OPERATION" if words[0] in _OF_TABLES_ALONE else "DELTA_MISSING_DELTA_TABLE"
     expected = "delta.`path`, a Delta table of the session catalog, or a temporary view of one"
     refused = InvalidArgumentError(f"[{condition}] no Delta table", found=str(target), expected=expected)
     if is_persistent_view:

@@ -51,7 +51,7 @@ from deltaic.spark.views import named_frame, named_path
 from deltaic.sql.change import delete_rows, update_rows
 from deltaic.sql.describe import detail_rows, history_rows
 from deltaic.sql.names import Name
-from deltaic.sql.optimized import optimized, optimized_in_order
+from deltaic.sql.optimized import optimized_in_order, z_ordered
 from deltaic.sql.results import nothing
 from deltaic.sql.subqueries import hold_queries
 from deltaic.sql.tokens import Reader, without_qualifiers
@@ -650,11 +650,7 @@ class DeltaOptimizeBuilder:
                 )
         if not names:
             return self.executeCompaction()
-        once = list({name.lower(): name for name in names}.values())
-        return frame_of(
-            self._spark,
-            optimized(self._table, lambda: self._table.optimize.z_order(once, self._where), "zorder"),
-        )
+        return frame_of(self._spark, z_ordered(self._table, names, self._where))
 
     @property
     def _where(self) -> str | None:

@@ -81,7 +81,9 @@ def read_moment(reader: Reader, name: Name, is_version: bool) -> Name:
     if not reader.done and reader.tokens[reader.position].kind == "string":
         text = reader.string()
         if not text.isdecimal():
-            raise InvalidArgumentError("not a version of a table", found=text, expected="a whole number")
+            raise InvalidArgumentError(
+                "not a version of a table", found=repr(text), expected="a whole number"
+            )
         return replace(name, version=int(text))
     return replace(name, version=reader.integer())
 

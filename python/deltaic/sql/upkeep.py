@@ -16,7 +16,7 @@ from deltaic.log import references
 from deltaic.protocol.schema import path_text
 from deltaic.rows.rows import Rows
 from deltaic.sql.names import Name, Tables, read_moment, read_name
-from deltaic.sql.optimized import optimized, optimized_in_order
+from deltaic.sql.optimized import optimized, optimized_in_order, z_ordered
 from deltaic.sql.results import counts, nothing, rows_of
 from deltaic.sql.tokens import Reader, without_qualifiers
 from deltaic.table import DeltaTable
@@ -43,8 +43,7 @@ def optimize(reader: Reader, tables: Tables) -> Rows:
     if full:
         return optimized(table, lambda: table.optimize.cluster(full=True), "clustering")
     if columns is not None:
-        names = columns
-        return optimized(table, lambda: table.optimize.z_order(names, where), "zorder")
+        return z_ordered(table, columns, where)
     return optimized_in_order(table, where)
 
 
@@ -101,7 +100,7 @@ def vacuum(reader: Reader, tables: Tables) -> Rows:
     while not reader.done:
         word = reader.tokens[reader.position].keyword
         if word in seen or (word in ("LITE", "FULL") and seen & {"LITE", "FULL"}):
-            reader.fail("each modifier once")
+            raise InvalidArgumentError("[DUPLICATE_CLAUSES] a modifier of VACUUM comes twice", found=word)
         seen.add(word)
         if reader.accept("LITE"):
             mode = "lite"
