@@ -176,6 +176,11 @@ def too_long(at: Place) -> None:
     at.sql("INSERT INTO delta.`{root}/n` VALUES (1, 'xyz')")
 
 
+def partitioned_again(at: Place) -> None:
+    at.sql(f"{CREATE} CLUSTER BY (id)")
+    at.sql("REPLACE TABLE delta.`{root}/n` (id INT, p INT) USING delta PARTITIONED BY (p)")
+
+
 def identity_given(at: Place) -> None:
     at.sql("CREATE TABLE delta.`{root}/n` (id BIGINT GENERATED ALWAYS AS IDENTITY, x STRING) USING delta")
     at.sql("INSERT INTO delta.`{root}/n` (id, x) VALUES (1, 'x')")
@@ -739,6 +744,21 @@ CASES = (
         Case("WRONG_COLUMN_DEFAULTS_FOR_DELTA_FEATURE_NOT_ENABLED", "0AKDE", A, ARGUMENT, statement(text))
         for text in ("ALTER TABLE {t} ALTER COLUMN id SET DEFAULT 1", CREATE.replace("INT", "INT DEFAULT 1"))
     ),
+    Case(
+        "DELTA_CREATE_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED",
+        "42000",
+        A,
+        ARGUMENT,
+        statement(f"{CREATE} TBLPROPERTIES ('delta.feature.clustering' = 'supported')"),
+    ),
+    Case(
+        "DELTA_ALTER_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED",
+        "42000",
+        A,
+        ARGUMENT,
+        statement("ALTER TABLE {t} SET TBLPROPERTIES ('delta.feature.clustering' = 'supported')"),
+    ),
+    Case("DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE", "42000", A, ARGUMENT, partitioned_again),
     Case("DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_given),
     Case("DELTA_IDENTITY_COLUMNS_UPDATE_NOT_SUPPORTED", "42808", A, ARGUMENT, identity_updated),
     Case(

@@ -349,8 +349,7 @@ def test_values_that_do_not_fit(sink: Sink, policy: str) -> None:
     sink.write(17, select=("CAST(value AS INT)",))
     with setting(sink.session, "spark.sql.storeAssignmentPolicy", policy):
         if policy == "LEGACY":
-            with setting(sink.session, "spark.sql.ansi.enabled", "false"):
-                sink.write(2**63 - 1)
+            sink.write(2**63 - 1)
             assert sink.rows == [(-1,), (17,)]
             return
         text = refused(sink, 2**63 - 1)

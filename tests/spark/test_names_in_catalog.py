@@ -221,11 +221,13 @@ def test_tables_without_columns_and_external_ones_without_location(session: Any)
 def test_replacing_by_a_writer_changes_partitions_and_clustering(session: Any) -> None:
     rows = session.range(4).selectExpr("id", "id % 2 AS p")
     rows.write.format("delta").saveAsTable("layout")
-    rows.writeTo("layout").using("delta").clusterBy("p").createOrReplace()
-    assert session.sql("DESCRIBE DETAIL layout").first().clusteringColumns == ["p"]
     rows.writeTo("layout").using("delta").partitionedBy("p").createOrReplace()
+    assert session.sql("DESCRIBE DETAIL layout").first().partitionColumns == ["p"]
+    rows.writeTo("layout").using("delta").clusterBy("p").createOrReplace()
     detail = session.sql("DESCRIBE DETAIL layout").first()
-    assert (detail.partitionColumns, detail.clusteringColumns) == (["p"], [])
+    assert (detail.partitionColumns, detail.clusteringColumns) == ([], ["p"])
+    with pytest.raises(InvalidArgumentError, match="a partitioned table cannot replace a clustered one"):
+        rows.writeTo("layout").using("delta").partitionedBy("p").createOrReplace()
 
 
 def test_writes_to_an_existing_table_ignore_the_calls_that_define_one(session: Any) -> None:

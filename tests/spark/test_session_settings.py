@@ -280,10 +280,60 @@ def test_values_that_do_not_fit_are_no_errors_with_legacy_store_assignment(
     session.conf.unset("spark.sql.ansi.enabled")  # Spark's default is ANSI mode
     session.sql(f"INSERT INTO {table} VALUES (6, 1000, 'x', null)")
     rows = session.sql(f"SELECT id, small, day, part.n FROM {table} ORDER BY id")
-    smalls = [-24, 44, None, None, None, None]
+    smalls = [-24, 44, None, None, -24, -24]
     assert [tuple(row) for row in rows.collect()] == [
         (number, small, None, None) for number, small in enumerate(smalls, 1)
     ]
+
+
+def test_legacy_store_assignment_keeps_the_low_bits_in_ansi_mode(tmp_path: Path, session: Any) -> None:
+    """The numbers were recorded from delta-spark."""
+    table = f"delta.`{tmp_path / 't'}`"
+    session.sql(f"CREATE TABLE {table} (k INT, b TINYINT, i INT, l BIGINT) USING delta")
+    session.conf.set("spark.sql.storeAssignmentPolicy", "LEGACY")
+    numbers = ("3000000000L", "-300.7", "40000.6D", "-1e30D", "double('NaN')", "float('3e9')")
+    values = ", ".join(f"({k}, {number}, {number}, {number})" for k, number in enumerate(numbers))
+    for each in values.replace("), (", ");(").split(";"):
+        session.sql(f"INSERT INTO {table} VALUES {each}")
+    assert [tuple(row) for row in session.sql(f"SELECT b, i, l FROM {table} ORDER BY k").collect()] == [
+        (0, -1294967296, 3000000000),
+        (-44, -300, -300),
+        (64, 40000, 40000),
+        (0, -(2**31), -(2**63)),
+        (0, 0, 0),
+        (-1, 2**31 - 1, 3000000000),
+    ]
+
+
+def test_an_insert_names_all_columns_if_nulls_do_not_fill_them(tmp_path: Path, session: Any) -> None:
+    table = f"delta.`{tmp_path / 't'}`"
+    properties = "TBLPROPERTIES ('delta.feature.allowColumnDefaults' = 'supported')"
+    session.sql(f"CREATE TABLE {table} (a INT, b INT, c INT DEFAULT 5) USING delta {properties}")
+    session.conf.set("spark.sql.defaultColumn.useNullsForMissingDefaultValues", "false")
+    for rest in ("(a) VALUES (1)", "BY NAME SELECT 1 AS a"):
+        with pytest.raises(SchemaMismatchError, match="leaves out a column that has no default") as caught:
+            session.sql(f"INSERT INTO {table} {rest}")
+        assert caught.value.getCondition() == "DELTA_INSERT_COLUMN_MISMATCH"
+    session.sql(f"INSERT INTO {table} (a, b) VALUES (1, 2)")
+    session.sql("SELECT 3 AS a").write.format("delta").mode("append").save(str(tmp_path / "t"))
+    rows = session.sql(f"SELECT * FROM {table} ORDER BY a").collect()
+    assert [tuple(row) for row in rows] == [(1, 2, 5), (3, None, 5)]
+
+
+def test_properties_among_options_are_those_of_a_new_table(tmp_path: Path, session: Any) -> None:
+    path = str(tmp_path / "t")
+    writer = session.range(1).write.format("delta")
+    writer.option("delta.appendOnly", "true").save(path)
+    for mode, options in (
+        ("append", {"delta.appendOnly": "false", "delta.nothing": "1"}),
+        ("append", {"delta.enableChangeDataFeed": "maybe"}),
+    ):
+        session.range(1).write.format("delta").mode(mode).options(**options).save(path)
+    DeltaTable(path).alter.unset_properties("delta.appendOnly")
+    over = session.range(1).write.format("delta").mode("overwrite").option("overwriteSchema", "true")
+    over.option("delta.appendOnly", "true").save(path)
+    assert "delta.appendOnly" not in DeltaTable(path).metadata.configuration
+    assert DeltaTable(path).version == 4
 
 
 def test_strict_store_assignment_casts_to_wider_types_only(tmp_path: Path, session: Any) -> None:

@@ -45,6 +45,7 @@ _WIDER = {
     "float": {"double"},
 }
 _DIGITS = {"byte": 3, "short": 5, "integer": 10, "long": 20}
+_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
 _NUMBERS = ("byte", "short", "integer", "long", "float", "double")
 _PARTS = {**{name: (digits, 0) for name, digits in _DIGITS.items()}, "float": (14, 7), "double": (30, 15)}
 """Number type -> precision and scale of the decimal as which Spark counts it."""
@@ -201,6 +202,8 @@ class _Fit:
                 found=type_name(source),
                 expected=type_name(target),
             )
+        if self.policy == "try_cast" and target in _BITS and (source in _NUMBERS or decimal_parts(source)):
+            return _low_bits(value, source, target)
         if self.policy in ("CAST", "try_cast"):
             return (f"{self.policy}(", *value, f" AS {cast_type(target)})")
         attempt: Pieces = ("try_cast(", *value, f" AS {cast_type(target)})")
@@ -226,6 +229,22 @@ def _becomes_variant(source: DataType) -> bool:
     if isinstance(source, Array):
         return _becomes_variant(source.element)
     return isinstance(source, str) and source not in ("void", "variant") and not is_shape(source)
+
+
+def _low_bits(value: Pieces, source: str, target: str) -> Pieces:
+    """Casts a number to a whole number as Spark does without ANSI mode, in ANSI mode, too: the low bits count
+    (300 becomes 44 as a tinyint). A float or double first becomes the nearest integer, or bigint if that is
+    the target, and not-a-number 0. A decimal above bigint becomes null."""
+    whole: Pieces = ("try_cast(", *value, " AS BIGINT)")
+    if source in ("float", "double"):
+        most = 2 ** (63 if target == "long" else 31) - 1
+        ends = f" >= {most}D THEN {most} WHEN ", f" <= -{most}D THEN -{most} - 1"
+        whole = ("CASE WHEN isnan(", *value, ") THEN 0 WHEN ", *value, ends[0], *value, ends[1])
+        whole = (*whole, " ELSE CAST(", *value, " AS BIGINT) END")
+    if target == "long":
+        return whole
+    sign = 1 << (_BITS[target] - 1)
+    return ("CAST(((", *whole, f") & {2 * sign - 1} ^ {sign}) - {sign} AS {cast_type(target)})")
 
 
 def _cast(value: Pieces, target: DataType) -> Pieces:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from deltaic import _core, configuration
 from deltaic.commands import change_files, defaults, delete, generated, identity, invariants, replacement
-from deltaic.commands.create import TableOptions, check_expressions, set_clustering
+from deltaic.commands.create import check_expressions, set_clustering
 from deltaic.commands.data_files import write_target
 from deltaic.commands.invariants import Rule
 from deltaic.commands.marking import staging, total_size
@@ -311,10 +311,7 @@ def _is_done(snapshot: Snapshot, job: Write) -> bool:
     if job.mode == "ignore":
         return True
     if not (job.replaces_definition or job.defines):
-        # A stream's clustering and properties are those of a new table only, as in delta-spark's sink.
-        is_stream = job.streaming is not None
-        wanted = TableOptions(partition_by=job.wanted.partition_by) if is_stream else job.wanted
-        wanted.check_agrees(snapshot)
+        job.wanted_of_existing.check_agrees(snapshot)
     return False
 
 
@@ -357,7 +354,7 @@ def needed_definition(
             replace_schema=True,
             # a table has partition columns or clustering columns: new ones of one kind replace the others
             partition_columns=wanted.partition_by or (() if wanted.cluster_by else wanted.partition_by),
-            properties=wanted.properties,
+            properties=job.wanted_of_existing.properties,
             features=(clustering.FEATURE,) if wanted.cluster_by else (),
             name=wanted.name,
             description=wanted.description,

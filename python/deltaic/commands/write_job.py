@@ -4,7 +4,7 @@ in the history."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
@@ -40,6 +40,8 @@ class Write:
         `replaceWhere` of Spark in a mode other than overwrite, which has no effect.
     `where_of_partitions`: True to refuse a `where` that reads other columns than partition columns.
     `wanted`: options of a new table.
+    `properties_of_new`: True if the properties in `wanted` have no effect on an existing table, like the
+        options of a Spark writer. A table that `defines` replaces gets them.
     `defines`: True for CREATE [OR REPLACE] TABLE AS SELECT, which replaces an existing table completely.
     `saves_as_table`: True for the overwrite of Spark's saveAsTable, which keeps the definition of an existing
         table, and whose operation in the history is CREATE OR REPLACE TABLE AS SELECT.
@@ -60,6 +62,7 @@ class Write:
     where_of_partitions: bool = False
     schema_mode: SchemaMode | None = None
     wanted: TableOptions = field(default_factory=TableOptions)
+    properties_of_new: bool = False
     target_file_size: int | None = None
     parquet: ParquetOptions | None = None
     commit: CommitOptions | None = None
@@ -101,6 +104,14 @@ class Write:
     @property
     def replaces_definition(self) -> bool:
         return self.schema_mode == "overwrite"
+
+    @property
+    def wanted_of_existing(self) -> TableOptions:
+        """The options in `wanted` that count for an existing table. A stream's clustering and properties are
+        those of a new table only, as in delta-spark's sink."""
+        if self.streaming is not None:
+            return TableOptions(partition_by=self.wanted.partition_by)
+        return replace(self.wanted, properties=None) if self.properties_of_new else self.wanted
 
     @property
     def history_predicate(self) -> str | None:

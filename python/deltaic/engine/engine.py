@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 Curve: TypeAlias = Literal["zorder", "hilbert"]
 StoreAssignment: TypeAlias = Literal["ansi", "strict", "CAST", "try_cast"]
 """How a value is cast to the type of its column: by the ANSI rules of `commands.store_assignment`; only to a
-type that is wider ("strict"); or, without errors, by one of the SQL functions CAST and try_cast."""
+type that is wider ("strict"); or without errors, by the SQL function CAST, or, where CAST fails for some
+values, by try_cast and the low bits of numbers."""
 Relation: TypeAlias = Any
 """An engine's own: LocalRelation here, a DataFrame on Spark."""
 

@@ -38,7 +38,7 @@ from deltaic.protocol.properties import (
     request,
 )
 from deltaic.protocol.schema import Schema, Struct, path_text, primitive_types, type_name, walk
-from deltaic.protocol.versions import check_addable, new_protocol, upgrade
+from deltaic.protocol.versions import check_addable, is_on_spark, new_protocol, upgrade
 
 _STATS_COLUMNS = "delta.dataSkippingStatsColumns"
 
@@ -90,9 +90,9 @@ def new_table(
     definition = Definition(metadata, schema=table)
     _check_combination(definition)
     _check_stats_columns(definition, asked)
-    needed = in_use(definition) | (named := {*spelled(asked.features), *features})
+    needed = in_use(definition) | (named := _named(asked, features, "CREATE"))
     _check_clustering(metadata, needed)
-    check_addable(None, needed, named)
+    check_addable(None, needed, named, "CREATE")
     protocol = new_protocol(
         needed, min_reader_version=asked.min_reader_version, min_writer_version=asked.min_writer_version
     )
@@ -188,12 +188,9 @@ def evolve(
     after = Definition(changed, schema=table)
     _check_combination(after, before)
     _check_stats_columns(after, asked)
-    needed = _newly_used(protocol, before, after, asked) | (named := {*spelled(asked.features), *features})
-    _check_clustering(changed, needed)
-    check_addable(protocol, needed, named)
     new = upgrade(
         protocol,
-        needed,
+        _added_features(protocol, before, after, asked, features, replaces=replace_schema),
         min_reader_version=asked.min_reader_version,
         min_writer_version=asked.min_writer_version,
     )
@@ -294,6 +291,40 @@ def _carry_ids(mapped: Schema, schema: Schema) -> Schema:
     return merge_schemas(mapped, schema)
 
 
+def _added_features(
+    protocol: Protocol,
+    before: Definition,
+    after: Definition,
+    asked: RequestedProperties,
+    features: Iterable[str],
+    *,
+    replaces: bool,
+) -> set[str]:
+    """Returns the features that a change needs or names, and raises the errors about them. `replaces`: as
+    `replace_schema` of `evolve`."""
+    verb = "CREATE" if replaces else "ALTER"
+    named = _named(asked, features, verb)
+    needed = _newly_used(protocol, before, after, asked) | named
+    _check_clustering(after.metadata, needed, protocol if replaces else None)
+    check_addable(protocol, needed, named, verb)
+    return needed
+
+
+def _named(asked: RequestedProperties, features: Iterable[str], verb: str) -> set[str]:
+    """Returns the features that properties and the command name. InvalidArgumentError is raised for
+    clustering among the properties: only a table with clustering columns gets it. `verb`: of the statement
+    that delta-spark's condition names."""
+    named = spelled(asked.features)
+    if clustering.FEATURE in named:
+        raise InvalidArgumentError(
+            f"[DELTA_{verb}_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED] a property cannot add the feature"
+            " of clustered tables",
+            found=f"delta.feature.{clustering.FEATURE}",
+            expected="CLUSTER BY",
+        )
+    return named | set(features)
+
+
 def _newly_used(
     protocol: Protocol, before: Definition, after: Definition, asked: RequestedProperties
 ) -> set[str]:
@@ -351,12 +382,21 @@ def _check_combination(definition: Definition, before: Definition | None = None)
         )
 
 
-def _check_clustering(metadata: Metadata, needed: Collection[str]) -> None:
-    if "clustering" in needed and metadata.partition_columns:
+def _check_clustering(metadata: Metadata, needed: Collection[str], replaced: Protocol | None = None) -> None:
+    """Raises InvalidArgumentError for a partitioned table that gets clustering columns, and on Spark also for
+    one that replaces a clustered table. `replaced`: the protocol of the replaced table."""
+    if not metadata.partition_columns:
+        return
+    found = f"partitioned by {', '.join(metadata.partition_columns)}"
+    if replaced is not None and clustering.FEATURE in supported(replaced) and is_on_spark():
         raise InvalidArgumentError(
-            "a table is partitioned or clustered, not both",
-            found=f"partitioned by {', '.join(metadata.partition_columns)}",
+            "[DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE] a partitioned table cannot replace a"
+            " clustered one",
+            found=found,
+            expected="CLUSTER BY, or DROP TABLE before",
         )
+    if clustering.FEATURE in needed:
+        raise InvalidArgumentError("a table is partitioned or clustered, not both", found=found)
 
 
 def _check_stats_columns(definition: Definition, asked: RequestedProperties) -> None:

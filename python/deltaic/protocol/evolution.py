@@ -256,14 +256,14 @@ def check_nullability(table: Schema, data: Schema) -> None:
         )
 
 
-def left_out(table: Schema, given: Iterable[str]) -> str | None:
+def left_out(table: Schema, given: Iterable[str], *, nullable: bool = False) -> str | None:
     """Returns the first NOT NULL column of the table that has no default, is not computed, and is not among
-    the columns `given`; None if there is none."""
+    the columns `given`; None if there is none. `nullable`: True for the first such column of any kind."""
     names = {name.lower() for name in given}
     needed = (
         item
         for item in table
-        if not item.nullable and not any(key in item.metadata for key in (_DEFAULT, *_COMPUTED))
+        if (nullable or not item.nullable) and not any(key in item.metadata for key in (_DEFAULT, *_COMPUTED))
     )
     return next((item.name for item in needed if item.name.lower() not in names), None)
 

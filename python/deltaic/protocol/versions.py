@@ -27,14 +27,14 @@ DEFAULTS = "allowColumnDefaults"
 _NAMED_BY_USERS = frozenset({"timestampNtz", DEFAULTS})
 """Features that delta-spark never adds to an existing table because of its columns alone. A new table, too,
 has column defaults only if its properties name the feature."""
-_on_spark: ContextVar[bool] = ContextVar("deltaic_features_as_on_spark", default=False)
+_on_spark: ContextVar[bool] = ContextVar("deltaic_on_spark", default=False)
 
 
 @contextmanager
-def features_as_on_spark() -> Iterator[None]:
-    """Inside the block, a definition must name `delta.feature.timestampNtz` and
-    `delta.feature.allowColumnDefaults` where delta-spark requires it. Elsewhere, a table gets all features of
-    its columns."""
+def on_spark() -> Iterator[None]:
+    """Inside the block, definitions are refused where delta-spark refuses them: they must name
+    `delta.feature.timestampNtz` and `delta.feature.allowColumnDefaults`, and a partitioned table cannot
+    replace a clustered one. Elsewhere, a table gets all features of its columns."""
     token = _on_spark.set(True)
     try:
         yield
@@ -42,12 +42,19 @@ def features_as_on_spark() -> Iterator[None]:
         _on_spark.reset(token)
 
 
-def check_addable(protocol: Protocol | None, needed: Iterable[str], named: Iterable[str]) -> None:
+def is_on_spark() -> bool:
+    """True if definitions are refused where delta-spark refuses them."""
+    return _on_spark.get()
+
+
+def check_addable(
+    protocol: Protocol | None, needed: Iterable[str], named: Iterable[str], verb: str = "ALTER"
+) -> None:
     """Raises an error if a table cannot get the features `needed`: as `check_honoured`, and
     InvalidArgumentError for one that its columns need and the user must name. `protocol`: of the existing
-    table; None for a new one. `named`: features that the change names."""
+    table; None for a new one. `named`: features that the change names. `verb`: CREATE or ALTER."""
     check_honoured(sorted(needed))
-    if not _on_spark.get():
+    if not is_on_spark():
         return
     current = frozenset[str]() if protocol is None else supported(protocol)
     missing = _NAMED_BY_USERS.intersection(needed) - current - frozenset(named)
@@ -55,7 +62,7 @@ def check_addable(protocol: Protocol | None, needed: Iterable[str], named: Itera
         raise InvalidArgumentError(
             "column defaults need a table feature that the table does not have",
             expected=f"'delta.feature.{DEFAULTS}' = 'supported' in TBLPROPERTIES",
-        ).with_values(command="CREATE TABLE" if protocol is None else "ALTER TABLE")
+        ).with_values(command=f"{verb} TABLE")
     if missing and protocol is not None:
         raise InvalidArgumentError(
             "the columns need a table feature that the table does not have",

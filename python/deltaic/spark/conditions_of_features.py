@@ -54,6 +54,16 @@ CONDITIONS: tuple[Condition, ...] = (
         "^column defaults need a table feature",
         {"commandType": "command"},
     ),
+    Condition("DELTA_CLUSTERING_REPLACE_TABLE_WITH_PARTITIONED_TABLE", "42000", ANALYSIS),
+    *(
+        Condition(
+            f"DELTA_{verb}_TABLE_SET_CLUSTERING_TABLE_FEATURE_NOT_ALLOWED",
+            "42000",
+            ANALYSIS,
+            parameters={"tableFeature": "=clustering"},
+        )
+        for verb in ("CREATE", "ALTER")
+    ),
     Condition(
         "DELTA_FEATURE_DROP_UNSUPPORTED_CLIENT_FEATURE",
         "0AKDC",

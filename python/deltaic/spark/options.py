@@ -329,6 +329,7 @@ class WriteOptions:
             wanted=TableOptions.of(
                 partition_by, cluster_by, None, reader.text("description"), reader.properties()
             ),
+            properties_of_new=True,
             target_file_size=reader.whole("targetFileSize", least=1),
             parquet=None if compression is None else ParquetOptions(compression=_codec(compression)),
             commit=reader.commit(),

@@ -193,6 +193,10 @@ class SparkTables(Tables):
         return settings.is_on(self._spark, settings.MERGE_SCHEMA)
 
     @property
+    def fills_missing(self) -> bool:
+        return settings.fills_missing(self._spark)
+
+    @property
     def checks_where(self) -> bool:
         return settings.checks_replace_where(self._spark)
 

@@ -279,11 +279,11 @@ def _placed(text: str, target: _Target, table: DeltaTable, where: str, tables: T
             )
         if not evolves:
             _check_known(table.schema, given)
-        _check_given(table.schema, given)
+        _check_given(table.schema, given, tables)
         return rows
     names = tables.column_names(rows)[: -len(target.fixed) or None]
     if target.listed:
-        _check_given(table.schema, [*target.columns, *target.fixed])
+        _check_given(table.schema, [*target.columns, *target.fixed], tables)
     fields = [table.schema.field(name) for name in target.columns]
     columns = matched(names, fields, where, listed=target.listed, evolves=evolves)
     columns += [table.schema.field(name) for name in target.fixed]
@@ -303,10 +303,9 @@ def _check_known(schema: Schema, given: Sequence[str]) -> None:
         raise error.with_values(columns=tuple(schema.names))
 
 
-def _check_given(schema: Schema, given: Sequence[str]) -> None:
-    """Raises SchemaMismatchError if an INSERT that names its columns leaves out one that is NOT NULL and
-    that the table does not compute."""
-    if (missing := left_out(schema, given)) is not None:
-        raise SchemaMismatchError(
-            "INSERT leaves out a column that is NOT NULL and has no default", where=missing
-        )
+def _check_given(schema: Schema, given: Sequence[str], tables: Tables) -> None:
+    """Raises SchemaMismatchError if an INSERT that names its columns leaves out one that is not computed and
+    has no default, and that is NOT NULL or does not become null in this session."""
+    if (missing := left_out(schema, given, nullable=not tables.fills_missing)) is not None:
+        kind = " that is NOT NULL and" if tables.fills_missing else " that"
+        raise SchemaMismatchError(f"INSERT leaves out a column{kind} has no default", where=missing)

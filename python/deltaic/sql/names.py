@@ -326,6 +326,11 @@ class Tables:
         return False
 
     @property
+    def fills_missing(self) -> bool:
+        """True if a column without a default that INSERT does not name becomes null."""
+        return True
+
+    @property
     def enforces_retention(self) -> bool:
         """True if VACUUM refuses a shorter time than the table's retention."""
         return True

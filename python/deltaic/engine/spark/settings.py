@@ -94,6 +94,8 @@ BYPASS_LOCATION_CHECK = "spark.databricks.delta.alterLocation.bypassSchemaCheck"
 """Setting: if true, ALTER TABLE SET LOCATION accepts a table with another schema or other partition
 columns."""
 
+NULLS_FOR_MISSING = "spark.sql.defaultColumn.useNullsForMissingDefaultValues"
+"""Setting of Spark: if false, an INSERT that names its columns names all that have no default."""
 OUT_OF_RANGE = "spark.databricks.delta.changeDataFeed.timestampOutOfRange.enabled"
 """Setting: if true, a change feed may start or end after the newest commit."""
 STORE_ASSIGNMENT = "spark.sql.storeAssignmentPolicy"
@@ -130,6 +132,10 @@ def timestamps_of(spark: Any) -> Iterator[None]:
     is_without_zone = (setting_text(spark, TIMESTAMP_TYPE) or "").upper() == "TIMESTAMP_NTZ"
     with timestamps_without_zone() if is_without_zone else nullcontext():
         yield
+
+
+def fills_missing(spark: Any) -> bool:
+    return (setting_text(spark, NULLS_FOR_MISSING) or "").lower() != "false"
 
 
 def checks_replace_where(spark: Any) -> bool:
@@ -214,8 +220,7 @@ def partition_overwrite_refused() -> InvalidArgumentError:
 
 
 def store_assignment(spark: Any) -> StoreAssignment:
-    """Returns how values are cast to the types of columns. Of the policy `legacy` in ANSI mode, `try_cast` is
-    the closest function: it makes a number out of range null, where delta-spark wraps it around."""
+    """Returns how values are cast to the types of columns."""
     policy = (setting_text(spark, STORE_ASSIGNMENT) or "").lower()
     if policy == "legacy":
         # `get` without a default returns Spark's own default, which is ANSI mode.
