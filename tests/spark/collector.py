@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -87,7 +88,9 @@ class Collector:
     @property
     def ends(self) -> list[tuple[int, int, bool]]:
         """Version, index and `isStartingVersion` of the offset at the end of each batch of the last run."""
-        offsets = [json.loads(each["sources"][0]["endOffset"]) for each in self.progress]
+        texts = [each["sources"][0]["endOffset"] for each in self.progress]
+        # PySpark 4.1 gives the text of a dict instead of JSON
+        offsets = [json.loads(text) if '"' in text else ast.literal_eval(text) for text in texts]
         return [
             (offset["reservoirVersion"], offset["index"], offset["isStartingVersion"]) for offset in offsets
         ]
