@@ -167,9 +167,9 @@ CASES = [
     ),
     Case("a struct that is a text", typed("struct"), bad("struct", "a type of PROTOCOL.md")),
     Case(
-        "a type of the user",
+        "a type of the user without a type of its values",
         typed({"type": "udt", "class": "x"}),
-        bad("udt", "a type of PROTOCOL.md", LINE, "UnsupportedFeatureError"),
+        bad("None", "a type's name"),
     ),
     # --- mapped names
     Case("a mode of mapping that nobody knows", mapped("uuid", {}, {}), bad("uuid", "none, name, id")),

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deltaic.errors import InvalidArgumentError, InvalidTypeError, ProtocolError, UnsupportedFeatureError
+from deltaic.protocol.column_mapping import assign, strip
 from deltaic.protocol.schema import (
     MAX_DEPTH,
     Array,
@@ -262,8 +263,8 @@ def deep(levels: int) -> str:
         ),
         (
             '{"type":"struct","fields":[{"name":"a","type":{"type":"udt"},"nullable":true,"metadata":{}}]}',
-            UnsupportedFeatureError,
-            "user-defined",
+            ProtocolError,
+            "not a type",
         ),
         (
             (
@@ -331,3 +332,48 @@ def test_immutable_and_a_sequence():
         schema[0].name = "x"
     assert json.loads(json.dumps(schema[0].metadata)) == {"k": [1]}
     assert Schema.of(Struct(list(schema))) == schema
+
+
+VECTOR = {"type": "udt", "class": "org.example.VectorUDT", "pyClass": "example.VectorUDT"}
+
+
+def user_type(sql_type: object) -> dict[str, object]:
+    return {**VECTOR, "sqlType": sql_type}
+
+
+@pytest.mark.parametrize(
+    "data_type",
+    [
+        user_type("binary"),
+        user_type({"type": "array", "elementType": "double", "containsNull": False}),
+        {"type": "array", "elementType": user_type("string"), "containsNull": True},
+        {
+            "type": "map",
+            "keyType": user_type("long"),
+            "valueType": {"type": "array", "elementType": user_type("date"), "containsNull": True},
+            "valueContainsNull": True,
+        },
+        {
+            "type": "struct",
+            "fields": [{"name": "v", "type": user_type("long"), "nullable": True, "metadata": {"k": 1}}],
+        },
+    ],
+)
+def test_user_defined_types_stay_in_the_schema(data_type: object) -> None:
+    column = {"name": "a", "type": data_type, "nullable": True, "metadata": {"comment": "x"}}
+    text = json.dumps({"type": "struct", "fields": [column]})
+    schema = Schema.from_json(text)
+    assert json.loads(schema.to_json()) == json.loads(text)
+    mapped, _ = assign(schema)
+    (back,) = json.loads(strip(mapped).to_json())["fields"]
+    assert back == column
+
+
+def test_a_user_defined_type_is_read_as_the_type_of_its_values() -> None:
+    inside = {"name": "x", "type": "byte", "nullable": False, "metadata": {}}
+    point = user_type({"type": "struct", "fields": [inside]})
+    column = {"name": "p", "type": point, "nullable": True, "metadata": {"__USER_TYPES": "of another writer"}}
+    (field,) = Schema.from_json(json.dumps({"type": "struct", "fields": [column]}))
+    assert field.type == Struct([Field("x", "byte", nullable=False)])
+    (mapped,) = assign(Schema([field]))[0]
+    assert mapped.type == field.type, "Spark finds the fields of its type by their own names"

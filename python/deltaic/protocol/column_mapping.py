@@ -12,7 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 
 from deltaic.errors import InvalidArgumentError, UnsupportedFeatureError
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, path_text, walk
+from deltaic.protocol.schema import (
+    USER_TYPES,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Schema,
+    Struct,
+    path_text,
+    walk,
+)
 
 ID = "delta.columnMapping.id"
 PHYSICAL_NAME = "delta.columnMapping.physicalName"
@@ -45,10 +55,14 @@ def physical_names(schema: Schema, columns: Iterable[str]) -> list[str]:
 
 
 def map_fields(data_type: DataType, change: Callable[[Field], Field]) -> DataType:
-    """Replaces every struct field of a type, at any depth, by `change(field)`; parents first."""
+    """Replaces every struct field of a type, at any depth, by `change(field)`; parents first. A user-defined
+    type stays as it is, because Spark alone knows its fields."""
     if isinstance(data_type, Struct):
         changed = (change(item) for item in data_type.fields)
-        return Struct(item.with_(type=map_fields(item.type, change)) for item in changed)
+        return Struct(
+            new if USER_TYPES in old.metadata else new.with_(type=map_fields(new.type, change))
+            for old, new in zip(data_type.fields, changed, strict=True)
+        )
     if isinstance(data_type, Array):
         return Array(map_fields(data_type.element, change), data_type.contains_null)
     if isinstance(data_type, Map):

@@ -32,6 +32,10 @@ _DECIMAL = re.compile(r"decimal\(\s*([0-9]{1,4})\s*,\s*(-?[0-9]{1,4})\s*\)")
 CHAR_TYPES = "__CHAR_VARCHAR_TYPE_STRING"
 """Key of a column's metadata: the type as Spark writes it, if it contains CHAR(n) or VARCHAR(n)."""
 COLLATIONS = "__COLLATIONS"
+USER_TYPES = "__USER_TYPES"
+"""Key of a column's metadata: Spark's user-defined types in the column, which a schemaString wraps around
+the types of their values. Example: `{"": {"type": "udt", "class": "org.apache.spark.ml.linalg.VectorUDT"}}`
+for a column of vectors; the key is "element" for an array of them. A schemaString does not have the key."""
 # Collations that compare bytes, as columns without a collation do
 _BY_BYTES = ("UTF8_BINARY", "SPARK.UTF8_BINARY")
 MAX_DEPTH = 100
@@ -454,6 +458,11 @@ def collation_of(field: Field) -> str | None:
     return next((name for name in names if name.upper() not in _BY_BYTES), None)
 
 
+def has_user_type(field: Field) -> bool:
+    """True if a field has a user-defined type, at any depth."""
+    return any(USER_TYPES in item.metadata for _, item in walk([field]))
+
+
 def _walk_type(data_type: DataType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
     if isinstance(data_type, Struct):
         yield from walk(data_type.fields, path)
@@ -480,27 +489,35 @@ def primitive_types(data_type: DataType) -> Iterator[str]:
 
 def type_to_json(data_type: DataType) -> Any:
     """Converts a type to the JSON value of a schemaString."""
+    return _type_to_json(data_type, {}, ())
+
+
+def _type_to_json(
+    data_type: DataType, user_types: Mapping[str, Mapping[str, Any]], path: tuple[str, ...]
+) -> Any:
+    """`user_types`: those of the column, as in its metadata. `path`: that of the type within the column."""
+    value: Any = data_type
     if isinstance(data_type, Struct):
-        return _fields_to_json(data_type.fields)
-    if isinstance(data_type, Array):
-        return {
-            "type": "array",
-            "elementType": type_to_json(data_type.element),
-            "containsNull": data_type.contains_null,
-        }
-    if isinstance(data_type, Map):
-        sides = {"keyType": type_to_json(data_type.key), "valueType": type_to_json(data_type.value)}
-        return {"type": "map", **sides, "valueContainsNull": data_type.value_contains_null}
-    return data_type
+        value = _fields_to_json(data_type.fields)
+    elif isinstance(data_type, Array):
+        element = _type_to_json(data_type.element, user_types, (*path, "element"))
+        value = {"type": "array", "elementType": element, "containsNull": data_type.contains_null}
+    elif isinstance(data_type, Map):
+        key = _type_to_json(data_type.key, user_types, (*path, "key"))
+        item = _type_to_json(data_type.value, user_types, (*path, "value"))
+        nullable = data_type.value_contains_null
+        value = {"type": "map", "keyType": key, "valueType": item, "valueContainsNull": nullable}
+    user_type = user_types.get(".".join(path))
+    return value if user_type is None else {**user_type, "sqlType": value}
 
 
 def _fields_to_json(fields: Iterable[Field]) -> dict[str, Any]:
     parts = [
         {
             "name": item.name,
-            "type": type_to_json(item.type),
+            "type": _type_to_json(item.type, item.metadata.get(USER_TYPES, {}), ()),
             "nullable": item.nullable,
-            "metadata": item.metadata,
+            "metadata": {key: value for key, value in item.metadata.items() if key != USER_TYPES},
         }
         for item in fields
     ]

@@ -9,14 +9,24 @@ from typing import Any
 
 from deltaic.errors import InvalidArgumentError, ProtocolError, UnsupportedFeatureError
 from deltaic.protocol.bounded_json import parse_json
-from deltaic.protocol.schema import MAX_DEPTH, PRIMITIVES, Array, DataType, Field, Map, Struct, check_type
+from deltaic.protocol.schema import (
+    MAX_DEPTH,
+    PRIMITIVES,
+    USER_TYPES,
+    Array,
+    DataType,
+    Field,
+    Map,
+    Struct,
+    check_type,
+)
 from deltaic.sql_text import quote_name
 
 MAX_FIELDS = 100_000
 """Maximum number of fields of a schema, nested ones included; a schema with more is an error."""
 # Types that other writers may have written to a log, and that this release does not support.
 _LATER_TYPES = re.compile(
-    r"(geometry|geography|interval|udt|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE
+    r"(geometry|geography|interval|char|varchar|time|timestamp_nanos|string collate)\b", re.IGNORECASE
 )
 
 
@@ -32,18 +42,21 @@ def parse_schema_string(text: str | bytes) -> Struct:
         raise ProtocolError(
             "the schema is not a struct", where="schemaString", found=text[:80], expected="a struct"
         )
-    parsed = _type_from_json(value, "schemaString", 0, [0])
+    parsed = _type_from_json(value, "schemaString", 0, [0], {})
     assert isinstance(parsed, Struct)  # as its type is "struct"
     return parsed
 
 
 def type_from_json(value: Any) -> DataType:
     """Parses a JSON value of `type_to_json`. The errors are those of `Schema.from_json`."""
-    return _type_from_json(value, "type", 0, [0])
+    return _type_from_json(value, "type", 0, [0], {})
 
 
-def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> DataType:
-    """Parses a type. `count`: a list with the number of fields parsed so far in the whole schema."""
+def _type_from_json(
+    value: Any, where: str, depth: int, count: list[int], user_types: dict[str, Mapping[str, Any]]
+) -> DataType:
+    """Parses a type. `count`: a list with the number of fields parsed so far in the whole schema.
+    `user_types`: gets the user-defined types that are found up to the next field, by their places."""
     if depth > MAX_DEPTH:
         raise ProtocolError(
             "the schema nests deeper than it may",
@@ -74,19 +87,15 @@ def _type_from_json(value: Any, where: str, depth: int, count: list[int]) -> Dat
                 error.message, where=where, found=error.found, expected=error.expected
             ) from None
     if kind == "array":
-        element = _type_from_json(value.get("elementType"), f"{where}.element", depth + 1, count)
+        element = _type_from_json(value.get("elementType"), f"{where}.element", depth + 1, count, user_types)
         return Array(element, _member(value, "containsNull", bool, where))
     if kind == "map":
-        key = _type_from_json(value.get("keyType"), f"{where}.key", depth + 1, count)
-        item = _type_from_json(value.get("valueType"), f"{where}.value", depth + 1, count)
+        key = _type_from_json(value.get("keyType"), f"{where}.key", depth + 1, count, user_types)
+        item = _type_from_json(value.get("valueType"), f"{where}.value", depth + 1, count, user_types)
         return Map(key, item, _member(value, "valueContainsNull", bool, where))
-    if kind == "udt":
-        raise UnsupportedFeatureError(
-            "user-defined types are not supported",
-            where=where,
-            found="the type udt",
-            expected="a type of PROTOCOL.md",
-        )
+    if kind == "udt":  # Spark writes them, PROTOCOL.md does not know them
+        user_types[where] = {key: item for key, item in value.items() if key != "sqlType"}
+        return _type_from_json(value.get("sqlType"), where, depth + 1, count, user_types)
     raise ProtocolError(
         "not a type",
         where=where,
@@ -123,8 +132,12 @@ def _field_from_json(value: Any, where: str, depth: int, count: list[int]) -> Fi
         raise ProtocolError(
             "metadata is not an object", where=where, found=repr(metadata)[:80], expected="an object"
         )
-    data_type = _type_from_json(value.get("type"), where, depth + 1, count)
-    return Field(name, data_type, _member(value, "nullable", bool, where), metadata or {})
+    user_types: dict[str, Mapping[str, Any]] = {}
+    data_type = _type_from_json(value.get("type"), where, depth + 1, count, user_types)
+    own = {key: item for key, item in (metadata or {}).items() if key != USER_TYPES}
+    if user_types:
+        own[USER_TYPES] = {place[len(where) + 1 :]: user_type for place, user_type in user_types.items()}
+    return Field(name, data_type, _member(value, "nullable", bool, where), own)
 
 
 def _member(value: Mapping[str, Any], key: str, kind: type, where: str) -> Any:

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field as ArrowField, Fields, Schema, TimeUnit};
 use serde_json::Value;
 
-use super::types::{Field, Primitive, Type};
+use super::types::{Field, Primitive, Type, UNMAPPED};
 
 /// The zone of every `timestamp`.
 pub const UTC: &str = "UTC";
@@ -76,9 +76,8 @@ impl Field {
             return field;
         }
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        field.with_metadata(
-            self.metadata.iter().map(|(key, value)| (key.clone(), text(value))).collect::<HashMap<_, _>>(),
-        )
+        let shown = self.metadata.iter().filter(|(key, _)| *key != UNMAPPED);
+        field.with_metadata(shown.map(|(key, value)| (key.clone(), text(value))).collect::<HashMap<_, _>>())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::types::{Field, Primitive, Shape, Type};
+use super::types::{Field, Primitive, Shape, Type, UNMAPPED};
 use crate::error::{Error, Kind, Result};
 
 /// A struct's JSON -> its fields.
@@ -60,9 +60,27 @@ fn parse_nested(object: &Map<String, Value>, place: &str) -> Result<Type> {
             flag("valueContainsNull"),
         )),
         Some("variant") => Ok(Type::Variant), // as PROTOCOL.md's section on variants writes it
-        Some("udt") => inner("sqlType"),      // user-defined types of Spark are stored as their `sqlType`
+        Some("udt") => Ok(unmapped(inner("sqlType")?)), // Spark's user-defined types are stored as `sqlType`
         Some(name) => Err(unknown(name, place)),
         None => Err(Error::protocol("a type has no \"type\"").at(place)),
+    }
+}
+
+/// Marks the fields within a user-defined type, to which Spark gives no column mapping.
+fn unmapped(data_type: Type) -> Type {
+    match data_type {
+        Type::Struct(mut fields) => {
+            for field in &mut fields {
+                field.metadata.insert(UNMAPPED.to_owned(), Value::Bool(true));
+                field.data_type = unmapped(field.data_type.clone());
+            }
+            Type::Struct(fields)
+        }
+        Type::Array(element, nulls) => Type::Array(Box::new(unmapped(*element)), nulls),
+        Type::Map(key, value, nulls) => {
+            Type::Map(Box::new(unmapped(*key)), Box::new(unmapped(*value)), nulls)
+        }
+        other => other,
     }
 }
 

@@ -261,7 +261,7 @@ impl<'a> MappingCheck<'a> {
     fn check(&mut self, fields: &'a [Field]) -> Result<()> {
         let mut physical = HashSet::new();
         for field in fields {
-            if self.place.is_empty() && field.metadata.contains_key(UNMAPPED) {
+            if field.metadata.contains_key(UNMAPPED) {
                 continue;
             }
             self.place.push(&field.name);

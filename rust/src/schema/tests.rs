@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used)]
 use arrow::datatypes::DataType;
 
+use super::types::Type;
 use super::{TableSchema, json, table::split_path};
 use crate::error::Kind;
 
@@ -97,6 +98,22 @@ fn names_that_differ_in_case_only_are_refused() {
 fn column_mapping_needs_physical_names() {
     let error = TableSchema::parse(&schema(&field("a", "\"long\"")), &[], "name").unwrap_err();
     assert_eq!((error.kind(), error.location()), (Kind::Protocol, Some("a")));
+}
+
+#[test]
+fn fields_of_a_user_defined_type_are_not_mapped() {
+    let text = concat!(
+        r#"{"name":"v","type":{"type":"udt","class":"org.example.VectorUDT","sqlType":{"type":"array","#,
+        r#""elementType":{"type":"struct","fields":[{"name":"x","type":"byte","nullable":false}]},"#,
+        r#""containsNull":true}},"nullable":true,"#,
+        r#""metadata":{"delta.columnMapping.id":1,"delta.columnMapping.physicalName":"col-1"}}"#,
+    );
+    for mode in ["none", "name", "id"] {
+        let table = TableSchema::parse(&schema(text), &[], mode).unwrap();
+        let Type::Array(element, true) = &table.fields()[0].data_type else { panic!("no array") };
+        let Type::Struct(inside) = &**element else { panic!("no struct") };
+        assert_eq!(table.physical_name(&inside[0]), "x", "{mode}");
+    }
 }
 
 #[test]

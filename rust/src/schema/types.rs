@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 pub const FIELD_ID: &str = "delta.columnMapping.id";
 /// Key of a field's name in data files, statistics and partition values.
 pub const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
-/// Marks, in the metadata, a column that is not one of the table's own, such as `_change_type`: it has no
-/// column mapping, and is found by its name.
+/// Marks, in the metadata, a field without column mapping, which is found by its name: a column that is not
+/// one of the table's own, such as `_change_type`, and the fields within a user-defined type.
 pub const UNMAPPED: &str = "__deltaic_unmapped";
 /// Key of the ids of elements, keys and values below a field, `{"col-1.element": 7}`, which Iceberg
 /// compatibility requires.

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from deltaic.plan.nodes import Scan
 from deltaic.planning.opening import open_scan
-from deltaic.protocol.schema import DataType, Struct, is_shape
+from deltaic.protocol.schema import DataType, Field, Struct, has_user_type, is_shape
 
 MOST_ROWS = 100_000
 MOST_BYTES = 16 * 1024**2
@@ -23,7 +23,7 @@ def few_rows(scan: Scan) -> pa.Table | None:
     if (
         "selection" not in scan.files.column_names
         or not _keeps_selected(scan.files)
-        or any(map(_has_no_arrow_form, _types(scan)))
+        or any(has_user_type(field) or _has_no_arrow_form(field.type) for field in _fields(scan))
     ):
         return None
     # If the bitmaps are large, there are too many rows, and none is read: a bitmap takes about two bytes for
@@ -47,9 +47,9 @@ def _keeps_selected(files: pa.Table) -> bool:
     return "keep_selected" not in files.column_names or bool(pc.all(files["keep_selected"]).as_py())
 
 
-def _types(scan: Scan) -> Iterator[DataType]:
+def _fields(scan: Scan) -> Iterator[Field]:
     for name in scan.columns:
-        yield scan.schema.field(scan.schema.find(name)[0][0]).type
+        yield scan.schema.field(scan.schema.find(name)[0][0])
 
 
 def _has_no_arrow_form(data_type: DataType) -> bool:

@@ -21,6 +21,7 @@ from deltaic.protocol.schema import (
     Schema,
     Struct,
     decimal_parts,
+    has_user_type,
     is_shape,
     primitive_types,
 )
@@ -76,7 +77,7 @@ def is_plain(data_type: DataType) -> bool:
 
 
 def are_plain(schema: Schema) -> bool:
-    return all(is_plain(field.type) for field in schema)
+    return all(is_plain(field.type) and not has_user_type(field) for field in schema)
 
 
 def _local_rows(jvm: Jvm, frame: Any) -> pa.Table | None:

@@ -12,7 +12,7 @@ from deltaic.errors import UnsupportedFeatureError
 from deltaic.protocol.column_mapping import ID as COLUMN_ID
 from deltaic.protocol.column_mapping import map_fields, physical_name
 from deltaic.protocol.evolution import nullable_everywhere
-from deltaic.protocol.schema import CHAR_TYPES, DataType, Field, Schema, Struct
+from deltaic.protocol.schema import CHAR_TYPES, USER_TYPES, DataType, Field, Schema, Struct
 from deltaic.spark_sql.char_types import has_char
 
 _GEOGRAPHY = re.compile(r'("geography\([^()",]+, )(\w+)\)"')
@@ -86,7 +86,7 @@ def users_metadata(metadata: Mapping[str, Any]) -> dict[str, Any]:
     return {
         name: value
         for name, value in metadata.items()
-        if name == CHAR_TYPES or not (name in _INTERNAL or name.startswith(("delta.", "__")))
+        if name in (CHAR_TYPES, USER_TYPES) or not (name in _INTERNAL or name.startswith(("delta.", "__")))
     }
 
 
@@ -108,8 +108,13 @@ def shown(field: Field, *, char: bool = False) -> Field:
 
 
 def bare(field: Field) -> Field:
-    """Returns the field without metadata, at every depth."""
-    return _each(field, lambda item: item.with_(metadata={}))
+    """Returns the field without metadata, at every depth. User-defined types stay, as they are types."""
+
+    def change(item: Field) -> Field:
+        kept = item.metadata.get(USER_TYPES)
+        return item.with_(metadata={} if kept is None else {USER_TYPES: kept})
+
+    return _each(field, change)
 
 
 def in_files(field: Field) -> Field:

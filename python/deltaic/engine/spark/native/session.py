@@ -165,11 +165,21 @@ def caches_rows(spark: Any) -> bool:
 
 
 def in_own_session(spark: Any, frame: Any, settings: Mapping[str, str]) -> Any:
-    """Returns the rows as a DataFrame of a clone of the session, in which these settings are changed."""
+    """Returns the rows as a DataFrame of a clone of the session, in which these settings are changed. A job
+    of the clone completes the user's Observations of the rows, too."""
     from pyspark.sql import DataFrame, SparkSession
 
     session = spark._jsparkSession.cloneSession()
     for name, value in settings.items():
         session.conf().set(name, value)
+    _observations(session).putAll(_observations(spark._jsparkSession))
     datasets = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
     return DataFrame(datasets.ofRows(session, logical_plan(frame)), SparkSession(spark.sparkContext, session))
+
+
+def _observations(session: Any) -> Any:
+    """Returns the Observations that wait for a job of the session (a ConcurrentHashMap)."""
+    manager = session.observationManager()
+    field = manager.getClass().getDeclaredField("observations")
+    field.setAccessible(True)
+    return field.get(manager)
