@@ -245,6 +245,31 @@ def test_create_or_replace_keeps_mapped_ids_apart(tmp_path: Path) -> None:
     assert replaced.schema.field("id").metadata["delta.columnMapping.id"] == 2
 
 
+def test_create_or_replace_keeps_row_tracking_and_the_choice_of_vectors(tmp_path: Path) -> None:
+    """As in delta-spark: a table without deletion vectors stays readable for readers that know none."""
+    without = {"delta.enableDeletionVectors": False}
+    deltaic.write(tmp_path / "a", batch(1), properties=without)
+    replaced = DeltaTable.create(tmp_path / "a", "id bigint", mode="overwrite")
+    assert replaced.metadata.configuration == {"delta.enableDeletionVectors": "false"}
+    assert replaced.protocol.min_reader_version == 1
+    properties = {**without, "delta.enableRowTracking": True}
+    deltaic.write(tmp_path / "b", batch(1, 2), properties=properties)
+    old = DeltaTable(tmp_path / "b").metadata.configuration
+    replaced = DeltaTable.create(tmp_path / "b", "id bigint", mode="overwrite")
+    assert replaced.metadata.configuration == old
+    deltaic.write(replaced, batch(3), mode="append")
+    assert replaced._snapshot.files().adds["baseRowId"].to_pylist() == [2]
+    suspended = DeltaTable.create(
+        tmp_path / "b", "id bigint", mode="overwrite", properties={"delta.enableRowTracking": False}
+    )
+    assert suspended.metadata.configuration["delta.enableRowTracking"] == "false"
+    # deletion vectors, which Iceberg's readers of version 2 do not know, are not taken over
+    deltaic.write(tmp_path / "c", batch(1), properties={"delta.enableDeletionVectors": True})
+    compatible = {"delta.enableIcebergCompatV2": True, "delta.columnMapping.mode": "name"}
+    replaced = DeltaTable.create(tmp_path / "c", "id bigint", mode="overwrite", properties=compatible)
+    assert "delta.enableDeletionVectors" not in replaced.metadata.configuration
+
+
 def test_default_properties_of_the_process(tmp_path: Path) -> None:
     with deltaic.configure(default_properties={"delta.checkpointInterval": 3}):
         table = DeltaTable.create(tmp_path / "a", "id bigint", properties={"mine": "x"})

@@ -22,7 +22,7 @@ from deltaic.log.segment import A_FILE, NO_FOLDER, NO_PLACE
 from deltaic.log.snapshot import Snapshot
 from deltaic.log.store import open_store
 from deltaic.options import CommitOptions
-from deltaic.protocol import clustering, definition, features, properties
+from deltaic.protocol import clustering, definition, features, iceberg, properties, row_tracking
 from deltaic.protocol.actions import Metadata, Protocol
 from deltaic.protocol.column_mapping import MAX_ID, MODE
 from deltaic.protocol.properties import TableProperties, text_of
@@ -164,13 +164,12 @@ class TableOptions:
 
     def replacing(self, snapshot: Snapshot, schema: Any) -> tuple[Protocol, Metadata]:
         """Returns the definition of a table that replaces another. From the old table, only its protocol
-        features, the mode and the largest id of column mapping, and the properties of the log are kept. The
-        new table has an id of its own, as in delta-spark, so a stream cannot continue with it."""
-        kept = {
-            name: text
-            for name, text in snapshot.metadata.configuration.items()
-            if name in (MODE, MAX_ID, *properties.OF_THE_LOG)
-        }
+        features, the mode and the largest id of column mapping, row tracking, whether it has deletion
+        vectors, and the properties of the log are kept. The new table has an id of its own, as in
+        delta-spark, so a stream cannot continue with it."""
+        own = snapshot.metadata.configuration
+        names = (MODE, MAX_ID, *row_tracking.OF_REPLACED, *properties.OF_THE_LOG)
+        kept = {name: own[name] for name in names if name in own}
         old = replace(
             snapshot.metadata,
             id=new_uuid(),
@@ -184,6 +183,8 @@ class TableOptions:
             for name, value in configuration.current().default_properties.items()
             if name not in kept
         }
+        # a default, because the new table's properties may exclude deletion vectors
+        defaults |= {name: own[name] for name in (iceberg.VECTORS,) if name in own}
         return definition.evolve(
             snapshot.protocol,
             old,

@@ -22,6 +22,8 @@ ENABLED = "delta.enableRowTracking"
 SUSPENDED = "delta.rowTrackingSuspended"
 ROW_ID_COLUMN = "delta.rowTracking.materializedRowIdColumnName"
 VERSION_COLUMN = "delta.rowTracking.materializedRowCommitVersionColumnName"
+OF_REPLACED = (ENABLED, ROW_ID_COLUMN, VERSION_COLUMN)
+"""Properties that a table which replaces another takes over from it, as in delta-spark."""
 NO_MARK = -1
 """The high-water mark of a table without any row id."""
 
