@@ -137,6 +137,11 @@ def check(at: Place) -> None:
     at.sql("INSERT INTO {t} VALUES (10, 'a', 'x')")
 
 
+def drop_of_feature_of_view(at: Place) -> None:
+    at.spark.sql("CREATE OR REPLACE TEMP VIEW view_without_features AS SELECT 1 AS id")
+    at.spark.sql("ALTER TABLE view_without_features DROP FEATURE vacuumProtocolCheck")
+
+
 def drop_of_protection(at: Place) -> None:
     at.sql("ALTER TABLE {t} SET TBLPROPERTIES (delta.feature.checkpointProtection = 'supported')")
     at.sql("ALTER TABLE {t} DROP FEATURE checkpointProtection")
@@ -618,6 +623,15 @@ CASES = (
         UNSUPPORTED,
         statement("ALTER TABLE {t} DROP FEATURE invariants"),
     ),
+    Case(
+        "TABLE_OR_VIEW_NOT_FOUND",
+        "42P01",
+        A,
+        errors.TableNotFoundError,
+        statement("ALTER TABLE no_table_with_features DROP FEATURE vacuumProtocolCheck"),
+        jvm=True,
+    ),
+    Case("EXPECT_TABLE_NOT_VIEW.NO_ALTERNATIVE", "42809", A, ARGUMENT, drop_of_feature_of_view, jvm=True),
     Case(
         "DELTA_FEATURE_DROP_WAIT_FOR_RETENTION_PERIOD",
         "22KD0",

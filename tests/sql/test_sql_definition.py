@@ -58,6 +58,26 @@ def test_create_or_replace(tmp_path: Path) -> None:
     assert deltaic.DeltaTable(path, version=0).schema.names == ["a"]
 
 
+def test_options_of_definitions(tmp_path: Path) -> None:
+    """delta-spark's DeltaWriteConfigsSuite: only CREATE TABLE without a query stores each option."""
+    place, options = f"delta.`{tmp_path / 't'}`", "OPTIONS ('team' = 'x', 'delta.checkpointInterval' = 20)"
+    both = {"team": "x", "delta.checkpointInterval": "20"}
+    for statement, stored in (
+        (
+            f"CREATE TABLE {place} (a INT) USING delta {options}",
+            both | {f"option.{k}": both[k] for k in both},
+        ),
+        (f"REPLACE TABLE {place} (a INT) USING delta {options}", {"delta.checkpointInterval": "20"}),
+        (
+            f"CREATE OR REPLACE TABLE {place} USING delta {options} AS SELECT 1 AS a",
+            {"delta.checkpointInterval": "20"},
+        ),
+    ):
+        deltaic.sql(statement)
+        configuration = dict(deltaic.DeltaTable(tmp_path / "t").metadata.configuration)
+        assert configuration == {"delta.enableDeletionVectors": "true", **stored}
+
+
 def test_the_history_names_the_statement_of_a_replacement(tmp_path: Path) -> None:
     name = f"delta.`{tmp_path / 't'}`"
     deltaic.sql(f"CREATE OR REPLACE TABLE {name} (a INT) USING delta")

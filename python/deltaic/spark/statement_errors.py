@@ -23,7 +23,7 @@ from deltaic.sql.tokens import Reader
 
 _DELTA_ONLY = {"OPTIMIZE", "VACUUM", "REORG", "RESTORE", "FSCK", "GENERATE"}
 """First words of statements that Spark does not have."""
-_OF_TABLES_ALONE = {"DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE", "REORG"}
+_OF_TABLES_ALONE = {"ALTER", "DESCRIBE", "OPTIMIZE", "VACUUM", "GENERATE", "REORG"}
 """First words of statements for which Spark looks the table up, and refuses a view."""
 _NO_TABLE = re.compile(
     r"Unexpected table relation|Table `(delta(ic)?|unknown)` does not support|Table does not support [\w ]+:"

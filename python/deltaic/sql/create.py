@@ -32,9 +32,9 @@ class _Clauses:
     options: dict[str, str] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
 
-    def take_options(self) -> None:
-        """Makes the option `path` the location, and other options properties."""
-        path, properties = of_options(self.options)
+    def take_options(self, *, alone: bool) -> None:
+        """Makes the option `path` the location, and other options properties (see `of_options`)."""
+        path, properties = of_options(self.options, alone=alone)
         if path is not None and self.location is not None:
             raise InvalidArgumentError(
                 "OPTIONS and LOCATION both name a path", found=f"{path} and {self.location}"
@@ -44,11 +44,14 @@ class _Clauses:
             self.properties = {**properties, **(self.properties or {})}
 
 
-def of_options(options: Mapping[str, str]) -> tuple[str | None, dict[str, str]]:
-    """Returns the option `path` of CREATE TABLE, and the other options as properties: as in delta-spark, each
-    one by its name and by `option.` with its name."""
+def of_options(options: Mapping[str, str], *, alone: bool = True) -> tuple[str | None, dict[str, str]]:
+    """Returns the option `path` of a definition, and the other options as properties. As in delta-spark,
+    CREATE TABLE without a query stores each one by its name and by `option.` with its name (`alone`); with a
+    query or REPLACE, only those that begin with `delta.` are stored, by their names."""
     path = next((value for name, value in options.items() if name.lower() == "path"), None)
     others = {name: value for name, value in options.items() if name.lower() != "path"}
+    if not alone:
+        return path, {name: value for name, value in others.items() if name.lower().startswith("delta.")}
     return path, {**others, **{f"option.{name}": value for name, value in others.items()}}
 
 
@@ -66,6 +69,7 @@ def create(reader: Reader, tables: Tables) -> Rows:
     clauses = _clauses(reader, of_clone=source is not None)
     reader.accept("AS")
     text = None if reader.done else reader.rest("a query")
+    clauses.take_options(alone=text is None and not replace)
     if clauses.partition_columns is not None:
         columns = ", ".join(filter(None, (columns, clauses.partition_columns)))
     if source is not None:
@@ -345,7 +349,6 @@ def _clauses(reader: Reader, *, of_clone: bool) -> _Clauses:
             )
         else:
             reader.fail("USING, PARTITIONED BY, CLUSTER BY, COMMENT, LOCATION, OPTIONS, TBLPROPERTIES or AS")
-    clauses.take_options()
     return clauses
 
 
