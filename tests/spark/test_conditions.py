@@ -627,7 +627,7 @@ CASES = (
         "TABLE_OR_VIEW_NOT_FOUND",
         "42P01",
         A,
-        errors.TableNotFoundError,
+        ARGUMENT,
         statement("ALTER TABLE no_table_with_features DROP FEATURE vacuumProtocolCheck"),
         jvm=True,
     ),

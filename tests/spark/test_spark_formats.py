@@ -239,6 +239,14 @@ def test_overwrite_schema_beside_other_options(tmp_path: Path, enabled: Any) -> 
     both = {"overwriteSchema": "true", "mergeSchema": "true"}
     wider.write.format("delta").mode("overwrite").options(**both, replaceWhere="p = 1").save(path)
     assert (DeltaTable(path).schema.names, DeltaTable(path).scan().count()) == (["id", "p", "name", "x"], 12)
+    automerge = "spark.databricks.delta.schema.autoMerge.enabled"
+    enabled.conf.set(automerge, "true")
+    try:
+        writer = wider.selectExpr("*", "2 AS y").write.format("delta").mode("overwrite")
+        writer.options(overwriteSchema="true", replaceWhere="p = 1").save(path)
+    finally:
+        enabled.conf.unset(automerge)
+    assert DeltaTable(path).schema.names == ["id", "p", "name", "x", "y"]
     enabled.range(2).write.format("delta").mode("overwrite").options(**both).save(path)
     assert DeltaTable(path).schema.names == ["id"]
 

@@ -202,15 +202,11 @@ def _check_overwrite_mode(spark: Any, state: BuilderState, write_options: WriteO
 
 
 def merges_schema(spark: Any, state: BuilderState) -> bool:
-    """True if a write adds new columns to the table: the option mergeSchema is true, or it is not set,
-    overwriteSchema is not true, and the session's setting MERGE_SCHEMA is true."""
+    """True if a write adds new columns to the table: the option mergeSchema is true, or it is not set and the
+    session's setting MERGE_SCHEMA is true. overwriteSchema, where it has an effect, goes before."""
     if state.has("mergeSchema"):
-        return _is_true(state, "mergeSchema")
-    return not _is_true(state, "overwriteSchema") and settings.is_on(spark, settings.MERGE_SCHEMA)
-
-
-def _is_true(state: BuilderState, name: str) -> bool:
-    return (state.get(name) or "").lower() == "true"
+        return (state.get("mergeSchema") or "").lower() == "true"
+    return settings.is_on(spark, settings.MERGE_SCHEMA)
 
 
 def _metadata(spark: Any, write_options: WriteOptions) -> Any:
