@@ -439,11 +439,13 @@ def split_path(text: str) -> tuple[str, ...]:
 
 def walk(fields: Iterable[Field], prefix: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
     """Yields every column and struct field with its path, parents first. Array elements, map keys and map
-    values are parts of paths, but are not yielded: `("tags", "element", "name")`."""
+    values are parts of paths, but are not yielded: `("tags", "element", "name")`. The fields within a
+    user-defined type are not yielded, because they have neither ids nor rules."""
     for item in fields:
         path = (*prefix, item.name)
         yield path, item
-        yield from _walk_type(item.type, path)
+        if USER_TYPES not in item.metadata:
+            yield from _walk_type(item.type, path)
 
 
 def collation_of(field: Field) -> str | None:
