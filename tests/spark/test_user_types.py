@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import deltaic
+from deltaic import Schema
 from deltaic.spark.tables import DeltaTable
 
 pytest.importorskip("pyspark")
@@ -23,7 +24,11 @@ ROWS = [(1, Vectors.dense([1.0, 2.0])), (2, Vectors.sparse(3, [0], [5.0])), (3, 
 def test_vectors_of_spark_ml(session: Any, tmp_path: Path, mode: str) -> None:
     path = str(tmp_path / "t")
     frame = session.createDataFrame(ROWS, ["id", "v"])
-    frame.write.format("delta").option("delta.columnMapping.mode", mode).save(path)
+    # As delta-spark creates it: fields within the vectors are NOT NULL.
+    deltaic.DeltaTable.create(
+        path, Schema.from_json(frame.schema.json()), properties={"delta.columnMapping.mode": mode}
+    )
+    frame.write.format("delta").mode("append").save(path)
 
     def values() -> list[tuple[int, Any]]:
         return sorted((row.id, row.v) for row in session.read.format("delta").load(path).collect())

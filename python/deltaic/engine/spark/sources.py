@@ -16,7 +16,7 @@ from deltaic.plan.failures import failing
 from deltaic.plan.literal import col, lit
 from deltaic.protocol.ddl import cast_type, format_type
 from deltaic.protocol.evolution import is_number, nullable_everywhere
-from deltaic.protocol.schema import Array, DataType, Field, Map, Schema, Struct, type_name
+from deltaic.protocol.schema import USER_TYPES, Array, DataType, Field, Map, Schema, Struct, type_name
 
 # Number type -> types to which its values are cast without loss; and pairs of date and time types that are
 # cast.
@@ -102,11 +102,7 @@ def conformed(frame: Any, source: Schema, target: Schema) -> Any:
     columns = []
     for field in target:
         have = source.get(field.name)
-        text = (
-            _null(field.type)
-            if have is None
-            else _value(col(have.name), have.type, field.type, field.name, 0)
-        )
+        text = _null(field.type) if have is None else _of_field(col(have.name), have, field, field.name, 0)
         columns.append((field.name, text))
     return with_columns(frame, columns)
 
@@ -125,6 +121,14 @@ def _refuse_unknown(source: Any, target: Any, place: str) -> None:
 
 def _null(data_type: DataType) -> str:
     return "NULL" if data_type == "void" else f"CAST(NULL AS {cast_type(data_type)})"
+
+
+def _of_field(text: str, have: Field, want: Field, place: str, depth: int) -> str:
+    """Like `_value`, but values of the same user-defined types, in which SQL finds no fields, stay as they
+    are."""
+    user_types = have.metadata.get(USER_TYPES)
+    same = user_types is not None and user_types == want.metadata.get(USER_TYPES)
+    return text if same else _value(text, have.type, want.type, place, depth)
 
 
 def _value(text: str, have: DataType, want: DataType, place: str, depth: int) -> str:
@@ -170,7 +174,7 @@ def _struct(text: str, have: Struct, want: Struct, place: str, depth: int) -> st
         value = (
             _null(item.type)
             if other is None
-            else _value(f"{text}.{col(other.name)}", other.type, item.type, inner, depth)
+            else _of_field(f"{text}.{col(other.name)}", other, item, inner, depth)
         )
         parts.append(f"{lit(item.name)}, {value}")
     return f"CASE WHEN {text} IS NOT NULL THEN named_struct({', '.join(parts)}) END"
