@@ -489,3 +489,15 @@ def test_text_is_resolved_anew_when_a_setting_gives_it_another_meaning(tmp_path:
         setting(session, "spark.sql.ansi.doubleQuotedIdentifiers", "true"),
     ):
         assert session.sql(f'UPDATE {table} SET t = "T" WHERE "T" = t').first()[0] == 2
+
+
+def test_the_catalog_of_delta_spark_without_its_jar_is_named_at_once(session: Any) -> None:
+    other = session.newSession()
+    name = "spark.sql.catalog.spark_catalog"
+    other.conf.set(name, "org.apache.spark.sql.delta.catalog.DeltaCatalog")
+    with pytest.raises(InvalidArgumentError, match=f"{name}: Spark cannot load the class"):
+        deltaic.spark.enable(other)
+    other.conf.set(name, "org.apache.spark.sql.execution.datasources.v2.V2SessionCatalog")
+    deltaic.spark.enable(other)
+    other.conf.unset(name)
+    deltaic.spark.disable(other)

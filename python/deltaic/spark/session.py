@@ -6,12 +6,14 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from deltaic.engine.spark.engine import enabled_as, note_disabled
+from deltaic.engine.spark.native.session import can_load, has_jvm
 from deltaic.errors import InvalidArgumentError, InvalidTypeError
 from deltaic.spark import formats, frame_subqueries, functions, patches, statements
 
 PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 """Setting by which Spark passes a query's filters to Python data sources. It is off by default up to Spark
 4.3."""
+_CATALOG = "spark.sql.catalog.spark_catalog"
 _PUSHDOWN_BEFORE = "_deltaic_pushdown_before"
 """Attribute of an enabled session: the value of PUSHDOWN before `enable`, or None if it was not set."""
 
@@ -28,7 +30,8 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
     interfaces, for which executors need the deltaic wheel.
 
     Raises InvalidTypeError if `spark` is no SparkSession, InvalidArgumentError for another value of
-    `native`.
+    `native`, and for a session whose setting `spark.sql.catalog.spark_catalog` names a class that it cannot
+    load, such as the catalog of delta-spark without its jar: every query of the session would fail.
 
     >>> deltaic.spark.enable(spark)
     >>> spark.read.format("delta").load("/data/flights").count()
@@ -38,6 +41,8 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
         raise InvalidTypeError("a SparkSession is expected", found=type(spark).__name__)
     if native not in ("auto", "never"):
         raise InvalidArgumentError("native", found=repr(native), expected="'auto' or 'never'")
+    if has_jvm(spark) and (catalog := spark.conf.get(_CATALOG, "builtin")) != "builtin":
+        _check_loadable(spark, catalog)
     formats.enable(spark, native)
     functions.register(spark)
     spark.__dict__.setdefault(_PUSHDOWN_BEFORE, spark.conf.getAll.get(PUSHDOWN))
@@ -47,6 +52,16 @@ def enable(spark: Any, *, sql: bool = True, native: Literal["auto", "never"] = "
         frame_subqueries.wrap(type(spark.range(1)))
     else:
         statements.uninstall(spark)
+
+
+def _check_loadable(spark: Any, catalog: str) -> None:
+    if not can_load(spark, catalog):
+        raise InvalidArgumentError(
+            "Spark cannot load the class of its session catalog",
+            where=_CATALOG,
+            found=catalog,
+            expected="a session without this setting, as deltaic needs none of delta-spark's settings",
+        )
 
 
 def disable(spark: Any) -> None:

@@ -137,6 +137,11 @@ def java_class(spark: Any, name: str) -> Any:
     return classes[name]
 
 
+def can_load(spark: Any, name: str) -> bool:
+    """True if the session's JVM has a class of this name."""
+    return bool(java_class(spark, "org.apache.spark.util.Utils").classIsLoadable(name))
+
+
 def has_temporary_view(spark: Any, name: str) -> bool:
     """True if the session has a temporary view of this name. Always False on Spark Connect, which has no
     interface for it."""
